@@ -1,0 +1,122 @@
+# Everything a fresh machine needs is Rust, Python >= 3.11 and make. Stamp files under .venv/stamps remember what
+# is up to date, so a second `make` neither rebuilds, nor installs, nor uses the network.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PLAN ?= jct-alltoall
+REPORT ?= report.html
+FUZZ_SECONDS ?= 20
+
+# The first interpreter that is new enough, unless the caller names one.
+PYTHON_IS_NEW = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
+	"$$candidate" $(PYTHON_IS_NEW) && { echo "$$candidate"; break; }; done)
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# One interpreter for every build of the bindings, or cargo would build them again for each.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: $(STAMPS)/extension ## Run a shipped plan (PLAN=jct-alltoall) and write report.html
+	@$(BIN)/fabricbench run $(PLAN)
+	@$(BIN)/fabricbench report latest -o $(REPORT)
+
+.PHONY: build
+build: $(STAMPS)/extension ## Install fabricbench with its release extension into .venv
+
+.PHONY: test
+test: test-rust test-python ## Run every test
+
+.PHONY: test-rust
+test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
+	cargo test --quiet --workspace --exclude fabricbench-python --locked
+
+.PHONY: test-python
+test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Run the Python tests, architecture included
+	$(BIN)/pytest
+
+.PHONY: lint
+lint: lint-rust lint-python ## Check formatting, lints, types, imports and generated code
+
+.PHONY: lint-rust
+lint-rust: $(STAMPS)/venv
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+.PHONY: lint-python
+lint-python: $(STAMPS)/requirements-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/generate_run_spec.py --check
+
+.PHONY: format
+format: $(STAMPS)/requirements-dev ## Format Rust and Python, and mend what ruff can
+	cargo fmt --all
+	$(BIN)/ruff check --quiet --fix-only .
+	$(BIN)/ruff format --quiet .
+
+.PHONY: generate
+generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec from its schema
+	$(BIN)/python tools/generate_run_spec.py
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
+	@cargo +nightly fuzz --version >/dev/null 2>&1 || { \
+		echo "error: make fuzz needs a nightly toolchain and cargo-fuzz" >&2; \
+		echo "hint: rustup toolchain install nightly && cargo install --locked cargo-fuzz" >&2; exit 1; }
+	@targets=$$(cargo +nightly fuzz list); \
+	test -n "$$targets" || { echo "error: no fuzz target found" >&2; exit 1; }; \
+	for target in $$targets; do \
+		echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
+		cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+	done
+
+.PHONY: lock
+lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes
+	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock
+	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group build -c requirements-dev.lock -o requirements.lock
+
+LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+.PHONY: clean
+clean: ## Remove what was built or downloaded; workspaces stay
+	rm -rf $(VENV) target fuzz/target python/fabricbench/*.so $(REPORT)
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMPS)/venv:
+	@"$(PYTHON)" $(PYTHON_IS_NEW) || { echo "error: no Python >= 3.11 found" >&2; \
+		echo "hint: install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "error: no Rust toolchain (cargo) found" >&2; \
+		echo "hint: install Rust $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer" >&2; exit 1; }
+	@echo "creating $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/requirements: requirements.lock $(STAMPS)/venv
+	@echo "installing the Python dependencies" >&2
+	@$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+$(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
+	@echo "installing the development dependencies" >&2
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements
+	@echo "building the release extension (a few minutes the first time)" >&2
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

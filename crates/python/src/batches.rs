@@ -1,0 +1,156 @@
+//! Rows as Arrow record batches.
+
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_pyarrow::ToPyArrow;
+use pyo3::prelude::*;
+use sim::Batch;
+use spec::{ChunkRow, EventRow, LinkRow, PortRow, SeriesRow};
+use std::sync::Arc;
+
+/// The name of the batch's table, and its rows as a `pyarrow.RecordBatch`.
+pub(crate) fn to_arrow<'py>(
+    py: Python<'py>,
+    batch: Batch,
+    job_names: &[String],
+) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
+    let (table, columns) = match batch {
+        Batch::Chunks(rows) => ("chunks", chunks(&rows, job_names)),
+        Batch::Ports(rows) => ("ports", ports(&rows)),
+        Batch::Links(rows) => ("links", links(&rows)),
+        Batch::Series(rows) => ("series", series(&rows)),
+        Batch::Events(rows) => ("events", events(&rows)),
+    };
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(crate::errors::bug)?;
+    Ok((table, batch.to_pyarrow(py)?))
+}
+
+type Column = (&'static str, ArrayRef, bool);
+
+/// An integer column that is never null.
+fn int<T>(name: &'static str, rows: &[T], value: impl Fn(&T) -> u64) -> Column {
+    let array = Int64Array::from_iter_values(rows.iter().map(|row| value(row) as i64));
+    (name, Arc::new(array), false)
+}
+
+/// An integer column that may be null.
+fn optional<T>(name: &'static str, rows: &[T], value: impl Fn(&T) -> Option<u64>) -> Column {
+    let array: Int64Array = rows.iter().map(|row| value(row).map(|number| number as i64)).collect();
+    (name, Arc::new(array), true)
+}
+
+/// A text column with few distinct values.
+fn label<'a, T>(name: &'static str, rows: &'a [T], value: impl Fn(&'a T) -> &'a str) -> Column {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    for row in rows {
+        builder.append_value(value(row));
+    }
+    (name, Arc::new(builder.finish()), false)
+}
+
+/// A text column.
+fn text<'a, T>(name: &'static str, rows: &'a [T], value: impl Fn(&'a T) -> &'a str) -> Column {
+    (name, Arc::new(StringArray::from_iter_values(rows.iter().map(value))), false)
+}
+
+fn chunks(rows: &[ChunkRow], job_names: &[String]) -> Vec<Column> {
+    vec![
+        label("job", rows, |row| job_names[row.job as usize].as_str()),
+        int("transfer", rows, |row| row.transfer.into()),
+        int("part", rows, |row| row.part.into()),
+        int("qp", rows, |row| row.qp.into()),
+        int("udp_source_port", rows, |row| row.udp_source_port.into()),
+        int("src_rank", rows, |row| row.src_rank.into()),
+        int("dst_rank", rows, |row| row.dst_rank.into()),
+        int("src_host", rows, |row| row.src_host.into()),
+        int("dst_host", rows, |row| row.dst_host.into()),
+        int("step", rows, |row| row.step.into()),
+        int("channel", rows, |row| row.channel.into()),
+        int("block", rows, |row| row.block.into()),
+        label("status", rows, |row| row.status.name()),
+        int("payload_bytes", rows, |row| row.payload_bytes),
+        optional("start_ps", rows, |row| row.start_ps),
+        optional("delivered_ps", rows, |row| row.delivered_ps),
+        optional("completed_ps", rows, |row| row.completed_ps),
+        optional("fct_ps", rows, |row| Some(row.completed_ps? - row.start_ps?)),
+        int("tx_frames", rows, |row| row.tx_frames),
+        int("tx_bytes", rows, |row| row.tx_bytes),
+        int("rx_frames", rows, |row| row.rx_frames),
+        int("rx_bytes", rows, |row| row.rx_bytes),
+        // Frames may arrive after their chunk is complete: the difference is signed.
+        int("frames_delta", rows, |row| row.tx_frames.wrapping_sub(row.rx_frames)),
+        int("retransmits", rows, |row| row.retransmits),
+        int("naks", rows, |row| row.naks),
+        int("timeouts", rows, |row| row.timeouts),
+        int("out_of_order", rows, |row| row.out_of_order),
+        optional("latency_min_ps", rows, |row| row.latency_min_ps),
+        latency_mean(rows),
+        optional("latency_max_ps", rows, |row| row.latency_max_ps),
+        int("ecn_ce_rx", rows, |row| row.ecn_ce_rx),
+        int("cnp_tx", rows, |row| row.cnp_tx),
+        int("cnp_rx", rows, |row| row.cnp_rx),
+    ]
+}
+
+#[expect(clippy::float_arithmetic, reason = "a mean for readers; the simulated world never sees it")]
+fn latency_mean(rows: &[ChunkRow]) -> Column {
+    let mean = |row: &ChunkRow| {
+        (row.latency_frames > 0).then(|| row.latency_sum_ps as f64 / row.latency_frames as f64)
+    };
+    ("latency_mean_ps", Arc::new(rows.iter().map(mean).collect::<Float64Array>()), true)
+}
+
+fn ports(rows: &[PortRow]) -> Vec<Column> {
+    vec![
+        text("node", rows, |row| row.node.as_str()),
+        int("tier", rows, |row| row.tier.into()),
+        int("port", rows, |row| row.port.into()),
+        text("peer", rows, |row| row.peer.as_str()),
+        int("tx_frames", rows, |row| row.tx_frames),
+        int("tx_bytes", rows, |row| row.tx_bytes),
+        int("rx_frames", rows, |row| row.rx_frames),
+        int("rx_bytes", rows, |row| row.rx_bytes),
+        int("dropped_frames", rows, |row| row.dropped_frames),
+        int("dropped_bytes", rows, |row| row.dropped_bytes),
+        int("queue_max_bytes", rows, |row| row.queue_max_bytes),
+        int("pfc_tx", rows, |row| row.pfc_tx),
+        int("pfc_rx", rows, |row| row.pfc_rx),
+        int("paused_ps", rows, |row| row.paused_ps),
+        int("ecn_marked", rows, |row| row.ecn_marked),
+        int("egress_qps", rows, |row| row.egress_qps.into()),
+    ]
+}
+
+fn links(rows: &[LinkRow]) -> Vec<Column> {
+    vec![
+        text("from", rows, |row| row.from.as_str()),
+        int("from_port", rows, |row| row.from_port.into()),
+        text("to", rows, |row| row.to.as_str()),
+        int("to_port", rows, |row| row.to_port.into()),
+        int("tier", rows, |row| row.tier.into()),
+        int("rate_bps", rows, |row| row.rate_bps),
+        int("frames", rows, |row| row.frames),
+        int("bytes", rows, |row| row.bytes),
+        int("busy_ps", rows, |row| row.busy_ps),
+    ]
+}
+
+fn series(rows: &[SeriesRow]) -> Vec<Column> {
+    vec![
+        label("metric", rows, |row| row.metric),
+        label("node", rows, |row| row.node.as_str()),
+        int("port", rows, |row| row.port.into()),
+        int("time_ps", rows, |row| row.time_ps),
+        int("value", rows, |row| row.value),
+    ]
+}
+
+fn events(rows: &[EventRow]) -> Vec<Column> {
+    vec![
+        int("time_ps", rows, |row| row.time_ps),
+        label("kind", rows, |row| row.kind),
+        text("node", rows, |row| row.node.as_str()),
+        text("detail", rows, |row| row.detail.as_str()),
+    ]
+}

@@ -1,0 +1,134 @@
+//! Python bindings: `fabricbench._core`. Conversion only, no logic.
+
+mod batches;
+mod errors;
+mod observer;
+mod usage;
+
+use errors::{SpecException, spec_error};
+use observer::PyObserver;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use sim::{Options, Path, RunError};
+
+/// The core of fabricbench: the packet-level simulator.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SpecError", module.py().get_type::<SpecException>())?;
+    module.add_function(wrap_pyfunction!(run_spec_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(patterns, module)?)?;
+    module.add_function(wrap_pyfunction!(equal_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(capture, module)?)
+}
+
+/// The JSON Schema of a run spec.
+#[pyfunction]
+fn run_spec_schema() -> PyResult<String> {
+    serde_json::to_string_pretty(&spec::run_spec_schema()).map_err(errors::bug)
+}
+
+/// Every collective with an algorithm that carries it out.
+#[pyfunction]
+fn patterns() -> Vec<(&'static str, &'static str)> {
+    sim::patterns()
+}
+
+/// Into how many equal parts the data size of a collective is cut.
+#[pyfunction]
+fn equal_parts(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> PyResult<u64> {
+    sim::equal_parts(collective, algorithm, ranks).map_err(|error| spec_error(py, &error))
+}
+
+/// Raises `SpecError` unless the spec can be carried out.
+#[pyfunction]
+fn check(py: Python<'_>, spec_json: &str) -> PyResult<()> {
+    let spec = parse(py, spec_json)?;
+    py.detach(|| sim::check(&spec)).map_err(|error| spec_error(py, &error))
+}
+
+/// The nodes, links and queue pairs of a spec.
+#[pyfunction]
+fn describe<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let description = py.detach(|| sim::describe(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &description)
+}
+
+/// Carries a spec out; tables and progress go to the callbacks.
+#[pyfunction]
+#[pyo3(signature = (spec_json, *, threads = 1, path = "auto", on_progress = None, on_batch))]
+fn run<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    threads: usize,
+    path: &str,
+    on_progress: Option<Py<PyAny>>,
+    on_batch: Py<PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let options = Options { threads: threads.max(1), path: parse_path(path)? };
+    let mut observer = PyObserver::new(&spec, on_progress, on_batch);
+    let meter = usage::Meter::start();
+    let outcome = py.detach(|| sim::run(&spec, options, &mut observer));
+    let summary = match outcome {
+        Ok(summary) => to_python(py, &summary)?,
+        Err(RunError::Spec(error)) => return Err(spec_error(py, &error)),
+        Err(RunError::Stopped) => return Err(observer.into_error()),
+    };
+    let usage = meter.stop();
+    summary.set_item("wall_s", usage.wall_s)?;
+    summary.set_item("cpu_s", usage.cpu_s)?;
+    summary.set_item("peak_rss_bytes", usage.peak_rss_bytes)?;
+    summary.set_item("threads", options.threads)?;
+    Ok(summary)
+}
+
+/// The first frames that the two ends of some queue pairs send: (time in ps, frame without FCS).
+#[pyfunction]
+#[pyo3(signature = (spec_json, *, qps, frames))]
+#[expect(clippy::needless_pass_by_value, reason = "a list arrives from Python by value")]
+fn capture<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    qps: Vec<u32>,
+    frames: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let spec = parse(py, spec_json)?;
+    let captured =
+        py.detach(|| sim::capture(&spec, &qps, frames)).map_err(|error| spec_error(py, &error))?;
+    let tuples = captured.iter().map(|frame| (frame.at.0, PyBytes::new(py, &frame.bytes)));
+    PyList::new(py, tuples)
+}
+
+fn parse(py: Python<'_>, spec_json: &str) -> PyResult<spec::RunSpec> {
+    spec::from_json(spec_json).map_err(|error| spec_error(py, &error))
+}
+
+fn parse_path(path: &str) -> PyResult<Path> {
+    match path {
+        "auto" => Ok(Path::Auto),
+        "exact" => Ok(Path::Exact),
+        _ => Err(pyo3::exceptions::PyValueError::new_err(format!("path {path:?}; allowed: auto, exact"))),
+    }
+}
+
+/// A value as plain Python objects, by way of JSON.
+fn to_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(errors::bug)?;
+    py.import("json")?.call_method1("loads", (text,))
+}
+
+/// What a callback of progress receives.
+fn progress_dict<'py>(py: Python<'py>, progress: &sim::Progress, wall_s: f64) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
+    dict.set_item("total_bytes", progress.total_bytes)?;
+    dict.set_item("sim_ps", progress.simulated.0)?;
+    dict.set_item("packet_hops", progress.packet_hops)?;
+    dict.set_item("wall_s", wall_s)?;
+    Ok(dict)
+}

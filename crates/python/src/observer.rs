@@ -1,0 +1,60 @@
+//! Hands rows and progress to Python callbacks.
+
+use crate::{batches, progress_dict};
+use pyo3::prelude::*;
+use sim::{Batch, Observer, Progress, Stopped};
+use spec::RunSpec;
+use std::time::Instant;
+
+/// An observer whose callbacks are Python's. The first exception stops the run and is kept.
+pub(crate) struct PyObserver {
+    job_names: Vec<String>,
+    on_progress: Option<Py<PyAny>>,
+    on_batch: Py<PyAny>,
+    started: Instant,
+    error: Option<PyErr>,
+}
+
+impl PyObserver {
+    pub(crate) fn new(spec: &RunSpec, on_progress: Option<Py<PyAny>>, on_batch: Py<PyAny>) -> Self {
+        Self {
+            job_names: spec.jobs.iter().map(|job| job.name.clone()).collect(),
+            on_progress,
+            on_batch,
+            started: Instant::now(),
+            error: None,
+        }
+    }
+
+    /// Why the run was stopped.
+    pub(crate) fn into_error(self) -> PyErr {
+        self.error.unwrap_or_else(|| crate::errors::bug("the run stopped without a reason"))
+    }
+
+    fn keep(&mut self, outcome: PyResult<()>) -> Result<(), Stopped> {
+        outcome.map_err(|error| {
+            self.error = Some(error);
+            Stopped
+        })
+    }
+}
+
+impl Observer for PyObserver {
+    fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
+        let outcome = Python::attach(|py| {
+            let (table, rows) = batches::to_arrow(py, batch, &self.job_names)?;
+            self.on_batch.call1(py, (table, rows)).map(|_| ())
+        });
+        self.keep(outcome)
+    }
+
+    fn progress(&mut self, progress: Progress) -> Result<(), Stopped> {
+        let outcome = Python::attach(|py| {
+            py.check_signals()?;
+            let Some(callback) = &self.on_progress else { return Ok(()) };
+            let dict = progress_dict(py, &progress, self.started.elapsed().as_secs_f64())?;
+            callback.call1(py, (dict,)).map(|_| ())
+        });
+        self.keep(outcome)
+    }
+}

@@ -1,0 +1,152 @@
+//! Joins the two ends of each chunk into one row.
+
+use crate::record::{ReceiveReport, Record, SendReport};
+use crate::setup::Flows;
+use spec::{ChunkRow, ChunkStatus, EventRow};
+use std::collections::HashMap;
+use units::Instant;
+
+/// Chunks of a job by how they ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JobProgress {
+    pub(crate) complete: u64,
+    pub(crate) failed: u64,
+    /// When the last chunk so far completed.
+    pub(crate) last: Instant,
+    /// The first chunk that failed.
+    pub(crate) first_failed: Option<u32>,
+}
+
+/// Collects reports and makes rows of them.
+pub(crate) struct Assembler<'a> {
+    flows: &'a Flows,
+    /// Delivered and not yet acknowledged.
+    delivered: HashMap<u32, ReceiveReport>,
+    pub(crate) jobs: Vec<JobProgress>,
+    /// Chunks without a row yet.
+    pub(crate) open: u64,
+    has_ended: Vec<bool>,
+    /// Rows not yet handed out.
+    pub(crate) rows: Vec<ChunkRow>,
+    pub(crate) events: Vec<EventRow>,
+    pub(crate) frames: Vec<crate::record::Frame>,
+}
+
+impl<'a> Assembler<'a> {
+    pub(crate) fn new(flows: &'a Flows, jobs: usize) -> Self {
+        Self {
+            flows,
+            delivered: HashMap::new(),
+            jobs: vec![JobProgress::default(); jobs],
+            open: flows.chunks.len() as u64,
+            has_ended: vec![false; flows.chunks.len()],
+            rows: Vec::new(),
+            events: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Takes in what was reported in one window. Rows come out in the order (completion, chunk), whatever the
+    /// order of the reports.
+    pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
+        let mut sent = Vec::new();
+        for record in records.drain(..) {
+            match record {
+                Record::Delivered(report) => {
+                    self.delivered.insert(report.chunk, report);
+                }
+                Record::Sent(report) => sent.push(report),
+                Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
+                Record::Frame(frame) => self.frames.push(frame),
+            }
+        }
+        sent.sort_unstable_by_key(|report| (report.completed, report.chunk));
+        for report in sent {
+            self.finish(report);
+        }
+    }
+
+    fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
+        let pair = &self.flows.queue_pairs[queue_pair as usize];
+        self.events.push(EventRow {
+            time_ps: at.0,
+            kind: "qp_failed",
+            node: host_names[pair.src_host.index()].to_owned(),
+            detail: format!("queue pair {queue_pair} (rank {} to {}) used up its retries", pair.src, pair.dst),
+        });
+    }
+
+    fn finish(&mut self, sent: SendReport) {
+        let received = self.delivered.remove(&sent.chunk).unwrap_or_default();
+        let job = &mut self.jobs[self.flows.chunks[sent.chunk as usize].job as usize];
+        match sent.completed {
+            Some(at) => {
+                job.complete += 1;
+                job.last = job.last.max(at);
+            }
+            None => {
+                job.failed += 1;
+                job.first_failed.get_or_insert(sent.chunk);
+            }
+        }
+        self.open -= 1;
+        self.has_ended[sent.chunk as usize] = true;
+        self.rows.push(self.row(sent.chunk, Some(&sent), &received));
+    }
+
+    /// Makes rows of the chunks that never ended. `sent` and `received` are what their hosts know of them.
+    pub(crate) fn finish_rest(
+        &mut self,
+        sent: impl Iterator<Item = SendReport>,
+        received: impl Iterator<Item = ReceiveReport>,
+    ) {
+        let sent: HashMap<u32, SendReport> = sent.map(|report| (report.chunk, report)).collect();
+        self.delivered.extend(received.map(|report| (report.chunk, report)));
+        let has_ended = std::mem::take(&mut self.has_ended);
+        for chunk in (0..).zip(&has_ended).filter_map(|(chunk, ended)| (!ended).then_some(chunk)) {
+            let received = self.delivered.remove(&chunk).unwrap_or_default();
+            self.rows.push(self.row(chunk, sent.get(&chunk), &received));
+        }
+    }
+
+    fn row(&self, chunk: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+        let info = &self.flows.chunks[chunk as usize];
+        let pair = &self.flows.queue_pairs[info.queue_pair as usize];
+        let transfer = self.flows.transfer(info);
+        let count = |field: fn(&SendReport) -> u64| sent.map_or(0, field);
+        ChunkRow {
+            job: info.job,
+            transfer: info.transfer.0,
+            part: info.part,
+            qp: info.queue_pair,
+            udp_source_port: pair.udp_source_port,
+            src_rank: pair.src.0,
+            dst_rank: pair.dst.0,
+            src_host: pair.src_host.0,
+            dst_host: pair.dst_host.0,
+            step: transfer.step,
+            channel: transfer.channel,
+            block: transfer.block,
+            status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
+            payload_bytes: info.bytes,
+            start_ps: sent.map(|report| report.posted.0),
+            delivered_ps: received.delivered.map(|at| at.0),
+            completed_ps: sent.and_then(|report| report.completed).map(|at| at.0),
+            tx_frames: count(|report| report.frames),
+            tx_bytes: count(|report| report.bytes),
+            rx_frames: received.frames,
+            rx_bytes: received.bytes,
+            retransmits: count(|report| report.retransmits),
+            naks: count(|report| report.naks),
+            timeouts: count(|report| report.timeouts),
+            out_of_order: received.out_of_order,
+            latency_min_ps: received.latency.min.map(|span| span.0),
+            latency_sum_ps: received.latency.sum_ps,
+            latency_frames: received.latency.frames,
+            latency_max_ps: received.latency.min.map(|_| received.latency.max.0),
+            ecn_ce_rx: 0,
+            cnp_tx: 0,
+            cnp_rx: 0,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Frames of chosen queue pairs, written out in full as their NICs send them.
+//!
+//! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload bytes
+//! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet.
+
+use crate::assemble::Assembler;
+use crate::kernel::{self, Hooks, Totals, Window};
+use crate::nic::write_opcode;
+use crate::record::{Frame, FrameKind, Record};
+use crate::setup::{BuildOptions, Fabric, QueuePair, build};
+use crate::switch::forward::{Ecmp, Forward};
+use spec::{LoadBalancing, RunSpec, SpecError};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use units::{AttachmentId, Instant};
+use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
+use wire::bth::Qpn;
+use wire::ethernet::MacAddress;
+use wire::frame::Network;
+use wire::{Extension, Opcode, RoceFrame, aeth, bth, ipv4, reth};
+
+/// Offset of queue pair numbers on the wire: 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
+const FIRST_QPN: u32 = 0x100;
+/// Code point of data: AF31, the usual default of RoCE NICs.
+const DSCP_DATA: u8 = 26;
+/// Code point of ACK and NAK: CS6.
+const DSCP_CONTROL: u8 = 48;
+const TTL: u8 = 64;
+/// Remote key of every message: there is no memory behind it.
+const REMOTE_KEY: u32 = 0x1000;
+
+/// A frame as it leaves a NIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturedFrame {
+    /// First bit on the link.
+    pub at: Instant,
+    /// Sending host.
+    pub host: u32,
+    /// Queue pair of the run.
+    pub queue_pair: u32,
+    /// From the destination MAC address to the ICRC; no FCS.
+    pub bytes: Vec<u8>,
+}
+
+/// The first `count` frames that the two ends of `queue_pairs` send, in order of time.
+///
+/// # Errors
+/// When the spec cannot be carried out, or a queue pair does not exist.
+pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<CapturedFrame>, SpecError> {
+    spec::check(spec)?;
+    match &spec.fabric.load_balancing {
+        LoadBalancing::Ecmp {} => capture_with::<Ecmp>(spec, queue_pairs, count),
+    }
+}
+
+fn capture_with<F: Forward>(
+    spec: &RunSpec,
+    queue_pairs: &[u32],
+    count: usize,
+) -> Result<Vec<CapturedFrame>, SpecError> {
+    let captured: HashSet<u32> = queue_pairs.iter().copied().collect();
+    let options = BuildOptions { threads: 1, exact_only: false, captured };
+    let mut world = build::<F>(spec, &options)?;
+    let pairs = &world.flows.queue_pairs;
+    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= pairs.len()) {
+        return Err(SpecError::Value {
+            field: "qps".into(),
+            found: format!("queue pair {missing}"),
+            allowed: format!("0 to {}", pairs.len() - 1),
+        });
+    }
+    let mut partitions = std::mem::take(&mut world.partitions);
+    let host_names = world.fabric.host_names();
+    let mut taker = Taker { assembler: Assembler::new(&world.flows, spec.jobs.len()), host_names, count };
+    kernel::run(&mut partitions, world.fabric.span, &mut taker);
+    let mut frames = taker.assembler.frames;
+    frames.sort_by_key(|frame| frame.sent);
+    frames.truncate(count);
+    Ok(frames.iter().map(|frame| write_out(&world.fabric, pairs, frame)).collect())
+}
+
+/// Ends the run once enough frames were seen.
+struct Taker<'a> {
+    assembler: Assembler<'a>,
+    host_names: Vec<&'a str>,
+    count: usize,
+}
+
+impl Hooks<Record> for Taker<'_> {
+    fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
+        self.assembler.take(records, &self.host_names);
+        self.assembler.rows.clear();
+        let done = self.assembler.frames.len() >= self.count || self.assembler.open == 0;
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFrame {
+    let pair = &pairs[frame.queue_pair as usize];
+    let is_data = matches!(frame.kind, FrameKind::Data { .. });
+    let (from, to) = (pair.src_attachment, pair.dst_attachment);
+    let (from, to) = if is_data { (from, to) } else { (to, from) };
+    let payload = vec![0; payload_bytes(&frame.kind)];
+    let roce = RoceFrame::new(network(fabric, pair, from, to, is_data), bth(frame), extension(&frame.kind), &payload)
+        .expect("every frame the transport makes is legal");
+    let mut bytes = vec![0; roce.frame_bytes()];
+    let length = roce.emit(&mut bytes).expect("the buffer has the frame's size");
+    bytes.truncate(length);
+    let host = fabric.graph.attachment(from).host.0;
+    CapturedFrame { at: frame.sent, host, queue_pair: frame.queue_pair, bytes }
+}
+
+fn payload_bytes(kind: &FrameKind) -> usize {
+    match kind {
+        FrameKind::Data { payload_bytes, .. } => *payload_bytes as usize,
+        FrameKind::Ack { .. } | FrameKind::Nak { .. } => 0,
+    }
+}
+
+fn network(fabric: &Fabric, pair: &QueuePair, from: AttachmentId, to: AttachmentId, is_data: bool) -> Network {
+    let (source, destination) = (fabric.graph.attachment(from), fabric.graph.attachment(to));
+    let dscp = if is_data { DSCP_DATA } else { DSCP_CONTROL };
+    Network {
+        source_mac: MacAddress(source.mac),
+        destination_mac: MacAddress(destination.mac),
+        source_ip: source.ip,
+        destination_ip: destination.ip,
+        udp_source_port: pair.udp_source_port,
+        dscp: ipv4::Dscp::new(dscp).unwrap_or_default(),
+        ecn: ipv4::Ecn::Ect0,
+        ttl: TTL,
+        identification: 0,
+        dont_fragment: true,
+    }
+}
+
+fn bth(frame: &Frame) -> bth::Repr {
+    let opcode = match frame.kind {
+        FrameKind::Data { position, .. } => write_opcode(position),
+        FrameKind::Ack { .. } | FrameKind::Nak { .. } => Opcode::Acknowledge,
+    };
+    let ack_request = matches!(frame.kind, FrameKind::Data { position, .. } if position.ends_message());
+    let destination = Qpn::new((FIRST_QPN + frame.queue_pair) & Qpn::MAX.value()).unwrap_or_default();
+    bth::Repr { ack_request, ..bth::Repr::new(opcode, destination, frame.psn) }
+}
+
+fn extension(kind: &FrameKind) -> Extension {
+    let acknowledge = |syndrome, message_sequence| {
+        let msn = Msn::new(message_sequence).unwrap_or_default();
+        Extension::Aeth(aeth::Repr { syndrome, msn })
+    };
+    match *kind {
+        FrameKind::Data { position, message_bytes, offset_bytes, .. } if position.starts_message() => {
+            Extension::Reth(reth::Repr {
+                virtual_address: offset_bytes,
+                remote_key: REMOTE_KEY,
+                dma_bytes: message_bytes as u32,
+            })
+        }
+        FrameKind::Data { .. } => Extension::None,
+        FrameKind::Ack { message_sequence } => {
+            acknowledge(Syndrome::Ack(CreditCount::UNLIMITED), message_sequence)
+        }
+        FrameKind::Nak { message_sequence } => {
+            acknowledge(Syndrome::Nak(NakCode::PsnSequenceError), message_sequence)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a spec amounts to, without running it: nodes, links, queue pairs.
+
+use crate::setup::{Fabric, Flows};
+use serde::Serialize;
+use spec::{RunSpec, SpecError};
+use topology::NodeKind;
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeDescription {
+    /// Its name.
+    pub name: String,
+    /// `host` or `switch`.
+    pub kind: &'static str,
+    /// 0 hosts, 1 leaves, 2 spines or aggregation, 3 core.
+    pub tier: u8,
+}
+
+/// A cable; the lower tier first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkDescription {
+    /// Node at one end.
+    pub from: String,
+    /// Its port.
+    pub from_port: u16,
+    /// Node at the other end.
+    pub to: String,
+    /// Its port.
+    pub to_port: u16,
+    /// Higher tier of the two ends.
+    pub tier: u8,
+    /// Line rate [bit/s].
+    pub rate_bps: u64,
+    /// Propagation delay [ps].
+    pub delay_ps: u64,
+}
+
+/// A queue pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueuePairDescription {
+    /// Its number.
+    pub qp: u32,
+    /// Name of its job.
+    pub job: String,
+    /// Which of the queue pairs of its rank pair.
+    pub part: u32,
+    /// Sending rank.
+    pub src_rank: u32,
+    /// Receiving rank.
+    pub dst_rank: u32,
+    /// Sending host.
+    pub src_host: u32,
+    /// Receiving host.
+    pub dst_host: u32,
+    /// Address of the sending port.
+    pub src_ip: String,
+    /// Address of the receiving port.
+    pub dst_ip: String,
+    /// UDP source port.
+    pub udp_source_port: u16,
+    /// Channel of the algorithm.
+    pub channel: u32,
+}
+
+/// A spec, spelled out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Description {
+    /// Hosts, then switches.
+    pub nodes: Vec<NodeDescription>,
+    /// Cables.
+    pub links: Vec<LinkDescription>,
+    /// Queue pairs.
+    pub qps: Vec<QueuePairDescription>,
+}
+
+/// Spells `spec` out.
+///
+/// # Errors
+/// When it cannot be carried out.
+pub fn describe(spec: &RunSpec) -> Result<Description, SpecError> {
+    spec::check(spec)?;
+    let fabric = Fabric::new(&spec.fabric)?;
+    let flows = Flows::new(spec, &fabric)?;
+    Ok(Description { nodes: nodes(&fabric), links: links(&fabric), qps: queue_pairs(spec, &fabric, &flows) })
+}
+
+fn nodes(fabric: &Fabric) -> Vec<NodeDescription> {
+    let describe = |node: &topology::Node| NodeDescription {
+        name: node.name.clone(),
+        kind: match node.kind {
+            NodeKind::Host => "host",
+            NodeKind::Switch => "switch",
+        },
+        tier: node.tier,
+    };
+    fabric.graph.nodes.iter().map(describe).collect()
+}
+
+fn links(fabric: &Fabric) -> Vec<LinkDescription> {
+    let graph = &fabric.graph;
+    let describe = |link: &topology::Link| {
+        let [from, to] = link.ends;
+        LinkDescription {
+            from: graph.node(from.node).name.clone(),
+            from_port: from.port,
+            to: graph.node(to.node).name.clone(),
+            to_port: to.port,
+            tier: graph.node(from.node).tier.max(graph.node(to.node).tier),
+            rate_bps: link.rate.bps(),
+            delay_ps: link.delay.0,
+        }
+    };
+    graph.links.iter().map(describe).collect()
+}
+
+fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairDescription> {
+    let ip = |attachment| fabric.graph.attachment(attachment).ip.to_string();
+    let numbered = (0..).zip(&flows.queue_pairs);
+    numbered
+        .map(|(qp, pair)| QueuePairDescription {
+            qp,
+            job: spec.jobs[pair.job as usize].name.clone(),
+            part: pair.part,
+            src_rank: pair.src.0,
+            dst_rank: pair.dst.0,
+            src_host: pair.src_host.0,
+            dst_host: pair.dst_host.0,
+            src_ip: ip(pair.src_attachment),
+            dst_ip: ip(pair.dst_attachment),
+            udp_source_port: pair.udp_source_port,
+            channel: pair.channel,
+        })
+        .collect()
+}

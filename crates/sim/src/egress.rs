@@ -1,0 +1,65 @@
+//! The sending side of a port: serialisation onto its link, and the counters of that direction.
+
+use crate::kernel::{Context, Destination};
+use crate::packet::Packet;
+use units::{Instant, LINK_OVERHEAD_BYTES, Rate, Span};
+
+/// Where a port's frames go and how long they take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    /// The inbox at the other end.
+    pub(crate) to: Destination,
+    /// Line rate.
+    pub(crate) rate: Rate,
+    /// From the last bit out of this port to the moment the next node acts: what the sender's pipeline adds
+    /// behind its scheduler, propagation, and the receiver's fixed latency.
+    pub(crate) latency: Span,
+}
+
+/// A port that sends one frame at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmitter {
+    wire: Wire,
+    /// When the frame in transmission, its gap included, is through.
+    free_at: Instant,
+    frames: u64,
+    bytes: u64,
+}
+
+impl Transmitter {
+    pub(crate) const fn new(wire: Wire) -> Self {
+        Self { wire, free_at: Instant::ZERO, frames: 0, bytes: 0 }
+    }
+
+    /// When the next frame may start.
+    #[inline]
+    pub(crate) const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Sends `packet` from `start` on. The port must be free by then.
+    #[inline]
+    pub(crate) fn transmit<R>(&mut self, packet: Packet, start: Instant, context: &mut Context<Packet, R>) {
+        debug_assert!(start >= self.free_at, "a port sends one frame at a time");
+        let frame_bytes = packet.frame_bytes();
+        self.free_at = self.wire.rate.frame_end(start, frame_bytes);
+        self.frames += 1;
+        self.bytes += u64::from(frame_bytes);
+        context.send(self.wire.to, packet.arriving(self.free_at + self.wire.latency));
+    }
+
+    /// Frames sent.
+    pub(crate) const fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Frame bytes sent.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Time the link was occupied, preamble and gaps included.
+    pub(crate) const fn busy(&self) -> Span {
+        self.wire.rate.span_of(self.bytes + self.frames * LINK_OVERHEAD_BYTES as u64)
+    }
+}

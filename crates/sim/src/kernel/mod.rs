@@ -1,0 +1,68 @@
+//! The event engine: time windows, inboxes and activity. It knows no networks.
+//!
+//! Nothing that happens at one node reaches another sooner than the smallest link latency, so simulated time
+//! advances in windows of that length. In a window every active node is processed once, alone; what it sends
+//! lands in inboxes of later windows. There is no global event queue, and the order of processing inside a
+//! window cannot matter: a node reads and writes only its own state and its outgoing messages.
+//!
+//! Each directed link has its own inbox, so messages of one inbox are in the order of sending. A node orders
+//! its arrivals by (time, inbox, sequence); that rule, not the order of processing, decides ties.
+
+mod bits;
+mod context;
+mod partition;
+mod threads;
+
+pub(crate) use context::{Context, Destination, Totals};
+pub(crate) use partition::{Partition, PartitionPlan};
+pub(crate) use threads::{Hooks, run};
+
+use units::{Instant, Span};
+
+/// A value that travels between nodes.
+pub(crate) trait Message: Copy + Send {
+    /// When the receiving node acts on it, fixed latencies included.
+    fn at(&self) -> Instant;
+}
+
+/// A node of the simulated world.
+pub(crate) trait Node: Send {
+    /// What travels.
+    type Message: Message;
+    /// What a node reports while running.
+    type Record: Send;
+
+    /// Acts on everything in `[window.start, window.end)`. `inboxes[p]` holds what arrives on inbox `p` in this
+    /// window, in order. Returns when the node next has something to do of its own; [`Instant::NEVER`] if it
+    /// only waits for messages.
+    fn process(
+        &mut self,
+        window: Window,
+        inboxes: &[Vec<Self::Message>],
+        context: &mut Context<Self::Message, Self::Record>,
+    ) -> Instant;
+}
+
+/// Watches the nodes of a partition between windows.
+pub(crate) trait Probe<N>: Send {
+    /// Called before each window is processed.
+    fn observe(&mut self, window: Window, nodes: &[N]);
+}
+
+/// A half-open span of simulated time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Number since the start of the run.
+    pub(crate) index: u64,
+    /// First instant.
+    pub(crate) start: Instant,
+    /// First instant of the next window.
+    pub(crate) end: Instant,
+}
+
+impl Window {
+    /// Window `index` of windows of length `span`.
+    pub(crate) const fn new(index: u64, span: Span) -> Self {
+        Self { index, start: Instant(index * span.0), end: Instant((index + 1) * span.0) }
+    }
+}

@@ -1,0 +1,156 @@
+//! A group of nodes that one thread processes.
+
+use super::bits::BitSet;
+use super::context::Totals;
+use super::{Context, Destination, Node, Probe, Window};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Instant, Span};
+
+/// How a partition is laid out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionPlan {
+    /// This partition.
+    pub(crate) index: u32,
+    /// How many there are.
+    pub(crate) partitions: usize,
+    /// Length of a window: at most the smallest latency of any link.
+    pub(crate) span: Span,
+    /// Windows that inboxes are kept for: a power of two above the largest latency in windows.
+    pub(crate) slots: usize,
+}
+
+/// Nodes, their inboxes and their wake-up times.
+pub(crate) struct Partition<N: Node, P> {
+    nodes: Vec<N>,
+    /// The inboxes of node `i` are `first_inbox[i]..first_inbox[i + 1]`.
+    first_inbox: Vec<u32>,
+    context: Context<N::Message, N::Record>,
+    /// Wake-ups beyond the horizon, as (window, node).
+    sleepers: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The earliest entry of each node in `sleepers`.
+    sleeping_until: Vec<u64>,
+    span: Span,
+    probe: P,
+    activations: u64,
+}
+
+impl<N: Node, P: Probe<N>> Partition<N, P> {
+    /// A partition of `nodes`, each with its number of inboxes; all of them are active in window 0.
+    pub(crate) fn new(plan: PartitionPlan, nodes: Vec<N>, inboxes: &[u32], probe: P) -> Self {
+        let mut first_inbox = vec![0];
+        for count in inboxes {
+            first_inbox.push(first_inbox[first_inbox.len() - 1] + count);
+        }
+        let total = first_inbox[inboxes.len()] as usize;
+        let mut context =
+            Context::new(plan.index, plan.partitions, nodes.len(), total, plan.span, plan.slots);
+        for node in 0..nodes.len() {
+            context.wake(0, node as u32);
+        }
+        Self {
+            sleeping_until: vec![u64::MAX; nodes.len()],
+            nodes,
+            first_inbox,
+            context,
+            sleepers: BinaryHeap::new(),
+            span: plan.span,
+            probe,
+            activations: 0,
+        }
+    }
+
+    /// Processes every active node once.
+    pub(crate) fn process(&mut self, window: Window) {
+        self.probe.observe(window, &self.nodes);
+        let (mut inboxes, mut active) = self.context.enter(window);
+        self.wake_sleepers(window, &mut active);
+        active.drain(|node| self.process_node(node, window, &mut inboxes));
+        self.context.leave(inboxes, active);
+    }
+
+    #[inline]
+    fn process_node(&mut self, node: u32, window: Window, inboxes: &mut [Vec<N::Message>]) {
+        let range = self.first_inbox[node as usize] as usize..self.first_inbox[node as usize + 1] as usize;
+        let inboxes = &mut inboxes[range];
+        let wake = self.nodes[node as usize].process(window, inboxes, &mut self.context);
+        for inbox in inboxes {
+            inbox.clear();
+        }
+        self.activations += 1;
+        if wake != Instant::NEVER {
+            self.schedule(node, (wake.0 / self.span.0).max(window.index + 1));
+        }
+    }
+
+    fn schedule(&mut self, node: u32, window: u64) {
+        if window < self.context.horizon() {
+            self.context.wake(window, node);
+        } else if window < self.sleeping_until[node as usize] {
+            self.sleeping_until[node as usize] = window;
+            self.sleepers.push(Reverse((window, node)));
+        }
+    }
+
+    fn wake_sleepers(&mut self, window: Window, active: &mut BitSet) {
+        while let Some(&Reverse((due, node))) = self.sleepers.peek() {
+            if due > window.index {
+                break;
+            }
+            self.sleepers.pop();
+            if self.sleeping_until[node as usize] == due {
+                self.sleeping_until[node as usize] = u64::MAX;
+                active.insert(node);
+            }
+        }
+    }
+
+    /// The next window in which anything happens, as far as this partition knows.
+    pub(crate) fn next_window(&self) -> Option<u64> {
+        let sleeper = self.sleepers.peek().map(|&Reverse((window, _))| window);
+        [self.context.next_active(), self.context.next_remote(), sleeper].into_iter().flatten().min()
+    }
+
+    /// Takes in messages from another partition.
+    pub(crate) fn receive(&mut self, mail: &mut Vec<(Destination, N::Message)>) {
+        for (to, message) in mail.drain(..) {
+            self.context.receive(to, message);
+        }
+    }
+
+    /// What leaves for `partition`.
+    pub(crate) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, N::Message)> {
+        self.context.outgoing(partition)
+    }
+
+    /// What the nodes reported since this was last drained.
+    pub(crate) fn records(&mut self) -> &mut Vec<N::Record> {
+        &mut self.context.records
+    }
+
+    /// The nodes, in order.
+    pub(crate) fn nodes(&self) -> &[N] {
+        &self.nodes
+    }
+
+    /// The probe.
+    pub(crate) const fn probe(&self) -> &P {
+        &self.probe
+    }
+
+    /// Node activations so far.
+    pub(crate) const fn activations(&self) -> u64 {
+        self.activations
+    }
+
+    /// Sent and achieved so far.
+    pub(crate) const fn totals(&self) -> Totals {
+        self.context.totals
+    }
+
+    /// Messages that no node has seen yet.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.context.in_flight()
+    }
+}
+

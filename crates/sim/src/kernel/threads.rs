@@ -1,0 +1,227 @@
+//! Drives partitions window by window, on one thread or several, with the same result.
+//!
+//! After each window one thread collects what was reported, asks the hooks whether to go on, and names the next
+//! window; the others wait. Waiting spins briefly, then yields the processor, so that a shared machine is not
+//! held up.
+
+use super::{Destination, Node, Partition, Probe, Totals, Window};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use units::Span;
+
+/// Observes a run from outside the simulated world.
+pub(crate) trait Hooks<R> {
+    /// Called after each window with what was reported in it, in no particular order, and the totals since the
+    /// start. `Break` ends the run.
+    fn after_window(&mut self, window: Window, records: &mut Vec<R>, totals: Totals) -> ControlFlow<()>;
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The hooks ended it; otherwise nothing more could happen.
+    pub(crate) stopped: bool,
+    /// The last window processed.
+    pub(crate) last: Window,
+}
+
+/// Runs until the hooks end it or nothing more can happen. One thread per partition.
+pub(crate) fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks: &mut H) -> Outcome
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N::Record>,
+{
+    match partitions {
+        [only] => run_alone(only, span, hooks),
+        [first, others @ ..] => run_together(first, others, span, hooks),
+        [] => unreachable!("a run has at least one partition"),
+    }
+}
+
+fn run_alone<N, P, H>(partition: &mut Partition<N, P>, span: Span, hooks: &mut H) -> Outcome
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N::Record>,
+{
+    let mut window = Window::new(0, span);
+    loop {
+        partition.process(window);
+        let totals = partition.totals();
+        let stopped = hooks.after_window(window, partition.records(), totals).is_break();
+        match partition.next_window() {
+            Some(next) if !stopped => window = Window::new(next, span),
+            _ => return Outcome { stopped, last: window },
+        }
+    }
+}
+
+type Mail<M> = Mutex<Vec<(Destination, M)>>;
+
+/// The window number that tells workers to end.
+const STOP: u64 = u64::MAX;
+
+/// What the threads of a run share.
+struct Shared<M, R> {
+    /// `mail[turn % 2][from * partitions + to]`: written in one turn, read in the next.
+    mail: [Vec<Mail<M>>; 2],
+    records: Vec<Mutex<Vec<R>>>,
+    next: Vec<AtomicU64>,
+    totals: Vec<Mutex<Totals>>,
+    command: AtomicU64,
+    barrier: SpinBarrier,
+}
+
+impl<M, R> Shared<M, R> {
+    fn new(partitions: usize) -> Self {
+        let mail = || (0..partitions * partitions).map(|_| Mutex::default()).collect();
+        Self {
+            mail: [mail(), mail()],
+            records: (0..partitions).map(|_| Mutex::default()).collect(),
+            next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
+            totals: (0..partitions).map(|_| Mutex::default()).collect(),
+            command: AtomicU64::new(0),
+            barrier: SpinBarrier::new(partitions),
+        }
+    }
+
+    /// Processes `window`, the `turn`-th of the run, in one partition and publishes what came of it.
+    fn step<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>, window: Window)
+    where
+        N: Node<Message = M, Record = R>,
+        P: Probe<N>,
+    {
+        let partitions = self.records.len();
+        for from in 0..partitions {
+            partition.receive(&mut lock(&self.mail[(turn + 1) % 2][from * partitions + me]));
+        }
+        partition.process(window);
+        for to in 0..partitions {
+            std::mem::swap(&mut *lock(&self.mail[turn % 2][me * partitions + to]), partition.outgoing(to));
+        }
+        lock(&self.records[me]).append(partition.records());
+        self.next[me].store(partition.next_window().unwrap_or(STOP), Ordering::Release);
+        *lock(&self.totals[me]) = partition.totals();
+        self.barrier.wait();
+    }
+
+    fn sum_totals(&self) -> Totals {
+        self.totals.iter().map(|totals| *lock(totals)).fold(Totals::default(), |sum, part| Totals {
+            messages: sum.messages + part.messages,
+            progress: sum.progress + part.progress,
+        })
+    }
+
+    fn next_window(&self) -> u64 {
+        self.next.iter().map(|window| window.load(Ordering::Acquire)).min().unwrap_or(STOP)
+    }
+}
+
+fn run_together<N, P, H>(
+    first: &mut Partition<N, P>,
+    others: &mut [Partition<N, P>],
+    span: Span,
+    hooks: &mut H,
+) -> Outcome
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N::Record>,
+{
+    let shared = Shared::<N::Message, N::Record>::new(others.len() + 1);
+    std::thread::scope(|scope| {
+        for (index, partition) in others.iter_mut().enumerate() {
+            let shared = &shared;
+            scope.spawn(move || follow(shared, index + 1, partition, span));
+        }
+        lead(&shared, first, span, hooks)
+    })
+}
+
+/// A worker: processes each window that is named until the end.
+fn follow<N: Node, P: Probe<N>>(
+    shared: &Shared<N::Message, N::Record>,
+    me: usize,
+    partition: &mut Partition<N, P>,
+    span: Span,
+) {
+    for turn in 0.. {
+        let window = shared.command.load(Ordering::Acquire);
+        if window == STOP {
+            return;
+        }
+        shared.step(me, turn, partition, Window::new(window, span));
+        shared.barrier.wait();
+    }
+}
+
+/// The thread that also runs the hooks and names the next window.
+fn lead<N, P, H>(
+    shared: &Shared<N::Message, N::Record>,
+    partition: &mut Partition<N, P>,
+    span: Span,
+    hooks: &mut H,
+) -> Outcome
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N::Record>,
+{
+    let mut window = Window::new(0, span);
+    let mut reported = Vec::new();
+    let mut turn = 0;
+    loop {
+        shared.step(0, turn, partition, window);
+        turn += 1;
+        for records in &shared.records {
+            reported.append(&mut lock(records));
+        }
+        let stopped = hooks.after_window(window, &mut reported, shared.sum_totals()).is_break();
+        let next = if stopped { STOP } else { shared.next_window() };
+        shared.command.store(next, Ordering::Release);
+        shared.barrier.wait();
+        if next == STOP {
+            return Outcome { stopped, last: window };
+        }
+        window = Window::new(next, span);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A barrier for windows of microseconds: spins briefly, then yields.
+struct SpinBarrier {
+    threads: usize,
+    waiting: AtomicUsize,
+    generation: AtomicUsize,
+}
+
+impl SpinBarrier {
+    const SPINS: u32 = 200;
+
+    const fn new(threads: usize) -> Self {
+        Self { threads, waiting: AtomicUsize::new(0), generation: AtomicUsize::new(0) }
+    }
+
+    fn wait(&self) {
+        let generation = self.generation.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.waiting.store(0, Ordering::Release);
+            self.generation.store(generation + 1, Ordering::Release);
+            return;
+        }
+        let mut spins = 0;
+        while self.generation.load(Ordering::Acquire) == generation {
+            if spins < Self::SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The packet-level fabric simulator.
+//!
+//! In the order in which a run passes them:
+//!
+//! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
+//! 2. `kernel`: the event engine: time windows, inboxes, activity, threads; it knows no networks;
+//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge; `egress`: a port and its link;
+//! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
+//! 5. `record`, `assemble`, `probe`: what is measured, chunk by chunk and port by port;
+//! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
+//!
+//! Models: RoCEv2 reliable connections with go-back-N, senders at line rate, ECMP, store-and-forward switches with
+//! one shared tail-drop buffer and control packets ahead of data. Leaves out: PFC, ECN, DCQCN, cut-through, host
+//! memory and PCIe. A result is the same on every machine, for any number of threads and on either path.
+
+mod assemble;
+mod capture;
+mod describe;
+mod egress;
+mod kernel;
+mod nic;
+mod observer;
+mod packet;
+mod probe;
+mod record;
+mod run;
+mod setup;
+mod summary;
+mod switch;
+
+pub use capture::{CapturedFrame, capture};
+pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
+pub use observer::{Batch, Observer, Progress, Stopped};
+pub use run::{Options, Path, RunError, run};
+
+use spec::{RunSpec, SpecError};
+
+/// Checks a spec as far as it can be without running it.
+///
+/// # Errors
+/// What makes it impossible to carry out.
+pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    spec::check(spec)?;
+    let fabric = setup::Fabric::new(&spec.fabric)?;
+    setup::Flows::new(spec, &fabric).map(|_| ())
+}
+
+/// Every collective with an algorithm that carries it out.
+#[must_use]
+pub fn patterns() -> Vec<(&'static str, &'static str)> {
+    workload::patterns().iter().map(|pattern| (pattern.collective(), pattern.algorithm())).collect()
+}
+
+/// Into how many equal parts a collective's data size is cut.
+///
+/// # Errors
+/// When there is no such algorithm for that collective.
+pub fn equal_parts(collective: &str, algorithm: &str, ranks: u32) -> Result<u64, SpecError> {
+    let pattern = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
+        field: "algorithm".into(),
+        found: error.to_string(),
+        allowed: "see the collectives of the registry".into(),
+    })?;
+    Ok(pattern.parts(ranks))
+}

@@ -1,0 +1,271 @@
+//! A host: its NIC with one or more ports, and the transfers it takes part in.
+//!
+//! Models round-robin service of the queue pairs by packet with control packets first, a fixed latency on each
+//! side (part of the links' latency here) and no receive limit. Leaves out PCIe, memory, doorbells and pauses.
+
+mod port;
+mod receiver;
+mod sender;
+mod transfers;
+
+pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan};
+pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
+pub(crate) use transfers::{Inbound, Outgoing, Transfers};
+
+use crate::egress::Wire;
+use crate::kernel::{Context, Message, Window};
+use crate::packet::{Kind, Packet};
+use crate::record::Record;
+use port::{Control, NicPort};
+use receiver::Delivery;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use transport::{Config, Position, TimeoutOutcome};
+use units::{Instant, Span};
+
+/// What may be due at a host, besides packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// Post an outgoing transfer.
+    Post(u32),
+    /// Look at the retransmission deadline of a sender.
+    Retransmit(u32),
+}
+
+/// What a host is made of.
+pub(crate) struct HostPlan {
+    pub(crate) config: Arc<Config>,
+    pub(crate) latency: Span,
+    pub(crate) wires: Vec<Wire>,
+    pub(crate) senders: Vec<Sender>,
+    pub(crate) sends: Vec<SendChunk>,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) receives: Vec<ReceiveChunk>,
+    pub(crate) transfers: Transfers,
+}
+
+/// A host.
+pub(crate) struct Host {
+    config: Arc<Config>,
+    latency: Span,
+    ports: Vec<NicPort>,
+    senders: Vec<Sender>,
+    /// Chunks of each sender, see [`Sender::chunks`].
+    sends: Vec<SendChunk>,
+    receivers: Vec<Receiver>,
+    /// Chunks of each receiver, see [`Receiver::chunks`].
+    receives: Vec<ReceiveChunk>,
+    transfers: Transfers,
+    timers: BinaryHeap<Reverse<(Instant, Timer)>>,
+}
+
+/// The next thing a host does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Action {
+    Receive { port: usize },
+    Fire,
+    Send { port: usize },
+}
+
+impl Host {
+    pub(crate) fn new(plan: HostPlan) -> Self {
+        let timers = plan.transfers.initial().map(|(at, outgoing)| Reverse((at, Timer::Post(outgoing))));
+        Self {
+            timers: timers.collect(),
+            config: plan.config,
+            latency: plan.latency,
+            ports: plan.wires.into_iter().map(NicPort::new).collect(),
+            senders: plan.senders,
+            sends: plan.sends,
+            receivers: plan.receivers,
+            receives: plan.receives,
+            transfers: plan.transfers,
+        }
+    }
+
+    pub(crate) fn ports(&self) -> &[NicPort] {
+        &self.ports
+    }
+
+    /// Reports of chunks that were posted and never completed.
+    pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
+        self.senders.iter().flat_map(Sender::open_chunks)
+    }
+
+    /// What has arrived of chunks that were never delivered.
+    pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
+        self.receivers.iter().filter_map(|receiver| receiver.undelivered(&self.receives))
+    }
+
+    /// See [`crate::kernel::Node::process`].
+    pub(crate) fn process(
+        &mut self,
+        window: Window,
+        inboxes: &[Vec<Packet>],
+        context: &mut Context<Packet, Record>,
+    ) -> Instant {
+        for (port, packets) in self.ports.iter_mut().zip(inboxes) {
+            port.start_window(packets);
+        }
+        loop {
+            let (now, action) = self.next_action(inboxes);
+            if now >= window.end {
+                return now;
+            }
+            match action {
+                Action::Receive { port } => self.receive(port, inboxes, context),
+                Action::Fire => self.fire(now, context),
+                Action::Send { port } => self.send(port, now, context),
+            }
+        }
+    }
+
+    /// The earliest of what is due. At equal times arrivals come first, then timers, then sending; ports in order.
+    #[inline]
+    fn next_action(&self, inboxes: &[Vec<Packet>]) -> (Instant, Action) {
+        let timer = self.timers.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
+        let mut next = (timer, Action::Fire);
+        for (index, (port, inbox)) in self.ports.iter().zip(inboxes).enumerate() {
+            next = next.min((port.next_arrival(inbox), Action::Receive { port: index }));
+            next = next.min((port.next_send(), Action::Send { port: index }));
+        }
+        next
+    }
+
+    #[inline]
+    fn receive(&mut self, port: usize, inboxes: &[Vec<Packet>], context: &mut Context<Packet, Record>) {
+        let packet = self.ports[port].take_arrival(&inboxes[port]);
+        match packet.kind() {
+            Kind::Data(position) => self.receive_data(&packet, position, context),
+            Kind::Ack => self.receive_ack(&packet, context),
+            Kind::Nak => self.receive_nak(&packet, context),
+        }
+    }
+
+    #[inline]
+    fn receive_data(&mut self, packet: &Packet, position: Position, context: &mut Context<Packet, Record>) {
+        let now = packet.at();
+        let receiver = &mut self.receivers[packet.queue_pair as usize];
+        let latency = Span(now.0 - self.latency.0 - packet.sent.0);
+        let delivery = receiver.on_data(&self.config, packet, position, latency, &self.receives);
+        context.totals.progress += u64::from(delivery.payload_bytes);
+        if let Some(reply) = delivery.reply {
+            let control = Control { packet: reply, receiver: packet.queue_pair };
+            self.ports[usize::from(receiver.port())].enqueue_control(control, now);
+        }
+        if delivery.chunk_delivered {
+            self.deliver_chunk(packet.queue_pair, now, context);
+        }
+    }
+
+    /// A chunk has arrived whole: reports it and starts what waited for it.
+    fn deliver_chunk(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let Delivery { report, inbound } = self.receivers[receiver as usize].finish_chunk(now, &self.receives);
+        context.records.push(Record::Delivered(report));
+        let mut started = std::mem::take(&mut self.transfers.started);
+        self.transfers.deliver_part(inbound, &mut started);
+        for outgoing in started.drain(..) {
+            self.start_transfer(outgoing, now);
+        }
+        self.transfers.started = started;
+    }
+
+    #[inline]
+    fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        let outcome = sender.requester().on_ack(&self.config, packet.at(), packet.psn());
+        sender.complete(outcome.completed, packet.at(), context);
+        self.make_ready(packet.queue_pair, packet.at());
+    }
+
+    #[cold]
+    fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        sender.count_nak();
+        let outcome = sender.requester().on_nak(&self.config, packet.at(), packet.psn());
+        sender.complete(outcome.completed, packet.at(), context);
+        self.make_ready(packet.queue_pair, packet.at());
+    }
+
+    /// Puts a sender into its port's round, if it has something to send and is not there yet.
+    #[inline]
+    fn make_ready(&mut self, sender: u32, now: Instant) {
+        let state = &mut self.senders[sender as usize];
+        if state.enters_round(&self.config) {
+            self.ports[usize::from(state.port())].enqueue_sender(sender, now);
+        }
+    }
+
+    fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        match self.timers.pop() {
+            Some(Reverse((_, Timer::Post(outgoing)))) => self.post_transfer(outgoing, now),
+            Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
+            None => {}
+        }
+    }
+
+    /// The dependencies of a transfer have arrived: it is posted once the software overhead has passed.
+    fn start_transfer(&mut self, outgoing: u32, now: Instant) {
+        let overhead = self.transfers.overhead();
+        if overhead == Span::ZERO {
+            self.post_transfer(outgoing, now);
+        } else {
+            self.timers.push(Reverse((now + overhead, Timer::Post(outgoing))));
+        }
+    }
+
+    fn post_transfer(&mut self, outgoing: u32, now: Instant) {
+        for part in self.transfers.parts(outgoing) {
+            let (sender, chunk) = self.transfers.part(part);
+            self.sends[chunk as usize].is_ready = true;
+            self.senders[sender as usize].post_ready(&self.config, &self.sends, now);
+            self.make_ready(sender, now);
+        }
+    }
+
+    fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let state = &mut self.senders[sender as usize];
+        state.is_timed = false;
+        match state.requester().on_timeout(&self.config, now) {
+            TimeoutOutcome::NotDue => {}
+            TimeoutOutcome::Resend => state.count_timeout(),
+            TimeoutOutcome::Failed => {
+                state.count_timeout();
+                state.fail(now, context);
+            }
+        }
+        self.arm_timer(sender);
+        self.make_ready(sender, now);
+    }
+
+    /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
+    #[inline]
+    fn arm_timer(&mut self, sender: u32) {
+        let state = &mut self.senders[sender as usize];
+        let deadline = state.requester().deadline();
+        if !state.is_timed && deadline != Instant::NEVER {
+            state.is_timed = true;
+            self.timers.push(Reverse((deadline, Timer::Retransmit(sender))));
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
+        let sent = now + self.latency;
+        if let Some(control) = self.ports[port].pop_control() {
+            self.receivers[control.receiver as usize].note_reply(&control.packet, sent, context);
+            self.ports[port].transmit(control.packet.leaving(sent), now, context);
+        } else if let Some(sender) = self.ports[port].pop_sender() {
+            let state = &mut self.senders[sender as usize];
+            if let Some(packet) = state.next_packet(&self.config, now, sent, context) {
+                self.ports[port].transmit(packet.leaving(sent), now, context);
+            }
+            if state.stays_in_round(&self.config) {
+                self.ports[port].requeue_sender(sender);
+            }
+            self.arm_timer(sender);
+        }
+        self.ports[port].schedule(now);
+    }
+}

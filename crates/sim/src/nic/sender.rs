@@ -1,0 +1,189 @@
+//! The requester side of a queue pair, with what is recorded of its chunks.
+
+use crate::kernel::Context;
+use crate::packet::{Kind, Packet};
+use crate::record::{Frame, FrameKind, Record, SendReport};
+use spec::ChunkStatus;
+use std::collections::VecDeque;
+use std::ops::Range;
+use transport::{Config, LineRate, Position, Requester, Transmit};
+use units::{AttachmentId, Instant};
+use wire::size::data_frame_bytes;
+use wire::{Opcode, Psn};
+
+/// A chunk to be sent by a sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendChunk {
+    /// Chunk of the run.
+    pub(crate) chunk: u32,
+    /// Its dependencies have arrived.
+    pub(crate) is_ready: bool,
+    /// Payload [bytes].
+    pub(crate) bytes: u64,
+}
+
+/// The requester side of a queue pair.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    requester: Requester<LineRate>,
+    destination: AttachmentId,
+    /// The receiver at the destination host.
+    peer: u32,
+    entropy: u32,
+    port: u16,
+    in_round: bool,
+    /// A timer entry exists.
+    pub(super) is_timed: bool,
+    is_captured: bool,
+    queue_pair: u32,
+    /// Its chunks in the host's list of sends; the first not yet posted comes first.
+    chunks: Range<u32>,
+    /// Chunks posted and not completed, oldest first.
+    open: VecDeque<SendReport>,
+}
+
+/// Which sender, and where it sends to.
+#[derive(Clone, Debug)]
+pub(crate) struct SenderPlan {
+    pub(crate) queue_pair: u32,
+    pub(crate) initial_psn: Psn,
+    pub(crate) destination: AttachmentId,
+    pub(crate) peer: u32,
+    pub(crate) entropy: u32,
+    pub(crate) port: u16,
+    pub(crate) is_captured: bool,
+    pub(crate) chunks: Range<u32>,
+}
+
+impl Sender {
+    pub(crate) fn new(plan: SenderPlan) -> Self {
+        Self {
+            requester: Requester::new(plan.initial_psn, LineRate),
+            destination: plan.destination,
+            peer: plan.peer,
+            entropy: plan.entropy,
+            port: plan.port,
+            in_round: false,
+            is_timed: false,
+            is_captured: plan.is_captured,
+            queue_pair: plan.queue_pair,
+            chunks: plan.chunks,
+            open: VecDeque::new(),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn requester(&mut self) -> &mut Requester<LineRate> {
+        &mut self.requester
+    }
+
+    #[inline]
+    pub(super) const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Posts every chunk whose turn it is and that is ready: a queue pair keeps the order of its schedule.
+    pub(super) fn post_ready(&mut self, config: &Config, sends: &[SendChunk], now: Instant) {
+        while let Some(send) = self.chunks.clone().next().map(|first| sends[first as usize]) {
+            if !send.is_ready {
+                break;
+            }
+            self.chunks.start += 1;
+            self.requester.post(config, send.bytes);
+            self.open.push_back(SendReport::new(send.chunk, now));
+        }
+    }
+
+    /// Whether the sender now enters its port's round.
+    #[inline]
+    pub(super) fn enters_round(&mut self, config: &Config) -> bool {
+        let enters = !self.in_round && self.requester.can_transmit(config);
+        self.in_round |= enters;
+        enters
+    }
+
+    /// Whether the sender, just served, has more to send.
+    #[inline]
+    pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
+        self.in_round = self.requester.can_transmit(config);
+        self.in_round
+    }
+
+    /// The next data packet, decided at `now`, on the link from `sent`.
+    #[inline]
+    pub(super) fn next_packet(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        sent: Instant,
+        context: &mut Context<Packet, Record>,
+    ) -> Option<Packet> {
+        let transmit = self.requester.poll_transmit(config, now)?;
+        let frame_bytes = data_frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
+        let report = &mut self.open[transmit.work];
+        report.frames += 1;
+        report.bytes += u64::from(frame_bytes);
+        report.retransmits += u64::from(transmit.is_retransmission);
+        if self.is_captured {
+            self.capture(&transmit, sent, context);
+        }
+        let kind = Kind::Data(transmit.position);
+        Some(Packet::new(kind, transmit.psn, frame_bytes, self.destination, self.peer, self.entropy))
+    }
+
+    #[cold]
+    fn capture(&self, transmit: &Transmit, sent: Instant, context: &mut Context<Packet, Record>) {
+        let kind = FrameKind::Data {
+            position: transmit.position,
+            payload_bytes: transmit.payload_bytes,
+            message_bytes: transmit.message_bytes,
+            offset_bytes: transmit.offset_bytes,
+        };
+        let frame = Frame { sent, queue_pair: self.queue_pair, psn: transmit.psn, kind };
+        context.records.push(Record::Frame(frame));
+    }
+
+    /// Reports the oldest `count` chunks as complete.
+    #[inline]
+    pub(super) fn complete(&mut self, count: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        for _ in 0..count {
+            let report = self.open.pop_front().expect("only posted work completes");
+            context.records.push(Record::Sent(report.ended(ChunkStatus::Complete, Some(now))));
+        }
+    }
+
+    /// Reports every open chunk as failed.
+    pub(super) fn fail(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        context.records.push(Record::QueuePairFailed { queue_pair: self.queue_pair, at: now });
+        let failed = self.open.drain(..).map(|report| report.ended(ChunkStatus::Failed, None));
+        context.records.extend(failed.map(Record::Sent));
+    }
+
+    pub(super) fn count_nak(&mut self) {
+        if let Some(report) = self.open.front_mut() {
+            report.naks += 1;
+        }
+    }
+
+    pub(super) fn count_timeout(&mut self) {
+        if let Some(report) = self.open.front_mut() {
+            report.timeouts += 1;
+        }
+    }
+
+    /// Chunks posted and not completed, as they stand.
+    pub(super) fn open_chunks(&self) -> impl Iterator<Item = SendReport> {
+        self.open.iter().cloned()
+    }
+}
+
+/// The opcode of a write's packet.
+#[inline]
+pub(crate) const fn write_opcode(position: Position) -> Opcode {
+    match position {
+        Position::First => Opcode::WriteFirst,
+        Position::Middle => Opcode::WriteMiddle,
+        Position::Last => Opcode::WriteLast,
+        Position::Only => Opcode::WriteOnly,
+    }
+}

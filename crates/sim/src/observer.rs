@@ -1,0 +1,51 @@
+//! Who watches a run from outside.
+
+use spec::{ChunkRow, EventRow, LinkRow, PortRow, SeriesRow};
+use units::Instant;
+
+/// Rows of one table.
+#[derive(Clone, Debug)]
+pub enum Batch {
+    /// Completed chunks, in order of completion; several batches while running.
+    Chunks(Vec<ChunkRow>),
+    /// Every port, at the end.
+    Ports(Vec<PortRow>),
+    /// Every direction of every link, at the end.
+    Links(Vec<LinkRow>),
+    /// Sampled values, at the end.
+    Series(Vec<SeriesRow>),
+    /// Rare events, at the end.
+    Events(Vec<EventRow>),
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Payload delivered in order [bytes].
+    pub delivered_bytes: u64,
+    /// Payload to deliver in all [bytes].
+    pub total_bytes: u64,
+    /// Simulated time.
+    pub simulated: Instant,
+    /// Frames that crossed a link.
+    pub packet_hops: u64,
+}
+
+/// The observer wants the run to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+/// Receives what a run produces.
+pub trait Observer {
+    /// Takes rows in. Called while running; a slow observer slows the run, and memory stays bounded.
+    ///
+    /// # Errors
+    /// [`Stopped`] ends the run.
+    fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
+
+    /// Told about ten times a second of wall time.
+    ///
+    /// # Errors
+    /// [`Stopped`] ends the run.
+    fn progress(&mut self, progress: Progress) -> Result<(), Stopped>;
+}

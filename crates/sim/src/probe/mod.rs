@@ -1,0 +1,7 @@
+//! What is measured besides the chunks: counters of ports and links at the end, series while running.
+
+mod series;
+mod tables;
+
+pub(crate) use series::SeriesProbe;
+pub(crate) use tables::{link_rows, port_rows};

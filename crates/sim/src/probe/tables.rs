@@ -1,0 +1,85 @@
+//! The rows of ports and links at the end of a run.
+
+use crate::egress::Transmitter;
+use crate::setup::{FabricNode, World};
+use crate::switch::forward::Forward;
+use crate::switch::{QueueCounters, Received};
+use spec::{LinkRow, PortRow};
+use units::NodeId;
+
+/// What one port counted.
+struct PortCounts<'a> {
+    transmitter: &'a Transmitter,
+    received: Received,
+    queue: QueueCounters,
+}
+
+fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
+    match node {
+        FabricNode::Host(host) => PortCounts {
+            transmitter: host.ports()[port].transmitter(),
+            received: host.ports()[port].received(),
+            queue: QueueCounters::default(),
+        },
+        FabricNode::Switch(switch) => PortCounts {
+            transmitter: switch.ports()[port].transmitter(),
+            received: switch.received()[port],
+            queue: switch.ports()[port].counters(),
+        },
+    }
+}
+
+/// Table `ports`. `egress_qps[node][port]` counts the queue pairs whose data leaves there.
+pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>]) -> Vec<PortRow> {
+    let graph = &world.fabric.graph;
+    let mut rows = Vec::new();
+    for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
+        for (port, plug) in node.ports.iter().enumerate() {
+            let PortCounts { transmitter, received, queue } = counts(state, port);
+            rows.push(PortRow {
+                node: node.name.clone(),
+                tier: u32::from(node.tier),
+                port: port as u32,
+                peer: graph.node(plug.peer).name.clone(),
+                tx_frames: transmitter.frames(),
+                tx_bytes: transmitter.bytes(),
+                rx_frames: received.frames,
+                rx_bytes: received.bytes,
+                dropped_frames: queue.dropped_frames,
+                dropped_bytes: queue.dropped_bytes,
+                queue_max_bytes: queue.queue_max_bytes,
+                pfc_tx: 0,
+                pfc_rx: 0,
+                paused_ps: 0,
+                ecn_marked: 0,
+                egress_qps: qps[port],
+            });
+        }
+    }
+    rows
+}
+
+/// Table `links`: both directions of each cable.
+pub(crate) fn link_rows<F: Forward>(world: &World<F>) -> Vec<LinkRow> {
+    let graph = &world.fabric.graph;
+    let nodes: Vec<_> = world.nodes().collect();
+    let mut rows = Vec::with_capacity(graph.links.len() * 2);
+    for link in &graph.links {
+        for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
+            let transmitter = counts(nodes[from.node.index()], usize::from(from.port)).transmitter;
+            let tier = |node: NodeId| u32::from(graph.node(node).tier);
+            rows.push(LinkRow {
+                from: graph.node(from.node).name.clone(),
+                from_port: u32::from(from.port),
+                to: graph.node(to.node).name.clone(),
+                to_port: u32::from(to.port),
+                tier: tier(from.node).max(tier(to.node)),
+                rate_bps: link.rate.bps(),
+                frames: transmitter.frames(),
+                bytes: transmitter.bytes(),
+                busy_ps: transmitter.busy().0,
+            });
+        }
+    }
+    rows
+}

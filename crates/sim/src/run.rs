@@ -1,0 +1,199 @@
+//! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
+
+use crate::assemble::Assembler;
+use crate::kernel::{self, Hooks, Totals, Window};
+use crate::observer::{Batch, Observer, Progress, Stopped};
+use crate::probe::{link_rows, port_rows};
+use crate::record::Record;
+use crate::setup::{BuildOptions, FabricNode, World, build};
+use crate::summary;
+use crate::switch::forward::{Ecmp, Forward};
+use spec::{LoadBalancing, RunSpec, RunSummary, SpecError};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant as WallInstant};
+use thiserror::Error;
+
+/// Rows of one batch of chunks at the most.
+const CHUNK_BATCH_ROWS: usize = 8_192;
+/// Windows between two looks at the wall clock.
+const WINDOWS_PER_LOOK: u32 = 64;
+/// Wall time between two progress reports.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Which path switches take through a window. The result is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Path {
+    /// The fast path wherever no threshold is within reach.
+    #[default]
+    Auto,
+    /// The exact path everywhere, to prove the fast one.
+    Exact,
+}
+
+/// What a run may choose without changing its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Threads to run on, 1 or more.
+    pub threads: usize,
+    /// Path through the switches.
+    pub path: Path,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: 1, path: Path::Auto }
+    }
+}
+
+/// Why a run has no result.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The spec cannot be carried out.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The observer asked to stop.
+    #[error("stopped by its observer")]
+    Stopped,
+}
+
+/// Carries `spec` out, handing tables and progress to `observer`.
+///
+/// # Errors
+/// When the spec cannot be carried out, or the observer asks to stop.
+///
+/// # Panics
+/// When frames were neither delivered nor lost nor on the way: a bug of the simulator.
+pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
+    spec::check(spec)?;
+    match &spec.fabric.load_balancing {
+        LoadBalancing::Ecmp {} => run_with::<Ecmp>(spec, options, observer),
+    }
+}
+
+fn run_with<F: Forward>(
+    spec: &RunSpec,
+    options: Options,
+    observer: &mut dyn Observer,
+) -> Result<RunSummary, RunError> {
+    let build_options = BuildOptions {
+        threads: options.threads,
+        exact_only: options.path == Path::Exact,
+        ..BuildOptions::default()
+    };
+    let mut world = build::<F>(spec, &build_options)?;
+    let mut partitions = std::mem::take(&mut world.partitions);
+    let mut driver = Driver::new(&world, spec, &mut *observer);
+    let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
+    let Driver { mut assembler, stopped, .. } = driver;
+    if stopped {
+        return Err(RunError::Stopped);
+    }
+    finish_chunks::<F>(&partitions, &mut assembler);
+    let Assembler { rows, events, jobs, .. } = assembler;
+    world.partitions = partitions;
+    let summary = summary::summarise(spec, &world, &jobs, outcome.last);
+    hand_out(&mut world, spec, rows, events, observer).map_err(|Stopped| RunError::Stopped)?;
+    Ok(summary)
+}
+
+/// Rows for what never ended.
+fn finish_chunks<F: Forward>(
+    partitions: &[kernel::Partition<FabricNode<F>, crate::probe::SeriesProbe>],
+    assembler: &mut Assembler,
+) {
+    if assembler.open == 0 {
+        return;
+    }
+    let hosts = || {
+        partitions.iter().flat_map(|partition| partition.nodes()).filter_map(|node| match node {
+            FabricNode::Host(host) => Some(host),
+            FabricNode::Switch(_) => None,
+        })
+    };
+    assembler.finish_rest(
+        hosts().flat_map(|host| host.open_chunks()),
+        hosts().flat_map(|host| host.undelivered_chunks()),
+    );
+}
+
+/// Hands out everything that is known only at the end.
+fn hand_out<F: Forward>(
+    world: &mut World<F>,
+    spec: &RunSpec,
+    rows: Vec<spec::ChunkRow>,
+    events: Vec<spec::EventRow>,
+    observer: &mut dyn Observer,
+) -> Result<(), Stopped> {
+    let graph = &world.fabric.graph;
+    let mut series: Vec<_> = Vec::new();
+    for partition in &world.partitions {
+        series.append(&mut partition.probe().rows(graph));
+    }
+    // By metric, node and port, whatever the partition.
+    series.sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
+    let egress_qps = summary::egress_queue_pairs::<F>(spec, &world.fabric, &world.flows);
+    observer.batch(Batch::Chunks(rows))?;
+    observer.batch(Batch::Ports(port_rows(world, &egress_qps)))?;
+    observer.batch(Batch::Links(link_rows(world)))?;
+    observer.batch(Batch::Series(series))?;
+    observer.batch(Batch::Events(events))
+}
+
+/// The hooks of a run: collects reports, hands out rows and progress, ends the run.
+struct Driver<'a> {
+    assembler: Assembler<'a>,
+    observer: &'a mut dyn Observer,
+    host_names: Vec<&'a str>,
+    total_bytes: u64,
+    windows_until_look: u32,
+    last_report: WallInstant,
+    stopped: bool,
+}
+
+impl<'a> Driver<'a> {
+    fn new<F: Forward>(world: &'a World<F>, spec: &RunSpec, observer: &'a mut dyn Observer) -> Self {
+        let flows = &world.flows;
+        Self {
+            assembler: Assembler::new(flows, spec.jobs.len()),
+            observer,
+            host_names: world.fabric.host_names(),
+            total_bytes: flows.chunks.iter().map(|chunk| chunk.bytes).sum(),
+            windows_until_look: WINDOWS_PER_LOOK,
+            last_report: WallInstant::now(),
+            stopped: false,
+        }
+    }
+
+    fn report(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
+        self.windows_until_look = WINDOWS_PER_LOOK;
+        if self.last_report.elapsed() < PROGRESS_INTERVAL {
+            return Ok(());
+        }
+        self.last_report = WallInstant::now();
+        self.observer.progress(Progress {
+            delivered_bytes: totals.progress.min(self.total_bytes),
+            total_bytes: self.total_bytes,
+            simulated: window.end,
+            packet_hops: totals.messages,
+        })
+    }
+
+    fn step(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> Result<(), Stopped> {
+        if !records.is_empty() {
+            self.assembler.take(records, &self.host_names);
+            if self.assembler.rows.len() >= CHUNK_BATCH_ROWS {
+                self.observer.batch(Batch::Chunks(std::mem::take(&mut self.assembler.rows)))?;
+            }
+        }
+        self.windows_until_look -= 1;
+        if self.windows_until_look == 0 { self.report(window, totals) } else { Ok(()) }
+    }
+}
+
+impl Hooks<Record> for Driver<'_> {
+    #[inline]
+    fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
+        self.stopped = self.step(window, records, totals).is_err();
+        if self.stopped || self.assembler.open == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

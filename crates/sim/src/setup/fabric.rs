@@ -1,0 +1,163 @@
+//! The graph of the spec, its routes and the latency of every hop.
+
+use spec::{FabricSpec, LinkSpec, SpecError, TopologySpec};
+use std::sync::Arc;
+use topology::{
+    Builder, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind, RailOptimised, Routes, SingleSwitch,
+};
+use units::{NodeId, Rate, Span};
+
+/// Longest wait between two windows that an inbox is kept for; more asks for too much memory.
+const SLOTS_MAX: u64 = 4096;
+/// Shortest window worth running: a frame of 64 bytes at 400 Gb/s takes 1.68 ns.
+const SPAN_MIN: Span = Span(1_000);
+
+/// The network with everything that follows from the spec alone.
+pub(crate) struct Fabric {
+    pub(crate) graph: Graph,
+    pub(crate) routes: Arc<Routes>,
+    pub(crate) nic_latency: Span,
+    pipeline_latency: Span,
+    /// Length of a time window.
+    pub(crate) span: Span,
+    /// Windows that inboxes are kept for.
+    pub(crate) slots: usize,
+}
+
+impl Fabric {
+    /// Builds the graph and its routes.
+    ///
+    /// # Errors
+    /// When the graph is too large, or its latencies leave no window to run in.
+    pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
+        let graph = build_graph(&spec.topology)
+            .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
+        let routes = Arc::new(Routes::compute(&graph));
+        let mut fabric = Self {
+            graph,
+            routes,
+            nic_latency: Span(spec.nic.latency_ps),
+            pipeline_latency: Span(spec.switch.pipeline_latency_ps),
+            span: Span::ZERO,
+            slots: 0,
+        };
+        fabric.choose_window()?;
+        Ok(fabric)
+    }
+
+    /// The name of each host.
+    pub(crate) fn host_names(&self) -> Vec<&str> {
+        self.graph.nodes[..self.graph.hosts()].iter().map(|node| node.name.as_str()).collect()
+    }
+
+    /// From the last bit out of a port of `from` to the moment the node at the other end acts.
+    pub(crate) fn latency(&self, from: NodeId, port: u16) -> Span {
+        let end = self.graph.node(from).ports[usize::from(port)];
+        let sender = match self.graph.node(from).kind {
+            NodeKind::Host => self.nic_latency,
+            NodeKind::Switch => Span::ZERO,
+        };
+        let peer = self.graph.node(end.peer);
+        let receiver = match peer.kind {
+            NodeKind::Host => self.nic_latency,
+            NodeKind::Switch if peer.ideal => Span::ZERO,
+            NodeKind::Switch => self.pipeline_latency,
+        };
+        sender + self.graph.link(end.link).delay + receiver
+    }
+
+    /// The window is the smallest latency; inboxes reach as far as the largest, plus the longest frame time.
+    fn choose_window(&mut self) -> Result<(), SpecError> {
+        let mut shortest = Span(u64::MAX);
+        let mut longest = Span::ZERO;
+        for (node, port, rate) in self.directed_ports() {
+            let latency = self.latency(node, port);
+            shortest = shortest.min(latency);
+            longest = longest.max(latency + rate.frame_span(u32::from(u16::MAX)));
+        }
+        if shortest < SPAN_MIN {
+            let found = format!("a hop with {shortest} of latency in all");
+            return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
+        }
+        let slots = (longest.0 / shortest.0 + 3).next_power_of_two();
+        if slots > SLOTS_MAX {
+            let found = format!("hop latencies from {shortest} to {longest}");
+            return Err(value("fabric", &found, "latencies within a factor of 4000 of each other"));
+        }
+        self.span = shortest;
+        self.slots = slots as usize;
+        Ok(())
+    }
+
+    fn directed_ports(&self) -> impl Iterator<Item = (NodeId, u16, Rate)> {
+        self.graph.links.iter().flat_map(|link| link.ends.map(|end| (end.node, end.port, link.rate)))
+    }
+}
+
+fn value(field: &str, found: &str, allowed: &str) -> SpecError {
+    SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
+}
+
+const fn link(spec: &LinkSpec) -> LinkParams {
+    LinkParams { rate: Rate::from_bps(spec.rate_bps), delay: Span(spec.cable.delay_ps) }
+}
+
+fn build_graph(topology: &TopologySpec) -> Result<Graph, topology::TopologyError> {
+    match topology {
+        TopologySpec::SingleSwitch { hosts, host_link } => {
+            SingleSwitch { hosts: *hosts, host_link: link(host_link) }.build()
+        }
+        TopologySpec::FullMesh { hosts, host_link } => {
+            FullMesh { hosts: *hosts, host_link: link(host_link) }.build()
+        }
+        TopologySpec::LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link } => {
+            LeafSpine {
+                leaves: *leaves,
+                hosts_per_leaf: *hosts_per_leaf,
+                spines: *spines,
+                links_per_spine: *links_per_spine,
+                host_link: link(host_link),
+                fabric_link: link(fabric_link),
+            }
+            .build()
+        }
+        TopologySpec::FatTree {
+            pods,
+            leaves_per_pod,
+            hosts_per_leaf,
+            aggs_per_pod,
+            cores_per_agg,
+            host_link,
+            fabric_link,
+            core_link,
+        } => FatTree {
+            pods: *pods,
+            leaves_per_pod: *leaves_per_pod,
+            hosts_per_leaf: *hosts_per_leaf,
+            aggs_per_pod: *aggs_per_pod,
+            cores_per_agg: *cores_per_agg,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
+            core_link: link(core_link),
+        }
+        .build(),
+        TopologySpec::RailOptimised {
+            servers,
+            rails,
+            spines,
+            links_per_spine,
+            host_link,
+            fabric_link,
+            scale_up_link,
+        } => RailOptimised {
+            servers: *servers,
+            rails: *rails,
+            spines: *spines,
+            links_per_spine: *links_per_spine,
+            host_link: link(host_link),
+            fabric_link: link(fabric_link),
+            scale_up_link: scale_up_link.as_ref().map(link),
+        }
+        .build(),
+    }
+}

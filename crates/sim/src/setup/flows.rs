@@ -1,0 +1,175 @@
+//! The queue pairs of a run and the chunks each of them carries.
+
+use super::Fabric;
+use spec::{JobSpec, QpMode, RunSpec, SpecError};
+use std::collections::HashMap;
+use topology::Attachment;
+use units::{AttachmentId, HostId, Rank, Seed, TransferId};
+use wire::Psn;
+use workload::{Schedule, Shape, Transfer};
+
+/// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
+const UDP_SOURCE_PORT_MIN: u16 = 49_152;
+/// How many there are.
+const UDP_SOURCE_PORTS: u64 = 1 << 14;
+
+/// One data chunk on one queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) job: u32,
+    pub(crate) transfer: TransferId,
+    pub(crate) part: u32,
+    pub(crate) queue_pair: u32,
+    pub(crate) bytes: u64,
+}
+
+/// A queue pair: one direction of data between two ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct QueuePair {
+    pub(crate) job: u32,
+    pub(crate) part: u32,
+    pub(crate) channel: u32,
+    pub(crate) src: Rank,
+    pub(crate) dst: Rank,
+    pub(crate) src_host: HostId,
+    pub(crate) dst_host: HostId,
+    pub(crate) src_attachment: AttachmentId,
+    pub(crate) dst_attachment: AttachmentId,
+    pub(crate) udp_source_port: u16,
+    pub(crate) initial_psn: Psn,
+    /// Its chunks, in the order of the schedule.
+    pub(crate) chunks: Vec<u32>,
+}
+
+/// Everything the jobs will send.
+pub(crate) struct Flows {
+    pub(crate) schedules: Vec<Schedule>,
+    /// First chunk of each job, and one past the last.
+    pub(crate) first_chunk: Vec<u32>,
+    pub(crate) chunks: Vec<Chunk>,
+    pub(crate) queue_pairs: Vec<QueuePair>,
+    /// Parts of each transfer.
+    pub(crate) parts: u32,
+}
+
+impl Flows {
+    /// Schedules every job and gives its transfers to queue pairs.
+    ///
+    /// # Errors
+    /// When a collective is unknown, a size does not divide, or two ranks cannot reach each other.
+    pub(crate) fn new(spec: &RunSpec, fabric: &Fabric) -> Result<Self, SpecError> {
+        let mut flows = Self {
+            schedules: Vec::new(),
+            first_chunk: vec![0],
+            chunks: Vec::new(),
+            queue_pairs: Vec::new(),
+            parts: spec.transport.qps_per_rank_pair,
+        };
+        for (index, job) in spec.jobs.iter().enumerate() {
+            flows.add_job(spec, fabric, index as u32, job)?;
+        }
+        Ok(flows)
+    }
+
+    fn add_job(&mut self, spec: &RunSpec, fabric: &Fabric, index: u32, job: &JobSpec) -> Result<(), SpecError> {
+        let schedule = schedule(spec, index, job)?;
+        let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
+        for (id, transfer) in schedule.transfers().iter().enumerate() {
+            let first = match spec.transport.qp_mode {
+                QpMode::PerChunk => None,
+                QpMode::PerPair => pairs.get(&(transfer.src, transfer.dst, transfer.channel)).copied(),
+            };
+            let first = match first {
+                Some(first) => first,
+                None => self.open_queue_pairs(spec, fabric, index, job, transfer)?,
+            };
+            pairs.insert((transfer.src, transfer.dst, transfer.channel), first);
+            self.add_chunks(index, TransferId(id as u32), transfer, first);
+        }
+        self.schedules.push(schedule);
+        self.first_chunk.push(self.chunks.len() as u32);
+        Ok(())
+    }
+
+    fn add_chunks(&mut self, job: u32, id: TransferId, transfer: &Transfer, first_queue_pair: u32) {
+        for part in 0..self.parts {
+            let queue_pair = first_queue_pair + part;
+            self.queue_pairs[queue_pair as usize].chunks.push(self.chunks.len() as u32);
+            let bytes = transfer.bytes / u64::from(self.parts);
+            self.chunks.push(Chunk { job, transfer: id, part, queue_pair, bytes });
+        }
+    }
+
+    /// Opens a queue pair for each part of a transfer; returns the first.
+    fn open_queue_pairs(
+        &mut self,
+        spec: &RunSpec,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+        transfer: &Transfer,
+    ) -> Result<u32, SpecError> {
+        let host = |rank: Rank| HostId(job.hosts[rank.index()]);
+        let (src_host, dst_host) = (host(transfer.src), host(transfer.dst));
+        let (src_attachment, dst_attachment) = fabric.graph.attachments_between(src_host, dst_host);
+        let source: &Attachment = fabric.graph.attachment(src_attachment);
+        if fabric.routes.next_hops(source.switch, dst_attachment).is_empty() {
+            let found = format!("host {src_host} cannot reach host {dst_host}");
+            return Err(value(format!("jobs[{index}].hosts"), found, "hosts that are joined by switches"));
+        }
+        let first = self.queue_pairs.len() as u32;
+        for part in 0..self.parts {
+            let id = self.queue_pairs.len() as u64;
+            let port = Seed(spec.seed).stream("qp.udp_source_port", id).below(UDP_SOURCE_PORTS) as u16;
+            self.queue_pairs.push(QueuePair {
+                job: index,
+                part,
+                channel: transfer.channel,
+                src: transfer.src,
+                dst: transfer.dst,
+                src_host,
+                dst_host,
+                src_attachment,
+                dst_attachment,
+                udp_source_port: UDP_SOURCE_PORT_MIN + port,
+                initial_psn: Psn::new(Seed(spec.seed).stream("qp.initial_psn", id).next_u32() & 0xff_ffff),
+                chunks: Vec::new(),
+            });
+        }
+        Ok(first)
+    }
+
+    /// The transfer a chunk is part of.
+    pub(crate) fn transfer(&self, chunk: &Chunk) -> &Transfer {
+        &self.schedules[chunk.job as usize].transfers()[chunk.transfer.index()]
+    }
+}
+
+fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+    let shape = Shape {
+        ranks: job.hosts.len() as u32,
+        data_bytes: job.data_bytes,
+        root: Rank(job.root),
+        stream: Seed(spec.seed).stream("workload.pattern", u64::from(index)),
+    };
+    let parts = u64::from(spec.transport.qps_per_rank_pair);
+    let schedule = workload::schedule_for(&job.collective, &job.algorithm, &shape).map_err(|error| {
+        let field = match error {
+            workload::WorkloadError::Indivisible { .. } => "data_bytes",
+            _ => "algorithm",
+        };
+        value(format!("jobs[{index}].{field}"), error.to_string(), "see the collectives of the registry")
+    })?;
+    match schedule.transfers().iter().find(|transfer| !transfer.bytes.is_multiple_of(parts)) {
+        None => Ok(schedule),
+        Some(transfer) => Err(value(
+            format!("jobs[{index}].data_bytes"),
+            format!("a transfer of {} bytes", transfer.bytes),
+            &format!("transfers that divide evenly over {parts} queue pairs"),
+        )),
+    }
+}
+
+fn value(field: String, found: String, allowed: &str) -> SpecError {
+    SpecError::Value { field, found, allowed: allowed.into() }
+}

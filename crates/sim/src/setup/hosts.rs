@@ -1,0 +1,169 @@
+//! The hosts of a run: their queue pairs and the transfers they take part in.
+
+use super::flows::{Flows, QueuePair};
+use crate::nic::{
+    Inbound, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, SendChunk, Sender, SenderPlan, Transfers,
+};
+use spec::RunSpec;
+use std::collections::HashSet;
+use std::net::Ipv4Addr;
+use topology::Graph;
+use transport::Config;
+use units::{Instant, Span, TransferId};
+
+/// UDP destination port of RoCEv2 (IBTA annex A17).
+const ROCE_UDP_PORT: u16 = 4791;
+/// IP protocol number of UDP.
+const IP_PROTOCOL_UDP: u8 = 17;
+
+/// What one host sends and receives.
+#[derive(Default)]
+pub(crate) struct HostFlows {
+    pub(crate) senders: Vec<Sender>,
+    pub(crate) sends: Vec<SendChunk>,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) receives: Vec<ReceiveChunk>,
+    pub(crate) transfers: Transfers,
+}
+
+/// Where a transfer stands at its two hosts.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    outgoing: u32,
+    inbound: u32,
+}
+
+/// Gives every host its share of `flows`. Frames of the queue pairs in `captured` are recorded.
+pub(crate) fn host_flows(
+    spec: &RunSpec,
+    graph: &Graph,
+    flows: &Flows,
+    config: &Config,
+    captured: &HashSet<u32>,
+) -> Vec<HostFlows> {
+    let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
+    let places = place_transfers(spec, flows, &mut hosts);
+    // Where each chunk stands among the sends of its host, with its sender.
+    let mut sends = vec![(0, 0); flows.chunks.len()];
+    for (id, pair) in flows.queue_pairs.iter().enumerate() {
+        let id = id as u32;
+        let is_captured = captured.contains(&id);
+        let sender = hosts[pair.src_host.index()].senders.len() as u32;
+        let receiver = hosts[pair.dst_host.index()].receivers.len() as u32;
+        let source = &mut hosts[pair.src_host.index()];
+        let first = source.sends.len() as u32;
+        for &chunk in &pair.chunks {
+            sends[chunk as usize] = (sender, source.sends.len() as u32);
+            let bytes = flows.chunks[chunk as usize].bytes;
+            source.sends.push(SendChunk { chunk, is_ready: false, bytes });
+        }
+        source.senders.push(Sender::new(SenderPlan {
+            queue_pair: id,
+            initial_psn: pair.initial_psn,
+            destination: pair.dst_attachment,
+            peer: receiver,
+            entropy: entropy(graph, pair, Direction::Forward),
+            port: graph.attachment(pair.src_attachment).host_port,
+            is_captured,
+            chunks: first..first + pair.chunks.len() as u32,
+        }));
+        let target = &mut hosts[pair.dst_host.index()];
+        let first = target.receives.len() as u32;
+        target.receives.extend(pair.chunks.iter().map(|&chunk| receive_chunk(flows, config, &places, chunk)));
+        target.receivers.push(Receiver::new(ReceiverPlan {
+            queue_pair: id,
+            initial_psn: pair.initial_psn,
+            source: pair.src_attachment,
+            peer: sender,
+            entropy: entropy(graph, pair, Direction::Reverse),
+            port: graph.attachment(pair.dst_attachment).host_port,
+            is_captured,
+            chunks: first..first + pair.chunks.len() as u32,
+        }));
+    }
+    place_parts(flows, &sends, &mut hosts);
+    hosts
+}
+
+fn receive_chunk(flows: &Flows, config: &Config, places: &[Vec<Place>], chunk: u32) -> ReceiveChunk {
+    let info = &flows.chunks[chunk as usize];
+    ReceiveChunk {
+        chunk,
+        inbound: places[info.job as usize][info.transfer.index()].inbound,
+        messages: config.messages(info.bytes),
+    }
+}
+
+/// Numbers the transfers of each job at their hosts and links each to what waits for it.
+fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Vec<Vec<Place>> {
+    let mut places = Vec::new();
+    for (job, schedule) in spec.jobs.iter().zip(&flows.schedules) {
+        for &host in &job.hosts {
+            hosts[host as usize].transfers.start = Instant(job.start_ps);
+            hosts[host as usize].transfers.overhead = Span(job.step_overhead_ps);
+        }
+        let mut of_job = vec![Place::default(); schedule.transfers().len()];
+        for (index, transfer) in schedule.transfers().iter().enumerate() {
+            let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
+            of_job[index].outgoing = source.outgoing.len() as u32;
+            let waits_for = schedule.dependencies(TransferId(index as u32));
+            source.outgoing.push(Outgoing { waits_for, parts: 0..0 });
+        }
+        for (index, transfer) in schedule.transfers().iter().enumerate() {
+            let target = &mut hosts[job.hosts[transfer.dst.index()] as usize].transfers;
+            of_job[index].inbound = target.inbound.len() as u32;
+            let first = target.successors.len() as u32;
+            let waiting = schedule.successors(TransferId(index as u32));
+            target.successors.extend(waiting.iter().map(|next| of_job[next.index()].outgoing));
+            let successors = first..target.successors.len() as u32;
+            target.inbound.push(Inbound { parts_left: flows.parts, successors });
+        }
+        places.push(of_job);
+    }
+    places
+}
+
+/// Tells each outgoing transfer which sends carry its parts. Chunks are ordered by job, transfer and part, and
+/// outgoing transfers of a host by job and transfer, so each host's next chunk belongs to its next transfer.
+fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
+    let mut next = vec![0; hosts.len()];
+    for (chunk, &place) in flows.chunks.iter().zip(sends) {
+        let host = flows.queue_pairs[chunk.queue_pair as usize].src_host.index();
+        let transfers = &mut hosts[host].transfers;
+        let part = transfers.parts.len() as u32;
+        transfers.parts.push(place);
+        let outgoing: &mut Outgoing = &mut transfers.outgoing[next[host]];
+        if chunk.part == 0 {
+            outgoing.parts.start = part;
+        }
+        outgoing.parts.end = part + 1;
+        if chunk.part + 1 == flows.parts {
+            next[host] += 1;
+        }
+    }
+}
+
+/// Which way a packet of a queue pair goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    /// Data.
+    Forward,
+    /// ACK and NAK.
+    Reverse,
+}
+
+/// CRC-32 of the 5-tuple: source and destination address, protocol, source and destination port.
+pub(crate) fn entropy(graph: &Graph, pair: &QueuePair, direction: Direction) -> u32 {
+    let ip = |id| -> Ipv4Addr { graph.attachment(id).ip };
+    let (source, destination) = match direction {
+        Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
+        Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
+    };
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&source.octets());
+    hasher.update(&destination.octets());
+    hasher.update(&[IP_PROTOCOL_UDP]);
+    hasher.update(&pair.udp_source_port.to_be_bytes());
+    hasher.update(&ROCE_UDP_PORT.to_be_bytes());
+    hasher.finalize()
+}

@@ -1,0 +1,224 @@
+//! Nodes, partitions and the wires between them.
+
+use super::hosts::{HostFlows, host_flows};
+use super::{Fabric, Flows};
+use crate::egress::Wire;
+use crate::kernel::{Context, Destination, Node, Partition, PartitionPlan, Window};
+use crate::nic::{Host, HostPlan};
+use crate::packet::Packet;
+use crate::probe::SeriesProbe;
+use crate::record::Record;
+use crate::switch::forward::Forward;
+use crate::switch::{Switch, SwitchPlan};
+use spec::{RunSpec, SpecError, TransportSpec};
+use std::collections::HashSet;
+use std::sync::Arc;
+use topology::NodeKind;
+use transport::Config;
+use units::{Instant, NodeId, Seed, Span};
+
+/// A node of the fabric.
+pub(crate) enum FabricNode<F> {
+    /// An endpoint.
+    Host(Host),
+    /// A switch.
+    Switch(Switch<F>),
+}
+
+impl<F: Forward> Node for FabricNode<F> {
+    type Message = Packet;
+    type Record = Record;
+
+    #[inline]
+    fn process(
+        &mut self,
+        window: Window,
+        inboxes: &[Vec<Packet>],
+        context: &mut Context<Packet, Record>,
+    ) -> Instant {
+        match self {
+            Self::Host(host) => host.process(window, inboxes, context),
+            Self::Switch(switch) => switch.process(window, inboxes, context),
+        }
+    }
+}
+
+/// Everything a run is made of.
+pub(crate) struct World<F: Forward> {
+    pub(crate) fabric: Fabric,
+    pub(crate) flows: Flows,
+    pub(crate) partitions: Vec<Partition<FabricNode<F>, SeriesProbe>>,
+    /// Partition and place in it of each node of the graph.
+    homes: Vec<(u32, u32)>,
+}
+
+impl<F: Forward> World<F> {
+    /// Each node of the graph, in order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode<F>> {
+        self.homes.iter().map(|&(partition, place)| &self.partitions[partition as usize].nodes()[place as usize])
+    }
+}
+
+/// What a run may choose without changing its result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BuildOptions {
+    pub(crate) threads: usize,
+    pub(crate) exact_only: bool,
+    pub(crate) captured: HashSet<u32>,
+}
+
+/// Builds the world of `spec`.
+///
+/// # Errors
+/// When the spec cannot be carried out.
+pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Result<World<F>, SpecError> {
+    let fabric = Fabric::new(&spec.fabric)?;
+    let flows = Flows::new(spec, &fabric)?;
+    let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
+    let homes = assign_homes(&fabric, partitions);
+    let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &homes);
+    let partitions = fill_partitions(spec, &fabric, partitions, &homes, nodes);
+    Ok(World { fabric, flows, partitions, homes })
+}
+
+/// Keeps a leaf and its hosts together and deals the groups out evenly; switches without hosts follow round
+/// robin.
+fn assign_homes(fabric: &Fabric, partitions: usize) -> Vec<(u32, u32)> {
+    let graph = &fabric.graph;
+    let hosts = graph.hosts();
+    let mut partition_of = vec![None; graph.nodes.len()];
+    for attachment in &graph.attachments[..hosts] {
+        let partition = attachment.host.index() * partitions / hosts;
+        let leaf = &mut partition_of[attachment.switch.index()];
+        let partition = *leaf.get_or_insert(partition);
+        partition_of[attachment.host.index()] = Some(partition);
+    }
+    let mut sizes = vec![0; partitions];
+    let mut next_free = 0;
+    let mut homes = Vec::with_capacity(graph.nodes.len());
+    for home in partition_of {
+        let partition = home.unwrap_or_else(|| {
+            next_free += 1;
+            (next_free - 1) % partitions
+        });
+        homes.push((partition as u32, sizes[partition]));
+        sizes[partition] += 1;
+    }
+    homes
+}
+
+/// First inbox of each node within its partition.
+fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Vec<u32> {
+    let mut next = vec![0; partitions];
+    let mut first = Vec::with_capacity(homes.len());
+    for (node, &(partition, _)) in fabric.graph.nodes.iter().zip(homes) {
+        first.push(next[partition as usize]);
+        next[partition as usize] += node.ports.len() as u32;
+    }
+    first
+}
+
+fn build_nodes<F: Forward>(
+    spec: &RunSpec,
+    options: &BuildOptions,
+    fabric: &Fabric,
+    flows: &Flows,
+    homes: &[(u32, u32)],
+) -> Vec<FabricNode<F>> {
+    let config = Arc::new(transport_config(&spec.transport));
+    let partitions = homes.iter().map(|home| home.0 as usize + 1).max().unwrap_or(1);
+    let first = first_inboxes(fabric, homes, partitions);
+    let mut hosts = host_flows(spec, &fabric.graph, flows, &config, &options.captured).into_iter();
+    let mut switches = 0;
+    let mut nodes = Vec::with_capacity(homes.len());
+    for (index, node) in fabric.graph.nodes.iter().enumerate() {
+        let wires = wires(fabric, NodeId(index as u32), homes, &first);
+        nodes.push(match node.kind {
+            NodeKind::Host => {
+                let flows = hosts.next().unwrap_or_default();
+                FabricNode::Host(Host::new(host_plan(&config, fabric.nic_latency, wires, flows)))
+            }
+            NodeKind::Switch => {
+                let forward = F::new(Seed(spec.seed), switches);
+                switches += 1;
+                let plan = SwitchPlan {
+                    node: NodeId(index as u32),
+                    routes: Arc::clone(&fabric.routes),
+                    wires,
+                    buffer_bytes: if node.ideal { u64::MAX } else { spec.fabric.switch.buffer_bytes },
+                    exact_only: options.exact_only,
+                };
+                FabricNode::Switch(Switch::new(plan, forward))
+            }
+        });
+    }
+    nodes
+}
+
+fn host_plan(config: &Arc<Config>, latency: Span, wires: Vec<Wire>, flows: HostFlows) -> HostPlan {
+    HostPlan {
+        config: Arc::clone(config),
+        latency,
+        wires,
+        senders: flows.senders,
+        sends: flows.sends,
+        receivers: flows.receivers,
+        receives: flows.receives,
+        transfers: flows.transfers,
+    }
+}
+
+/// Where each port of `node` leads.
+fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32]) -> Vec<Wire> {
+    let ports = fabric.graph.node(node).ports.iter().enumerate();
+    ports
+        .map(|(number, port)| {
+            let (partition, place) = homes[port.peer.index()];
+            let inbox = first_inbox[port.peer.index()] + u32::from(port.peer_port);
+            Wire {
+                to: Destination { partition, inbox, node: place },
+                rate: fabric.graph.link(port.link).rate,
+                latency: fabric.latency(node, number as u16),
+            }
+        })
+        .collect()
+}
+
+fn fill_partitions<F: Forward>(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    count: usize,
+    homes: &[(u32, u32)],
+    nodes: Vec<FabricNode<F>>,
+) -> Vec<Partition<FabricNode<F>, SeriesProbe>> {
+    let mut members: Vec<Vec<FabricNode<F>>> = (0..count).map(|_| Vec::new()).collect();
+    let mut inboxes = vec![Vec::new(); count];
+    let mut watched = SeriesProbe::assign(&spec.observe, &fabric.graph, homes, count);
+    for (index, node) in nodes.into_iter().enumerate() {
+        let partition = homes[index].0 as usize;
+        members[partition].push(node);
+        inboxes[partition].push(fabric.graph.nodes[index].ports.len() as u32);
+    }
+    let plan = |index| PartitionPlan {
+        index,
+        partitions: count,
+        span: fabric.span,
+        slots: fabric.slots,
+    };
+    let parts = members.into_iter().zip(inboxes).zip(watched.drain(..)).enumerate();
+    parts
+        .map(|(index, ((nodes, inboxes), probe))| Partition::new(plan(index as u32), nodes, &inboxes, probe))
+        .collect()
+}
+
+/// The transport parameters of a run.
+fn transport_config(spec: &TransportSpec) -> Config {
+    Config {
+        mtu_bytes: spec.mtu_bytes,
+        message_bytes: spec.message_bytes,
+        ack_every: spec.ack_every,
+        window_packets: spec.window_packets,
+        timeout: Span(spec.timeout_ps),
+        retry_count: spec.retry_count,
+    }
+}

@@ -1,0 +1,155 @@
+//! The facts of a whole run.
+
+use crate::assemble::JobProgress;
+use crate::kernel::Window;
+use crate::packet::{Kind, Packet};
+use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy};
+use crate::switch::forward::{Choice, Forward};
+use spec::{JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
+use transport::Position;
+use units::{NodeId, Seed};
+
+/// Counts of all nodes together.
+#[derive(Default)]
+struct Counts {
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    queued: u64,
+    fast_windows: u64,
+    exact_windows: u64,
+}
+
+impl Counts {
+    fn of<F: Forward>(world: &World<F>) -> Self {
+        let mut counts = Self::default();
+        for node in world.nodes() {
+            match node {
+                FabricNode::Host(host) => {
+                    for port in host.ports() {
+                        counts.sent += port.transmitter().frames();
+                        counts.delivered += port.received().frames;
+                    }
+                }
+                FabricNode::Switch(switch) => {
+                    for port in switch.ports() {
+                        counts.dropped += port.counters().dropped_frames;
+                        counts.queued += port.queued_frames();
+                    }
+                    counts.fast_windows += switch.paths().fast;
+                    counts.exact_windows += switch.paths().exact;
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// Sums a run up.
+///
+/// # Panics
+/// When a frame was neither delivered nor lost nor is on the way.
+pub(crate) fn summarise<F: Forward>(
+    spec: &RunSpec,
+    world: &World<F>,
+    jobs: &[JobProgress],
+    last: Window,
+) -> RunSummary {
+    let counts = Counts::of(world);
+    let in_flight = world.partitions.iter().map(|partition| partition.in_flight()).sum::<u64>() + counts.queued;
+    assert_eq!(
+        counts.sent,
+        counts.delivered + counts.dropped + in_flight,
+        "frames sent = delivered ({}) + lost ({}) + in flight ({in_flight})",
+        counts.delivered,
+        counts.dropped
+    );
+    let jobs: Vec<JobSummary> = (0..jobs.len()).map(|index| job_summary(spec, world, jobs, index)).collect();
+    let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
+    RunSummary {
+        status: if all_complete { RunStatus::Complete } else { RunStatus::Incomplete },
+        end_ps: jobs.iter().filter_map(|job| job.end_ps).max().filter(|_| all_complete).unwrap_or(last.end.0),
+        jobs,
+        frames_sent: counts.sent,
+        frames_delivered: counts.delivered,
+        frames_lost: LossCauses { buffer_full: counts.dropped },
+        frames_in_flight: in_flight,
+        packet_hops: world.partitions.iter().map(|partition| partition.totals().messages).sum(),
+        events: world.partitions.iter().map(|partition| partition.activations()).sum(),
+        fast_windows: counts.fast_windows,
+        exact_windows: counts.exact_windows,
+        window_ps: world.fabric.span.0,
+    }
+}
+
+fn job_summary<F: Forward>(spec: &RunSpec, world: &World<F>, jobs: &[JobProgress], index: usize) -> JobSummary {
+    let progress = jobs[index];
+    let chunks = u64::from(world.flows.first_chunk[index + 1] - world.flows.first_chunk[index]);
+    let is_complete = progress.complete == chunks;
+    JobSummary {
+        name: spec.jobs[index].name.clone(),
+        status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
+        start_ps: spec.jobs[index].start_ps,
+        end_ps: is_complete.then_some(progress.last.0),
+        chunks,
+        chunks_complete: progress.complete,
+        chunks_failed: progress.failed,
+        reason: if is_complete { String::new() } else { reason(spec, &world.flows, &progress, chunks) },
+    }
+}
+
+/// Why a job is incomplete.
+fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) -> String {
+    let waiting = chunks - progress.complete - progress.failed;
+    let Some(first) = progress.first_failed else {
+        return format!("{waiting} of {chunks} chunks never completed");
+    };
+    let chunk = &flows.chunks[first as usize];
+    let pair = &flows.queue_pairs[chunk.queue_pair as usize];
+    format!(
+        "{} of {chunks} chunks failed and {waiting} never completed; first: rank {} to rank {}, step {}, queue pair {} \
+         used up its {} retries",
+        progress.failed,
+        pair.src,
+        pair.dst,
+        flows.transfer(chunk).step,
+        chunk.queue_pair,
+        spec.transport.retry_count
+    )
+}
+
+/// How many queue pairs send their data out of each port of each node, where each keeps to one path; zero
+/// elsewhere.
+pub(crate) fn egress_queue_pairs<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Vec<u32>> {
+    let graph = &fabric.graph;
+    let mut counts: Vec<Vec<u32>> = graph.nodes.iter().map(|node| vec![0; node.ports.len()]).collect();
+    if F::CHOICE != Choice::PerFlow {
+        return counts;
+    }
+    let hosts = graph.hosts();
+    let switches = 0..graph.switches() as u32;
+    let mut forwards: Vec<F> = switches.map(|switch| F::new(Seed(spec.seed), switch)).collect();
+    for pair in &flows.queue_pairs {
+        let packet = probe_packet(fabric, pair);
+        let source = graph.attachment(pair.src_attachment);
+        counts[pair.src_host.index()][usize::from(source.host_port)] += 1;
+        let mut node = source.switch;
+        while node.index() >= hosts {
+            let hops = fabric.routes.next_hops(node, pair.dst_attachment);
+            let choice = if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops.len()) } else { 0 };
+            let port = usize::from(hops[choice]);
+            counts[node.index()][port] += 1;
+            node = next_node(fabric, node, port);
+        }
+    }
+    counts
+}
+
+fn next_node(fabric: &Fabric, node: NodeId, port: usize) -> NodeId {
+    fabric.graph.node(node).ports[port].peer
+}
+
+fn probe_packet(fabric: &Fabric, pair: &QueuePair) -> Packet {
+    let entropy = entropy(&fabric.graph, pair, Direction::Forward);
+    Packet::new(Kind::Data(Position::Only), pair.initial_psn, 0, pair.dst_attachment, 0, entropy)
+}

@@ -1,0 +1,196 @@
+//! Checks that hold across fields. Each error names the field by its path in the spec.
+
+use crate::{JobSpec, LinkSpec, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec};
+use std::collections::{HashMap, HashSet};
+use thiserror::Error;
+
+/// Largest number of unacknowledged packets: half of the 24-bit PSN space.
+const WINDOW_PACKETS_MAX: u32 = 1 << 23;
+
+/// What is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// Not JSON, or not of this shape.
+    #[error("not a run spec: {0}")]
+    Shape(String),
+    /// A value that cannot be carried out.
+    #[error("{field}: {found}; allowed: {allowed}")]
+    Value {
+        /// Path of the field, such as `jobs[0].hosts[3]`.
+        field: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers alike")]
+fn value(field: impl Into<String>, found: impl ToString, allowed: impl Into<String>) -> SpecError {
+    SpecError::Value { field: field.into(), found: found.to_string(), allowed: allowed.into() }
+}
+
+fn require(holds: bool, error: impl FnOnce() -> SpecError) -> Result<(), SpecError> {
+    if holds { Ok(()) } else { Err(error()) }
+}
+
+/// Checks everything that the shape alone does not.
+///
+/// # Errors
+/// The first field that cannot be carried out.
+pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    require(spec.schema_version == SCHEMA_VERSION, || {
+        value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
+    })?;
+    check_topology(&spec.fabric.topology)?;
+    require(spec.fabric.switch.buffer_bytes > 0, || value("fabric.switch.buffer_bytes", 0, "1 or more"))?;
+    check_transport(&spec.transport)?;
+    check_jobs(spec)
+}
+
+fn check_links(links: &[(&str, &LinkSpec)]) -> Result<(), SpecError> {
+    for (name, link) in links {
+        require((1_000_000..=100_000_000_000_000).contains(&link.rate_bps), || {
+            value(format!("fabric.topology.{name}.rate_bps"), link.rate_bps, "1 Mb/s to 100 Tb/s")
+        })?;
+        require(link.cable.delay_ps <= 1_000_000_000_000, || {
+            value(format!("fabric.topology.{name}.cable.delay_ps"), link.cable.delay_ps, "at most 1 s")
+        })?;
+    }
+    Ok(())
+}
+
+fn check_counts(counts: &[(&str, u32)]) -> Result<(), SpecError> {
+    for &(name, count) in counts {
+        require(count > 0, || value(format!("fabric.topology.{name}"), count, "1 or more"))?;
+    }
+    Ok(())
+}
+
+fn check_topology(topology: &TopologySpec) -> Result<(), SpecError> {
+    match topology {
+        TopologySpec::SingleSwitch { hosts, host_link } | TopologySpec::FullMesh { hosts, host_link } => {
+            check_counts(&[("hosts", *hosts)])?;
+            check_links(&[("host_link", host_link)])
+        }
+        TopologySpec::LeafSpine {
+            leaves,
+            hosts_per_leaf,
+            spines,
+            links_per_spine,
+            host_link,
+            fabric_link,
+        } => {
+            check_counts(&[
+                ("leaves", *leaves),
+                ("hosts_per_leaf", *hosts_per_leaf),
+                ("spines", *spines),
+                ("links_per_spine", *links_per_spine),
+            ])?;
+            check_links(&[("host_link", host_link), ("fabric_link", fabric_link)])
+        }
+        TopologySpec::FatTree {
+            pods,
+            leaves_per_pod,
+            hosts_per_leaf,
+            aggs_per_pod,
+            cores_per_agg,
+            host_link,
+            fabric_link,
+            core_link,
+        } => {
+            check_counts(&[
+                ("pods", *pods),
+                ("leaves_per_pod", *leaves_per_pod),
+                ("hosts_per_leaf", *hosts_per_leaf),
+                ("aggs_per_pod", *aggs_per_pod),
+                ("cores_per_agg", *cores_per_agg),
+            ])?;
+            check_links(&[("host_link", host_link), ("fabric_link", fabric_link), ("core_link", core_link)])
+        }
+        TopologySpec::RailOptimised {
+            servers,
+            rails,
+            spines,
+            links_per_spine,
+            host_link,
+            fabric_link,
+            scale_up_link,
+        } => {
+            check_counts(&[("servers", *servers), ("rails", *rails), ("links_per_spine", *links_per_spine)])?;
+            require(*spines > 0 || *rails == 1, || {
+                value("fabric.topology.spines", 0, "1 or more, so that every rank reaches every other")
+            })?;
+            check_links(&[("host_link", host_link), ("fabric_link", fabric_link)])?;
+            scale_up_link.as_ref().map_or(Ok(()), |link| check_links(&[("scale_up_link", link)]))
+        }
+    }
+}
+
+fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
+    let field = |name: &str| format!("transport.{name}");
+    require([256, 512, 1024, 2048, 4096].contains(&transport.mtu_bytes), || {
+        value(field("mtu_bytes"), transport.mtu_bytes, "256, 512, 1024, 2048 or 4096")
+    })?;
+    // IBTA 1.7, 9.7.1.1: a message is at most 2^31 bytes.
+    require((1..=1 << 31).contains(&transport.message_bytes), || {
+        value(field("message_bytes"), transport.message_bytes, "1 B to 2 GiB")
+    })?;
+    require((1..=1024).contains(&transport.qps_per_rank_pair), || {
+        value(field("qps_per_rank_pair"), transport.qps_per_rank_pair, "1 to 1024")
+    })?;
+    require((1..=WINDOW_PACKETS_MAX).contains(&transport.window_packets), || {
+        value(field("window_packets"), transport.window_packets, format!("1 to {WINDOW_PACKETS_MAX}"))
+    })?;
+    require((1..=transport.window_packets).contains(&transport.ack_every), || {
+        value(field("ack_every"), transport.ack_every, "1 to window_packets, or the window never opens")
+    })?;
+    require(transport.timeout_ps > 0, || value(field("timeout_ps"), 0, "more than 0"))
+}
+
+fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
+    require(!spec.jobs.is_empty(), || value("jobs", "none", "1 or more"))?;
+    let mut names = HashSet::new();
+    let mut taken: HashMap<u32, &str> = HashMap::new();
+    for (index, job) in spec.jobs.iter().enumerate() {
+        let field = |name: &str| format!("jobs[{index}].{name}");
+        require(names.insert(&job.name), || value(field("name"), &job.name, "a name no other job has"))?;
+        let hosts = spec.fabric.topology.hosts();
+        for (rank, &host) in job.hosts.iter().enumerate() {
+            let place = field(&format!("hosts[{rank}]"));
+            require(u64::from(host) < hosts, || value(&*place, host, format!("0 to {}", hosts - 1)))?;
+            if let Some(other) = taken.insert(host, &job.name) {
+                return Err(value(
+                    place,
+                    format!("host {host} already has a rank of {other:?}"),
+                    "a free host",
+                ));
+            }
+        }
+        check_job(job, &field)?;
+    }
+    Ok(())
+}
+
+fn check_job(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
+    let ranks = job.hosts.len() as u64;
+    require(ranks >= 2, || value(field("hosts"), format!("{ranks} ranks"), "2 or more"))?;
+    require(u64::from(job.root) < ranks, || value(field("root"), job.root, format!("0 to {}", ranks - 1)))?;
+    require(job.data_bytes > 0, || value(field("data_bytes"), 0, "1 or more"))
+}
+
+impl TopologySpec {
+    /// Number of hosts.
+    #[must_use]
+    pub fn hosts(&self) -> u64 {
+        let product = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).product();
+        match self {
+            Self::SingleSwitch { hosts, .. } | Self::FullMesh { hosts, .. } => u64::from(*hosts),
+            Self::LeafSpine { leaves, hosts_per_leaf, .. } => product(&[*leaves, *hosts_per_leaf]),
+            Self::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } => {
+                product(&[*pods, *leaves_per_pod, *hosts_per_leaf])
+            }
+            Self::RailOptimised { servers, rails, .. } => product(&[*servers, *rails]),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What a run returns: the rows of the record tables and the summary. The field names are the column names.
+
+use serde::Serialize;
+
+/// How a data chunk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkStatus {
+    /// Every byte was delivered and acknowledged.
+    Complete,
+    /// Its queue pair ran out of retries.
+    Failed,
+    /// The run ended first.
+    Unfinished,
+}
+
+impl ChunkStatus {
+    /// The name stored in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// Table `chunks`: one row for each data chunk and queue pair.
+#[derive(Clone, Debug)]
+pub struct ChunkRow {
+    /// Index of the job in the spec.
+    pub job: u32,
+    /// Transfer within the job's schedule.
+    pub transfer: u32,
+    /// Part of the transfer, `0..qps_per_rank_pair`.
+    pub part: u32,
+    /// Queue pair of the run.
+    pub qp: u32,
+    /// UDP source port of the queue pair.
+    pub udp_source_port: u16,
+    /// Sending rank.
+    pub src_rank: u32,
+    /// Receiving rank.
+    pub dst_rank: u32,
+    /// Sending host.
+    pub src_host: u32,
+    /// Receiving host.
+    pub dst_host: u32,
+    /// Step of the algorithm.
+    pub step: u32,
+    /// Channel (ring) of the algorithm.
+    pub channel: u32,
+    /// Block of the collective's data that is moved.
+    pub block: u32,
+    /// How it ended.
+    pub status: ChunkStatus,
+    /// Payload [bytes].
+    pub payload_bytes: u64,
+    /// First byte offered to the NIC [ps]; none if it never was.
+    pub start_ps: Option<u64>,
+    /// Last byte delivered in order at the responder [ps].
+    pub delivered_ps: Option<u64>,
+    /// Last byte acknowledged at the requester [ps].
+    pub completed_ps: Option<u64>,
+    /// Data frames sent, resent ones included.
+    pub tx_frames: u64,
+    /// Bytes of those frames, without preamble and gap.
+    pub tx_bytes: u64,
+    /// Data frames that arrived at the responder, duplicates included, until the chunk was delivered.
+    pub rx_frames: u64,
+    /// Bytes of those frames.
+    pub rx_bytes: u64,
+    /// Data frames sent more than once.
+    pub retransmits: u64,
+    /// NAKs received by the requester.
+    pub naks: u64,
+    /// Timeouts of the requester.
+    pub timeouts: u64,
+    /// Data frames that arrived ahead of their turn.
+    pub out_of_order: u64,
+    /// Latency of accepted data frames, first bit on the first link to last bit off the last link [ps].
+    pub latency_min_ps: Option<u64>,
+    /// Sum over accepted frames [ps]; the mean is this over `latency_frames`.
+    pub latency_sum_ps: u64,
+    /// Accepted frames.
+    pub latency_frames: u64,
+    /// Largest [ps].
+    pub latency_max_ps: Option<u64>,
+    /// Data frames that arrived with congestion experienced.
+    pub ecn_ce_rx: u64,
+    /// CNPs sent by the responder.
+    pub cnp_tx: u64,
+    /// CNPs received by the requester.
+    pub cnp_rx: u64,
+}
+
+/// Table `ports`: counters of each port.
+#[derive(Clone, Debug)]
+pub struct PortRow {
+    /// Name of the node (`host3`, `leaf0`).
+    pub node: String,
+    /// Its tier: 0 hosts, 1 leaves or rails, 2 spines or aggregation, 3 core.
+    pub tier: u32,
+    /// Port of the node.
+    pub port: u32,
+    /// Name of the node at the other end.
+    pub peer: String,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Frame bytes sent.
+    pub tx_bytes: u64,
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Frame bytes received.
+    pub rx_bytes: u64,
+    /// Frames that found the buffer full on their way to this egress port.
+    pub dropped_frames: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Largest egress queue, the frame in transmission excluded [bytes].
+    pub queue_max_bytes: u64,
+    /// Pause frames with non-zero quanta sent.
+    pub pfc_tx: u64,
+    /// Pause frames with non-zero quanta received.
+    pub pfc_rx: u64,
+    /// Time for which the egress was paused [ps].
+    pub paused_ps: u64,
+    /// Frames marked with congestion experienced.
+    pub ecn_marked: u64,
+    /// Distinct queue pairs whose data left by this port.
+    pub egress_qps: u32,
+}
+
+/// Table `links`: one row for each direction of each cable.
+#[derive(Clone, Debug)]
+pub struct LinkRow {
+    /// Sending node.
+    pub from: String,
+    /// Its port.
+    pub from_port: u32,
+    /// Receiving node.
+    pub to: String,
+    /// Its port.
+    pub to_port: u32,
+    /// Higher tier of the two ends.
+    pub tier: u32,
+    /// Line rate [bit/s].
+    pub rate_bps: u64,
+    /// Frames carried.
+    pub frames: u64,
+    /// Frame bytes carried, without preamble and gap.
+    pub bytes: u64,
+    /// Time occupied, preamble and gap included [ps].
+    pub busy_ps: u64,
+}
+
+/// Table `series`: sampled values.
+#[derive(Clone, Debug)]
+pub struct SeriesRow {
+    /// `queue_bytes` (egress queue at the sample) or `tx_bytes` (frame bytes sent since the start).
+    pub metric: &'static str,
+    /// Node.
+    pub node: String,
+    /// Port.
+    pub port: u32,
+    /// When [ps].
+    pub time_ps: u64,
+    /// Value.
+    pub value: u64,
+}
+
+/// Table `events`: rare things worth a line.
+#[derive(Clone, Debug)]
+pub struct EventRow {
+    /// When [ps].
+    pub time_ps: u64,
+    /// What (`qp_failed`, `stalled`).
+    pub kind: &'static str,
+    /// Where.
+    pub node: String,
+    /// In words, with the figures.
+    pub detail: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Every chunk of every job completed.
+    Complete,
+    /// A chunk failed, or could never start.
+    Incomplete,
+}
+
+/// Frames lost, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LossCauses {
+    /// The switch's buffer was full.
+    pub buffer_full: u64,
+}
+
+/// One job's part of the summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobSummary {
+    /// Its name.
+    pub name: String,
+    /// How it ended.
+    pub status: RunStatus,
+    /// When it started [ps].
+    pub start_ps: u64,
+    /// When its last chunk was acknowledged [ps]; none unless complete.
+    pub end_ps: Option<u64>,
+    /// Chunk rows of the job.
+    pub chunks: u64,
+    /// Those complete.
+    pub chunks_complete: u64,
+    /// Those failed.
+    pub chunks_failed: u64,
+    /// Why it is incomplete, with the first chunks concerned; empty otherwise.
+    pub reason: String,
+}
+
+/// Facts of a whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunSummary {
+    /// Complete when every job is.
+    pub status: RunStatus,
+    /// Simulated time at the end [ps].
+    pub end_ps: u64,
+    /// Each job, in the order of the spec.
+    pub jobs: Vec<JobSummary>,
+    /// Frames put on a link by a host.
+    pub frames_sent: u64,
+    /// Frames that arrived at their host.
+    pub frames_delivered: u64,
+    /// Frames lost, by cause.
+    pub frames_lost: LossCauses,
+    /// Frames still on the way when the run ended.
+    pub frames_in_flight: u64,
+    /// Frames crossing a link, every kind and every link counted.
+    pub packet_hops: u64,
+    /// Node activations of the engine.
+    pub events: u64,
+    /// Switch windows on the fast path and on the exact path.
+    pub fast_windows: u64,
+    /// See `fast_windows`.
+    pub exact_windows: u64,
+    /// Length of a time window [ps].
+    pub window_ps: u64,
+}

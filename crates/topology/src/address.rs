@@ -1,0 +1,64 @@
+//! Addresses of host ports.
+//!
+//! The IP address of port `p` of host `h` is `10.A.B.C` with
+//!
+//! - `A = p + 32 * (h / 32768)`: the port, which is the plane of the network; up to 32,768 hosts it is
+//!   `10.0.x.y` for port 0 and `10.1.x.y` for port 1;
+//! - `B = h / 128 mod 256` and `C = 1 + h mod 128`, which never ends in 0 or 255.
+//!
+//! Five bits of port and 18 bits of host fit, so every fabric within the limits has unique addresses. The MAC
+//! address is `02:00` (locally administered, unicast; IEEE 802-2014, 8.2) and the attachment's number.
+
+use crate::limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS};
+use std::net::Ipv4Addr;
+use units::{AttachmentId, HostId};
+
+/// The IP address of port `host_port` of `host`.
+pub(crate) fn ip(host: HostId, host_port: u16) -> Ipv4Addr {
+    assert!(
+        u64::from(host.0) < MAX_ATTACHMENTS && host_port < MAX_HOST_PORTS,
+        "the address space is exceeded"
+    );
+    let plane = u32::from(host_port) + (host.0 >> 15) * u32::from(MAX_HOST_PORTS);
+    let block = (host.0 >> 7) & 0xff;
+    let last = 1 + (host.0 & 0x7f);
+    Ipv4Addr::from((10 << 24) | (plane << 16) | (block << 8) | last)
+}
+
+/// The MAC address of an attachment.
+pub(crate) fn mac(attachment: AttachmentId) -> [u8; 6] {
+    let [a, b, c, d] = attachment.0.to_be_bytes();
+    [0x02, 0x00, a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn addresses_are_readable() {
+        assert_eq!(ip(HostId(0), 0).to_string(), "10.0.0.1");
+        assert_eq!(ip(HostId(7), 1).to_string(), "10.1.0.8");
+        assert_eq!(ip(HostId(130), 0).to_string(), "10.0.1.3");
+        assert_eq!(ip(HostId(32_768), 1).to_string(), "10.33.0.1");
+        assert_eq!(mac(AttachmentId(0x1_2345)), [2, 0, 0, 1, 0x23, 0x45]);
+    }
+
+    #[test]
+    fn every_host_of_the_largest_fabric_has_its_own_address() {
+        let hosts = u32::try_from(MAX_ATTACHMENTS).unwrap();
+        let unique: HashSet<_> = (0..hosts).map(|host| ip(HostId(host), 0)).collect();
+        assert_eq!(unique.len(), MAX_ATTACHMENTS as usize);
+    }
+
+    #[test]
+    fn planes_do_not_overlap() {
+        let hosts = [0, 127, 128, 32_767, 32_768, 262_143];
+        let unique: HashSet<_> = hosts
+            .iter()
+            .flat_map(|&host| (0..MAX_HOST_PORTS).map(move |port| ip(HostId(host), port)))
+            .collect();
+        assert_eq!(unique.len(), hosts.len() * usize::from(MAX_HOST_PORTS));
+    }
+}

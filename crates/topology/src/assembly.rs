@@ -1,0 +1,101 @@
+//! Puts nodes and links together.
+
+use crate::address;
+use crate::builder::LinkParams;
+use crate::graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
+use units::{AttachmentId, HostId, LinkId, NodeId};
+
+/// A graph in the making. Hosts come first, then switches tier by tier; ports are numbered in the order in
+/// which they are plugged in; the cables of hosts come before those between switches, port 0 of every host
+/// before any port 1.
+pub(crate) struct Assembly {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    hosts: usize,
+}
+
+impl Assembly {
+    /// Starts with `hosts` hosts; `links` is the number of links to come.
+    pub(crate) fn new(hosts: u32, links: u64) -> Self {
+        let host = |index| Node {
+            name: format!("host{index}"),
+            kind: NodeKind::Host,
+            tier: 0,
+            ideal: false,
+            ports: Vec::new(),
+        };
+        Self {
+            nodes: (0..hosts).map(host).collect(),
+            links: Vec::with_capacity(links as usize),
+            hosts: hosts as usize,
+        }
+    }
+
+    /// The hosts, in order.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.hosts).map(NodeId::from_index)
+    }
+
+    /// Adds `count` switches of `tier`, named `role0`, `role1`, ...
+    pub(crate) fn switches(&mut self, role: &str, tier: u8, count: u32) -> Vec<NodeId> {
+        (0..count).map(|index| self.switch(format!("{role}{index}"), tier, false)).collect()
+    }
+
+    /// Adds `count` ideal crossbars of tier 1, named `role0`, `role1`, ...
+    pub(crate) fn crossbars(&mut self, role: &str, count: u32) -> Vec<NodeId> {
+        (0..count).map(|index| self.crossbar(format!("{role}{index}"))).collect()
+    }
+
+    /// Adds one ideal crossbar of tier 1.
+    pub(crate) fn crossbar(&mut self, name: String) -> NodeId {
+        self.switch(name, 1, true)
+    }
+
+    fn switch(&mut self, name: String, tier: u8, ideal: bool) -> NodeId {
+        let id = NodeId::from_index(self.nodes.len());
+        self.nodes.push(Node { name, kind: NodeKind::Switch, tier, ideal, ports: Vec::new() });
+        id
+    }
+
+    /// Plugs a cable into the next free port of each of two nodes; `lower` is of the lower tier.
+    pub(crate) fn connect(&mut self, lower: NodeId, upper: NodeId, cable: LinkParams) {
+        debug_assert!(self.nodes[lower.index()].tier <= self.nodes[upper.index()].tier);
+        let link = LinkId::from_index(self.links.len());
+        let ends = [self.free_port(lower), self.free_port(upper)];
+        for [end, other] in [ends, [ends[1], ends[0]]] {
+            let port = Port { link, peer: other.node, peer_port: other.port };
+            self.nodes[end.node.index()].ports.push(port);
+        }
+        self.links.push(Link { ends, rate: cable.rate, delay: cable.delay });
+    }
+
+    fn free_port(&self, node: NodeId) -> End {
+        let port = u16::try_from(self.nodes[node.index()].ports.len());
+        End { node, port: port.expect("the limits keep port numbers within 16 bits") }
+    }
+
+    /// Numbers and addresses the host ports.
+    pub(crate) fn finish(self) -> Graph {
+        let ports = self.nodes.first().map_or(0, |host| host.ports.len()) as u16;
+        let attachments: Vec<_> = (0..ports)
+            .flat_map(|port| self.hosts().map(move |host| (host, port)))
+            .enumerate()
+            .map(|(index, (host, port))| self.attachment(AttachmentId::from_index(index), host, port))
+            .collect();
+        Graph { nodes: self.nodes, links: self.links, attachments }
+    }
+
+    fn attachment(&self, id: AttachmentId, host: NodeId, host_port: u16) -> Attachment {
+        let port = self.nodes[host.index()].ports[usize::from(host_port)];
+        assert_eq!(port.link.0, id.0, "link {} must be the cable of attachment {id}", port.link);
+        let host = HostId(host.0);
+        Attachment {
+            host,
+            host_port,
+            switch: port.peer,
+            switch_port: port.peer_port,
+            ip: address::ip(host, host_port),
+            mac: address::mac(id),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The ideal reference.
+
+use super::{Builder, LinkParams};
+use crate::assembly::Assembly;
+use crate::{Graph, TopologyError, limits};
+
+/// Hosts joined by one ideal crossbar, `mesh`, that never blocks, as if every pair of hosts had a link of its
+/// own. Each host still sends and receives at the rate of its link. Port `h` of the crossbar is host `h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FullMesh {
+    /// Number of hosts.
+    pub hosts: u32,
+    /// Host to the crossbar.
+    pub host_link: LinkParams,
+}
+
+impl Builder for FullMesh {
+    fn build(&self) -> Result<Graph, TopologyError> {
+        limits::positive(&[("hosts", self.hosts)])?;
+        limits::ports("crossbar", self.hosts.into())?;
+        let mut assembly = Assembly::new(self.hosts, self.hosts.into());
+        let mesh = assembly.crossbar("mesh".to_owned());
+        for host in assembly.hosts() {
+            assembly.connect(host, mesh, self.host_link);
+        }
+        Ok(assembly.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{cable, check_consistency};
+
+    #[test]
+    fn the_mesh_is_one_ideal_crossbar() {
+        let graph = FullMesh { hosts: 4, host_link: cable(400) }.build().unwrap();
+        check_consistency(&graph);
+        assert_eq!((graph.hosts(), graph.switches(), graph.links.len()), (4, 1, 4));
+        assert_eq!((graph.nodes[4].name.as_str(), graph.nodes[4].ideal), ("mesh", true));
+    }
+
+    #[test]
+    fn a_mesh_has_a_limited_number_of_hosts() {
+        assert!(FullMesh { hosts: 65_535, host_link: cable(400) }.build().is_ok());
+        let error = FullMesh { hosts: 70_000, host_link: cable(400) }.build().unwrap_err();
+        assert_eq!(error.to_string(), "each crossbar would have 70000 ports; at most 65535 are supported");
+    }
+}

@@ -1,0 +1,209 @@
+//! The finished graph.
+
+use std::net::Ipv4Addr;
+use units::{AttachmentId, HostId, LinkId, NodeId, Rate, Span};
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// An endpoint with one NIC of one or more ports.
+    Host,
+    /// A switch.
+    Switch,
+}
+
+/// One port of a node and what it is plugged into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The cable.
+    pub link: LinkId,
+    /// The node at the other end.
+    pub peer: NodeId,
+    /// Its port.
+    pub peer_port: u16,
+}
+
+/// A node of the graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// `host3`, `leaf0`, `spine1`, `agg2`, `core0`, `rail1`, `scaleup0`, `mesh`.
+    pub name: String,
+    /// Host or switch.
+    pub kind: NodeKind,
+    /// 0 hosts, 1 leaves (also rail and scale-up switches, the mesh), 2 spines or aggregation switches,
+    /// 3 core switches.
+    pub tier: u8,
+    /// A crossbar without pipeline latency and with an unlimited buffer: the mesh and scale-up switches.
+    pub ideal: bool,
+    /// Its ports, by number.
+    pub ports: Vec<Port>,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The node.
+    pub node: NodeId,
+    /// The port of that node.
+    pub port: u16,
+}
+
+/// A full-duplex cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Lower tier first.
+    pub ends: [End; 2],
+    /// Line rate of each direction.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+}
+
+/// One host port plugged into the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The host.
+    pub host: HostId,
+    /// Its port.
+    pub host_port: u16,
+    /// The switch it is plugged into.
+    pub switch: NodeId,
+    /// The port of that switch.
+    pub switch_port: u16,
+    /// Address of the port, unique in the fabric.
+    pub ip: Ipv4Addr,
+    /// Locally administered MAC address, unique in the fabric.
+    pub mac: [u8; 6],
+}
+
+/// The network: hosts are the first nodes, switches follow tier by tier.
+///
+/// Every host has the same number of ports, so port `p` of host `h` is attachment `p * hosts + h`; and link
+/// `a` is the cable of attachment `a`, the links between switches follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Hosts, then switches.
+    pub nodes: Vec<Node>,
+    /// Cables.
+    pub links: Vec<Link>,
+    /// Every host port, ordered by (port number, host): attachment `h` is port 0 of host `h`.
+    pub attachments: Vec<Attachment>,
+}
+
+impl Graph {
+    /// Number of hosts: node `hosts()` is the first switch.
+    #[must_use]
+    pub fn hosts(&self) -> usize {
+        self.nodes.partition_point(|node| node.kind == NodeKind::Host)
+    }
+
+    /// Number of switches.
+    #[must_use]
+    pub fn switches(&self) -> usize {
+        self.nodes.len() - self.hosts()
+    }
+
+    /// The node `id`.
+    ///
+    /// # Panics
+    /// When it is not of this graph.
+    #[inline]
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// The link `id`.
+    ///
+    /// # Panics
+    /// When it is not of this graph.
+    #[inline]
+    #[must_use]
+    pub fn link(&self, id: LinkId) -> &Link {
+        &self.links[id.index()]
+    }
+
+    /// The attachment `id`.
+    ///
+    /// # Panics
+    /// When it is not of this graph.
+    #[inline]
+    #[must_use]
+    pub fn attachment(&self, id: AttachmentId) -> &Attachment {
+        &self.attachments[id.index()]
+    }
+
+    /// The attachment of port `host_port` of `host`.
+    ///
+    /// # Panics
+    /// When the host has no such port.
+    #[must_use]
+    pub fn attachment_of(&self, host: HostId, host_port: u16) -> AttachmentId {
+        let hosts = self.hosts();
+        assert!(host.index() < hosts, "host {host} is not one of the {hosts} hosts");
+        let id = AttachmentId::from_index(usize::from(host_port) * hosts + host.index());
+        assert!(id.index() < self.attachments.len(), "host {host} has no port {host_port}");
+        id
+    }
+
+    /// The host ports that traffic from `src` to `dst` leaves and enters by: those plugged into the same
+    /// scale-up switch when there are any, else port 0 of each.
+    ///
+    /// # Panics
+    /// When one of them is not a host of this graph.
+    #[must_use]
+    pub fn attachments_between(&self, src: HostId, dst: HostId) -> (AttachmentId, AttachmentId) {
+        let ports = self.nodes[src.index()].ports.len() as u16;
+        let pair = |port| (self.attachment_of(src, port), self.attachment_of(dst, port));
+        (1..ports).map(pair).find(|&(a, b)| self.share_ideal_switch(a, b)).unwrap_or_else(|| pair(0))
+    }
+
+    fn share_ideal_switch(&self, a: AttachmentId, b: AttachmentId) -> bool {
+        let switch = self.attachment(a).switch;
+        switch == self.attachment(b).switch && self.node(switch).ideal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::assembly::Assembly;
+    use crate::testing::{cable, check_consistency, rails};
+    use crate::{Builder, LeafSpine};
+    use units::{AttachmentId, HostId};
+
+    #[test]
+    fn traffic_inside_a_server_takes_the_scale_up_ports() {
+        let graph = rails(3, 4, 2, 1, true).build().unwrap();
+        let between = |a, b| graph.attachments_between(HostId(a), HostId(b));
+        assert_eq!(between(4, 7), (AttachmentId(12 + 4), AttachmentId(12 + 7)));
+        assert_eq!(between(3, 4), (AttachmentId(3), AttachmentId(4)));
+    }
+
+    #[test]
+    fn traffic_of_hosts_with_one_port_takes_it() {
+        let graph = rails(3, 4, 2, 1, false).build().unwrap();
+        assert_eq!(graph.attachments_between(HostId(4), HostId(7)), (AttachmentId(4), AttachmentId(7)));
+    }
+
+    #[test]
+    fn a_second_port_on_the_fabric_is_no_scale_up_port() {
+        let mut assembly = Assembly::new(2, 4);
+        for leaf in assembly.switches("leaf", 1, 2) {
+            for host in assembly.hosts() {
+                assembly.connect(host, leaf, cable(400));
+            }
+        }
+        let graph = assembly.finish();
+        check_consistency(&graph);
+        assert_eq!(graph.attachments_between(HostId(1), HostId(0)), (AttachmentId(1), AttachmentId(0)));
+    }
+
+    #[test]
+    #[should_panic(expected = "host 2 has no port 1")]
+    fn a_port_that_a_host_does_not_have_is_refused() {
+        let (host_link, fabric_link) = (cable(400), cable(400));
+        let shape =
+            LeafSpine { leaves: 2, hosts_per_leaf: 2, spines: 1, links_per_spine: 1, host_link, fabric_link };
+        let _ = shape.build().unwrap().attachment_of(HostId(2), 1);
+    }
+}

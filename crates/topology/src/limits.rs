@@ -1,0 +1,66 @@
+//! What a fabric may have at most, checked before anything is allocated.
+
+use crate::TopologyError;
+
+/// Most host ports of a fabric: 2^18 = 262,144.
+pub const MAX_ATTACHMENTS: u64 = 1 << 18;
+/// Most links of a fabric: 2^22 = 4,194,304.
+pub const MAX_LINKS: u64 = 1 << 22;
+/// Most ports of a node: a port number and a number of ports each fit 16 bits.
+pub const MAX_PORTS: u64 = u16::MAX as u64;
+/// Most ports of a host: the address of a port has five bits for its number.
+pub const MAX_HOST_PORTS: u16 = 32;
+
+/// Each `(field, value)` is at least 1.
+pub(crate) fn positive(counts: &[(&'static str, u32)]) -> Result<(), TopologyError> {
+    match counts.iter().find(|(_, found)| *found == 0) {
+        None => Ok(()),
+        Some(&(field, found)) => Err(TopologyError::TooFew { field, found, least: 1 }),
+    }
+}
+
+pub(crate) fn attachments(found: u64) -> Result<(), TopologyError> {
+    let limit = MAX_ATTACHMENTS;
+    if found > limit { Err(TopologyError::TooManyAttachments { found, limit }) } else { Ok(()) }
+}
+
+pub(crate) fn ports(node: &'static str, found: u64) -> Result<(), TopologyError> {
+    let limit = MAX_PORTS;
+    if found > limit { Err(TopologyError::TooManyPorts { node, found, limit }) } else { Ok(()) }
+}
+
+pub(crate) fn links(found: u64) -> Result<(), TopologyError> {
+    let limit = MAX_LINKS;
+    if found > limit { Err(TopologyError::TooManyLinks { found, limit }) } else { Ok(()) }
+}
+
+/// The product of `counts`, or the largest number when it does not fit.
+pub(crate) fn product(counts: &[u32]) -> u64 {
+    counts.iter().fold(1, |product: u64, &count| product.saturating_mul(u64::from(count)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_itself_is_allowed_and_one_more_is_not() {
+        assert!(attachments(MAX_ATTACHMENTS).is_ok() && attachments(MAX_ATTACHMENTS + 1).is_err());
+        assert!(ports("leaf", MAX_PORTS).is_ok() && ports("leaf", MAX_PORTS + 1).is_err());
+        assert!(links(MAX_LINKS).is_ok() && links(MAX_LINKS + 1).is_err());
+    }
+
+    #[test]
+    fn an_error_names_the_first_count_that_is_zero() {
+        let found = positive(&[("pods", 2), ("leaves", 0), ("spines", 0)]);
+        assert_eq!(found, Err(TopologyError::TooFew { field: "leaves", found: 0, least: 1 }));
+    }
+
+    #[test]
+    fn a_product_saturates() {
+        assert_eq!(product(&[2, 3, 7]), 42);
+        assert_eq!(product(&[u32::MAX, u32::MAX, u32::MAX]), u64::MAX);
+        // With a factor of zero the product is zero, whatever the others are.
+        assert_eq!(product(&[u32::MAX, 0, u32::MAX]), 0);
+    }
+}

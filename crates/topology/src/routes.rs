@@ -1,0 +1,85 @@
+//! Equal-cost next hops of every switch towards every host port.
+//!
+//! Shortest paths over the graph of switches: hosts never forward, so switches that are joined only through
+//! hosts (the scale-up switches of two servers) cannot reach each other. In the order of computation:
+//!
+//! 1. `switches`: the graph without hosts, its connected components, breadth-first distances;
+//! 2. `targets`: where each attachment is plugged in, and a column for each switch that has attachments;
+//! 3. `port_lists`: each distinct list of next hops, stored once;
+//! 4. `rows`: one row for each switch, which names the list of each column; equal rows are stored once.
+//!
+//! In a fabric of regular shape nearly all rows are equal (every leaf sends everything up the same ports), so
+//! the tables of 32,768 hosts stay within the processor's caches.
+
+mod port_lists;
+mod rows;
+mod switches;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+use crate::Graph;
+use port_lists::PortLists;
+use rows::Row;
+use std::slice;
+use switches::Switches;
+use targets::Target;
+use units::{AttachmentId, NodeId};
+
+/// Next hops of every switch towards every attachment.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    /// By attachment.
+    targets: Vec<Target>,
+    /// By switch, from node `first_switch` on.
+    rows: Vec<Row>,
+    first_switch: u32,
+    /// The cells of all distinct rows: each names a list of `ports`.
+    cells: Vec<u32>,
+    ports: PortLists,
+}
+
+impl Routes {
+    /// The shortest-path routes of `graph`, with all equal-cost next hops; parallel links are separate ones.
+    #[must_use]
+    pub fn compute(graph: &Graph) -> Self {
+        let switches = Switches::of(graph);
+        let (targets, columns) = targets::number(graph, &switches);
+        let table = rows::compute(&switches, &columns);
+        Self {
+            targets,
+            rows: table.rows,
+            first_switch: switches.first_node(),
+            cells: table.cells,
+            ports: table.ports,
+        }
+    }
+
+    /// Equal-cost next hops of `switch` (a switch node) towards `destination`, as port numbers in ascending
+    /// order; one port when it is plugged in there, empty when it cannot be reached.
+    ///
+    /// # Panics
+    /// When `switch` is a host, or either is not of the graph.
+    #[inline]
+    #[must_use]
+    pub fn next_hops(&self, switch: NodeId, destination: AttachmentId) -> &[u16] {
+        let target = &self.targets[destination.index()];
+        if target.switch == switch {
+            return slice::from_ref(&target.switch_port);
+        }
+        let row = self.rows[(switch.0 - self.first_switch) as usize];
+        if row.component != target.component {
+            return &[];
+        }
+        self.ports.list(self.cells[(row.start + target.column) as usize])
+    }
+
+    /// Size of the tables [bytes].
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.targets)
+            + size_of_val(&*self.rows)
+            + size_of_val(&*self.cells)
+            + self.ports.memory_bytes()
+    }
+}

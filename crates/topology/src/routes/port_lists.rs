@@ -1,0 +1,77 @@
+//! Distinct lists of ports, each stored once.
+
+use std::collections::HashMap;
+
+/// Lists of ports one after the other, each with its length in front.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortLists {
+    stored: Vec<u16>,
+}
+
+impl PortLists {
+    /// The list that starts at `start`.
+    #[inline]
+    pub(super) fn list(&self, start: u32) -> &[u16] {
+        let (length, rest) =
+            self.stored[start as usize..].split_first().expect("a list starts with its length");
+        &rest[..usize::from(*length)]
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.stored)
+    }
+
+    fn push(&mut self, ports: &[u16]) -> u32 {
+        let start = u32::try_from(self.stored.len()).expect("the distinct port lists fit 32 bits");
+        self.stored.push(ports.len() as u16);
+        self.stored.extend_from_slice(ports);
+        start
+    }
+}
+
+/// Stores lists and finds those stored before.
+#[derive(Default)]
+pub(super) struct Interner {
+    lists: PortLists,
+    known: HashMap<Box<[u16]>, u32>,
+}
+
+impl Interner {
+    /// Where `ports` is stored. `guess` is a list it may well be equal to, which saves the search.
+    pub(super) fn intern(&mut self, ports: &[u16], guess: Option<u32>) -> u32 {
+        match guess {
+            Some(start) if self.lists.list(start) == ports => start,
+            _ => self.search(ports),
+        }
+    }
+
+    fn search(&mut self, ports: &[u16]) -> u32 {
+        if let Some(&start) = self.known.get(ports) {
+            return start;
+        }
+        let start = self.lists.push(ports);
+        self.known.insert(ports.into(), start);
+        start
+    }
+
+    pub(super) fn finish(self) -> PortLists {
+        self.lists
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_lists_are_stored_once() {
+        let mut interner = Interner::default();
+        let first = interner.intern(&[1, 2], None);
+        let second = interner.intern(&[1, 2, 3], Some(first));
+        assert_eq!(interner.intern(&[1, 2], Some(second)), first);
+        assert_eq!(interner.intern(&[1, 2, 3], Some(second)), second);
+        let lists = interner.finish();
+        assert_eq!((lists.list(first), lists.list(second)), (&[1, 2][..], &[1, 2, 3][..]));
+        assert_eq!(lists.memory_bytes(), 2 * (1 + 2 + 1 + 3));
+    }
+}

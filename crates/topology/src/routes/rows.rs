@@ -1,0 +1,105 @@
+//! The route table: a row for each switch, a column for each switch that has attachments.
+
+use super::port_lists::{Interner, PortLists};
+use super::switches::{Search, Switches};
+use super::targets::Columns;
+use std::collections::HashMap;
+
+/// Cell that no search has filled: the column of the switch itself, which is never read.
+const OWN: u32 = u32::MAX;
+
+/// Where the row of a switch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Its first cell.
+    pub(super) start: u32,
+    /// The component of the switch, whose columns the cells are.
+    pub(super) component: u32,
+}
+
+/// The finished table.
+pub(super) struct Table {
+    /// By switch.
+    pub(super) rows: Vec<Row>,
+    /// The cells of the distinct rows.
+    pub(super) cells: Vec<u32>,
+    /// What the cells name.
+    pub(super) ports: PortLists,
+}
+
+pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
+    let mut filling = Filling::new(switches, columns);
+    for destination in 0..switches.count() {
+        if let Some(column) = columns.column(destination) {
+            filling.fill_column(destination, column as usize);
+        }
+    }
+    filling.fill_own_cells();
+    filling.finish()
+}
+
+/// The whole table while its columns are filled, one search for each.
+struct Filling<'a> {
+    switches: &'a Switches,
+    search: Search,
+    ports: Interner,
+    cells: Vec<u32>,
+    /// The row of switch `s` is `cells[starts[s]..starts[s + 1]]`.
+    starts: Vec<usize>,
+}
+
+impl<'a> Filling<'a> {
+    fn new(switches: &'a Switches, columns: &Columns) -> Self {
+        let mut starts = vec![0];
+        for switch in 0..switches.count() {
+            starts.push(starts[switch] + columns.count(switches.component(switch)) as usize);
+        }
+        let cells = vec![OWN; starts[switches.count()]];
+        Self { switches, search: Search::new(switches.count()), ports: Interner::default(), cells, starts }
+    }
+
+    fn fill_column(&mut self, destination: usize, column: usize) {
+        self.search.run(self.switches, destination);
+        let mut ports = Vec::new();
+        for &switch in &self.search.order()[1..] {
+            let switch = switch as usize;
+            self.search.ports_nearer(self.switches, switch, &mut ports);
+            let cell = self.starts[switch] + column;
+            self.cells[cell] = self.ports.intern(&ports, self.guess(self.starts[switch], cell));
+        }
+    }
+
+    /// Neighbouring destinations often have the same next hops.
+    fn guess(&self, row_start: usize, cell: usize) -> Option<u32> {
+        self.cells[row_start..cell].last().copied().filter(|&list| list != OWN)
+    }
+
+    /// Gives the cell that is never read the value of its neighbour, so that the rows of alike switches are equal.
+    fn fill_own_cells(&mut self) {
+        for ends in self.starts.windows(2) {
+            let row = &mut self.cells[ends[0]..ends[1]];
+            if let Some(own) = row.iter().position(|&list| list == OWN) {
+                row[own] = row.get(if own == 0 { 1 } else { own - 1 }).copied().unwrap_or(OWN);
+            }
+        }
+    }
+
+    fn finish(self) -> Table {
+        let mut known: HashMap<&[u32], u32> = HashMap::new();
+        let (mut rows, mut cells) = (Vec::with_capacity(self.switches.count()), Vec::new());
+        for (switch, ends) in self.starts.windows(2).enumerate() {
+            let row = &self.cells[ends[0]..ends[1]];
+            let start = *known.entry(row).or_insert_with(|| append(&mut cells, row));
+            let component = self.switches.component(switch);
+            rows.push(Row { start, component });
+        }
+        cells.shrink_to_fit();
+        Table { rows, cells, ports: self.ports.finish() }
+    }
+}
+
+fn append(cells: &mut Vec<u32>, row: &[u32]) -> u32 {
+    let start = u32::try_from(cells.len()).expect("the distinct rows fit 32 bits");
+    cells.extend_from_slice(row);
+    start
+}

@@ -1,0 +1,89 @@
+//! Shapes and checks that the tests of several modules share.
+
+use crate::builder::{FatTree, LinkParams, RailOptimised};
+use crate::graph::{Graph, NodeKind};
+use std::collections::HashSet;
+use units::{Rate, Span};
+
+/// A cable of 30 m at `gbps` Gb/s.
+pub(crate) fn cable(gbps: u64) -> LinkParams {
+    LinkParams { rate: Rate::from_gbps(gbps), delay: Span::from_ns(150) }
+}
+
+pub(crate) fn fat_tree(pods: u32, leaves: u32, hosts: u32, aggs: u32, cores: u32) -> FatTree {
+    FatTree {
+        pods,
+        leaves_per_pod: leaves,
+        hosts_per_leaf: hosts,
+        aggs_per_pod: aggs,
+        cores_per_agg: cores,
+        host_link: cable(400),
+        fabric_link: cable(400),
+        core_link: cable(400),
+    }
+}
+
+pub(crate) fn rails(servers: u32, rails: u32, spines: u32, links: u32, scale_up: bool) -> RailOptimised {
+    RailOptimised {
+        servers,
+        rails,
+        spines,
+        links_per_spine: links,
+        host_link: cable(400),
+        fabric_link: cable(400),
+        scale_up_link: scale_up.then(|| cable(3600)),
+    }
+}
+
+/// Name and port of what is plugged into port `port` of the node called `name`.
+pub(crate) fn port_of(graph: &Graph, name: &str, port: u32) -> (String, u32) {
+    let node = graph.nodes.iter().find(|node| node.name == name).expect("a node of that name");
+    let plug = node.ports[port as usize];
+    (graph.node(plug.peer).name.clone(), u32::from(plug.peer_port))
+}
+
+/// Everything [`Graph`] promises, whatever its shape.
+pub(crate) fn check_consistency(graph: &Graph) {
+    check_nodes(graph);
+    check_links(graph);
+    check_attachments(graph);
+}
+
+fn check_nodes(graph: &Graph) {
+    let names: HashSet<_> = graph.nodes.iter().map(|node| &node.name).collect();
+    assert_eq!(names.len(), graph.nodes.len(), "names are unique");
+    assert!(graph.nodes.is_sorted_by_key(|node| node.tier), "nodes are ordered tier by tier");
+    for node in &graph.nodes {
+        assert_eq!(node.kind == NodeKind::Host, node.tier == 0);
+    }
+    let ends: usize = graph.nodes.iter().map(|node| node.ports.len()).sum();
+    assert_eq!(ends, 2 * graph.links.len(), "every port is one end of one link");
+}
+
+fn check_links(graph: &Graph) {
+    for (index, link) in graph.links.iter().enumerate() {
+        for [end, other] in [link.ends, [link.ends[1], link.ends[0]]] {
+            let port = graph.node(end.node).ports[usize::from(end.port)];
+            assert_eq!((port.link.index(), port.peer, port.peer_port), (index, other.node, other.port));
+        }
+        let tiers = link.ends.map(|end| graph.node(end.node).tier);
+        assert!(tiers[0] <= tiers[1], "the lower tier comes first");
+    }
+}
+
+fn check_attachments(graph: &Graph) {
+    let hosts = graph.hosts();
+    let ips: HashSet<_> = graph.attachments.iter().map(|attachment| attachment.ip).collect();
+    let macs: HashSet<_> = graph.attachments.iter().map(|attachment| attachment.mac).collect();
+    assert_eq!((ips.len(), macs.len()), (graph.attachments.len(), graph.attachments.len()));
+    for (index, attachment) in graph.attachments.iter().enumerate() {
+        assert_eq!(
+            (attachment.host.index(), usize::from(attachment.host_port)),
+            (index % hosts, index / hosts)
+        );
+        let port = graph.nodes[attachment.host.index()].ports[usize::from(attachment.host_port)];
+        assert_eq!((port.peer, port.peer_port), (attachment.switch, attachment.switch_port));
+        assert_eq!(port.link.index(), index, "link `a` is the cable of attachment `a`");
+        assert_eq!(graph.node(attachment.switch).kind, NodeKind::Switch);
+    }
+}

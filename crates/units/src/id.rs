@@ -1,0 +1,52 @@
+//! Typed indices. Each one is a position in a flat vector of its kind, in creation order.
+
+use std::fmt;
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position as an index.
+            #[inline]
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+
+            /// The id at position `index`.
+            ///
+            /// # Panics
+            /// When `index` does not fit 32 bits.
+            #[must_use]
+            pub fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("an id fits 32 bits"))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+id! {
+    /// A node of the fabric graph: hosts first, then switches.
+    NodeId;
+    /// A host (endpoint). Host `h` is node `h`.
+    HostId;
+    /// A switch. Switch `s` is node `hosts + s`.
+    SwitchId;
+    /// One cable of the fabric graph.
+    LinkId;
+    /// One host port plugged into the fabric: what a frame is addressed to.
+    AttachmentId;
+    /// A rank within its job.
+    Rank;
+    /// One data transfer of a schedule.
+    TransferId;
+}

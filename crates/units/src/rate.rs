@@ -1,0 +1,95 @@
+//! Link and port rates.
+
+use crate::{Instant, LINK_OVERHEAD_BYTES, Span};
+use std::fmt;
+
+/// Fractional bits of the fixed-point picoseconds per byte.
+const FRACTION_BITS: u32 = 20;
+/// Picoseconds per second times bits per byte.
+const PS_BITS_PER_S: u128 = 8_000_000_000_000;
+
+/// A bit rate. One byte at 400 Gb/s takes exactly 20 ps; rates that do not divide 8e12 are kept to
+/// 2^-20 ps per byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    bits_per_second: u64,
+    /// Picoseconds per byte with [`FRACTION_BITS`] fractional bits, rounded to nearest.
+    ps_per_byte: u64,
+}
+
+impl Rate {
+    /// A rate in bit/s.
+    ///
+    /// # Panics
+    /// When `bits_per_second` is zero: a link without a rate has no serialisation time.
+    #[must_use]
+    pub const fn from_bps(bits_per_second: u64) -> Self {
+        assert!(bits_per_second > 0, "a rate must be positive");
+        let rate = bits_per_second as u128;
+        let ps_per_byte = ((PS_BITS_PER_S << FRACTION_BITS) + rate / 2) / rate;
+        Self { bits_per_second, ps_per_byte: ps_per_byte as u64 }
+    }
+
+    /// A rate in Gb/s (1e9 bit/s).
+    #[must_use]
+    pub const fn from_gbps(gbps: u64) -> Self {
+        Self::from_bps(gbps * 1_000_000_000)
+    }
+
+    /// The rate in bit/s.
+    #[must_use]
+    pub const fn bps(self) -> u64 {
+        self.bits_per_second
+    }
+
+    /// The time `bytes` occupy the link, without per-frame overhead. Exact up to 2^43 bytes at 400 Gb/s.
+    #[inline]
+    #[must_use]
+    pub const fn span_of(self, bytes: u64) -> Span {
+        Span(((bytes as u128 * self.ps_per_byte as u128) >> FRACTION_BITS) as u64)
+    }
+
+    /// The time a frame of `frame_bytes` occupies the link with preamble and inter-frame gap.
+    #[inline]
+    #[must_use]
+    pub const fn frame_span(self, frame_bytes: u32) -> Span {
+        // 64 bits suffice: a frame is under 2^16 bytes and the slowest rate of interest is 1 Mb/s.
+        Span(((frame_bytes + LINK_OVERHEAD_BYTES) as u64 * self.ps_per_byte) >> FRACTION_BITS)
+    }
+
+    /// When a frame that starts at `start` has left the port, its gap included.
+    #[inline]
+    #[must_use]
+    pub fn frame_end(self, start: Instant, frame_bytes: u32) -> Instant {
+        start + self.frame_span(frame_bytes)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.bits_per_second {
+            1_000_000_000.. => (1_000_000_000, "Gb/s"),
+            _ => (1_000_000, "Mb/s"),
+        };
+        write!(f, "{} {name}", self.bits_per_second / unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_values_of_the_common_rates() {
+        assert_eq!(Rate::from_gbps(400).span_of(1), Span(20));
+        assert_eq!(Rate::from_gbps(800).span_of(1), Span(10));
+        assert_eq!(Rate::from_gbps(100).span_of(1), Span(80));
+        assert_eq!(Rate::from_gbps(400).frame_span(4096 + 62), Span(83_560));
+    }
+
+    #[test]
+    fn a_rate_that_does_not_divide_is_kept_to_a_millionth_of_a_picosecond_per_byte() {
+        let third = Rate::from_gbps(3);
+        assert_eq!(third.span_of(3_000_000_000).0.abs_diff(8_000_000_000_000) / 1000, 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! What can be wrong with bytes that should be a header or a frame, or with the parts of one.
+
+use crate::Opcode;
+
+/// Why bytes are not the header or frame they should be, or why parts do not make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of each variant says what its numbers are")]
+pub enum Error {
+    /// The buffer ends before the header or frame does.
+    #[error("truncated: {need} bytes needed, {have} found")]
+    Truncated { need: usize, have: usize },
+    /// A length field, or the length of a frame or payload, that contradicts what surrounds it.
+    #[error("{field} is {found} bytes; {min} to {max} are allowed here")]
+    Length { field: &'static str, min: usize, max: usize, found: usize },
+    /// A reserved or padding field that is not zero.
+    #[error("{field} is reserved and must be 0, found {found:#x}")]
+    Reserved { field: &'static str, found: u64 },
+
+    /// A number below 1536 in the place of the EtherType is a length (IEEE 802.3, not Ethernet II); other
+    /// EtherTypes are not carried where IPv4 or MAC control is expected.
+    #[error("EtherType {found:#06x} is not the one expected here")]
+    EtherType { found: u16 },
+    /// The frame check sequence does not match the frame.
+    #[error("bad frame check sequence: {expected:#010x} expected, {found:#010x} found")]
+    BadFcs { expected: u32, found: u32 },
+
+    /// The IP version is not 4.
+    #[error("IP version {found}; only 4 is supported")]
+    IpVersion { found: u8 },
+    /// The IPv4 header is not 20 bytes long: it has options, or its length is not valid.
+    #[error("IPv4 header of {header_bytes} bytes; options are not supported and 20 is the only length")]
+    Ipv4Options { header_bytes: usize },
+    /// The IPv4 header checksum does not match the header.
+    #[error("bad IPv4 header checksum: {expected:#06x} expected, {found:#06x} found")]
+    BadChecksum { expected: u16, found: u16 },
+    /// The datagram is a fragment.
+    #[error("IPv4 fragment at offset {offset_bytes} (more fragments: {more_fragments}); not supported")]
+    Fragment { offset_bytes: u32, more_fragments: bool },
+    /// The IPv4 protocol is not UDP.
+    #[error("IPv4 protocol {found}; 17 (UDP) expected")]
+    Protocol { found: u8 },
+    /// The UDP destination port is not that of RoCEv2.
+    #[error("UDP destination port {found}; 4791 (RoCEv2) expected")]
+    UdpPort { found: u16 },
+    /// The UDP checksum is not 0, that is, not unused.
+    #[error("UDP checksum {found:#06x}; RoCEv2 leaves it unused (0)")]
+    UdpChecksum { found: u16 },
+
+    /// An operation code outside the reliable connection subset this crate knows.
+    #[error("unknown operation code {found:#04x}")]
+    Opcode { found: u8 },
+    /// The transport header version is not 0.
+    #[error("transport header version {found}; 0 expected")]
+    TransportVersion { found: u8 },
+    /// An AETH syndrome of a reserved kind or with a reserved NAK code.
+    #[error("reserved AETH syndrome {found:#04x}")]
+    Syndrome { found: u8 },
+    /// The invariant CRC does not match the packet.
+    #[error("bad ICRC: {expected:#010x} expected, {found:#010x} found")]
+    BadIcrc { expected: u32, found: u32 },
+    /// The extension headers given are not those of the operation code.
+    #[error("the extension headers do not belong to operation code {opcode:?}")]
+    Extension { opcode: Opcode },
+    /// A payload length that the operation code does not allow.
+    #[error("operation code {opcode:?} cannot carry {payload_bytes} bytes of payload")]
+    Payload { opcode: Opcode, payload_bytes: usize },
+    /// The field must have this value in a congestion notification packet.
+    #[error("{field} of a congestion notification packet must be {expected}")]
+    Notification { field: &'static str, expected: u32 },
+
+    /// The destination address is not that of MAC control frames.
+    #[error("destination {found}; MAC control frames go to 01:80:c2:00:00:01")]
+    ControlAddress { found: crate::ethernet::MacAddress },
+    /// The MAC control opcode is not priority flow control.
+    #[error("MAC control opcode {found:#06x}; 0x0101 (PFC) expected")]
+    ControlOpcode { found: u16 },
+}
+
+/// The result of parsing or emitting.
+pub type Result<T> = std::result::Result<T, Error>;

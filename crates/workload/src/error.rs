@@ -1,0 +1,51 @@
+//! Why there is no schedule.
+
+use thiserror::Error;
+
+/// Why there is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WorkloadError {
+    /// No such collective, or no such algorithm for it.
+    #[error("no algorithm {algorithm:?} for collective {collective:?}; known: {known}")]
+    Unknown {
+        /// What was asked for.
+        collective: String,
+        /// What was asked for.
+        algorithm: String,
+        /// Comma-separated `collective/algorithm`.
+        known: String,
+    },
+    /// The data size cannot be cut into equal parts.
+    #[error("{data_bytes} bytes do not divide into {parts} equal parts")]
+    Indivisible {
+        /// Data size [bytes].
+        data_bytes: u64,
+        /// Parts needed.
+        parts: u64,
+    },
+    /// Nothing to send.
+    #[error("the data size is 0 bytes; it must be positive")]
+    NoData,
+    /// A collective needs a peer.
+    #[error("{ranks} ranks; a collective needs at least 2")]
+    TooFewRanks {
+        /// Number of ranks.
+        ranks: u32,
+    },
+    /// The root is not one of the ranks.
+    #[error("root {root} is not one of the ranks 0..{ranks}")]
+    NoSuchRoot {
+        /// Rank of the root.
+        root: u32,
+        /// Number of ranks.
+        ranks: u32,
+    },
+    /// The schedule would not fit in memory.
+    #[error("{transfers} transfers; a schedule has at most {limit}")]
+    TooManyTransfers {
+        /// Transfers needed.
+        transfers: u64,
+        /// The limit, [`crate::MAX_TRANSFERS`].
+        limit: u64,
+    },
+}

@@ -1,0 +1,27 @@
+//! Collective schedules as data: which rank sends how many bytes to whom, and after what. No clock, no network.
+//!
+//! In the order in which data passes them:
+//!
+//! 1. `shape`: what a schedule is made for ([`Shape`]): ranks, data size, root, random draws;
+//! 2. `registry`: [`find`] looks a [`Pattern`] up by collective and algorithm; [`schedule_for`] also checks the
+//!    shape and builds;
+//! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share;
+//! 4. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
+//! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s.
+//!
+//! A new algorithm is one new file in `patterns` and one line in `registry`.
+
+mod builder;
+mod error;
+mod pattern;
+mod patterns;
+mod registry;
+mod schedule;
+mod shape;
+
+pub use builder::ScheduleBuilder;
+pub use error::WorkloadError;
+pub use pattern::Pattern;
+pub use registry::{MAX_TRANSFERS, find, patterns, schedule_for};
+pub use schedule::{Schedule, Transfer};
+pub use shape::Shape;

@@ -1,0 +1,22 @@
+//! What every collective algorithm is.
+
+use crate::{Schedule, Shape};
+
+/// A collective carried out by one algorithm. One file each; [`crate::patterns`] lists them.
+pub trait Pattern: Sync {
+    /// Such as `all-reduce`.
+    fn collective(&self) -> &'static str;
+
+    /// Such as `ring`.
+    fn algorithm(&self) -> &'static str;
+
+    /// Into how many equal parts the data size is cut.
+    fn parts(&self, ranks: u32) -> u64;
+
+    /// How many transfers the schedule has.
+    fn transfers(&self, ranks: u32) -> u64;
+
+    /// The schedule. `shape.data_bytes` is a positive multiple of [`Pattern::parts`], `shape.ranks` at least 2
+    /// and `shape.root` one of them; [`crate::schedule_for`] checks that.
+    fn schedule(&self, shape: &Shape) -> Schedule;
+}

@@ -1,0 +1,21 @@
+//! The patterns, one file for each collective.
+
+pub(crate) mod all_gather;
+pub(crate) mod all_reduce;
+pub(crate) mod all_to_all;
+pub(crate) mod broadcast;
+pub(crate) mod gather;
+pub(crate) mod incast;
+pub(crate) mod permutation;
+pub(crate) mod reduce_scatter;
+mod ring;
+
+/// The number of ordered pairs of different ranks.
+fn ordered_pairs(ranks: u32) -> u64 {
+    u64::from(ranks) * (u64::from(ranks) - 1)
+}
+
+/// The ranks other than `rank`, from its right neighbour on around the ring.
+fn others(rank: u32, ranks: u32) -> impl Iterator<Item = u32> {
+    (rank + 1..ranks).chain(0..rank)
+}

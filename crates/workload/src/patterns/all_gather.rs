@@ -1,0 +1,11 @@
+//! All-gather: every rank ends with the blocks of all ranks.
+//!
+//! S is a rank's whole buffer, of which it holds block r of S/n. n - 1 steps; at step k rank r sends block
+//! (r - k) mod n, its own one first.
+
+use super::ring::{Ring, Ways};
+
+pub(crate) const RING: Ring =
+    Ring { collective: "all-gather", ways: Ways::One, laps: 1, first_block_back: 0 };
+
+pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { ways: Ways::Both, ..RING };

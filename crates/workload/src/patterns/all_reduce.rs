@@ -1,0 +1,11 @@
+//! All-reduce: every rank ends with the sum of all ranks' buffers.
+//!
+//! Two laps of n - 1 steps with blocks of S/n: the first reduces each block along the ring, the second hands the
+//! reduced blocks round. At step k rank r sends block (r - k) mod n.
+
+use super::ring::{Ring, Ways};
+
+pub(crate) const RING: Ring =
+    Ring { collective: "all-reduce", ways: Ways::One, laps: 2, first_block_back: 0 };
+
+pub(crate) const RING_BIDIRECTIONAL: Ring = Ring { ways: Ways::Both, ..RING };

@@ -1,0 +1,35 @@
+//! Broadcast: every rank ends with the root's buffer.
+
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use units::Rank;
+
+/// The root sends all of S to each other rank at once, posting to root + 1, root + 2, ... around the ring.
+#[derive(Debug)]
+pub(crate) struct Parallel;
+
+impl Pattern for Parallel {
+    fn collective(&self) -> &'static str {
+        "broadcast"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn parts(&self, _ranks: u32) -> u64 {
+        1
+    }
+
+    fn transfers(&self, ranks: u32) -> u64 {
+        u64::from(ranks) - 1
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let (src, bytes) = (shape.root, shape.data_bytes);
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        for dst in super::others(shape.root.0, shape.ranks) {
+            builder.push(Transfer { src, dst: Rank(dst), bytes, step: 0, channel: 0, block: 0 }, &[]);
+        }
+        builder.finish()
+    }
+}

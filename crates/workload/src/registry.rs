@@ -1,0 +1,130 @@
+//! Every pattern, by name.
+
+use crate::patterns::{
+    all_gather, all_reduce, all_to_all, broadcast, gather, incast, permutation, reduce_scatter,
+};
+use crate::{Pattern, Schedule, Shape, WorkloadError};
+
+/// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB.
+pub const MAX_TRANSFERS: u64 = 1 << 25;
+
+static PATTERNS: [&dyn Pattern; 11] = [
+    &all_reduce::RING,
+    &all_reduce::RING_BIDIRECTIONAL,
+    &all_gather::RING,
+    &all_gather::RING_BIDIRECTIONAL,
+    &reduce_scatter::RING,
+    &reduce_scatter::RING_BIDIRECTIONAL,
+    &all_to_all::Parallel,
+    &gather::Parallel,
+    &broadcast::Parallel,
+    &incast::Parallel,
+    &permutation::Parallel,
+];
+
+/// Every pattern.
+#[must_use]
+pub fn patterns() -> &'static [&'static dyn Pattern] {
+    &PATTERNS
+}
+
+/// The pattern for `collective` and `algorithm`.
+///
+/// # Errors
+/// [`WorkloadError::Unknown`] when there is none.
+pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, WorkloadError> {
+    let named =
+        |pattern: &&&dyn Pattern| pattern.collective() == collective && pattern.algorithm() == algorithm;
+    PATTERNS.iter().find(named).copied().ok_or_else(|| WorkloadError::Unknown {
+        collective: collective.to_owned(),
+        algorithm: algorithm.to_owned(),
+        known: known(),
+    })
+}
+
+/// The schedule of `collective` by `algorithm` for `shape`.
+///
+/// # Errors
+/// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
+/// data size is not a multiple of [`Pattern::parts`], or the schedule exceeds [`MAX_TRANSFERS`].
+pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
+    let pattern = find(collective, algorithm)?;
+    shape.check()?;
+    let (data_bytes, parts) = (shape.data_bytes, pattern.parts(shape.ranks));
+    if !data_bytes.is_multiple_of(parts) {
+        return Err(WorkloadError::Indivisible { data_bytes, parts });
+    }
+    let (transfers, limit) = (pattern.transfers(shape.ranks), MAX_TRANSFERS);
+    if transfers > limit {
+        return Err(WorkloadError::TooManyTransfers { transfers, limit });
+    }
+    Ok(pattern.schedule(shape))
+}
+
+fn known() -> String {
+    let name = |pattern: &&dyn Pattern| format!("{}/{}", pattern.collective(), pattern.algorithm());
+    PATTERNS.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use units::{Rank, Seed};
+
+    fn shape(ranks: u32, data_bytes: u64) -> Shape {
+        Shape { ranks, data_bytes, root: Rank(0), stream: Seed(1).stream("workload.permutation", 0) }
+    }
+
+    fn error(collective: &str, algorithm: &str, shape: &Shape) -> String {
+        schedule_for(collective, algorithm, shape).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_are_unique_and_each_is_found() {
+        let names: HashSet<_> = patterns().iter().map(|p| (p.collective(), p.algorithm())).collect();
+        assert_eq!(names.len(), patterns().len());
+        for (collective, algorithm) in names {
+            let found = find(collective, algorithm).unwrap();
+            assert_eq!((found.collective(), found.algorithm()), (collective, algorithm));
+        }
+    }
+
+    #[test]
+    fn an_unknown_algorithm_lists_what_there_is() {
+        let text = error("all-to-all", "ring", &shape(4, 4));
+        assert!(
+            text.starts_with("no algorithm \"ring\" for collective \"all-to-all\"; known: all-reduce/ring, ")
+        );
+        assert!(text.ends_with("permutation/parallel"));
+    }
+
+    #[test]
+    fn a_size_that_does_not_divide_is_refused_with_both_numbers() {
+        assert_eq!(
+            error("all-reduce", "ring", &shape(3, 1000)),
+            "1000 bytes do not divide into 3 equal parts"
+        );
+        let both_ways = error("all-gather", "ring-bidirectional", &shape(4, 1004));
+        assert_eq!(both_ways, "1004 bytes do not divide into 8 equal parts");
+        assert!(schedule_for("all-gather", "ring", &shape(4, 1004)).is_ok());
+    }
+
+    #[test]
+    fn a_shape_without_meaning_is_refused() {
+        assert_eq!(error("incast", "parallel", &shape(1, 8)), "1 ranks; a collective needs at least 2");
+        assert_eq!(
+            error("incast", "parallel", &shape(2, 0)),
+            "the data size is 0 bytes; it must be positive"
+        );
+        let stray = Shape { root: Rank(4), ..shape(4, 8) };
+        assert_eq!(error("gather", "parallel", &stray), "root 4 is not one of the ranks 0..4");
+    }
+
+    #[test]
+    fn a_schedule_that_does_not_fit_is_refused_before_it_is_built() {
+        let ranks = 6000;
+        let text = error("all-to-all", "parallel", &shape(ranks, ranks.into()));
+        assert_eq!(text, "35994000 transfers; a schedule has at most 33554432");
+    }
+}

@@ -1,0 +1,113 @@
+//! The finished schedule.
+
+use units::{Rank, TransferId};
+
+/// One transfer of one data chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Sender.
+    pub src: Rank,
+    /// Receiver.
+    pub dst: Rank,
+    /// Payload [bytes].
+    pub bytes: u64,
+    /// Step of the algorithm, from 0.
+    pub step: u32,
+    /// Channel: transfers of different channels never share a queue pair.
+    pub channel: u32,
+    /// Which block of the collective's data is moved. Blocks are numbered within a rank's buffer; where ranks
+    /// have different data (gather, incast, permutation) it is the rank whose data it is.
+    pub block: u32,
+}
+
+/// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
+/// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
+/// queue pair in the order of this list, which is an order in which they can be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    transfers: Vec<Transfer>,
+    /// What transfer `t` depends on is counted by `dependency_starts[t + 1] - dependency_starts[t]`.
+    dependency_starts: Vec<u32>,
+    /// The successors of transfer `t` are `successors[successor_starts[t]..successor_starts[t + 1]]`.
+    successor_starts: Vec<u32>,
+    successors: Vec<TransferId>,
+}
+
+impl Schedule {
+    /// From the predecessors of each transfer: those of `t` are
+    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`.
+    pub(crate) fn new(
+        transfers: Vec<Transfer>,
+        dependency_starts: Vec<u32>,
+        dependencies: &[TransferId],
+    ) -> Self {
+        let successor_starts = count_successors(transfers.len(), dependencies);
+        let mut free = successor_starts.clone();
+        let mut successors = vec![TransferId(0); dependencies.len()];
+        for (index, range) in dependency_starts.windows(2).enumerate() {
+            for before in &dependencies[range[0] as usize..range[1] as usize] {
+                let place = &mut free[before.index()];
+                successors[*place as usize] = TransferId::from_index(index);
+                *place += 1;
+            }
+        }
+        Self { transfers, dependency_starts, successor_starts, successors }
+    }
+
+    /// All transfers, by [`TransferId`].
+    #[must_use]
+    pub fn transfers(&self) -> &[Transfer] {
+        &self.transfers
+    }
+
+    /// What waits for `transfer` to be delivered, in posting order; each starts at the rank that received it.
+    ///
+    /// # Panics
+    /// When there is no such transfer.
+    #[inline]
+    #[must_use]
+    pub fn successors(&self, transfer: TransferId) -> &[TransferId] {
+        let starts = &self.successor_starts[transfer.index()..][..2];
+        &self.successors[starts[0] as usize..starts[1] as usize]
+    }
+
+    /// How many transfers must be delivered before `transfer` may start.
+    ///
+    /// # Panics
+    /// When there is no such transfer.
+    #[inline]
+    #[must_use]
+    pub fn dependencies(&self, transfer: TransferId) -> u32 {
+        let starts = &self.dependency_starts[transfer.index()..][..2];
+        starts[1] - starts[0]
+    }
+
+    /// Sum of all transfers [bytes].
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.transfers.iter().map(|transfer| transfer.bytes).sum()
+    }
+
+    /// Size of the schedule itself [bytes].
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.transfers)
+            + size_of_val(&*self.dependency_starts)
+            + size_of_val(&*self.successor_starts)
+            + size_of_val(&*self.successors)
+    }
+}
+
+/// Where the successors of each transfer start, with one past the end behind.
+fn count_successors(transfers: usize, dependencies: &[TransferId]) -> Vec<u32> {
+    let mut starts = vec![0; transfers + 1];
+    for before in dependencies {
+        starts[before.index() + 1] += 1;
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    starts
+}

@@ -1,0 +1,120 @@
+"""The compiled core: runs one RunSpec and returns what was measured.
+
+Every `spec_json` is the JSON text of a complete RunSpec, whose schema `run_spec_schema` gives.
+"""
+
+from collections.abc import Callable
+from typing import Literal, TypedDict
+
+import pyarrow as pa
+
+__version__: str
+
+class SpecError(ValueError):
+    """A RunSpec that cannot be run: `field` is its dotted path, such as `jobs[0].hosts[3]`."""
+
+    field: str
+    found: str
+    allowed: str
+
+class NodeDescription(TypedDict):
+    name: str
+    kind: Literal["host", "switch"]
+    tier: int
+
+# "from" is a keyword, hence the functional form.
+LinkDescription = TypedDict(
+    "LinkDescription",
+    {
+        "from": str,
+        "from_port": int,
+        "to": str,
+        "to_port": int,
+        "tier": int,
+        "rate_bps": int,
+        "delay_ps": int,
+    },
+)
+
+class QueuePairDescription(TypedDict):
+    qp: int
+    job: str
+    part: int
+    src_rank: int
+    dst_rank: int
+    src_host: int
+    dst_host: int
+    src_ip: str
+    dst_ip: str
+    udp_source_port: int
+    channel: int
+
+class Description(TypedDict):
+    nodes: list[NodeDescription]
+    links: list[LinkDescription]
+    qps: list[QueuePairDescription]
+
+class Progress(TypedDict):
+    delivered_bytes: int
+    total_bytes: int
+    sim_ps: int
+    packet_hops: int
+    wall_s: float
+
+def run_spec_schema() -> str:
+    """Return the JSON Schema of RunSpec."""
+
+def patterns() -> list[tuple[str, str]]:
+    """Return every (collective, algorithm) that can be run."""
+
+def equal_parts(collective: str, algorithm: str, ranks: int) -> int:
+    """Return the number of equal parts the data is cut into.
+
+    A data size must be a multiple of this times the queue pairs per rank pair.
+    """
+
+def check(spec_json: str) -> None:
+    """Check a RunSpec.
+
+    Raises:
+        SpecError: The spec cannot be run.
+    """
+
+def describe(spec_json: str) -> Description:
+    """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""
+
+def run(
+    spec_json: str,
+    *,
+    threads: int = 1,
+    path: Literal["auto", "exact"] = "auto",
+    on_progress: Callable[[Progress], None] | None,
+    on_batch: Callable[[str, pa.RecordBatch], None],
+) -> dict[str, object]:
+    """Run a RunSpec and return its RunSummary with `cpu_s`, `wall_s`, `peak_rss_bytes` and `threads`.
+
+    Args:
+        spec_json: The RunSpec.
+        threads: Worker threads; the result does not depend on it.
+        path: `exact` keeps to the slower reference path; the result is the same.
+        on_progress: Called about ten times a second. What it raises stops the run and comes out of it.
+        on_batch: Called with a table's name and its rows, while running and at the end.
+
+    Raises:
+        SpecError: The spec cannot be run.
+        KeyboardInterrupt: The user stopped the run.
+    """
+
+def capture(spec_json: str, *, qps: list[int], frames: int) -> list[tuple[int, bytes]]:
+    """Return the first frames of some queue pairs as (time in ps, Ethernet frame without FCS), in time order.
+
+    They are seen at the sending NIC's port: data, acknowledgements and negative acknowledgements.
+
+    Args:
+        spec_json: The RunSpec.
+        qps: Queue pairs, by the numbers that `describe` gives.
+        frames: How many frames to return at most.
+
+    Raises:
+        SpecError: The spec cannot be run.
+    """

@@ -1,0 +1,54 @@
+"""Bandwidth of collectives: what a data size means and how much of a port it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+FRAME_OVERHEAD_BYTES = 82
+"""What a full WRITE Middle packet occupies on a link besides its payload [bytes]: preamble and gap 20, Ethernet 18,
+IPv4 20, UDP 8, BTH 12, ICRC 4."""
+
+_BITS_PER_GB = 8e9
+
+
+def _all_but_one(ranks: int) -> float:
+    return (ranks - 1) / ranks
+
+
+BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
+    {
+        "all-reduce": lambda ranks: 2 * _all_but_one(ranks),
+        "all-gather": _all_but_one,
+        "reduce-scatter": _all_but_one,
+        "all-to-all": _all_but_one,
+        "gather": _all_but_one,
+        "broadcast": lambda _ranks: 1.0,
+        # S is what each sender sends, so the receiver's port takes (n - 1) S.
+        "incast": lambda ranks: float(ranks - 1),
+        "permutation": lambda _ranks: 1.0,
+    }
+)
+"""For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the busiest port
+in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not have, after the same
+rule.) Broadcast counts S once, as there, however the algorithm moves it."""
+
+
+def bus_factor(collective: str, ranks: int) -> float:
+    """Return what turns algbw into busbw.
+
+    Raises:
+        ValueError: No factor is known for the collective.
+    """
+    factor = BUS_FACTORS.get(collective)
+    if factor is None:
+        raise ValueError(f"no bus factor for collective {collective!r}; known: {', '.join(BUS_FACTORS)}")
+    return factor(ranks)
+
+
+def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
+    """Return the payload that a host port can carry at best [1e9 bytes/s]."""
+    rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]
+    mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
+    return rate_bps / _BITS_PER_GB * mtu_bytes / (mtu_bytes + FRAME_OVERHEAD_BYTES)

@@ -1,0 +1,117 @@
+"""One pass over the chunk rows: what each job's metrics need, in memory of 8 bytes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fabricbench.analysis.distribution import total
+
+COLUMNS = (
+    "job",
+    "status",
+    "payload_bytes",
+    "fct_ps",
+    "rx_frames",
+    "retransmits",
+    "out_of_order",
+    "ecn_ce_rx",
+    "cnp_tx",
+    "latency_min_ps",
+    "latency_mean_ps",
+    "latency_max_ps",
+)
+"""Columns of `chunks` that are read."""
+
+_COUNTERS = ("rx_frames", "retransmits", "out_of_order", "ecn_ce_rx", "cnp_tx")
+
+
+@dataclass
+class RateMoments:
+    """Count, sum and sum of squares of the rates of chunks of one size; a rate is 1 / fct_ps of that size."""
+
+    count: int = 0
+    rate_sum: float = 0.0
+    square_sum: float = 0.0
+
+    def add(self, fct_ps: pa.Array) -> None:
+        """Take the completion times of some chunks."""
+        rates = pc.divide(1.0, fct_ps.cast(pa.float64()))
+        self.count += len(fct_ps)
+        self.rate_sum += pc.sum(rates).as_py() or 0.0
+        self.square_sum += pc.sum(pc.multiply(rates, rates)).as_py() or 0.0
+
+    def fairness(self) -> float:
+        """Return Jain's index of the rates."""
+        return self.rate_sum**2 / (self.count * self.square_sum)
+
+
+@dataclass
+class ChunkFacts:
+    """Sums over the chunk rows of one job, and the completion time of each complete one."""
+
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
+    fct_ps: list[pa.Array] = field(default_factory=list)
+    rates: dict[int, RateMoments] = field(default_factory=dict)
+    latency_min_ps: int | None = None
+    latency_max_ps: int | None = None
+    latency_sum_ps: float = 0.0
+    latency_frames: int = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take some rows of the job."""
+        for name in _COUNTERS:
+            self.counters[name] += total(rows.column(name))
+        self._add_latency(rows)
+        complete = rows.filter(pc.equal(rows.column("status"), "complete"))
+        if not complete.num_rows:
+            return
+        fct_ps = complete.column("fct_ps")
+        self.fct_ps.append(fct_ps)
+        payload_bytes = complete.column("payload_bytes")
+        sizes = pc.unique(payload_bytes).to_pylist()
+        for size in sizes:
+            same = fct_ps if len(sizes) == 1 else fct_ps.filter(pc.equal(payload_bytes, size))
+            self.rates.setdefault(size, RateMoments()).add(same)
+
+    def _add_latency(self, rows: pa.RecordBatch) -> None:
+        measured = rows.filter(pc.is_valid(rows.column("latency_mean_ps")))
+        if not measured.num_rows:
+            return
+        frames = measured.column("rx_frames")
+        self.latency_sum_ps += pc.sum(pc.multiply(measured.column("latency_mean_ps"), frames.cast(pa.float64()))).as_py()
+        self.latency_frames += total(frames)
+        least = pc.min(measured.column("latency_min_ps")).as_py()
+        largest = pc.max(measured.column("latency_max_ps")).as_py()
+        self.latency_min_ps = least if self.latency_min_ps is None else min(self.latency_min_ps, least)
+        self.latency_max_ps = largest if self.latency_max_ps is None else max(self.latency_max_ps, largest)
+
+    def completion_times_ps(self) -> pa.ChunkedArray:
+        """Return the completion time of every complete chunk [ps]."""
+        return pa.chunked_array(self.fct_ps, type=pa.int64())
+
+    def fairness(self) -> float | None:
+        """Return Jain's index over the rates of the most frequent chunk size; of two, the larger."""
+        if not self.rates:
+            return None
+        _, size = max((moments.count, size) for size, moments in self.rates.items())
+        return self.rates[size].fairness()
+
+
+def gather(batches: Iterable[pa.RecordBatch], jobs: Iterable[str]) -> dict[str, ChunkFacts]:
+    """Return the facts of each job.
+
+    Args:
+        batches: Rows of `chunks` with at least `COLUMNS`.
+        jobs: Names of the jobs.
+    """
+    facts = {job: ChunkFacts() for job in jobs}
+    for batch in batches:
+        for job, job_facts in facts.items():
+            rows = batch if len(facts) == 1 else batch.filter(pc.equal(batch.column("job"), job))
+            if rows.num_rows:
+                job_facts.add(rows)
+    return facts

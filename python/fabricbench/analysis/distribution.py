@@ -1,0 +1,42 @@
+"""Percentiles and sums of large columns, exact and without copies in Python objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
+    """Return percentiles by nearest rank: of n sorted values the one numbered ceil(share * n), from 1.
+
+    Args:
+        values: Integers, at least one, no nulls.
+        shares: Each above 0 and at most 1.
+
+    Returns:
+        One of the values for each share.
+    """
+    count = len(values)
+    if count == 1:
+        return [values[0].as_py()] * len(shares)
+    # Arrow counts positions from 0 to n - 1 and rounds to the nearest, so rounding errors do not matter.
+    positions = [(rank_of(share, count) - 1) / (count - 1) for share in shares]
+    ranked: list[int] = pc.quantile(values, positions, interpolation="nearest").to_pylist()
+    return ranked
+
+
+def rank_of(share: float, count: int) -> int:
+    """Return ceil(share * count), at least 1.
+
+    The share is taken as the decimal that it is written as: 0.95 of 20 values is rank 19, although the
+    floating-point number nearest to 0.95 is a little larger or smaller.
+    """
+    scaled = round(share * 1_000_000)
+    return max(1, -(-scaled * count // 1_000_000))
+
+
+def total(column: pa.Array) -> int:
+    """Return the exact sum of an integer column; nulls count nothing."""
+    return int(pc.sum(column).as_py() or 0)

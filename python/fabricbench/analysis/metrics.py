@@ -1,0 +1,211 @@
+"""Every metric of a job, declared once: name, unit, direction, formula, reference.
+
+The names are those of `Summary`, of the JSON and CSV output and of the table `trials`. `docs/metrics.md` repeats
+the formulas; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Direction(StrEnum):
+    """Which of two values is the better one."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Scope(StrEnum):
+    """What a metric is measured on."""
+
+    JOB = "job"
+    RUN = "run"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        name: Its name in every output.
+        title: Its name in words.
+        unit: Unit of the value; empty for a pure number, `frames` and the like for a count.
+        direction: Which of two values is the better one.
+        formula: How it is computed from the record.
+        reference: Where the definition comes from.
+        scope: `job` if each job has its own value, `run` if all jobs of a trial share it.
+        decimals: Decimals worth showing where a column has one unit; 0 for counts.
+    """
+
+    name: str
+    title: str
+    unit: str
+    direction: Direction
+    formula: str
+    reference: str
+    scope: Scope = Scope.JOB
+    decimals: int = 0
+
+
+_NCCL = "nccl-tests, PERFORMANCE.md"
+_RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
+_FCT = "time from the first byte of a data chunk offered to the NIC to its last byte acknowledged"
+_RDMA = "counters of RoCE test equipment and NICs"
+
+
+def _fct(suffix: str, title: str, share: str) -> Metric:
+    formula = f"{share} of fct_ps over the job's chunks / 1e9"
+    return Metric(
+        f"fct_ms_{suffix}", f"FCT {title}", "ms", Direction.LOWER, formula, f"{_FCT}; {_RANK}", decimals=4
+    )
+
+
+def _count(
+    name: str, title: str, unit: str, formula: str, reference: str, scope: Scope = Scope.JOB
+) -> Metric:
+    return Metric(name, title, unit, Direction.LOWER, formula, reference, scope)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "completion_time_ms",
+        "Completion time",
+        "ms",
+        Direction.LOWER,
+        "(end_ps - start_ps) of the job / 1e9",
+        "job completion time: the job's start to the last acknowledgement of its last chunk",
+        decimals=4,
+    ),
+    Metric(
+        "algbw_gb_per_s",
+        "Algorithm bandwidth",
+        "GB/s",
+        Direction.HIGHER,
+        "data_size_bytes / completion time in s / 1e9",
+        _NCCL,
+        decimals=3,
+    ),
+    Metric(
+        "busbw_gb_per_s",
+        "Bus bandwidth",
+        "GB/s",
+        Direction.HIGHER,
+        "algbw_gb_per_s * bus factor of the collective",
+        _NCCL,
+        decimals=3,
+    ),
+    Metric(
+        "ideal_percent",
+        "Share of the ideal",
+        "%",
+        Direction.HIGHER,
+        "100 * busbw_gb_per_s / (host line rate in bit/s / 8e9 * mtu / (mtu + 82))",
+        "goodput of a port that carries nothing but full WRITE Middle packets: 62 bytes of headers and 20 of "
+        "preamble and gap for each mtu bytes of payload (IBTA RoCEv2 annex A17, IEEE 802.3)",
+        decimals=2,
+    ),
+    _fct("min", "minimum", "smallest value"),
+    _fct("p50", "P50", "50 % rank"),
+    _fct("p95", "P95", "95 % rank"),
+    _fct("p99", "P99", "99 % rank"),
+    _fct("p999", "P99.9", "99.9 % rank"),
+    _fct("max", "maximum", "largest value"),
+    Metric(
+        "fct_mean_ms",
+        "FCT mean",
+        "ms",
+        Direction.LOWER,
+        "sum of fct_ps over the job's chunks / number of chunks / 1e9",
+        _FCT,
+        decimals=4,
+    ),
+    Metric(
+        "jain_fairness",
+        "Jain's fairness index",
+        "",
+        Direction.HIGHER,
+        "(sum r)^2 / (n * sum r^2) over the rates r = payload_bytes / fct_ps of the n chunks of the job's most "
+        "frequent chunk size",
+        "Jain, Chiu, Hawe, DEC-TR-301, 1984; 1 is fair, 1/n is one chunk taking all",
+        decimals=4,
+    ),
+    Metric(
+        "latency_us_min",
+        "Frame latency, minimum",
+        "us",
+        Direction.LOWER,
+        "smallest latency_min_ps over the job's chunks / 1e6",
+        "first bit on the first link to last bit off the last link of a data frame; NICs excluded",
+        decimals=3,
+    ),
+    Metric(
+        "latency_us_mean",
+        "Frame latency, mean",
+        "us",
+        Direction.LOWER,
+        "sum of latency_mean_ps * rx_frames / sum of rx_frames over the job's chunks / 1e6",
+        "as the minimum; weighted with the frames that arrived",
+        decimals=3,
+    ),
+    Metric(
+        "latency_us_max",
+        "Frame latency, maximum",
+        "us",
+        Direction.LOWER,
+        "largest latency_max_ps over the job's chunks / 1e6",
+        "as the minimum",
+        decimals=3,
+    ),
+    _count(
+        "pfc_rx",
+        "PFC received",
+        "frames",
+        "sum of pfc_rx over the ports of the job's hosts",
+        "IEEE 802.1Q-2022, 36: pause frames with non-zero quanta that reached a NIC",
+    ),
+    _count("ecn_ce_rx", "ECN-CE received", "frames", "sum of ecn_ce_rx over the job's chunks", "RFC 3168"),
+    _count("cnp_tx", "CNP sent", "frames", "sum of cnp_tx over the job's chunks", "IBTA RoCEv2 annex A17, 17.9.3"),
+    _count("retransmits", "Retransmits", "frames", "sum of retransmits over the job's chunks", _RDMA),
+    _count(
+        "frames_lost",
+        "Frames lost",
+        "frames",
+        "sum of frames_lost over its causes in the run's summary",
+        _RDMA,
+        Scope.RUN,
+    ),
+    Metric(
+        "out_of_order_percent",
+        "Out of order",
+        "%",
+        Direction.LOWER,
+        "100 * sum of out_of_order / sum of rx_frames over the job's chunks",
+        "RFC 4737, 4: share of arrivals ahead of their turn",
+        decimals=3,
+    ),
+    Metric(
+        "link_load_max_to_mean",
+        "Link load, max to mean",
+        "",
+        Direction.LOWER,
+        "largest busy_ps / mean busy_ps over the links between switches, both directions; the worst tier",
+        "imbalance of load balancing; 1 is even. None without links between switches or traffic on them",
+        Scope.RUN,
+        decimals=3,
+    ),
+    _count(
+        "queue_max_bytes",
+        "Deepest queue",
+        "bytes",
+        "largest queue_max_bytes over the ports of switches",
+        "the frame in transmission excluded; None without switches",
+        Scope.RUN,
+    ),
+)
+
+BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in METRICS})
+"""Each metric by its name, in the order of output."""

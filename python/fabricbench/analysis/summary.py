@@ -1,0 +1,188 @@
+"""From the record of a trial to one summary for each job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.analysis.chunks import ChunkFacts
+    from fabricbench.analysis.fabric import FabricFacts
+
+COMPLETE = "complete"
+
+_PS_PER_MS = 1e9
+_PS_PER_S = 1e12
+_PS_PER_US = 1e6
+_BYTES_PER_GB = 1e9
+_FCT_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_DIGITS = 9
+"""Decimals kept of means and indices: the last bits of a sum of floats depend on the processor."""
+
+
+class Tables(Protocol):
+    """The record tables of a trial."""
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a table, all columns or some."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a trial shows about one job: the metrics of `fabricbench.analysis.metrics`, under their names.
+
+    Attributes:
+        job: Name of the job.
+        collective: What its ranks did.
+        algorithm: How.
+        ranks: How many there are.
+        data_size_bytes: Data size S of the collective.
+        status: `complete`, or `incomplete` if a chunk never completed; then there is no time, rate or FCT.
+        reason: Why it is incomplete, with the chunks concerned; empty otherwise.
+        chunks: Data chunks of the job, times the queue pairs that each is split over.
+        chunks_complete: Those that completed.
+        chunks_failed: Those whose queue pair ran out of retries.
+    """
+
+    job: str
+    collective: str
+    algorithm: str
+    ranks: int
+    data_size_bytes: int
+    status: str
+    reason: str
+    chunks: int
+    chunks_complete: int
+    chunks_failed: int
+    completion_time_ms: float | None
+    algbw_gb_per_s: float | None
+    busbw_gb_per_s: float | None
+    ideal_percent: float | None
+    fct_ms_min: float | None
+    fct_ms_p50: float | None
+    fct_ms_p95: float | None
+    fct_ms_p99: float | None
+    fct_ms_p999: float | None
+    fct_ms_max: float | None
+    fct_mean_ms: float | None
+    jain_fairness: float | None
+    latency_us_min: float | None
+    latency_us_mean: float | None
+    latency_us_max: float | None
+    pfc_rx: int
+    ecn_ce_rx: int
+    cnp_tx: int
+    retransmits: int
+    frames_lost: int
+    out_of_order_percent: float | None
+    link_load_max_to_mean: float | None
+    queue_max_bytes: int | None
+
+    def value(self, metric: str) -> float | int | None:
+        """Return a metric by name; none where it could not be measured."""
+        value: float | int | None = getattr(self, metric)
+        return value
+
+
+def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> list[Summary]:
+    """Compute the metrics of every job of a trial.
+
+    Args:
+        run_spec: The RunSpec that was run.
+        summary: The backend's RunSummary: `jobs` in the order of the spec, `frames_lost` by cause.
+        tables: The record tables; `chunks`, `ports` and `links` are read, batch by batch.
+
+    Returns:
+        One summary for each job, in the order of the spec.
+    """
+    from fabricbench.analysis import chunks, fabric
+
+    jobs = run_spec["jobs"]
+    chunk_facts = chunks.gather(tables.batches("chunks", chunks.COLUMNS), [job["name"] for job in jobs])
+    fabric_facts = fabric.FabricFacts(
+        tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
+    )
+    return [
+        Summary(
+            **_identity(job, outcome),
+            **_completion(run_spec, job, outcome),
+            **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
+            **_latency(chunk_facts[job["name"]]),
+            **_fabric_metrics(fabric_facts, job),
+            frames_lost=sum(summary["frames_lost"].values()),
+        )
+        for job, outcome in zip(jobs, summary["jobs"], strict=True)
+    ]
+
+
+def _identity(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
+    copied = ("status", "reason", "chunks", "chunks_complete", "chunks_failed")
+    return {
+        "job": job["name"],
+        "collective": job["collective"],
+        "algorithm": job["algorithm"],
+        "ranks": len(job["hosts"]),
+        "data_size_bytes": job["data_bytes"],
+    } | {name: outcome[name] for name in copied}
+
+
+def _completion(
+    run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return completion time and bandwidths; none of them unless every chunk completed."""
+    names = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
+    if outcome["status"] != COMPLETE:
+        return dict.fromkeys(names)
+    completion_ps = outcome["end_ps"] - outcome["start_ps"]
+    algbw = job["data_bytes"] / (completion_ps / _PS_PER_S) / _BYTES_PER_GB
+    busbw = algbw * bus_factor(job["collective"], len(job["hosts"]))
+    ideal_percent = 100 * busbw / ideal_goodput_gb_per_s(run_spec)
+    return dict(zip(names, (completion_ps / _PS_PER_MS, algbw, busbw, ideal_percent), strict=True))
+
+
+def _chunk_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
+    """Return counters, and the figures of flow completion unless they would leave out the worst chunks."""
+    counters = dict(facts.counters)
+    rx_frames, out_of_order = counters.pop("rx_frames"), counters.pop("out_of_order")
+    share = round(100 * out_of_order / rx_frames, _DIGITS) if rx_frames else None
+    return counters | {"out_of_order_percent": share} | _flow_completion(facts if is_complete else None)
+
+
+def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
+    from fabricbench.analysis.distribution import nearest_rank, total
+
+    names = [f"fct_ms_{name}" for name in ("min", *_FCT_SHARES, "max")]
+    if facts is None or not facts.fct_ps:
+        return dict.fromkeys((*names, "fct_mean_ms", "jain_fairness"))
+    times_ps = facts.completion_times_ps()
+    # The smallest value is rank 1; any share of at most 1/n gives it.
+    ranked = nearest_rank(times_ps, [1e-9, *_FCT_SHARES.values(), 1.0])
+    fairness = facts.fairness()
+    return {name: value / _PS_PER_MS for name, value in zip(names, ranked, strict=True)} | {
+        "fct_mean_ms": total(times_ps) / len(times_ps) / _PS_PER_MS,
+        "jain_fairness": None if fairness is None else round(fairness, _DIGITS),
+    }
+
+
+def _latency(facts: ChunkFacts) -> dict[str, float | None]:
+    if not facts.latency_frames or facts.latency_min_ps is None or facts.latency_max_ps is None:
+        return dict.fromkeys(("latency_us_min", "latency_us_mean", "latency_us_max"))
+    return {
+        "latency_us_min": facts.latency_min_ps / _PS_PER_US,
+        "latency_us_mean": round(facts.latency_sum_ps / facts.latency_frames / _PS_PER_US, _DIGITS),
+        "latency_us_max": facts.latency_max_ps / _PS_PER_US,
+    }
+
+
+def _fabric_metrics(facts: FabricFacts, job: Mapping[str, Any]) -> dict[str, Any]:
+    ratio = facts.link_load_max_to_mean
+    return {
+        "pfc_rx": facts.pfc_rx(job["hosts"]),
+        "link_load_max_to_mean": None if ratio is None else round(ratio, _DIGITS),
+        "queue_max_bytes": facts.queue_max_bytes,
+    }

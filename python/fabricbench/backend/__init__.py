@@ -1,0 +1,1 @@
+"""Backends: what carries a run out and returns its record."""

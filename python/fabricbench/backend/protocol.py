@@ -1,0 +1,110 @@
+"""What every backend offers: run one planned trial, hand its rows over while running, return its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypedDict
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.plan.expand import PlannedTrial
+
+
+class JobSummary(TypedDict):
+    """How one job of a run ended. Times in simulated picoseconds."""
+
+    name: str
+    status: str
+    start_ps: int
+    end_ps: int | None
+    chunks: int
+    chunks_complete: int
+    chunks_failed: int
+    reason: str
+
+
+class RunSummary(TypedDict):
+    """Facts of a whole run.
+
+    The last four depend on the machine; the rest follow from the RunSpec, the counts of the engine (`events`,
+    `fast_windows`, `exact_windows`) from the path it took as well.
+    """
+
+    status: str
+    end_ps: int
+    jobs: list[JobSummary]
+    frames_sent: int
+    frames_delivered: int
+    frames_lost: dict[str, int]
+    frames_in_flight: int
+    packet_hops: int
+    events: int
+    fast_windows: int
+    exact_windows: int
+    window_ps: int
+    cpu_s: float
+    wall_s: float
+    peak_rss_bytes: int
+    threads: int
+
+
+class Progress(TypedDict):
+    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, seconds of wall clock."""
+
+    delivered_bytes: int
+    total_bytes: int
+    sim_ps: int
+    packet_hops: int
+    wall_s: float
+
+
+OnProgress = Callable[[Progress], None]
+"""Called about ten times a second. What it raises stops the run and comes out of it."""
+
+OnBatch = Callable[[str, "pa.RecordBatch"], None]
+"""Called with a table's name and its rows, while running and at the end."""
+
+
+class RefusedError(Exception):
+    """A RunSpec that the backend cannot run.
+
+    Attributes:
+        field: Dotted path in the RunSpec, such as `jobs[0].hosts[3]`.
+        found: What stands there.
+        allowed: What may stand there.
+    """
+
+    def __init__(self, field: str, found: str, allowed: str) -> None:
+        super().__init__(f"{field}: found {found}; allowed: {allowed}")
+        self.field = field
+        self.found = found
+        self.allowed = allowed
+
+
+class Backend(Protocol):
+    """Carries planned trials out."""
+
+    @property
+    def name(self) -> str:
+        """Name of the backend, kept with the record."""
+
+    @property
+    def version(self) -> str:
+        """Version of the engine, kept with the record."""
+
+    def run(
+        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int
+    ) -> RunSummary:
+        """Run one trial.
+
+        Args:
+            planned: The trial; its RunSpec is complete.
+            on_progress: Told how far the run is.
+            on_batch: Given the rows of the record tables.
+            threads: Worker threads; the result does not depend on them.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run.
+            KeyboardInterrupt: The user stopped the run.
+        """

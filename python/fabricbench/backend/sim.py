@@ -1,0 +1,54 @@
+"""The embedded packet-level simulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, cast
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import OnBatch, OnProgress, RunSummary
+    from fabricbench.plan.expand import PlannedTrial
+
+
+class SimBackend:
+    """Runs trials in the compiled core, inside this process.
+
+    Attributes:
+        path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference path.
+    """
+
+    name = "sim"
+
+    def __init__(self, path: Literal["auto", "exact"] = "auto") -> None:
+        self.path = path
+
+    @property
+    def version(self) -> str:
+        """Version of the compiled core."""
+        from fabricbench import _core
+
+        return _core.__version__
+
+    def run(
+        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int
+    ) -> RunSummary:
+        """Run one trial; see `Backend.run`.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run.
+            KeyboardInterrupt: The user stopped the run.
+        """
+        from fabricbench import _core
+        from fabricbench.backend.protocol import RefusedError
+
+        try:
+            # The stub of the core declares its own TypedDicts for the same dicts.
+            summary = _core.run(
+                planned.spec_json,
+                threads=threads,
+                path=self.path,
+                on_progress=on_progress,  # type: ignore[arg-type]
+                on_batch=on_batch,
+            )
+        except _core.SpecError as error:
+            raise RefusedError(error.field, error.found, error.allowed) from error
+        return cast("RunSummary", summary)

@@ -1,0 +1,82 @@
+"""What an error means: a message for the user and the exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+
+import typer
+
+from fabricbench.cli.output import note
+
+OUR_BUG = 1
+USER_ERROR = 2
+SIGNALLED = 128
+"""What is added to a signal's number, as shells do."""
+
+DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
+
+
+def exit_status(error: BaseException, *, debug: bool) -> int:
+    """Tell the user what went wrong and return the exit status.
+
+    Args:
+        error: What ended the command.
+        debug: Show the traceback of an unexpected error.
+    """
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, BrokenPipeError):
+        _silence_stdout()
+        return SIGNALLED + signal.SIGPIPE
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        note("interrupted")
+        return SIGNALLED + signal.SIGINT
+    text = user_text(error) if isinstance(error, Exception) else None
+    if text is not None:
+        note(text)
+        return USER_ERROR
+    if isinstance(error, Exception):
+        _tell_bug(error, debug=debug)
+        return OUR_BUG
+    raise error
+
+
+def user_text(error: Exception) -> str | None:
+    """Return the message for an error that the user can mend; none for any other."""
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "fabricbench"
+        return f"error: {error.format_message()}\nhint: `{command} --help` shows what it takes"
+    return _hinted(error) or _about_plan(error)
+
+
+def _hinted(error: Exception) -> str | None:
+    """Return the text of errors that carry a hint."""
+    from fabricbench.report.files import OutputFileError
+    from fabricbench.store import StoreError
+
+    if isinstance(error, StoreError | OutputFileError):
+        return f"error: {error}\nhint: {error.hint}"
+    return None
+
+
+def _about_plan(error: Exception) -> str | None:
+    from fabricbench.runner import problem_text
+
+    return problem_text(error)
+
+
+def _tell_bug(error: Exception, *, debug: bool) -> None:
+    note(f"error: this is a bug in fabricbench: {type(error).__name__}: {error}")
+    if debug or os.environ.get(DEBUG_VARIABLE):
+        note("".join(traceback.format_exception(error)).rstrip())
+    else:
+        note("hint: run `fabricbench --debug ...` again and report what it prints")
+
+
+def _silence_stdout() -> None:
+    """Keep the interpreter from complaining when it flushes a standard output that nobody reads."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

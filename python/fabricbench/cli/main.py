@@ -1,0 +1,79 @@
+"""The program `fabricbench`: its commands and its exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fabricbench.cli.doctor import doctor_command
+from fabricbench.cli.errors import USER_ERROR, exit_status
+from fabricbench.cli.export import export_command
+from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
+from fabricbench.cli.report import capture_command, report_command
+from fabricbench.cli.run import run_command
+from fabricbench.cli.trials import compare_command, show_command, trials_command
+
+app = typer.Typer(
+    name="fabricbench",
+    help="Open test platform for AI network fabrics: one test plan, a packet-level RoCEv2 simulation, measured facts.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
+
+app.command("run")(run_command)
+app.command("plans")(plans_command)
+app.command("trials")(trials_command)
+app.command("show")(show_command)
+app.command("compare")(compare_command)
+app.command("report")(report_command)
+app.command("export")(export_command)
+app.command("capture")(capture_command)
+app.add_typer(plan_app, name="plan")
+app.command("doctor")(doctor_command)
+plan_app.command("check")(plan_check_command)
+plan_app.command("schema")(plan_schema_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from fabricbench import __version__
+        from fabricbench.cli.output import write
+
+        write(f"fabricbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _program(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,
+) -> None:
+    context.obj = {"debug": debug}
+    if context.invoked_subcommand is None:
+        from fabricbench.cli.output import note
+
+        note(context.get_help())
+        raise typer.Exit(USER_ERROR)
+
+
+def main() -> None:
+    """Run the program and end the process with its exit status: 0 done, 1 our fault, 2 the user's, 130 interrupted."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program with arguments and return its exit status."""
+    debug = "--debug" in arguments
+    try:
+        status = typer.main.get_command(app)(arguments, prog_name="fabricbench", standalone_mode=False)
+        sys.stdout.flush()
+    except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
+        return exit_status(error, debug=debug)
+    return status if isinstance(status, int) else 0

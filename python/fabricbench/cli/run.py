@@ -1,0 +1,86 @@
+"""The command `run`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import FormatOption, WorkspaceOption
+from fabricbench.cli.output import Format, has_colour, note, write
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+    from fabricbench.runner import Outcome
+
+
+class EnginePath(StrEnum):
+    """Which path of the engine carries packets through a switch; the results are the same."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+
+
+def run_command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    output: FormatOption = Format.TABLE,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")] = None,
+    threads: Annotated[int, typer.Option(min=1, max=1024, help="Worker threads; the results do not depend on it.")] = 1,
+    tag: Annotated[str | None, typer.Option(help="A label to find the trials again.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Leave out the trials that are complete already.")] = False,
+    path: Annotated[EnginePath, typer.Option(help="`exact` keeps to the slower reference path.")] = EnginePath.AUTO,
+) -> None:
+    """Run a plan and print what it measured.
+
+    Exit status: 0 when every trial ran, an incomplete one included, since that is a result; 2 for an error in the
+    plan or the workspace; 130 when stopped by Ctrl-C; 143 by SIGTERM. Finished trials stay in either case.
+    """
+    from fabricbench import runner
+    from fabricbench.cli.progress import display
+    from fabricbench.report.trials import result_rows
+    from fabricbench.store import Workspace
+
+    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)])
+    store = Workspace.open(workspace, create=True)
+    with display() as listener:
+        outcome = runner.Runner(
+            store, runner.simulator(path.value), result_rows, listener, threads=threads, resume=resume
+        ).run(loaded)
+    _print(outcome, output)
+    if outcome.stopped_by is not None:
+        kept = f"{len(outcome.trials)} of {outcome.count} trials finished and stay in {store.root}"
+        note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
+        raise typer.Exit(128 + outcome.stopped_by)
+
+
+def _as_overrides(seed: int | None, tag: str | None) -> list[str]:
+    """Write the options that are fields of a plan as overrides; a tag is quoted so that it stays a text."""
+    import json
+
+    given = {"seed": None if seed is None else str(seed), "tag": None if tag is None else json.dumps(tag)}
+    return [f"{name}={value}" for name, value in given.items() if value is not None]
+
+
+def _print(outcome: Outcome, output: Format) -> None:
+    from fabricbench.report.trials import stored_reports
+
+    jobs = [job for trial in outcome.trials for job in stored_reports(trial)]
+    if jobs or output is not Format.TABLE:
+        write(render(jobs, output))
+
+
+def render(jobs: list[JobReport], output: Format) -> str:
+    """Return jobs in a format."""
+    from fabricbench.report import formats, terminal
+
+    if output is Format.JSON:
+        return formats.trials_json(jobs)
+    if output is Format.CSV:
+        return formats.trials_csv(jobs)
+    return terminal.run_table(jobs, colour=has_colour())

@@ -1,0 +1,201 @@
+"""Checks that need the whole plan. Each problem points at the field to change."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench import units
+from fabricbench.plan import engine
+from fabricbench.plan.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fields import HOSTS_MAX
+from fabricbench.plan.model import Job, Plan, SizeRange
+from fabricbench.plan.sizes import sweep_sizes
+from fabricbench.plan.topology import RailOptimised
+from fabricbench.plan.validate import close_match_hint
+
+TRIALS_MAX: Final = 10_000
+"""Most trials of one plan."""
+CABLES_MAX: Final = 1 << 24
+"""Most cables of a fabric."""
+
+
+def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield everything that is wrong with a plan whose fields are each right."""
+    fabric_problems = list(_check_fabric(plan, document))
+    yield from fabric_problems
+    yield from _check_transport(plan, document)
+    if not fabric_problems:
+        yield from _check_ranks(plan, document)
+    yield from _check_jobs(plan, document)
+    size_problems = list(_check_sizes(plan, document))
+    yield from size_problems
+    if not size_problems:
+        yield from _check_division(plan, document)
+
+
+def _check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the graph is of a size that can be built, and connected."""
+    topology, path = plan.fabric.topology, ("fabric", "topology")
+    if topology.host_count > HOSTS_MAX:
+        yield document.problem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
+    elif topology.cable_count > CABLES_MAX:
+        yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
+    if isinstance(topology, RailOptimised) and topology.spines == 0 and topology.rails > 1:
+        yield document.problem(
+            (*path, "spines"),
+            f"0 spines for {topology.rails} rails",
+            "1 or more, so that every rank reaches every other",
+        )
+
+
+def _check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the transport's fields against each other."""
+    transport = plan.transport
+    if transport.ack_every > transport.window_packets:
+        yield document.problem(
+            ("transport", "ack_every"),
+            f"{transport.ack_every} packets with a window of {transport.window_packets}",
+            f"1 to {transport.window_packets}, or the window never opens",
+        )
+
+
+def _check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the ranks of all jobs fit on the hosts, one on each."""
+    host_count = plan.fabric.topology.host_count
+    job_of_host: dict[int, int] = {}
+    for index, job in enumerate(plan.jobs):
+        hosts = range(host_count) if job.hosts is None else job.hosts
+        problem = _first_rank_problem(plan, document, index, job_of_host)
+        if len(hosts) < 2:
+            found = f"{len(hosts)} rank" if hosts else "no rank"
+            problem = document.problem(("jobs", index, "ranks"), found, "2 ranks or more")
+        if problem:
+            yield problem
+        job_of_host.update(dict.fromkeys(hosts, index))
+
+
+def _first_rank_problem(
+    plan: Plan, document: Document, index: int, job_of_host: dict[int, int]
+) -> Problem | None:
+    """Return what is wrong with the first rank of a job that has no host of its own."""
+    host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
+    hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
+    if len(hosts) > host_count:
+        return document.problem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
+    seen: set[int] = set()
+    for rank, host in enumerate(hosts):
+        place = (*path, rank) if isinstance(document.value(path), list) else path
+        if host >= host_count:
+            return document.problem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+        if host in seen:
+            return document.problem(place, f"host {host} twice", "each host once")
+        if host in job_of_host:
+            other = plan.jobs[job_of_host[host]].name
+            hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
+            return document.problem(
+                place, f"host {host}, which job `{other}` has", "hosts of no other job", hint
+            )
+        seen.add(host)
+    return None
+
+
+def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the names, algorithms and roots of the jobs."""
+    names: set[str] = set()
+    for index, job in enumerate(plan.jobs):
+        path: FieldPath = ("jobs", index)
+        if job.name in names:
+            yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
+        names.add(job.name)
+        ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+        if job.root >= ranks:
+            yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
+        yield from _check_algorithm(job, path, document)
+
+
+def _check_algorithm(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that the engine knows the collective and the algorithm for it."""
+    known = engine.algorithms()
+    if job.collective not in known:
+        hint = close_match_hint(job.collective, known)
+        yield document.problem((*path, "collective"), f'"{job.collective}"', ", ".join(known), hint)
+    elif job.algorithm is not None and job.algorithm not in known[job.collective]:
+        names = known[job.collective]
+        found = f'"{job.algorithm}", which is no algorithm of {job.collective}'
+        hint = close_match_hint(job.algorithm, names)
+        yield document.problem((*path, "algorithm"), found, ", ".join(names), hint)
+
+
+def _check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that every job has a data size, and that there are not too many."""
+    sizes = plan.sweep.data_size if plan.sweep else None
+    if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
+        found = f"{units.format_size(sizes.end_bytes)}, below the start"
+        allowed = f"{units.format_size(sizes.start_bytes)} or more"
+        yield document.problem(("sweep", "data_size", "end"), found, allowed)
+        return
+    for index, job in enumerate(plan.jobs):
+        if sizes is None and job.data_bytes is None:
+            hint = "add `sweep: {data_size: 16MB}`, or `data_size` to the job"
+            yield document.problem(
+                ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep", hint
+            )
+            return
+    if sizes is not None and all(job.data_bytes is not None for job in plan.jobs):
+        hint = "leave the sweep out, or the `data_size` of a job"
+        yield document.problem(
+            ("sweep", "data_size"), "a sweep that changes no job", "a job without its own data_size", hint
+        )
+    yield from _check_trials(plan, document)
+
+
+def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the number of trials, and that no two are the same."""
+    sizes = sweep_sizes(plan)
+    trials = max(1, len(sizes)) * plan.iterations
+    if trials > TRIALS_MAX:
+        path: FieldPath = ("sweep", "data_size") if len(sizes) > plan.iterations else ("iterations",)
+        yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")
+        return
+    seen: set[int] = set()
+    for size, path in sizes:
+        if size in seen:
+            found = f"{units.format_size(size)} again"
+            yield document.problem(path, found, "each data size once", "`iterations` repeats trials")
+        seen.add(size)
+
+
+def _check_division(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that every data size divides into the parts that the jobs cut it into."""
+    for index, job in enumerate(plan.jobs):
+        if job.algorithm is not None and job.algorithm not in engine.algorithms().get(job.collective, ()):
+            continue
+        if job.collective not in engine.algorithms():
+            continue
+        own: list[tuple[int, FieldPath]] = [(job.data_bytes or 0, ("jobs", index, "data_size"))]
+        sizes = sweep_sizes(plan) if job.data_bytes is None else own
+        parts = _parts(plan, job)
+        # Of a range only its start can fail: each other size is a multiple of it.
+        for size, path in {path: (size, path) for size, path in reversed(sizes)}.values():
+            if size % parts:
+                yield document.problem(path, *_division(plan, job, size, parts))
+
+
+def _parts(plan: Plan, job: Job) -> int:
+    """Return the number of equal parts that a job cuts its data into."""
+    ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+    algorithm = job.algorithm or engine.default_algorithm(job.collective)
+    return engine.equal_parts(job.collective, algorithm, ranks) * plan.transport.qps_per_rank_pair
+
+
+def _division(plan: Plan, job: Job, size: int, parts: int) -> tuple[str, str, str]:
+    """Describe a data size that does not divide: found, allowed and hint."""
+    ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+    found = f"{size} bytes, which do not divide into {parts} equal parts"
+    allowed = (
+        f"multiples of {parts} bytes for the {job.collective} of {ranks} ranks of job `{job.name}` with "
+        f"{plan.transport.qps_per_rank_pair} queue pair(s) for each rank pair"
+    )
+    below = size // parts * parts
+    near = [str(value) for value in (below, below + parts) if value]
+    return found, allowed, f"the nearest that divide: {' and '.join(near)}"

@@ -1,0 +1,52 @@
+"""What the plan asks the engine: which algorithms there are, how they cut their data, what cannot be run.
+
+This is the only module of the plan that knows the compiled core, and it loads it when first asked. The engine's
+list of algorithms is the only one; the plan keeps none.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fabricbench._core import SpecError
+
+
+@cache
+def algorithms() -> dict[str, tuple[str, ...]]:
+    """Return the algorithms of each collective, the default first."""
+    from fabricbench import _core
+
+    known: dict[str, tuple[str, ...]] = {}
+    for collective, algorithm in _core.patterns():
+        known[collective] = (*known.get(collective, ()), algorithm)
+    return known
+
+
+def default_algorithm(collective: str) -> str:
+    """Return the algorithm that a job takes which names none: the first that the engine lists."""
+    return algorithms()[collective][0]
+
+
+def equal_parts(collective: str, algorithm: str, ranks: int) -> int:
+    """Return into how many equal parts an algorithm cuts the data of `ranks` ranks."""
+    from fabricbench import _core
+
+    return _core.equal_parts(collective, algorithm, ranks)
+
+
+def check(spec_json: str) -> "SpecError | None":
+    """Return why the engine would refuse a run spec; none if it would run it."""
+    from fabricbench import _core
+
+    try:
+        _core.check(spec_json)
+    except _core.SpecError as error:
+        return error
+    return None
+
+
+def version() -> str:
+    """Return the version of the engine, which is part of the identity of a trial."""
+    from fabricbench import _core
+
+    return _core.__version__

@@ -1,0 +1,76 @@
+"""What is wrong with a plan: every problem with its place, what was found and what is allowed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_SHOWN_MAX: Final = 50
+
+FieldPath = tuple[str | int, ...]
+"""Keys and list indices from the top of a plan down to a field."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a user wrote something.
+
+    Attributes:
+        source: The file, or the override as given on the command line.
+        line: Line in the file, from 1; none for an override or a file that cannot be read.
+        column: Column in that line, from 1.
+    """
+
+    source: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return self.source if self.line is None else f"{self.source}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to change in a plan.
+
+    Attributes:
+        place: Where to change it.
+        field: Dotted path of the field, such as `jobs.0.ranks`; empty for the file as a whole.
+        found: What was found, in words.
+        allowed: What is allowed, in words; empty where nothing more can be said.
+        hint: What to do, or an empty string.
+    """
+
+    place: Place
+    field: str
+    found: str
+    allowed: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        parts = [str(self.place), self.field, f"found {self.found}"]
+        text = "error: " + ": ".join(part for part in parts if part)
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        return f"{text}\nhint: {self.hint}" if self.hint else text
+
+
+class PlanError(Exception):
+    """A plan that cannot be carried out as it is written; the user can repair it.
+
+    The text is for the user as it stands: an `error:` line for each problem, followed by its `hint:` line.
+
+    Attributes:
+        problems: Everything found, in the order of the file. The text shows the first 50.
+    """
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in self.problems[:_SHOWN_MAX]]
+        if len(self.problems) > _SHOWN_MAX:
+            lines.append(f"error: and {len(self.problems) - _SHOWN_MAX} more")
+        super().__init__("\n".join(lines))
+
+
+def dotted(path: FieldPath) -> str:
+    """Write a path as a user names the field: `jobs.0.ranks`."""
+    return ".".join(str(part) for part in path)

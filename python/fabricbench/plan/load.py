@@ -1,0 +1,137 @@
+"""Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from fabricbench.plan import engine
+from fabricbench.plan.check import check_plan
+from fabricbench.plan.document import Document, kind_name, read_file
+from fabricbench.plan.errors import FieldPath, PlanError, Problem
+from fabricbench.plan.expand import PlannedTrial, expand
+from fabricbench.plan.model import PLAN_VERSION, Plan
+from fabricbench.plan.overrides import apply_overrides
+from fabricbench.plan.published import PublishedTable, read_published
+from fabricbench.plan.shipped import find_plan, find_published, published_tables
+from fabricbench.plan.validate import close_match_hint, problems_of
+
+_NAMES_IN_SPEC: Final = {"hosts": "ranks"}
+_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
+
+
+@dataclass(frozen=True)
+class LoadedPlan:
+    """A plan that can be carried out.
+
+    Attributes:
+        plan: The plan.
+        path: The file it came from.
+        text: The text of that file, as written.
+        overrides: The overrides applied to it.
+        published: The published results that stand beside ours, if the plan names any.
+        trials: Its trials.
+    """
+
+    plan: Plan
+    path: Path
+    text: str
+    overrides: tuple[str, ...]
+    published: PublishedTable | None
+    trials: list[PlannedTrial]
+
+
+def load_plan(name: str, overrides: Iterable[str] = ()) -> LoadedPlan:
+    """Load a plan and check everything that can be checked before it runs.
+
+    Args:
+        name: A shipped plan's name, or a file.
+        overrides: Changes for this run, each FIELD=VALUE.
+
+    Raises:
+        PlanError: With everything that is wrong with it.
+    """
+    path, source = find_plan(name)
+    overrides = tuple(overrides)
+    document = apply_overrides(read_file(path, source), overrides)
+    plan = validate(document)
+    published = _published(plan, path, document)
+    trials = expand(plan)
+    _check_with_engine(trials[0], document)
+    return LoadedPlan(plan, path, document.text, overrides, published, trials)
+
+
+def validate(document: Document) -> Plan:
+    """Return the plan that a document describes.
+
+    Raises:
+        PlanError: With everything that is wrong with it, in the order of the file.
+    """
+    _check_version(document)
+    try:
+        plan = Plan.model_validate(document.data)
+    except ValidationError as error:
+        raise PlanError(_in_order(problems_of(error, document))) from error
+    problems = _in_order(check_plan(plan, document))
+    if problems:
+        raise PlanError(problems)
+    return plan
+
+
+def _check_version(document: Document) -> None:
+    """Check the version before anything else: of another version no other field is known."""
+    found = document.value(("fabricbench",))
+    if type(found) is int and found == PLAN_VERSION:
+        return
+    if "fabricbench" not in document.data:
+        hint = f"begin the file with `fabricbench: {PLAN_VERSION}`"
+        raise PlanError([document.problem(("fabricbench",), "nothing", f"{PLAN_VERSION}", hint)])
+    shown = str(found) if isinstance(found, int | float | str) else kind_name(found)
+    hint = "a newer fabricbench may know it" if type(found) is int and found > PLAN_VERSION else ""
+    raise PlanError([document.problem(("fabricbench",), f"version {shown[:40]}", f"{PLAN_VERSION}", hint)])
+
+
+def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | None:
+    """Read the published table that a plan names."""
+    if plan.published is None:
+        return None
+    found = find_published(plan.published, path)
+    if found is None:
+        names = published_tables()
+        allowed = f"a file next to the plan, or a shipped one: {', '.join(names)}"
+        hint = close_match_hint(plan.published, names)
+        raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
+    return read_published(found)
+
+
+def _check_with_engine(trial: PlannedTrial, document: Document) -> None:
+    """Let the engine check a trial, so that what only it knows is also reported with its line."""
+    refusal = engine.check(trial.spec_json)
+    if refusal is not None:
+        path = plan_path(refusal.field)
+        raise PlanError([document.problem(path, refusal.found, refusal.allowed)])
+
+
+def plan_path(spec_field: str) -> FieldPath:
+    """Return the plan's field for a field of the run spec, such as `jobs[0].hosts[3]`."""
+    parts: list[str | int] = []
+    for part in re.findall(r"\w+", spec_field):
+        name = _UNIT_SUFFIX.sub("", part)
+        parts.append(int(part) if part.isdecimal() else _NAMES_IN_SPEC.get(name, name))
+    # A cable's delay and a message's size have other names in a plan.
+    renamed = {"cable": "length", "message": "message_size", "data": "data_size"}
+    path = tuple(renamed.get(part, part) if isinstance(part, str) else part for part in parts)
+    return path[:-1] if path[-1:] == ("delay",) else path
+
+
+def _in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Sort problems by line; those of overrides come last."""
+
+    def key(problem: Problem) -> tuple[bool, int, int]:
+        place = problem.place
+        return (place.line is None, place.line or 0, place.column or 0)
+
+    return sorted(problems, key=key)

@@ -1,0 +1,70 @@
+"""Published results that stand beside ours: CSV with `#` lines that give the source."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fabricbench.plan.errors import Place, PlanError, Problem
+
+KEY_COLUMN: Final = "data_size_bytes"
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of published results.
+
+    Attributes:
+        name: File name.
+        source: Where the figures come from: the comment lines of the file.
+        rows: For each data size [bytes], the value of each other column; the column's name carries the unit.
+            An empty cell is left out.
+    """
+
+    name: str
+    source: str
+    rows: dict[int, dict[str, float]]
+
+    def value(self, data_size_bytes: int, column: str) -> float | None:
+        """Return a published value; none when it was not published."""
+        return self.rows.get(data_size_bytes, {}).get(column)
+
+
+def read_published(path: Path) -> PublishedTable:
+    """Read a table of published results.
+
+    Args:
+        path: A UTF-8 CSV file. Lines that start with `#` give the source, the next line names the columns, of
+            which one is `data_size_bytes`; all values are numbers.
+
+    Raises:
+        PlanError: It cannot be read, or a line is not of this form.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError([Problem(Place(str(path)), "", f"a table that cannot be read: {error}")]) from error
+    comments = [line.lstrip("# ") for line in lines if line.startswith("#")]
+    numbered = [
+        (number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")
+    ]
+    header = next(csv.reader(line for _, line in numbered[:1]), [])
+    if KEY_COLUMN not in header:
+        found, allowed = f"the columns {', '.join(header) or 'none'}", f"columns with {KEY_COLUMN}"
+        raise PlanError([Problem(Place(str(path), numbered[0][0] if numbered else 1), "", found, allowed)])
+    return PublishedTable(path.name, "\n".join(comments), dict(_rows(path, header, numbered[1:])))
+
+
+def _rows(
+    path: Path, header: list[str], lines: list[tuple[int, str]]
+) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield each row with its data size."""
+    for number, line in lines:
+        cells = next(csv.reader([line]))
+        try:
+            row = {name: float(cell) for name, cell in zip(header, cells, strict=True) if cell.strip()}
+            yield int(row.pop(KEY_COLUMN)), row
+        except (ValueError, KeyError, OverflowError) as error:
+            place = Place(str(path), number)
+            raise PlanError([Problem(place, "", f'"{line[:60]}"', f"{len(header)} numbers")]) from error

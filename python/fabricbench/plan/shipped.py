@@ -1,0 +1,52 @@
+"""Finds the shipped plans and the published tables, in an installed package as in a source tree."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from fabricbench.plan.errors import Place, PlanError, Problem
+
+_PLANS: Final = Path(__file__).parent.parent / "plans"
+_PUBLISHED: Final = _PLANS / "published"
+
+
+def shipped_plans() -> dict[str, Path]:
+    """Return the shipped plans by name, in the order of the names."""
+    return {path.stem: path for path in sorted(_PLANS.glob("*/*.yaml"), key=lambda path: path.stem)}
+
+
+def published_tables() -> dict[str, Path]:
+    """Return the shipped tables of published results by file name."""
+    return {path.name: path for path in sorted(_PUBLISHED.glob("*.csv"))}
+
+
+def find_plan(name: str) -> tuple[Path, str]:
+    """Find the plan that a user names.
+
+    Args:
+        name: A shipped plan's name, or a file. Anything with a folder or a suffix is a file.
+
+    Returns:
+        The file, and its name in errors.
+
+    Raises:
+        PlanError: There is no such plan.
+    """
+    path = Path(name)
+    is_plain = path.name == name and path.suffix not in (".yaml", ".yml")
+    shipped = shipped_plans()
+    if is_plain and name in shipped:
+        return shipped[name], name
+    if "\0" not in name and path.exists():
+        return path, name
+    close = get_close_matches(path.stem, shipped, n=1)
+    hint = f"did you mean `{close[0]}`?" if close else "`fabricbench plans` lists the shipped plans"
+    raise PlanError(
+        [Problem(Place(name or '""'), "", "no such plan", "a shipped plan's name, or a file", hint)]
+    )
+
+
+def find_published(name: str, plan_path: Path) -> Path | None:
+    """Find a table of published results: next to the plan, or else shipped; none if there is none."""
+    beside = plan_path.parent / name
+    return beside if beside.is_file() else published_tables().get(name)

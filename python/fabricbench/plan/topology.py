@@ -1,0 +1,306 @@
+"""The shapes of fabric that a plan can name. Each is one model here and one builder in the engine.
+
+A model says how many hosts and cables it has, and writes itself as the part of a run spec that its builder
+reads.
+"""
+
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
+
+from fabricbench import units
+from fabricbench.plan._run_spec import (
+    FatTreeTopologySpec,
+    FullMeshTopologySpec,
+    LeafSpineTopologySpec,
+    LinkSpec,
+    RailOptimisedTopologySpec,
+    SingleSwitchTopologySpec,
+)
+from fabricbench.plan.base import PlanModel
+from fabricbench.plan.fields import HOSTS_MAX, Length, Rate
+
+Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
+"""A number of things of which there must be one at least."""
+_MM_PER_M: Final = 1000
+
+
+class Link(PlanModel):
+    """A cable and the ports at its ends; a rate alone, such as `400Gbps`, leaves the length its default."""
+
+    rate_bps: Rate
+    length_mm: Length
+
+    def run_spec(self, propagation_ps_per_m: int) -> LinkSpec:
+        """Write the link out, the delay of its cable rounded to the nearest picosecond, halves up."""
+        delay_ps = (self.length_mm * propagation_ps_per_m + _MM_PER_M // 2) // _MM_PER_M
+        return {"rate_bps": self.rate_bps, "cable": {"delay_ps": delay_ps}}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rate_alone(cls, value: Any) -> Any:
+        return value if isinstance(value, dict) else {"rate": value}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Allow the rate alone beside the mapping."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        mapping = dict(schema)
+        schema.clear()
+        rate = {"type": "string", "pattern": units.RATE.pattern, "examples": [units.RATE.example]}
+        schema["anyOf"] = [rate, mapping]
+        return reference
+
+
+class HostLink(Link):
+    """The cable between a host's NIC and its switch: a rate, or a mapping."""
+
+    rate_bps: Rate = Field(
+        default="400Gbps",
+        alias="rate",
+        validate_default=True,
+        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
+    )
+    length_mm: Length = Field(
+        default="3m",
+        alias="length",
+        validate_default=True,
+        description="Length of the cable [m]. Source: a passive copper cable within a rack.",
+    )
+
+
+class FabricLink(Link):
+    """The cable between two switches: a rate, or a mapping."""
+
+    rate_bps: Rate = Field(
+        default="400Gbps",
+        alias="rate",
+        validate_default=True,
+        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
+    )
+    length_mm: Length = Field(
+        default="30m",
+        alias="length",
+        validate_default=True,
+        description="Length of the cable [m]. Source: an optical cable between racks of one row.",
+    )
+
+
+class ScaleUpLink(Link):
+    """The link between a GPU and the scale-up switch inside its server: a rate, or a mapping."""
+
+    rate_bps: Rate = Field(alias="rate", description="Rate of one GPU's link, one way [bit/s].")
+    length_mm: Length = Field(
+        default="1m",
+        alias="length",
+        validate_default=True,
+        description="Length of the link [m]. Source: it stays inside a server.",
+    )
+
+
+class SingleSwitch(PlanModel):
+    """Every host on one switch."""
+
+    kind: Literal["single-switch"] = Field(description="Every host on one switch.")
+    hosts: Count = Field(description="Number of hosts.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to switch.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.hosts
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.hosts
+
+    def run_spec(self, propagation_ps_per_m: int) -> SingleSwitchTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "hosts": self.hosts,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class LeafSpine(PlanModel):
+    """Two tiers: every leaf is linked to every spine."""
+
+    kind: Literal["leaf-spine"] = Field(description="Two tiers: every leaf is linked to every spine.")
+    leaves: Count = Field(description="Number of leaf switches.")
+    hosts_per_leaf: Count = Field(description="Hosts on each leaf.")
+    spines: Count = Field(description="Number of spine switches.")
+    links_per_spine: Count = Field(default=1, description="Parallel links between one leaf and one spine.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to spine.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.leaves * self.hosts_per_leaf
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.host_count + self.leaves * self.spines * self.links_per_spine
+
+    def run_spec(self, propagation_ps_per_m: int) -> LeafSpineTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "leaves": self.leaves,
+            "hosts_per_leaf": self.hosts_per_leaf,
+            "spines": self.spines,
+            "links_per_spine": self.links_per_spine,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class FatTree(PlanModel):
+    """Three tiers: pods of leaves and aggregation switches, joined by core switches."""
+
+    kind: Literal["fat-tree"] = Field(
+        description="Three tiers: pods of leaves and aggregation switches, joined by core switches."
+    )
+    pods: Count = Field(description="Number of pods.")
+    leaves_per_pod: Count = Field(description="Leaf switches in each pod.")
+    hosts_per_leaf: Count = Field(description="Hosts on each leaf.")
+    aggs_per_pod: Count = Field(
+        description="Aggregation switches in each pod; every leaf of the pod is linked to each."
+    )
+    cores_per_agg: Count = Field(
+        description="Core switches in the plane of each aggregation switch; each is linked once to every pod."
+    )
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to aggregation switch.")
+    core_link: FabricLink = Field(default_factory=FabricLink, description="Aggregation switch to core.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.pods * self.leaves_per_pod * self.hosts_per_leaf
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        per_pod = self.aggs_per_pod * (self.leaves_per_pod + self.cores_per_agg)
+        return self.host_count + self.pods * per_pod
+
+    def run_spec(self, propagation_ps_per_m: int) -> FatTreeTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "pods": self.pods,
+            "leaves_per_pod": self.leaves_per_pod,
+            "hosts_per_leaf": self.hosts_per_leaf,
+            "aggs_per_pod": self.aggs_per_pod,
+            "cores_per_agg": self.cores_per_agg,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+            "core_link": self.core_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class RailOptimised(PlanModel):
+    """Servers of several GPUs, each with its own NIC; NIC `i` of every server goes to rail switch `i`."""
+
+    kind: Literal["rail-optimised"] = Field(
+        description=(
+            "Servers of several GPUs, each with its own NIC; NIC i of every server goes to "
+            "rail switch i, and spines join the rails. GPU g of server s is host s * rails + "
+            "g."
+        )
+    )
+    servers: Count = Field(description="Number of servers.")
+    rails: Count = Field(description="GPUs, and so rails, of each server.")
+    spines: int = Field(
+        ge=0,
+        le=HOSTS_MAX,
+        description=(
+            "Spine switches that join the rails; 0 is for one rail only, as every rank must "
+            "reach every other."
+        ),
+    )
+    links_per_spine: Count = Field(
+        default=1,
+        description="Parallel links between one rail switch and one spine.",
+    )
+    host_link: HostLink = Field(default_factory=HostLink, description="NIC to rail switch.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Rail switch to spine.")
+    scale_up_link: ScaleUpLink | None = Field(
+        default=None,
+        description=(
+            "GPU to the scale-up switch inside its server; traffic inside a server takes it. "
+            "Without it, that traffic takes the fabric."
+        ),
+    )
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts, one for each GPU."""
+        return self.servers * self.rails
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        scale_up = self.host_count if self.scale_up_link else 0
+        return self.host_count + scale_up + self.rails * self.spines * self.links_per_spine
+
+    def run_spec(self, propagation_ps_per_m: int) -> RailOptimisedTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        scale_up_link = self.scale_up_link
+        return {
+            "kind": self.kind,
+            "servers": self.servers,
+            "rails": self.rails,
+            "spines": self.spines,
+            "links_per_spine": self.links_per_spine,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+            "scale_up_link": scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
+        }
+
+
+class FullMesh(PlanModel):
+    """The ideal reference: hosts joined by a crossbar that never blocks."""
+
+    kind: Literal["full-mesh"] = Field(
+        description=(
+            "The ideal reference: hosts joined by a crossbar that never blocks, with "
+            "unlimited buffers and no latency but the cable's. Each host still sends and "
+            "receives at its line rate."
+        )
+    )
+    hosts: Count = Field(description="Number of hosts.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to the crossbar.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.hosts
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.hosts
+
+    def run_spec(self, propagation_ps_per_m: int) -> FullMeshTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "hosts": self.hosts,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+        }
+
+
+Topology = Annotated[
+    SingleSwitch | LeafSpine | FatTree | RailOptimised | FullMesh,
+    Field(discriminator="kind"),
+]
+"""One of the shapes, told apart by `kind`."""

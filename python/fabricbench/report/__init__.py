@@ -1,0 +1,1 @@
+"""Terminal tables, HTML, JSON, CSV and captures."""

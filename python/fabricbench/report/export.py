@@ -1,0 +1,54 @@
+"""A record table as CSV, JSON or Parquet, batch by batch, so that any size fits in memory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fabricbench.store.tables import TableFolder
+
+
+def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[bytes]) -> None:
+    """Write a table.
+
+    Args:
+        tables: The record.
+        table: Name of the table.
+        file_format: `csv` (with a header; missing values are empty), `json` (an array of objects) or `parquet` (the file
+            as it is stored).
+        stream: Where to.
+
+    Raises:
+        StoreError: The table is missing or cannot be read.
+    """
+    writers = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet}
+    writers[file_format](tables, table, stream)
+
+
+def _write_csv(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    schema = tables.schema(table)
+    stream.write((",".join(schema.names) + "\n").encode())
+    options = csv.WriteOptions(include_header=False, quoting_style="needed")
+    with csv.CSVWriter(pa.PythonFile(stream, "w"), schema, write_options=options) as writer:
+        for batch in tables.batches(table):
+            writer.write_batch(batch)
+
+
+def _write_json(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
+    separator = "[\n"
+    for batch in tables.batches(table):
+        for row in batch.to_pylist():
+            stream.write((separator + json.dumps(row)).encode())
+            separator = ",\n"
+    stream.write(b"[]\n" if separator == "[\n" else b"\n]\n")
+
+
+def _write_parquet(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
+    tables.schema(table)  # a file that cannot be read is reported before anything is written
+    with tables.path(table).open("rb") as file:
+        shutil.copyfileobj(file, stream)

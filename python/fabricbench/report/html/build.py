@@ -1,0 +1,73 @@
+"""From the trials of a run to a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricbench.report.files import check_writable_target
+from fabricbench.report.html.about import facts_section, model_section, plan_section
+from fabricbench.report.html.detail import TrialDetail
+from fabricbench.report.html.model import Page, Section
+from fabricbench.report.html.page import write_page
+from fabricbench.report.html.rows import ResultRow, result_rows
+from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+
+def write_report(trials: Sequence[Trial], focus: Trial, path: Path) -> int:
+    """Write the report of a run as one HTML file that opens offline.
+
+    Args:
+        trials: The finished trials of the run, in the order of the plan; `focus` is one of them.
+        focus: The trial whose chunks, links and queues are drawn.
+        path: The file; replaced if it exists, left as it was if anything fails.
+
+    Returns:
+        Size of the file [bytes].
+
+    Raises:
+        OutputFileError: The file cannot be written.
+        StoreError: A table of a trial cannot be read.
+    """
+    check_writable_target(path)
+    return write_page(build_page(trials, focus), path)
+
+
+def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
+    """Put the page together; see `write_report`."""
+    rows = result_rows(trials, focus)
+    label = next(row.label for row in rows if row.is_focus)
+    return Page(
+        name=focus.facts.plan,
+        title=focus.facts.title or focus.facts.plan,
+        verdict=_verdict(rows),
+        good=all(row.summary.status == "complete" for row in rows),
+        focus=f"Detailed plots: {label}, trial {focus.id}",
+        sections=[
+            summary_section(rows),
+            bandwidth_section(rows),
+            fct_section(rows),
+            *(_with_focus(section, label, focus) for section in TrialDetail(focus).sections()),
+            plan_section(focus),
+            facts_section(trials, focus),
+            model_section(),
+        ],
+        footer=f"fabricbench {focus.facts.engine_version}",
+    )
+
+
+def _with_focus(section: Section, label: str, focus: Trial) -> Section:
+    return Section(section.key, section.title, section.parts, about=f"{label} · trial {focus.id}")
+
+
+def _verdict(rows: Sequence[ResultRow]) -> str:
+    """Say in one line how the run ended; there are no criteria yet to pass or fail."""
+    complete = sum(1 for row in rows if row.summary.status == "complete")
+    results = "1 result" if len(rows) == 1 else f"{len(rows)} results"
+    if complete == len(rows):
+        return f"complete: {results}, every chunk delivered and acknowledged"
+    return f"incomplete: {len(rows) - complete} of {results} have chunks that never completed"

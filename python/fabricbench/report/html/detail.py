@@ -1,0 +1,163 @@
+"""The sections about one trial: chunk transfers, links, queues, latency, counters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.rates import link_use_percent, sampled_use
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.report.html.plots.latency import latency_plot
+from fabricbench.report.html.plots.matrix import matrix_plot
+from fabricbench.report.html.plots.progress import progress_plot
+from fabricbench.report.html.plots.series import queue_plot, use_plot
+from fabricbench.report.html.plots.timeline import timeline_plot
+from fabricbench.report.html.plots.topology import map_plot
+from fabricbench.report.html.scales import time_text
+from fabricbench.report.topology_map import DirectedLink, natural_key
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.store import Trial
+
+MAX_PORT_ROWS = 48
+MAX_EVENT_ROWS = 100
+
+_PORT_COLUMNS = {
+    "tx_frames": Column("sent", "frames"),
+    "tx_bytes": Column("sent", "bytes"),
+    "rx_frames": Column("received", "frames"),
+    "rx_bytes": Column("received", "bytes"),
+    "dropped_frames": Column("dropped", "frames"),
+    "queue_max_bytes": Column("largest queue", "bytes"),
+    "egress_qps": Column("egress QPs"),
+    "pfc_tx": Column("PFC sent", "frames"),
+    "pfc_rx": Column("PFC received", "frames"),
+    "paused_ps": Column("paused", "ps"),
+    "ecn_marked": Column("ECN marked", "frames"),
+}
+
+
+class TrialDetail:
+    """The tables of one trial and the sections made of them."""
+
+    def __init__(self, trial: Trial) -> None:
+        """Open the tables; `chunks` stays on the disk, whatever its size.
+
+        Raises:
+            StoreError: A table is missing or cannot be read.
+        """
+        import polars as pl
+
+        tables = trial.tables
+        tables.schema("chunks")  # what is wrong with the file is said in the store's words
+        self._chunks = pl.scan_parquet(tables.path("chunks"))
+        self._ports, self._links, self._series, self._events = (
+            pl.DataFrame(tables.table(name)) for name in ("ports", "links", "series", "events")
+        )
+        self._end_ps = int((trial.summary or {})["end_ps"])
+
+    def sections(self) -> list[Section]:
+        """Give the sections, from the chunks down to the counters."""
+        return [
+            self._transfers(),
+            self._link_use(),
+            self._over_time(),
+            _section("latency", "Frame latency", [latency_plot(self._chunks)], "No frame was accepted."),
+            self._counters(),
+        ]
+
+    def _transfers(self) -> Section:
+        timeline = timeline_plot(self._chunks, self._end_ps)
+        whole = progress_plot(self._chunks, self._end_ps) if timeline and timeline.reduced else None
+        return _section("timeline", "Chunk transfers", [whole, timeline], "No chunk was started.")
+
+    def _link_use(self) -> Section:
+        tiers = dict(self._ports.select("node", "tier").iter_rows())
+        links = [self._directed_link(row) for row in self._links.iter_rows(named=True)]
+        plots = [map_plot(links, tiers), matrix_plot(links, tiers)]
+        return _section("links", "Link use", plots, "The fabric has no links.")
+
+    def _directed_link(self, row: dict[str, int | str]) -> DirectedLink:
+        return DirectedLink(
+            source=str(row["from"]),
+            source_port=int(row["from_port"]),
+            target=str(row["to"]),
+            target_port=int(row["to_port"]),
+            rate_bps=int(row["rate_bps"]),
+            frames=int(row["frames"]),
+            wire_bytes=int(row["bytes"]),
+            busy_ps=int(row["busy_ps"]),
+            use_percent=link_use_percent(int(row["busy_ps"]), self._end_ps),
+        )
+
+    def _over_time(self) -> Section:
+        plots = [use_plot(sampled_use(self._series, self._links)), queue_plot(self._series)]
+        missing = "Nothing was sampled: the plan's observe.series_points is 0, or the run was too short."
+        return _section("series", "Over time", plots, missing)
+
+    def _counters(self) -> Section:
+        parts: list[Part] = [self._port_table()]
+        if not self._events.is_empty():
+            parts.append(self._event_table())
+        return Section("counters", "Counters", parts)
+
+    def _port_table(self) -> TablePart:
+        """List the ports with most trouble: drops, then the longest queues, then the most bytes."""
+        import polars as pl
+
+        shown = [name for name in _PORT_COLUMNS if name in _ALWAYS or (self._ports[name] != 0).any()]
+        worst = ["dropped_frames", "queue_max_bytes", "tx_bytes"]
+        ports = self._ports.sort(worst, descending=True, maintain_order=True).head(MAX_PORT_ROWS)
+        rows = sorted(
+            ports.iter_rows(named=True), key=lambda row: (-row["tier"], natural_key(row["node"]), row["port"])
+        )
+        empty = [name for name in _PORT_COLUMNS if name not in shown]
+        columns = [Column("port", numeric=False), Column("to", numeric=False)]
+        return TablePart(
+            [*columns, *(_PORT_COLUMNS[name] for name in shown)],
+            [
+                Row([_port_cell(row), Cell(str(row["peer"])), *(_count(row[name]) for name in shown)])
+                for row in rows
+            ],
+            _port_caption(len(rows), self._ports.select(pl.len()).item(), empty),
+        )
+
+    def _event_table(self) -> TablePart:
+        rows = [
+            Row([Cell(time_text(time_ps)), Cell(kind), Cell(node), Cell(detail)])
+            for time_ps, kind, node, detail in self._events.head(MAX_EVENT_ROWS).iter_rows()
+        ]
+        columns = [Column("time"), *(Column(title, numeric=False) for title in ("event", "node", "detail"))]
+        total = self._events.height
+        return TablePart(
+            columns, rows, f"The first {len(rows)} of {total:,} events." if len(rows) < total else ""
+        )
+
+
+_ALWAYS = ("tx_frames", "tx_bytes", "rx_frames", "rx_bytes", "dropped_frames", "queue_max_bytes")
+
+
+def _section(key: str, title: str, plots: list[Plot | None], missing: str) -> Section:
+    parts: list[Part] = [PlotPart(plot) for plot in plots if plot is not None]
+    return Section(key, title, parts or [NotePart(missing)])
+
+
+def _port_cell(row: dict[str, int | str]) -> Cell:
+    return Cell(f"{row['node']} port {row['port']}")
+
+
+def _count(value: int) -> Cell:
+    return Cell(f"{value:,}", tone="" if value else "muted")
+
+
+def _port_caption(shown: int, total: int, empty: list[str]) -> str:
+    text = "Counters of each port; bytes are frame bytes, without preamble and gap."
+    if shown < total:
+        text += (
+            f" Reduced: {shown} of {total:,} ports, those with the most drops, then the longest queues, "
+            "then the most bytes sent; `fabricbench export TRIAL --table ports` gives all."
+        )
+    if empty:
+        titles = [f"{_PORT_COLUMNS[name].title}" for name in empty]
+        text += f" 0 at every port, and left out: {', '.join(titles)}."
+    return text

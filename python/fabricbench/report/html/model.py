@@ -1,0 +1,118 @@
+"""The parts of a page: sections that hold plots, tables, facts and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.plots.plot import Plot
+
+Tone = Literal["", "good", "bad", "muted"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its title, the unit below it, and whether it holds numbers (set flush right)."""
+
+    title: str
+    unit: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its text, what stands small below it, and its tone."""
+
+    text: str
+    below: str = ""
+    tone: Tone = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row; `focus` marks the trial that the detailed plots show."""
+
+    cells: Sequence[Cell]
+    focus: bool = False
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A table with a caption; columns without any content have been left out by whoever made it."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    caption: str = ""
+    kind: Literal["table"] = "table"
+
+
+@dataclass(frozen=True)
+class FactsPart:
+    """Names and values, such as seed and version."""
+
+    facts: Sequence[tuple[str, str]]
+    kind: Literal["facts"] = "facts"
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A text shown as it is, such as the plan; `folded` hides it until the reader opens it."""
+
+    text: str
+    title: str = ""
+    folded: bool = False
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True)
+class PlotPart:
+    """A plot."""
+
+    plot: Plot
+    kind: Literal["plot"] = "plot"
+
+
+@dataclass(frozen=True)
+class NotePart:
+    """A sentence, such as why a plot is missing."""
+
+    text: str
+    kind: Literal["note"] = "note"
+
+
+Part = TablePart | FactsPart | TextPart | PlotPart | NotePart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled section of the page; `key` is its anchor, `about` says which trial it shows if not all."""
+
+    key: str
+    title: str
+    parts: Sequence[Part]
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report.
+
+    Attributes:
+        name: Name of the plan.
+        title: Its title.
+        verdict: One line: how the run ended.
+        good: Whether every trial completed and met its criteria.
+        focus: Which trial the detailed plots show, in words.
+        sections: From top to bottom.
+        footer: Program and version.
+    """
+
+    name: str
+    title: str
+    verdict: str
+    good: bool
+    focus: str
+    sections: Sequence[Section] = field(default_factory=list)
+    footer: str = ""

@@ -1,0 +1,37 @@
+"""Reduction of sorted values to the points of a cumulative distribution, the tails kept exactly."""
+
+from __future__ import annotations
+
+import polars as pl
+
+MAX_POINTS = 2000
+_EXACT_TAIL = 250
+
+
+def cdf_points(values: pl.Series, max_points: int = MAX_POINTS) -> tuple[list[float], list[float], bool]:
+    """Order values for a cumulative distribution.
+
+    Args:
+        values: Any order; nulls are dropped.
+        max_points: At most this many points (at least 3); with more values, the lowest and highest ones are
+            all kept and those between are taken evenly by rank.
+
+    Returns:
+        The values kept, ascending; for each the share of values not above its rank [%]; whether any was left
+        out.
+    """
+    ordered = values.drop_nulls().sort()
+    count = len(ordered)
+    if count <= max_points:
+        ranks = range(count)
+        return ordered.to_list(), [100 * (rank + 1) / count for rank in ranks], False
+    kept = _ranks_kept(count, max_points)
+    return ordered.gather(kept).to_list(), [100 * (rank + 1) / count for rank in kept], True
+
+
+def _ranks_kept(count: int, max_points: int) -> list[int]:
+    tail = min(_EXACT_TAIL, max_points // 3)
+    between = max_points - 2 * tail
+    first, last = tail, count - tail - 1
+    middle = [first + round(step * (last - first) / max(1, between - 1)) for step in range(between)]
+    return [*range(tail), *middle, *range(count - tail, count)]

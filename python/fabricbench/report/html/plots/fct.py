@@ -1,0 +1,108 @@
+"""Flow completion times: one cumulative distribution for each trial of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.distribution import MAX_POINTS, cdf_points
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, time_scale
+
+
+@dataclass(frozen=True)
+class FctSample:
+    """Flow completion times under one label.
+
+    Attributes:
+        label: Shown in the legend, such as `16 MB`.
+        fct_ps: Of every complete chunk [ps], any order.
+        published_ps: Published percentiles: percentage -> time [ps].
+    """
+
+    label: str
+    fct_ps: pl.Series
+    published_ps: dict[float, float]
+
+
+def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
+    """Draw the cumulative distribution of each sample; None when there is no completed chunk at all."""
+    drawn = [sample for sample in samples if sample.fct_ps.drop_nulls().len() > 0]
+    if not drawn:
+        return None
+    longest = max(_extreme_ps(sample, "max") for sample in drawn)
+    scale = time_scale(longest)
+    figure = go.Figure()
+    reduced = 0
+    for sample, colour in zip(drawn, theme.order_colours(len(drawn)), strict=True):
+        reduced += _add_sample(figure, sample, scale, colour)
+    if any(sample.published_ps for sample in drawn):
+        figure.add_trace(_published(drawn, scale))
+    figure.update_layout(_layout(scale, min(_extreme_ps(sample, "min") for sample in drawn), longest))
+    return Plot("fct-cdf", figure, _caption(reduced, any(sample.published_ps for sample in drawn)))
+
+
+def _extreme_ps(sample: FctSample, which: Literal["min", "max"]) -> int:
+    return int(str(getattr(sample.fct_ps, which)()))
+
+
+def _add_sample(figure: go.Figure, sample: FctSample, scale: TimeScale, colour: str) -> bool:
+    values, shares, reduced = cdf_points(sample.fct_ps)
+    hover = f"{sample.label}<br>%{{y:.4g}} % of chunks within %{{x:.6g}} {scale.unit}<extra></extra>"
+    figure.add_trace(
+        go.Scatter(
+            x=[round(value / scale.ps, 9) for value in values],
+            y=[round(share, 5) for share in shares],
+            name=sample.label,
+            mode="lines+markers" if len(values) <= 60 else "lines",
+            marker={"size": 4},
+            line={"shape": "hv", "width": 1.8, "color": colour},
+            hovertemplate=hover,
+        )
+    )
+    return reduced
+
+
+def _published(samples: Sequence[FctSample], scale: TimeScale) -> go.Scatter:
+    points = [
+        (time_ps / scale.ps, percent, sample.label)
+        for sample in samples
+        for percent, time_ps in sample.published_ps.items()
+    ]
+    return go.Scatter(
+        x=[point[0] for point in points],
+        y=[point[1] for point in points],
+        text=[point[2] for point in points],
+        name="published (min, P50)",
+        mode="markers",
+        marker={"symbol": "x-thin", "size": 8, "line": {"width": 1.6, "color": theme.CATEGORIES[1]}},
+        hovertemplate=f"%{{text}}, published: %{{x:.6g}} {scale.unit} (P%{{y:.0f}})<extra></extra>",
+    )
+
+
+def _layout(scale: TimeScale, shortest_ps: int, longest_ps: int) -> dict[str, object]:
+    return theme.layout(
+        height=430,
+        xaxis=theme.spread_axis(f"flow completion time ({scale.unit})", shortest_ps, longest_ps),
+        yaxis=theme.axis("chunks complete (%)", range=[-2, 103]),
+    )
+
+
+def _caption(reduced: int, published: bool) -> str:
+    text = (
+        "Share of data chunks whose FCT (first byte offered to last byte acknowledged) is at most the time "
+        "on the axis, for each trial of the run."
+    )
+    if published:
+        text += " Crosses are the published minimum and P50."
+    if reduced:
+        text += (
+            f" Reduced: curves with more chunks show {MAX_POINTS:,} points, the lowest and highest 250 "
+            "values exactly and the rest evenly by rank."
+        )
+    return text

@@ -1,0 +1,139 @@
+"""Which chunk transfers the timeline shows, and in which lane each stands.
+
+A lane is one row of the drawing; a rank that sends several chunks at once needs several. Where a run has more
+chunks or lanes than a browser draws well, some ranks are chosen evenly, and of each rank some chunks evenly
+in the order in which they started, its first and last completed among them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+import polars as pl
+
+MAX_BARS = 3000
+MAX_LANES = 240
+_RANKS_WHEN_REDUCED = 16
+
+SENDER = ("job", "src_rank")
+COLUMNS = (
+    "job", "src_rank", "dst_rank", "step", "channel", "block", "part", "qp", "status", "payload_bytes",
+    "start_ps", "completed_ps", "fct_ps", "retransmits",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sender:
+    """The lanes of one sending rank: `first_lane` and the `lanes` - 1 after it."""
+
+    job: str
+    rank: int
+    first_lane: int
+    lanes: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What is to be drawn.
+
+    Attributes:
+        bars: One dictionary for each chunk drawn, with `COLUMNS`, `end_ps` and `lane`.
+        senders: Sending ranks from top to bottom.
+        chunks_total: Chunks that started.
+        senders_total: Sending ranks of the run.
+    """
+
+    bars: list[dict[str, Any]]
+    senders: list[Sender]
+    chunks_total: int
+    senders_total: int
+
+    @property
+    def reduced(self) -> bool:
+        """Whether some chunks are left out."""
+        return len(self.bars) < self.chunks_total
+
+
+def choose_timeline(
+    chunks: pl.LazyFrame, end_ps: int, *, max_bars: int = MAX_BARS, max_lanes: int = MAX_LANES
+) -> Timeline:
+    """Choose the bars of the timeline and lay them out.
+
+    Args:
+        chunks: Table `chunks` of one trial.
+        end_ps: End of the run, where the bar of a chunk that never completed ends [ps].
+        max_bars: At most this many bars.
+        max_lanes: At most this many lanes, unless the ranks chosen need more with one chunk each.
+    """
+    started = chunks.filter(pl.col("start_ps").is_not_null()).select(
+        *COLUMNS, pl.col("completed_ps").fill_null(end_ps).alias("end_ps")
+    )
+    counts = started.group_by(SENDER).agg(pl.len(), pl.col("end_ps").max()).sort(SENDER).collect()
+    total = int(counts["len"].sum())
+    if total <= max_bars:
+        every = _lay_out(started.collect(), total, counts.height)
+        if sum(sender.lanes for sender in every.senders) <= max_lanes:
+            return every
+    return _reduced(started, counts, max_bars, max_lanes)
+
+
+def _reduced(started: pl.LazyFrame, counts: pl.DataFrame, max_bars: int, max_lanes: int) -> Timeline:
+    senders = _senders_kept(counts, min(_RANKS_WHEN_REDUCED, max_lanes))
+    chunks = started.join(senders.lazy(), on=list(SENDER), how="semi").collect()
+    per_sender = max(2, max_bars // senders.height)
+    while True:
+        chosen = _lay_out(_evenly(chunks, per_sender), int(counts["len"].sum()), counts.height)
+        if per_sender <= 2 or sum(sender.lanes for sender in chosen.senders) <= max_lanes:
+            return chosen
+        per_sender = max(2, per_sender * 3 // 4)
+
+
+def _senders_kept(counts: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """Keep senders evenly, the first and the last of the list and the one that finished last among them."""
+    if counts.height <= limit:
+        return counts.select(SENDER)
+    slowest = counts["end_ps"].arg_max() or 0
+    even = {round(index * (counts.height - 1) / max(1, limit - 2)) for index in range(limit - 1)}
+    return counts.select(SENDER)[sorted(even | {slowest})]
+
+
+def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
+    """Keep at most `per_sender` chunks of each sender, evenly in order of start, first and last included."""
+    order = ["start_ps", "end_ps", "dst_rank", "step", "qp"]
+    place = pl.int_range(pl.len()).over(SENDER)
+    last = pl.len().over(SENDER) - 1
+    wanted = pl.max_horizontal(per_sender - 1, 1)
+    share = (place * wanted) // pl.max_horizontal(last, 1)
+    before = ((place - 1) * wanted) // pl.max_horizontal(last, 1)
+    return chunks.sort([*SENDER, *order]).filter((last < per_sender) | (place == 0) | (share > before))
+
+
+def _lay_out(chunks: pl.DataFrame, total: int, senders_total: int) -> Timeline:
+    bars: list[dict[str, Any]] = []
+    senders: list[Sender] = []
+    ordered = chunks.sort([*SENDER, "start_ps", "dst_rank", "step", "qp"])
+    lane = 0
+    for (job, rank), group in ordered.group_by(SENDER, maintain_order=True):
+        own = group.to_dicts()
+        lanes = _assign_lanes(own, lane)
+        senders.append(Sender(str(job), int(str(rank)), lane, lanes))
+        bars.extend(own)
+        lane += lanes
+    return Timeline(bars, senders, total, senders_total)
+
+
+def _assign_lanes(bars: list[dict[str, Any]], first_lane: int) -> int:
+    """Give each bar, in order of start, the lane that has been free longest; return the number of lanes."""
+    free_at: list[tuple[int, int]] = []
+    used = 0
+    for bar in bars:
+        if free_at and free_at[0][0] <= bar["start_ps"]:
+            lane = heappop(free_at)[1]
+        else:
+            lane = first_lane + used
+            used += 1
+        bar["lane"] = lane
+        heappush(free_at, (bar["end_ps"], lane))
+    return used

@@ -1,0 +1,71 @@
+"""Frame latency: distributions over the chunks of a trial."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.distribution import MAX_POINTS, cdf_points
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import time_scale
+
+_COLUMNS = {
+    "latency_min_ps": "smallest of the chunk",
+    "latency_mean_ps": "mean of the chunk",
+    "latency_max_ps": "largest of the chunk",
+}
+
+
+def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
+    """Draw how the smallest, mean and largest frame latency of each chunk are distributed.
+
+    Args:
+        chunks: Table `chunks` of a trial.
+
+    Returns:
+        The plot, or None when no frame was accepted.
+    """
+    table = chunks.select(list(_COLUMNS)).drop_nulls().collect()
+    if table.is_empty():
+        return None
+    scale = time_scale(float(str(table["latency_mean_ps"].median())))
+    figure = go.Figure()
+    reduced = False
+    for index, (column, name) in enumerate(_COLUMNS.items()):
+        values, shares, cut = cdf_points(table[column])
+        reduced |= cut
+        hover = f"{name}<br>%{{y:.4g}} % of chunks: at most %{{x:.6g}} {scale.unit}<extra></extra>"
+        figure.add_trace(
+            go.Scatter(
+                x=[round(value / scale.ps, 6) for value in values],
+                y=[round(share, 5) for share in shares],
+                name=name,
+                mode="lines",
+                line={"shape": "hv", "width": 1.8, "color": theme.category(index)},
+                hovertemplate=hover,
+            )
+        )
+    figure.update_layout(
+        theme.layout(
+            height=360,
+            xaxis=theme.spread_axis(f"frame latency ({scale.unit})", *_range_ps(table)),
+            yaxis=theme.axis("chunks (%)", range=[-2, 103]),
+        )
+    )
+    return Plot("latency", figure, _caption(reduced))
+
+
+def _range_ps(table: pl.DataFrame) -> tuple[float, float]:
+    return float(str(table["latency_min_ps"].min())), float(str(table["latency_max_ps"].max()))
+
+
+def _caption(reduced: bool) -> str:
+    text = (
+        "Latency of accepted data frames from their first bit on the first link to their last bit off the "
+        "last link, NIC latency excluded. The record keeps the smallest, the mean and the largest of each "
+        "chunk; a curve is the share of chunks whose value is at most the one on the axis."
+    )
+    if reduced:
+        text += f" Reduced: {MAX_POINTS:,} points a curve, the lowest and highest 250 values exactly."
+    return text

@@ -1,0 +1,137 @@
+"""Sampled queue depth and link use over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
+from fabricbench.report.topology_map import natural_key
+
+MAX_QUEUE_LINES = 8
+MAX_USE_ROWS = 96
+_MAX_TIMES = 400
+_BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
+
+
+def queue_plot(series: pl.DataFrame) -> Plot | None:
+    """Draw the egress queues that grew longest.
+
+    Args:
+        series: Table `series` of a trial.
+
+    Returns:
+        The plot, or None when no queue was sampled.
+    """
+    queues = series.filter(pl.col("metric") == "queue_bytes")
+    if queues.is_empty():
+        return None
+    peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
+    longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
+    scale = time_scale(int(str(queues["time_ps"].max())))
+    top = int(str(peaks["peak"].max()))
+    unit, size = max((entry for entry in _BYTE_UNITS if entry[1] <= max(1, top)), key=lambda entry: entry[1])
+    figure = go.Figure()
+    for index, (node, port, peak) in enumerate(longest.iter_rows()):
+        samples = queues.filter((pl.col("node") == node) & (pl.col("port") == port)).sort("time_ps")
+        name = f"{node} port {port} (peak {byte_count_text(peak)})"
+        figure.add_trace(_queue_line(_thinned(samples, "value"), name, scale, (unit, size), index))
+    figure.update_layout(
+        theme.layout(
+            height=380,
+            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            yaxis=theme.axis(f"egress queue ({unit}, decimal)", rangemode="tozero"),
+        )
+    )
+    return Plot("queues", figure, _queue_caption(peaks.height, longest.height))
+
+
+def _queue_line(
+    samples: pl.DataFrame, name: str, scale: TimeScale, unit: tuple[str, int], index: int
+) -> go.Scatter:
+    return go.Scatter(
+        x=[round(time_ps / scale.ps, 7) for time_ps in samples["time_ps"]],
+        y=[round(value / unit[1], 4) for value in samples["value"]],
+        name=name,
+        mode="lines",
+        line={"width": 1.6, "color": theme.category(index)},
+        hovertemplate=f"{name}<br>%{{y:.4g}} {unit[0]} at %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def _thinned(samples: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Keep the largest sample of each of `_MAX_TIMES` stretches of time, so that no peak is lost."""
+    step = -(-samples.height // _MAX_TIMES)
+    if step <= 1:
+        return samples
+    stretch = (pl.int_range(pl.len()) // step).alias("stretch")
+    return samples.group_by(stretch, maintain_order=True).agg(pl.all().sort_by(column).last()).drop("stretch")
+
+
+def _queue_caption(ports: int, drawn: int) -> str:
+    text = "Bytes in the egress queue at each sample, the frame in transmission excluded."
+    if drawn < ports:
+        text += f" Reduced: the {drawn} of {ports:,} sampled ports whose queue grew longest."
+    return (
+        text
+        + " What happens between two samples is not seen; the largest queue of each port stands in the table."
+    )
+
+
+def use_plot(use: pl.DataFrame) -> Plot | None:
+    """Draw the use of each sampled egress port over time.
+
+    Args:
+        use: Columns `node`, `port`, `time_ps` (end of an interval between samples), `use_percent`.
+
+    Returns:
+        The plot, or None when nothing was sampled.
+    """
+    if use.is_empty():
+        return None
+    totals = use.group_by("node", "port").agg(pl.col("use_percent").mean().alias("mean"))
+    busiest = totals.sort(["mean", "node", "port"], descending=[True, False, False]).head(MAX_USE_ROWS)
+    ports = sorted(busiest.select("node", "port").iter_rows(), key=lambda row: (natural_key(row[0]), row[1]))
+    times = use["time_ps"].unique().sort()
+    times = times.gather_every(-(-len(times) // _MAX_TIMES))
+    scale = time_scale(int(str(use["time_ps"].max())))
+    figure = go.Figure(_use_heatmap(use, ports, times, scale))
+    figure.update_layout(
+        theme.layout(
+            height=max(260, 110 + len(ports) * (14 if len(ports) <= 40 else 7)),
+            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", showgrid=False),
+            yaxis=theme.axis("", type="category", autorange="reversed", showgrid=False, nticks=40),
+        )
+    )
+    return Plot("use-over-time", figure, _use_caption(totals.height, len(ports)))
+
+
+def _use_heatmap(
+    use: pl.DataFrame, ports: list[tuple[Any, ...]], times: pl.Series, scale: TimeScale
+) -> go.Heatmap:
+    kept = use.filter(pl.col("time_ps").is_in(times.implode()))
+    rows = {port: dict.fromkeys(times) for port in ports}
+    for node, port, time_ps, value in kept.select("node", "port", "time_ps", "use_percent").iter_rows():
+        if (node, port) in rows:
+            rows[node, port][time_ps] = round(value, 2)
+    return go.Heatmap(
+        x=[round(time_ps / scale.ps, 7) for time_ps in times],
+        y=[f"{node} port {port}" for node, port in ports],
+        z=[list(row.values()) for row in rows.values()],
+        zmin=0,
+        zmax=100,
+        colorscale=theme.plotly_scale(theme.USE_SCALE),
+        colorbar=theme.colour_bar("link<br>use (%)"),
+        hovertemplate=f"%{{y}}<br>%{{z:.2f}} % until %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def _use_caption(ports: int, drawn: int) -> str:
+    text = "Use of each sampled egress port in the interval before each sample."
+    if drawn < ports:
+        text += f" Reduced: the {drawn} busiest of {ports:,} sampled ports."
+    return text

@@ -1,0 +1,152 @@
+"""Timeline of the chunk transfers: one bar from the first byte offered to the last byte acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.lanes import Timeline, choose_timeline
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
+
+_MIN_LANE_PX = 5
+_MAX_LANE_PX = 18
+_TARGET_PX = 620
+_MAX_RANK_LABELS = 64
+
+
+def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
+    """Draw the chunk transfers of a trial, rank by rank.
+
+    Args:
+        chunks: Table `chunks` of the trial.
+        end_ps: End of the run [ps].
+
+    Returns:
+        The plot, or None when no chunk was ever started.
+    """
+    timeline = choose_timeline(chunks, end_ps)
+    if not timeline.bars:
+        return None
+    scale = time_scale(max(bar["end_ps"] for bar in timeline.bars))
+    colour_column, colour_title = _colour_by(timeline)
+    figure = go.Figure()
+    whole = [bar for bar in timeline.bars if bar["status"] == "complete"]
+    broken = [bar for bar in timeline.bars if bar["status"] != "complete"]
+    if whole:
+        figure.add_trace(_bars(whole, scale, _by_number(whole, colour_column)))
+        figure.add_trace(_colour_bar(whole, colour_column, colour_title))
+    if broken:
+        failed = {"color": "white", "line": {"color": theme.FAILED, "width": 1}}
+        failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
+        figure.add_trace(_bars(broken, scale, failed))
+    figure.update_layout(_layout(timeline, scale))
+    return Plot("timeline", figure, _caption(timeline, colour_title, bool(broken)), timeline.reduced)
+
+
+def _colour_by(timeline: Timeline) -> tuple[str, str]:
+    steps = {bar["step"] for bar in timeline.bars}
+    return ("step", "step") if len(steps) > 1 else ("dst_rank", "receiving rank")
+
+
+def _by_number(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
+    low = min(bar[column] for bar in bars)
+    span = max(1, max(bar[column] for bar in bars) - low)
+    colours = [theme.colour_at(theme.ORDER_SCALE, (bar[column] - low) / span) for bar in bars]
+    return {"color": colours, "line": {"width": 0.5, "color": "white"}}
+
+
+def _colour_bar(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.Scatter:
+    """Add a trace without points: bars coloured one by one have no colour bar of their own."""
+    values = sorted({bar[column] for bar in bars})
+    ticks = {"tickvals": values} if len(values) <= 9 else {"tickformat": "d"}
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        marker={
+            "color": [values[0]],
+            "cmin": values[0],
+            "cmax": values[-1],
+            "colorscale": theme.plotly_scale(theme.ORDER_SCALE),
+            "colorbar": theme.colour_bar(title.replace(" ", "<br>"), **ticks),
+            "showscale": len(values) > 1,
+        },
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _bars(bars: Sequence[dict[str, Any]], scale: TimeScale, marker: dict[str, Any]) -> go.Bar:
+    return go.Bar(
+        orientation="h",
+        base=[round(bar["start_ps"] / scale.ps, 7) for bar in bars],
+        x=[round((bar["end_ps"] - bar["start_ps"]) / scale.ps, 7) for bar in bars],
+        y=[bar["lane"] for bar in bars],
+        width=0.86,
+        marker=marker,
+        hovertext=[_hover(bar, scale) for bar in bars],
+        hovertemplate="%{hovertext}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _hover(bar: dict[str, Any], scale: TimeScale) -> str:
+    ended = f"{scale.text(bar['completed_ps'])}, FCT {scale.text(bar['fct_ps'])}"
+    if bar["status"] != "complete":
+        ended = f"not completed ({bar['status']})"
+    return (
+        f"rank {bar['src_rank']} → rank {bar['dst_rank']}, step {bar['step']}, block {bar['block']}<br>"
+        f"{byte_count_text(bar['payload_bytes'])}, QP {bar['qp']}, channel {bar['channel']}<br>"
+        f"{scale.text(bar['start_ps'])} → {ended}<br>"
+        f"retransmitted frames {bar['retransmits']:,}"
+    )
+
+
+def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
+    lanes = timeline.senders[-1].first_lane + timeline.senders[-1].lanes
+    lane_px = min(_MAX_LANE_PX, max(_MIN_LANE_PX, _TARGET_PX // lanes))
+    many_jobs = len({sender.job for sender in timeline.senders}) > 1
+    labelled = timeline.senders[:: -(-len(timeline.senders) // _MAX_RANK_LABELS)]
+    y_axis = theme.axis(
+        "sending rank",
+        range=[lanes - 0.5, -0.5],
+        tickvals=[sender.first_lane + (sender.lanes - 1) / 2 for sender in labelled],
+        ticktext=[f"{sender.job} {sender.rank}" if many_jobs else str(sender.rank) for sender in labelled],
+        showgrid=False,
+    )
+    return theme.layout(
+        height=max(240, lanes * lane_px + 90),
+        xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+        yaxis=y_axis,
+        shapes=[_separator(sender.first_lane) for sender in timeline.senders[1:]],
+        barmode="overlay",
+        hovermode="closest",
+    )
+
+
+def _separator(first_lane: int) -> dict[str, Any]:
+    edge = first_lane - 0.5
+    line = {"color": theme.GRID, "width": 1}
+    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": edge, "y1": edge, "line": line}
+
+
+def _caption(timeline: Timeline, colour: str, broken: bool) -> str:
+    text = (
+        "Each bar is a data chunk, from its first byte offered to the NIC to its last byte acknowledged; "
+        f"the colour is the {colour}."
+    )
+    if broken:
+        text += " Hatched bars never completed."
+    if timeline.reduced:
+        text += (
+            f" Reduced: {len(timeline.bars):,} of {timeline.chunks_total:,} chunks, from "
+            f"{len(timeline.senders):,} of {timeline.senders_total:,} sending ranks taken evenly (the one "
+            "that finished last always among them); of each rank the chunks are taken evenly in order of "
+            "start, its first and last always among them."
+        )
+    return text

@@ -1,0 +1,73 @@
+"""The trials of a run as rows: their jobs, and labels that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.report.text_table import data_size
+from fabricbench.report.trials import stored_reports
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.compare import Deviation
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.store import Trial
+
+ONLY_SERIES = "simulated"
+"""Name of the one curve of a run without variants or several jobs."""
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """One job of one trial.
+
+    Attributes:
+        trial: The trial.
+        summary: Its metrics.
+        published: Metric name -> published value and deviation.
+        series: What rows of one curve have in common: variant and job, as far as there are several.
+        iteration: Which iteration, where there are several; otherwise empty.
+        is_focus: Whether the detailed plots show this trial.
+    """
+
+    trial: Trial
+    summary: Summary
+    published: Mapping[str, Deviation]
+    series: str
+    iteration: str
+    is_focus: bool
+
+    @property
+    def label(self) -> str:
+        """Data size, series and iteration, the latter two where there are several."""
+        return ", ".join(part for part in (data_size(self.summary.data_size_bytes), self.part) if part)
+
+    @property
+    def part(self) -> str:
+        """What tells the row from others of its data size; empty if nothing does."""
+        series = "" if self.series == ONLY_SERIES else self.series
+        return ", ".join(part for part in (series, self.iteration) if part)
+
+    @property
+    def ideal_gb_per_s(self) -> float:
+        """Goodput that a host port can carry at best [GB/s]."""
+        return ideal_goodput_gb_per_s(self.trial.facts.run_spec)
+
+
+def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
+    """Return one row for each job of each trial, in the order of the plan."""
+    many_variants = len({trial.facts.variant for trial in trials}) > 1
+    many_iterations = len({trial.facts.iteration for trial in trials}) > 1
+    rows = []
+    for trial in trials:
+        reports = stored_reports(trial)
+        for report in reports:
+            parts = [trial.facts.variant] if many_variants else []
+            parts += [report.summary.job] if len(reports) > 1 else []
+            published = {entry.metric: entry for entry in report.deviations}
+            series = ", ".join(parts) or ONLY_SERIES
+            iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
+            rows.append(ResultRow(trial, report.summary, published, series, iteration, trial.id == focus.id))
+    return rows

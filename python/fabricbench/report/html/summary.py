@@ -1,0 +1,175 @@
+"""The sections about the whole run: the table of its trials, bandwidth, flow completion times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.report.html.model import (
+    Cell,
+    Column,
+    NotePart,
+    Part,
+    PlotPart,
+    Row,
+    Section,
+    TablePart,
+    Tone,
+)
+from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plot
+from fabricbench.report.html.plots.fct import FctSample, fct_plot
+from fabricbench.report.terminal import metric_text
+from fabricbench.report.text_table import data_size
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.report.html.rows import ResultRow
+
+MAX_FCT_CURVES = 24
+MAX_TABLE_ROWS = 1000
+_MAX_REASONS = 20
+_PS_PER_MS = 10**9
+_FCT_POINTS = {"fct_ms_min": 0.0, "fct_ms_p50": 50.0}
+
+_TITLES = {
+    "completion_time_ms": "time",
+    "algbw_gb_per_s": "algbw",
+    "busbw_gb_per_s": "busbw",
+    "ideal_percent": "of ideal",
+    "fct_ms_min": "FCT min",
+    "fct_ms_p50": "FCT P50",
+    "fct_ms_p95": "FCT P95",
+    "fct_ms_max": "FCT max",
+    "pfc_rx": "PFC",
+    "ecn_ce_rx": "ECN-CE",
+    "cnp_tx": "CNP",
+    "retransmits": "retrans.",
+    "frames_lost": "lost",
+}
+_COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
+
+
+def summary_section(rows: Sequence[ResultRow]) -> Section:
+    """Give the table of all trials, with published values and deviations below ours."""
+    has_parts = any(row.part for row in rows)
+    columns = [Column("data size"), *([Column("", numeric=False)] if has_parts else [])]
+    columns += [Column(title, BY_NAME[name].unit) for name, title in _TITLES.items()]
+    columns.append(Column("trial", numeric=False))
+    table = TablePart(columns, [_row(row, has_parts) for row in rows[:MAX_TABLE_ROWS]], _caption(rows))
+    return Section("summary", "Summary", [table, *_reasons(rows)])
+
+
+def _row(row: ResultRow, has_parts: bool) -> Row:
+    incomplete: Tone = "bad" if row.summary.status != "complete" else ""
+    cells = [Cell(data_size(row.summary.data_size_bytes))]
+    cells += [Cell(row.part)] if has_parts else []
+    cells += [_metric_cell(row, name) for name in _TITLES]
+    cells.append(Cell(row.trial.id, "incomplete" if incomplete else "", incomplete or "muted"))
+    return Row(cells, focus=row.is_focus)
+
+
+def _metric_cell(row: ResultRow, name: str) -> Cell:
+    value = row.summary.value(name)
+    text = metric_text(name, value)
+    published = row.published.get(name)
+    tone: Tone = "bad" if value and name in _COUNTERS_OF_TROUBLE else "muted" if value in (None, 0) else ""
+    if published is None:
+        return Cell(text, tone=tone)
+    deviation = published.deviation_percent
+    apart = "" if deviation is None else f" ({deviation:+.2f} %)"
+    return Cell(text, f"{published.published:g}{apart}", tone)
+
+
+def _caption(rows: Sequence[ResultRow]) -> str:
+    text = (
+        "Data sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes. FCT is the time "
+        "from the first byte of a data chunk offered to its last byte acknowledged, percentiles by nearest "
+        "rank."
+    )
+    sources = {
+        row.trial.facts.published["source"] for row in rows if row.published and row.trial.facts.published
+    }
+    if sources:
+        text += " Small figures are published values and, in brackets, our deviation from them. Source: "
+        text += " ".join(" ".join(sorted(sources)).split())
+    if len(rows) > 1:
+        text += " The shaded row is the trial that the detailed plots show."
+    if len(rows) > MAX_TABLE_ROWS:
+        text += f" Reduced: the first {MAX_TABLE_ROWS:,} of {len(rows):,} rows."
+    return text
+
+
+def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
+    broken = [row for row in rows if row.summary.status != "complete"]
+    notes: list[Part] = [
+        NotePart(f"{row.label}: {row.summary.reason or 'incomplete'}") for row in broken[:_MAX_REASONS]
+    ]
+    if len(broken) > _MAX_REASONS:
+        notes.append(NotePart(f"… and {len(broken) - _MAX_REASONS} more that are incomplete."))
+    return notes
+
+
+def bandwidth_section(rows: Sequence[ResultRow]) -> Section:
+    """Give bus bandwidth and share of the ideal against data size."""
+    plot = bandwidth_plot([_point(row) for row in rows])
+    if plot is None:
+        missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")
+        return Section("bandwidth", "Bandwidth", [missing])
+    return Section("bandwidth", "Bandwidth", [PlotPart(plot)])
+
+
+def _point(row: ResultRow) -> BandwidthPoint:
+    published = {name: entry.published for name, entry in row.published.items()}
+    return BandwidthPoint(
+        series=row.series,
+        data_size_bytes=row.summary.data_size_bytes,
+        busbw_gb_per_s=row.summary.busbw_gb_per_s,
+        ideal_percent=row.summary.ideal_percent,
+        ideal_gb_per_s=row.ideal_gb_per_s,
+        published_busbw_gb_per_s=published.get("busbw_gb_per_s"),
+        published_ideal_percent=published.get("ideal_percent"),
+        focus=row.is_focus,
+    )
+
+
+def fct_section(rows: Sequence[ResultRow]) -> Section:
+    """Give the distribution of flow completion times of each trial.
+
+    Raises:
+        StoreError: A table `chunks` cannot be read.
+    """
+    chosen = _evenly(rows)
+    plot = fct_plot([FctSample(row.label, _fct_ps(row), _published_fct(row)) for row in chosen])
+    if plot is None:
+        return Section("fct", "Flow completion times", [NotePart("No chunk of this run completed.")])
+    parts: list[Part] = [PlotPart(plot)]
+    if len(chosen) < len(rows):
+        parts.append(NotePart(f"Reduced: {len(chosen)} of {len(rows)} results, taken evenly."))
+    return Section("fct", "Flow completion times", parts)
+
+
+def _evenly(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Keep at most `MAX_FCT_CURVES` rows evenly, the focus always among them."""
+    if len(rows) <= MAX_FCT_CURVES:
+        return list(rows)
+    kept = {round(index * (len(rows) - 1) / (MAX_FCT_CURVES - 2)) for index in range(MAX_FCT_CURVES - 1)}
+    kept |= {next(index for index, row in enumerate(rows) if row.is_focus)}
+    return [rows[index] for index in sorted(kept)]
+
+
+def _fct_ps(row: ResultRow) -> pl.Series:
+    import polars as pl
+
+    table = row.trial.tables.table("chunks", ["job", "fct_ps"])
+    frame = pl.DataFrame(table)
+    return frame.filter(pl.col("job") == row.summary.job)["fct_ps"]
+
+
+def _published_fct(row: ResultRow) -> dict[float, float]:
+    return {
+        percent: row.published[name].published * _PS_PER_MS
+        for name, percent in _FCT_POINTS.items()
+        if name in row.published
+    }

@@ -1,0 +1,32 @@
+"use strict";
+(() => {
+  const figures = [...document.querySelectorAll("script.figure")];
+  const config = {
+    responsive: true,
+    displaylogo: false,
+    // Without these two Plotly shows a button that sends the data of a plot to its maker's server.
+    showSendToCloud: false,
+    plotlyServerURL: "",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"],
+  };
+
+  // One plot at a time: the page can be read and scrolled while the rest is drawn.
+  const draw = (index) => {
+    if (index === figures.length) {
+      document.documentElement.dataset.drawn = String(index);
+      return;
+    }
+    const source = figures[index];
+    const figure = JSON.parse(source.textContent);
+    Plotly.newPlot(source.dataset.target, figure.data, figure.layout, config)
+      .then(() => setTimeout(draw, 0, index + 1));
+  };
+
+  const resize = () => document.querySelectorAll(".js-plotly-plot").forEach((plot) => Plotly.Plots.resize(plot));
+  window.addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((element) => { element.open = true; });
+    resize();
+  });
+  window.addEventListener("afterprint", resize);
+  draw(0);
+})();

@@ -1,0 +1,114 @@
+"""Colours and the common layout of every plot.
+
+Colours are told apart by people with colour vision deficiency: categories are those of Okabe and Ito (2008),
+scales grow darker steadily, so they also survive a black-and-white print.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+INK = "#1c2733"
+MUTED = "#5b6877"
+GRID = "#e4e8ed"
+IDEAL = "#5b6877"
+FAILED = "#D55E00"
+
+CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#4d4d4d")
+"""Colours of kinds; after the last they start again."""
+
+USE_SCALE = ((0.0, "#dbe4ec"), (0.25, "#a6bddb"), (0.5, "#5f8fc6"), (0.75, "#5d3fa0"), (1.0, "#3b0050"))
+"""Link use from idle to busy, as (position, colour)."""
+
+ORDER_SCALE = ((0.0, "#c7dcb4"), (0.33, "#41a693"), (0.66, "#2a6a9e"), (1.0, "#371f5e"))
+"""Things in order (sizes, steps, ranks), first to last."""
+
+_LOGARITHMIC_FROM = 4
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+
+def category(index: int) -> str:
+    """Give the colour of the kind numbered `index`."""
+    return CATEGORIES[index % len(CATEGORIES)]
+
+
+def order_colours(count: int) -> list[str]:
+    """Give `count` colours along `ORDER_SCALE`, first to last."""
+    return [colour_at(ORDER_SCALE, index / max(1, count - 1)) for index in range(count)]
+
+
+def colour_at(scale: tuple[tuple[float, str], ...], position: float) -> str:
+    """Give the colour at `position` (0 to 1) of a scale, by linear interpolation of its stops."""
+    position = min(1.0, max(0.0, position))
+    upper = next(index for index, stop in enumerate(scale) if stop[0] >= position)
+    if upper == 0:
+        return scale[0][1]
+    (low, low_colour), (high, high_colour) = scale[upper - 1], scale[upper]
+    share = (position - low) / (high - low)
+    mixed = [
+        round(a + (b - a) * share) for a, b in zip(_channels(low_colour), _channels(high_colour), strict=True)
+    ]
+    return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """Give the settings of an axis; `title` names the quantity and its unit."""
+    return {
+        "title": {"text": title, "standoff": 8, "font": {"size": 12.5, "color": MUTED}},
+        "gridcolor": GRID,
+        "zeroline": False,
+        "linecolor": "#aab4bf",
+        "ticks": "outside",
+        "tickcolor": "#aab4bf",
+        "ticklen": 4,
+        "automargin": True,
+        **more,
+    }
+
+
+def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:
+    """Give the settings of an axis for values from `low` to `high`: logarithmic where they spread widely."""
+    if low <= 0 or high < _LOGARITHMIC_FROM * low:
+        return axis(title)
+    return axis(f"{title}, logarithmic", type="log", dtick="D2")
+
+
+def layout(*, height: int, **more: Any) -> dict[str, Any]:
+    """Give the common layout of a plot of `height` [px]; its width is that of the page."""
+    return {
+        "height": height,
+        "autosize": True,
+        "margin": {"l": 64, "r": 16, "t": 32, "b": 52},
+        "font": {"family": FONT, "size": 12.5, "color": INK},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "colorway": list(CATEGORIES),
+        "hoverlabel": {"bgcolor": "white", "bordercolor": "#aab4bf", "font": {"color": INK, "size": 12.5}},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#aab4bf", "activecolor": INK},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 12}},
+        **more,
+    }
+
+
+def colour_bar(title: str, **more: Any) -> dict[str, Any]:
+    """Give the settings of a colour bar at the right of a plot; `<br>` breaks the title above it."""
+    return {
+        "title": {"text": title, "side": "top", "font": {"size": 12, "color": MUTED}},
+        "thickness": 12,
+        "outlinewidth": 0,
+        "tickfont": {"size": 11.5},
+        "x": 1.01,
+        "xpad": 4,
+        **more,
+    }
+
+
+def plotly_scale(scale: tuple[tuple[float, str], ...]) -> list[list[float | str]]:
+    """Give a scale in the shape that Plotly takes."""
+    return [[position, colour] for position, colour in scale]
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    """Give red, green and blue (0 to 255) of a colour written `#rrggbb`."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -1,0 +1,162 @@
+"""Write captured frames as pcapng, the format of Wireshark and tshark.
+
+Three block types of the pcapng format (IETF draft-ietf-opsawg-pcapng) are all that a capture needs, so they
+are written here: the one library that writes them is without a release since 2022, and scapy is licensed
+under the GPL. tshark and scapy read the result back in the tests.
+
+What is written: one section (with a comment), one interface for each sending port's host, named after it,
+with timestamps in nanoseconds (`if_tsresol` 9), and one Enhanced Packet Block for each frame, marked as
+outbound. Frames carry no Ethernet FCS (`if_fcslen` 0). What is left out: name resolution, statistics and
+decryption blocks. Picoseconds are cut to whole nanoseconds; the order of frames is that of the input.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from fabricbench.report.files import atomic_file
+
+_SECTION_HEADER = 0x0A0D0D0A
+_INTERFACE_DESCRIPTION = 1
+_ENHANCED_PACKET = 6
+_BYTE_ORDER_MAGIC = 0x1A2B3C4D
+_SECTION_LENGTH_UNKNOWN = -1
+_LINKTYPE_ETHERNET = 1
+_NO_SNAP_LENGTH = 0
+
+_OPTION_END = 0
+_OPTION_COMMENT = 1
+_SHB_USERAPPL = 4
+_IF_NAME = 2
+_IF_SPEED = 8
+_IF_TSRESOL = 9
+_IF_FCSLEN = 13
+_EPB_FLAGS = 2
+
+_OUTBOUND = 2
+_NANOSECONDS = 9
+_PS_PER_NS = 1000
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A port at which frames were seen.
+
+    Attributes:
+        name: Name shown by Wireshark, such as `host3`.
+        speed_bps: Line rate [bit/s], or None if unknown.
+    """
+
+    name: str
+    speed_bps: int | None = None
+
+
+@dataclass(frozen=True)
+class CapturedFrame:
+    """One frame as it was sent.
+
+    Attributes:
+        time_ps: When its first bit was sent, since the start of the run [ps].
+        interface: Index of its interface.
+        data: Ethernet frame without preamble and FCS.
+    """
+
+    time_ps: int
+    interface: int
+    data: bytes
+
+
+def write_pcapng(
+    path: Path,
+    interfaces: Sequence[Interface],
+    frames: Iterable[CapturedFrame],
+    *,
+    comment: str = "",
+    application: str = "fabricbench",
+) -> int:
+    """Write a capture file, whole or not at all.
+
+    Args:
+        path: The file; an existing one is replaced.
+        interfaces: Every interface that a frame names.
+        frames: The frames, in the order in which they are to stand in the file.
+        comment: Comment of the section (plan, seed).
+        application: Program named as the file's author.
+
+    Returns:
+        Number of frames written.
+
+    Raises:
+        OutputFileError: The file cannot be written.
+        IndexError: A frame names an interface that does not exist.
+        ValueError: A frame has a negative time.
+    """
+    with atomic_file(path) as stream:
+        return write_blocks(stream, interfaces, frames, comment=comment, application=application)
+
+
+def write_blocks(
+    stream: IO[bytes],
+    interfaces: Sequence[Interface],
+    frames: Iterable[CapturedFrame],
+    *,
+    comment: str,
+    application: str,
+) -> int:
+    """Write one pcapng section to an open stream; see `write_pcapng`."""
+    stream.write(_section_header(comment, application))
+    for interface in interfaces:
+        stream.write(_interface_description(interface))
+    count = 0
+    for frame in frames:
+        if not 0 <= frame.interface < len(interfaces):
+            raise IndexError(f"frame {count} names interface {frame.interface} of {len(interfaces)}")
+        stream.write(_enhanced_packet(frame))
+        count += 1
+    return count
+
+
+def _section_header(comment: str, application: str) -> bytes:
+    body = struct.pack("<IHHq", _BYTE_ORDER_MAGIC, 1, 0, _SECTION_LENGTH_UNKNOWN)
+    options = [(_SHB_USERAPPL, application.encode())]
+    if comment:
+        options.insert(0, (_OPTION_COMMENT, comment.encode()))
+    return _block(_SECTION_HEADER, body + _options(options))
+
+
+def _interface_description(interface: Interface) -> bytes:
+    body = struct.pack("<HHI", _LINKTYPE_ETHERNET, 0, _NO_SNAP_LENGTH)
+    options = [(_IF_NAME, interface.name.encode()), (_IF_TSRESOL, bytes([_NANOSECONDS])), (_IF_FCSLEN, b"\0")]
+    if interface.speed_bps is not None:
+        options.insert(1, (_IF_SPEED, struct.pack("<Q", interface.speed_bps)))
+    return _block(_INTERFACE_DESCRIPTION, body + _options(options))
+
+
+def _enhanced_packet(frame: CapturedFrame) -> bytes:
+    if frame.time_ps < 0:
+        raise ValueError(f"time of a frame is negative: {frame.time_ps} ps")
+    time_ns = frame.time_ps // _PS_PER_NS
+    length = len(frame.data)
+    head = struct.pack("<IIIII", frame.interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, length, length)
+    flags = _options([(_EPB_FLAGS, struct.pack("<I", _OUTBOUND))])
+    return _block(_ENHANCED_PACKET, head + _padded(frame.data) + flags)
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    """Frame a body: type, total length, body, total length again."""
+    total = len(body) + 12
+    return struct.pack("<II", kind, total) + body + struct.pack("<I", total)
+
+
+def _options(options: Sequence[tuple[int, bytes]]) -> bytes:
+    parts = [struct.pack("<HH", code, len(value)) + _padded(value) for code, value in options]
+    return b"".join(parts) + struct.pack("<HH", _OPTION_END, 0)
+
+
+def _padded(value: bytes) -> bytes:
+    """Pad to a multiple of 32 bits, as every block and option is."""
+    return value + bytes(-len(value) % 4)

@@ -1,0 +1,259 @@
+"""Trials as text for people: the table of a run, one trial in full, a list of trials, a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.compare import Change, Deviation
+from fabricbench.analysis.metrics import METRICS, Metric
+from fabricbench.report.text_table import Column, Row, Style, count, data_size, fixed, number, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+    from fabricbench.store import Trial
+
+_TIME_DIGITS = 5
+_RATE_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class _MetricColumn:
+    """A metric in the table of a run."""
+
+    metric: str
+    head: tuple[str, ...]
+
+
+_METRIC_COLUMNS = (
+    _MetricColumn("completion_time_ms", ("time", "ms")),
+    _MetricColumn("algbw_gb_per_s", ("algbw", "GB/s")),
+    _MetricColumn("busbw_gb_per_s", ("busbw", "GB/s")),
+    _MetricColumn("ideal_percent", ("ideal", "%")),
+    _MetricColumn("fct_ms_min", ("FCT min", "ms")),
+    _MetricColumn("fct_ms_p50", ("P50", "ms")),
+    _MetricColumn("fct_ms_p95", ("P95", "ms")),
+    _MetricColumn("fct_ms_max", ("max", "ms")),
+    _MetricColumn("pfc_rx", ("PFC", "rx")),
+    _MetricColumn("ecn_ce_rx", ("ECN-CE", "rx")),
+    _MetricColumn("cnp_tx", ("CNP", "tx")),
+    _MetricColumn("retransmits", ("retx", "")),
+    _MetricColumn("frames_lost", ("lost", "")),
+)
+_COLUMNS = [Column(("data", "size"), is_text=True), *(Column(column.head) for column in _METRIC_COLUMNS)]
+
+
+def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return the table of a run: one line for each job of each trial, published values and deviations below.
+
+    Args:
+        jobs: Jobs of the trials, in order. Those of one plan, variant and job stand together.
+        colour: Use the styles of a terminal.
+    """
+    return "\n\n".join(
+        _group_table(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_order), key=_group)
+    )
+
+
+def _group(job: JobReport) -> tuple[str, str, str, str]:
+    facts = job.trial.facts
+    return facts.plan, facts.tag, facts.variant, job.summary.job
+
+
+def _order(job: JobReport) -> tuple[object, ...]:
+    return (*_group(job), job.trial.facts.position)
+
+
+def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    rows = [row for job in jobs for row in _rows(job, with_iteration=_repeats(jobs))]
+    lines = [styled(_heading(jobs[0]), Style.BOLD, colour=colour), render(_COLUMNS, rows, colour=colour)]
+    lines += [
+        styled(
+            f"{_label(job, with_iteration=True)} is incomplete: {job.summary.reason}",
+            Style.RED,
+            colour=colour,
+        )
+        for job in jobs
+        if job.summary.status != "complete"
+    ]
+    sources = {
+        job.trial.facts.published["table"] for job in jobs if job.deviations and job.trial.facts.published
+    }
+    lines += [f"published: {name}" for name in sorted(sources)]
+    return "\n".join(lines)
+
+
+def _heading(job: JobReport) -> str:
+    facts, summary = job.trial.facts, job.summary
+    tag = f" [{facts.tag}]" if facts.tag else ""
+    variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
+    what = f"{variant}job {summary.job}: {summary.collective} {summary.algorithm}, {summary.ranks} ranks"
+    return f"{facts.plan}{tag}, {what}"
+
+
+def _repeats(jobs: Sequence[JobReport]) -> bool:
+    return any(job.trial.facts.iteration for job in jobs)
+
+
+def _label(job: JobReport, *, with_iteration: bool) -> str:
+    size = data_size(job.summary.data_size_bytes)
+    return f"{size} #{job.trial.facts.iteration}" if with_iteration else size
+
+
+def _rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
+    style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+    values = [metric_text(column.metric, job.summary.value(column.metric)) for column in _METRIC_COLUMNS]
+    yield Row([_label(job, with_iteration=with_iteration), *values], style)
+    if job.deviations:
+        known = {deviation.metric: deviation for deviation in job.deviations}
+        found = [known.get(column.metric) for column in _METRIC_COLUMNS]
+        yield Row(
+            ["published", *("" if each is None else f"{each.published:.10g}" for each in found)], Style.DIM
+        )
+        yield Row(["deviation", *(_deviation_text(each) for each in found)], Style.DIM)
+
+
+def _deviation_text(deviation: Deviation | None) -> str:
+    if deviation is None:
+        return ""
+    return "-" if deviation.deviation_percent is None else f"{deviation.deviation_percent:+.2f}%"
+
+
+def metric_text(name: str, value: float | None) -> str:
+    """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
+    if name.endswith("_percent"):
+        return fixed(value, 2)
+    if name.endswith("_ms") or name.startswith(("fct_", "latency_")):
+        return number(value, _TIME_DIGITS)
+    if isinstance(value, int):
+        return count(value)
+    return number(value, _RATE_DIGITS)
+
+
+def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return one trial in full: what was run, by what, and every metric of each job."""
+    trial = jobs[0].trial
+    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
+    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs)])
+
+
+def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
+    facts, engine, machine = trial.facts, trial.engine, trial.machine
+    return [
+        ("trial", facts.id),
+        ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
+        ("tag", facts.tag or "-"),
+        ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
+        ("seed", str(facts.run_spec["seed"])),
+        ("status", trial.status),
+        ("engine", f"{facts.backend} {facts.engine_version}"),
+        ("started", trial.started_at),
+        ("took", f"{engine['wall_s']:.3g} s with {engine['threads']} threads on {machine['host']}"),
+        ("packet-hops", f"{engine['packet_hops']:,}"),
+        ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
+    ]
+
+
+def _job_text(job: JobReport, *, colour: bool) -> str:
+    summary = job.summary
+    size, chunks = (
+        data_size(summary.data_size_bytes),
+        f"{summary.chunks_complete} of {summary.chunks} chunks complete",
+    )
+    lines = [styled(f"{_heading(job)}, data size {size}, {chunks}", Style.BOLD, colour=colour)]
+    if summary.reason:
+        lines.append(styled(f"incomplete: {summary.reason}", Style.RED, colour=colour))
+    known = {deviation.metric: deviation for deviation in job.deviations}
+    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS]
+    heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
+    if known:
+        heads += [Column(("published",)), Column(("deviation",))]
+    else:
+        rows = [Row(row.cells[:3]) for row in rows]
+    return "\n".join([*lines, render(heads, rows, colour=colour)])
+
+
+def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
+    value = job.summary.value(metric.name)
+    text = str(value) if isinstance(value, int) else metric_text(metric.name, value)
+    published = "" if deviation is None else f"{deviation.published:.10g}"
+    return Row([metric.title, text, metric.unit, published, _deviation_text(deviation)])
+
+
+_LIST_COLUMNS = [
+    Column(("trial",), is_text=True),
+    Column(("plan",), is_text=True),
+    Column(("job",), is_text=True),
+    Column(("data size",)),
+    Column(("#",)),
+    Column(("tag",), is_text=True),
+    Column(("status",), is_text=True),
+    Column(("time ms",)),
+    Column(("busbw GB/s",)),
+    Column(("ideal %",)),
+    Column(("started (UTC)",), is_text=True),
+]
+
+
+def trial_list(trials: Sequence[Trial], jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return a list of trials, unfinished ones included: one line for each job.
+
+    Args:
+        trials: The trials.
+        jobs: The jobs of those that have finished.
+        colour: Use the styles of a terminal.
+    """
+    jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
+    rows = [_list_row(trial, job) for trial in trials for job in (jobs_of.get(trial.attempt) or [None])]
+    return render(_LIST_COLUMNS, rows, colour=colour)
+
+
+def _list_row(trial: Trial, job: JobReport | None) -> Row:
+    facts = trial.facts
+    values = [
+        metric_text(name, job.summary.value(name)) if job else "-"
+        for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+    ]
+    started = trial.started_at[:19].replace("T", " ")
+    size = data_size(job.summary.data_size_bytes if job else facts.data_size_bytes)
+    status = job.summary.status if job else trial.status
+    plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
+    cells = [
+        facts.id,
+        plan,
+        job.summary.job if job else "-",
+        size,
+        str(facts.iteration),
+        facts.tag or "-",
+        status,
+    ]
+    return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
+
+
+def comparison(
+    first: JobReport, second: JobReport, changes: Sequence[Change], *, colour: bool = False
+) -> str:
+    """Return the metrics of two jobs side by side, with their ratio and which is the better one."""
+    heads = ["metric", "unit", first.trial.id, second.trial.id, "ratio", "second is"]
+    columns = [Column((head,), is_text=head in ("metric", "unit", "second is")) for head in heads]
+    rows = [
+        Row(
+            [
+                change.metric.title,
+                change.metric.unit,
+                metric_text(change.metric.name, change.first),
+                metric_text(change.metric.name, change.second),
+                fixed(change.ratio, 4),
+                change.verdict or "-",
+            ],
+            Style.RED if change.verdict == "worse" else Style.PLAIN,
+        )
+        for change in changes
+    ]
+    title = "\n".join(
+        f"{job.trial.id}  {_heading(job)}, data size {data_size(job.summary.data_size_bytes)}"
+        for job in (first, second)
+    )
+    return f"{title}\n{render(columns, rows, colour=colour)}"

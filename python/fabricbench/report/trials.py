@@ -1,0 +1,68 @@
+"""A trial with its summaries: what every report starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.compare import Deviation, deviations
+from fabricbench.analysis.results import result_table, summary_of
+from fabricbench.analysis.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.store import Trial, TrialFacts
+    from fabricbench.store.tables import TableFolder
+
+
+@dataclass(frozen=True)
+class JobReport:
+    """One job of a trial.
+
+    Attributes:
+        trial: The trial.
+        summary: The job's metrics.
+        deviations: Published values and how far ours are from them; empty if there are none.
+    """
+
+    trial: Trial
+    summary: Summary
+    deviations: Sequence[Deviation]
+
+
+def stored_reports(trial: Trial) -> list[JobReport]:
+    """Return the jobs of a finished trial as they were summarised when it ran."""
+    return _reports(trial, [summary_of(row) for row in trial.results])
+
+
+def measured_reports(trial: Trial) -> list[JobReport]:
+    """Return the jobs of a finished trial, summarised from its record now.
+
+    Raises:
+        StoreError: A table is missing or cannot be read.
+    """
+    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables))
+
+
+def _reports(trial: Trial, summaries: Sequence[Summary]) -> list[JobReport]:
+    """Set the published row beside the first job: it is the one under test."""
+    published = trial.facts.published
+    values = published["values"] if published else {}
+    return [
+        JobReport(trial, summary, deviations(summary, values) if index == 0 else ())
+        for index, summary in enumerate(summaries)
+    ]
+
+
+def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFolder) -> pa.Table:
+    """Compute the table `trials` of a record: one row for each job.
+
+    Args:
+        facts: What was run.
+        summary: The backend's summary.
+        tables: The record's other tables.
+    """
+    identity = {"id": facts.id, "plan": facts.plan, "variant": facts.variant, "iteration": facts.iteration}
+    return result_table(identity, summarise(facts.run_spec, summary, tables))

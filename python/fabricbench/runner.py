@@ -1,0 +1,241 @@
+"""Runs the trials of a plan, one after the other, into a workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.backend.protocol import Backend, Progress, RunSummary
+    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.store import Trial, TrialFacts, Workspace
+    from fabricbench.store.tables import TableFolder
+    from fabricbench.store.writer import TrialWriter
+
+ENGINE_FACTS = (
+    "packet_hops",
+    "events",
+    "fast_windows",
+    "exact_windows",
+    "wall_s",
+    "cpu_s",
+    "peak_rss_bytes",
+    "threads",
+)
+"""What a run cost: kept in the catalog, apart from the record, since it differs from run to run."""
+
+Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
+"""Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
+
+
+class Listener(Protocol):
+    """Told what the runner does; a display implements it."""
+
+    def trial_started(self, planned: PlannedTrial, number: int, count: int) -> None:
+        """Trial `number` (from 1) of `count` begins."""
+
+    def trial_progressed(self, progress: Progress) -> None:
+        """The trial that began last is so far."""
+
+    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+        """A trial has its record; `resumed` if it had it before."""
+
+
+class Quiet:
+    """A listener that does nothing."""
+
+    def trial_started(self, planned: PlannedTrial, number: int, count: int) -> None:
+        """Do nothing."""
+
+    def trial_progressed(self, progress: Progress) -> None:
+        """Do nothing."""
+
+    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+        """Do nothing."""
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM; everything that Ctrl-C tidies up, this does too."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of a plan came to.
+
+    Attributes:
+        trials: The finished trials, in the order of the plan.
+        count: How many the plan has.
+        stopped_by: The signal that ended it early; none if all trials ran.
+    """
+
+    trials: Sequence[Trial]
+    count: int
+    stopped_by: signal.Signals | None = None
+
+
+@dataclass
+class Runner:
+    """Runs plans into one workspace with one backend.
+
+    Attributes:
+        workspace: Where the records go.
+        backend: What carries the trials out.
+        results: Computes the rows of the table `trials`.
+        listener: Told what happens.
+        threads: Worker threads of the backend.
+        resume: Leave out the trials that are complete already.
+    """
+
+    workspace: Workspace
+    backend: Backend
+    results: Results
+    listener: Listener = field(default_factory=Quiet)
+    threads: int = 1
+    resume: bool = False
+
+    def run(self, loaded: LoadedPlan) -> Outcome:
+        """Run every trial of a plan.
+
+        Ctrl-C and SIGTERM end it early: the unfinished trial is marked `interrupted`, the finished ones stay.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
+        done: list[Trial] = []
+        count = len(loaded.trials)
+        try:
+            with _sigterm_interrupts():
+                for planned, facts in self._facts(loaded):
+                    done.append(self._one(planned, facts, count))
+        except KeyboardInterrupt as stop:
+            by = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
+            return Outcome(done, count, by)
+        return Outcome(done, count)
+
+    def _facts(self, loaded: LoadedPlan) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
+        from fabricbench.store import TrialFacts
+
+        plan, published = loaded.plan, loaded.published
+        suite = suite_id([planned.id for planned in loaded.trials], plan.tag)
+        for planned in loaded.trials:
+            values = published.rows.get(planned.data_size_bytes) if published else None
+            row = {"table": published.name, "source": published.source, "values": values} if published and values else None
+            yield planned, TrialFacts(
+                id=planned.id,
+                plan=plan.name,
+                title=plan.title,
+                plan_source=loaded.text,
+                overrides=loaded.overrides,
+                suite=suite,
+                position=planned.index,
+                variant=planned.variant,
+                iteration=planned.iteration,
+                data_size_bytes=planned.data_size_bytes,
+                tag=plan.tag,
+                run_spec=planned.run_spec,
+                published=row,
+                backend=self.backend.name,
+                engine_version=self.backend.version,
+            )
+
+    def _one(self, planned: PlannedTrial, facts: TrialFacts, count: int) -> Trial:
+        """Return the trial, run now unless it is to be resumed and has its record."""
+        trial = self.workspace.resume(facts) if self.resume else None
+        resumed = trial is not None
+        if trial is None:
+            self.listener.trial_started(planned, planned.index + 1, count)
+            with self.workspace.begin(facts, machine_facts()) as writer:
+                self._execute(planned, facts, writer)
+            trial = self.workspace.find(facts.id)
+        self.listener.trial_finished(trial, resumed=resumed)
+        return trial
+
+    def _execute(self, planned: PlannedTrial, facts: TrialFacts, writer: TrialWriter) -> None:
+        summary = self.backend.run(
+            planned, on_progress=self.listener.trial_progressed, on_batch=writer.write, threads=self.threads
+        )
+        tables = writer.close()
+        measured, engine = split_summary(summary)
+        writer.finish(measured, engine, self.results(facts, measured, tables))
+
+
+def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Part what a trial measured from what its run cost."""
+    items: Mapping[str, Any] = summary
+    measured = {name: value for name, value in items.items() if name not in ENGINE_FACTS}
+    return measured, {name: items[name] for name in ENGINE_FACTS}
+
+
+def suite_id(trial_ids: Sequence[str], tag: str) -> str:
+    """Return what the trials of one plan, expanded in the same way, have in common."""
+    return hashlib.sha256("\n".join((*trial_ids, tag)).encode()).hexdigest()[:12]
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what may matter about this machine."""
+    system = os.uname()
+    return {
+        "host": system.nodename,
+        "system": f"{system.sysname} {system.release}",
+        "architecture": system.machine,
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Turn SIGTERM into an exception within the block, where signals can be handled (the main thread)."""
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    try:
+        previous = signal.signal(signal.SIGTERM, handle)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def load(name: str, overrides: Sequence[str] = ()) -> LoadedPlan:
+    """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written.
+    """
+    from fabricbench.plan.load import load_plan
+
+    return load_plan(name, overrides)
+
+
+def simulator(path: Literal["auto", "exact"] = "auto") -> Backend:
+    """Return the embedded simulator."""
+    from fabricbench.backend.sim import SimBackend
+
+    return SimBackend(path)
+
+
+def problem_text(error: Exception) -> str | None:
+    """Return what to tell the user if an error is about the plan; none if it is about anything else."""
+    from fabricbench.backend.protocol import RefusedError
+    from fabricbench.plan.errors import PlanError
+
+    if isinstance(error, PlanError):
+        return str(error)
+    if isinstance(error, RefusedError):
+        return f"error: the engine refuses the trial: {error}\nhint: change the plan; `fabricbench plan check PLAN` checks it"
+    return None

@@ -1,0 +1,32 @@
+"""The workspace: a catalog of trials and their tables.
+
+Nothing heavy is imported until a name is used: the command line imports this package to know its errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialError
+
+if TYPE_CHECKING:
+    from fabricbench.store.trial import Trial, TrialFacts
+    from fabricbench.store.workspace import Workspace
+
+_LATER = {
+    "Trial": "fabricbench.store.trial",
+    "TrialFacts": "fabricbench.store.trial",
+    "Workspace": "fabricbench.store.workspace",
+}
+
+__all__ = ["DiskFullError", "StoreError", "Trial", "TrialFacts", "UnknownTrialError", "Workspace"]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs a database only when it is asked for."""
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(module), name)

@@ -1,0 +1,154 @@
+"""The catalog: which trials a workspace holds and how each ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.engine import Connection, Row
+
+from fabricbench.store.catalog_schema import FAILED, FINISHED, INTERRUPTED, RUNNING, trials
+from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.schema import SCHEMA_VERSION
+from fabricbench.store.tables import TableFolder
+from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
+
+
+class Catalog:
+    """Statements on the table of trials, each within the caller's transaction."""
+
+    def __init__(self, path: Path, records: Path) -> None:
+        """Name the places.
+
+        Args:
+            path: File of the catalog, for errors.
+            records: Folder in which each finished trial has a folder of its id.
+        """
+        self._path = path
+        self._records = records
+
+    def select(
+        self,
+        connection: Connection,
+        *,
+        plan: str | None = None,
+        tag: str | None = None,
+        suite: str | None = None,
+        states: Sequence[str] = (),
+        prefix: str = "",
+    ) -> list[Trial]:
+        """Return the trials that match everything given, oldest attempt first."""
+        query = select(trials).order_by(trials.c.attempt)
+        for column, value in ((trials.c.plan, plan), (trials.c.tag, tag), (trials.c.suite, suite)):
+            query = query if value is None else query.where(column == value)
+        if states:
+            query = query.where(trials.c.status.in_(states))
+        if prefix:
+            query = query.where(trials.c.id.startswith(prefix, autoescape=True))
+        return [self._trial(row) for row in connection.execute(query)]
+
+    def latest_finished(self, connection: Connection, back: int) -> Trial | None:
+        """Return the trial whose record is the newest, or the one `back` places before it."""
+        query = (
+            select(trials)
+            .where(trials.c.status.in_(FINISHED))
+            .order_by(trials.c.ended_at.desc(), trials.c.attempt.desc())
+            .offset(back)
+            .limit(1)
+        )
+        row = connection.execute(query).first()
+        return self._trial(row) if row is not None else None
+
+    def add_running(
+        self, connection: Connection, facts: TrialFacts, folder: str, machine: Mapping[str, Any]
+    ) -> int:
+        """Note that this process starts a trial, in place of earlier attempts that left no record.
+
+        Returns:
+            The number of the attempt.
+        """
+        process = ProcessIdentity.current()
+        given_up = delete(trials).where(trials.c.id == facts.id, trials.c.status.in_((INTERRUPTED, FAILED)))
+        connection.execute(given_up)
+        values = {
+            "status": RUNNING,
+            "message": "",
+            "record_version": SCHEMA_VERSION,
+            "host": process.host,
+            "pid": process.pid,
+            "process_start": process.start,
+            "folder": folder,
+            "started_at": now(),
+            "machine": to_json(machine),
+        }
+        key = connection.execute(trials.insert().values(row_of(facts) | values)).inserted_primary_key
+        if key is None:
+            raise AssertionError("an INSERT into trials gave no key")
+        return int(key[0])
+
+    def finish(
+        self,
+        connection: Connection,
+        attempt: int,
+        trial_id: str,
+        *,
+        status: str,
+        message: str,
+        summary: Mapping[str, Any],
+        results: Sequence[Mapping[str, Any]],
+        engine: Mapping[str, Any],
+    ) -> None:
+        """Note how a trial ended, in place of its earlier record."""
+        others = trials.c.attempt != attempt
+        connection.execute(delete(trials).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED), others))
+        values = {
+            "status": status,
+            "message": message,
+            "ended_at": now(),
+            "summary": to_json(summary),
+            "results": to_json(list(results)),
+            "engine": to_json(engine),
+        }
+        connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
+
+    def give_up(self, connection: Connection, attempt: int, status: str, message: str) -> None:
+        """Note that an attempt ended without a record."""
+        values = {"status": status, "message": message, "ended_at": now()}
+        connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
+
+    def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
+        """Let a finished trial belong to the suite, position and tag of `facts`; its record stays as it is."""
+        values = {name: value for name, value in row_of(facts).items() if name in _BELONGING}
+        connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
+
+    def abandoned(self, connection: Connection) -> list[Row[Any]]:
+        """Return the running attempts whose process is gone."""
+        rows = connection.execute(select(trials).where(trials.c.status == RUNNING)).all()
+        return [row for row in rows if not _identity(row).may_be_alive()]
+
+    def running_folders(self, connection: Connection) -> set[str]:
+        """Return the names of the temporary folders that running attempts own."""
+        return set(connection.execute(select(trials.c.folder).where(trials.c.status == RUNNING)).scalars())
+
+    def has_record(self, connection: Connection, trial_id: str) -> bool:
+        """Tell whether a trial has a record."""
+        query = select(trials.c.attempt).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED))
+        return connection.execute(query).first() is not None
+
+    def _trial(self, row: Row[Any]) -> Trial:
+        return trial_of(row._mapping, TableFolder(self._records / row.id), self._path)
+
+
+_BELONGING = frozenset({"title", "plan_source", "overrides", "suite", "position", "tag", "published"})
+
+
+def _identity(row: Row[Any]) -> ProcessIdentity:
+    return ProcessIdentity(row.host, row.pid, row.process_start)
+
+
+def now() -> str:
+    """Return the time, ISO 8601 in UTC, to the microsecond."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

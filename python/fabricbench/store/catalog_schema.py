@@ -1,0 +1,67 @@
+"""Tables of the catalog. The migrations in `migrations/` build the same; a test compares them."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
+
+REVISION = "0001"
+"""Revision of the catalog that this version reads and writes."""
+
+REVISION_TABLE = "alembic_version"
+
+RUNNING = "running"
+COMPLETE = "complete"
+INCOMPLETE = "incomplete"
+INTERRUPTED = "interrupted"
+FAILED = "failed"
+
+FINISHED = (COMPLETE, INCOMPLETE)
+"""States of a trial that has a record; there is at most one such row for each id."""
+
+metadata = MetaData()
+
+trials = Table(
+    "trials",
+    metadata,
+    # One row for each attempt at a trial, numbered in the order in which they started.
+    Column("attempt", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(12), nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("message", Text, nullable=False),
+    # What was run.
+    Column("plan", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("plan_source", Text, nullable=False),
+    Column("overrides", Text, nullable=False),
+    Column("suite", String(12), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("variant", Text, nullable=False),
+    Column("iteration", Integer, nullable=False),
+    Column("data_size_bytes", BigInteger, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("run_spec", Text, nullable=False),
+    Column("published", Text, nullable=True),
+    # By what and where.
+    Column("backend", Text, nullable=False),
+    Column("engine_version", Text, nullable=False),
+    Column("record_version", Integer, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process_start", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("started_at", String(32), nullable=False),
+    Column("ended_at", String(32), nullable=True),
+    # What came out; JSON.
+    Column("summary", Text, nullable=True),
+    Column("results", Text, nullable=True),
+    Column("engine", Text, nullable=True),
+    Column("machine", Text, nullable=False),
+    Index("trials_by_id", "id"),
+    Index(
+        "one_record_per_id",
+        "id",
+        unique=True,
+        sqlite_where=text("status IN ('complete', 'incomplete')"),
+        postgresql_where=text("status IN ('complete', 'incomplete')"),
+    ),
+)

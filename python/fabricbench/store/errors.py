@@ -1,0 +1,60 @@
+"""What can be wrong with a workspace, said so that the user can mend it."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class StoreError(Exception):
+    """A workspace that cannot be used as asked.
+
+    Attributes:
+        path: The file or folder concerned.
+        found: What was found there.
+        hint: What to do about it.
+    """
+
+    def __init__(self, path: Path, found: str, hint: str) -> None:
+        super().__init__(f"{path}: {found}")
+        self.path = path
+        self.found = found
+        self.hint = hint
+
+
+class DiskFullError(StoreError):
+    """No room is left for the tables or the catalog."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            path,
+            f"cannot write: {reason}; {_free_bytes(path):,} bytes are free there",
+            "free some space or choose another folder with --workspace; finished trials are intact, "
+            "and --resume runs only the rest",
+        )
+
+
+class UnknownTrialError(StoreError):
+    """No trial, or more than one, answers to the name given."""
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Tell whether an error means that the file system, a quota or a file size limit is exhausted."""
+    return error.errno in _DISK_FULL
+
+
+def write_error(path: Path, error: OSError) -> StoreError:
+    """Turn an error of the operating system while writing `path` into one that says what to do."""
+    reason = error.strerror or str(error)
+    if is_disk_full(error):
+        return DiskFullError(path, reason)
+    return StoreError(path, f"cannot write: {reason}", "choose another folder with --workspace")
+
+
+def _free_bytes(path: Path) -> int:
+    """Return the free bytes of the file system that holds `path` or its nearest existing parent."""
+    existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    return shutil.disk_usage(existing).free

@@ -1,0 +1,60 @@
+"""Putting right what a process that was killed left in a workspace."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricbench.store.catalog import Catalog
+from fabricbench.store.catalog_schema import INTERRUPTED
+from fabricbench.store.database import Database
+from fabricbench.store.errors import write_error
+from fabricbench.store.swap import PARTIAL, REPLACED
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+
+def recover(database: Database, catalog: Catalog, records: Path) -> None:
+    """Mark the attempts whose process is gone and remove or restore the folders they left.
+
+    Attempts of processes that may still live, here or on another host, are left alone.
+
+    Raises:
+        StoreError: The catalog or the folder cannot be read or written.
+    """
+    with database.reading() as connection:
+        if not catalog.abandoned(connection) and not _strays(connection, catalog, records):
+            return
+    # Everything is looked up again, now that nobody else can be doing the same.
+    with database.writing() as connection:
+        for attempt in catalog.abandoned(connection):
+            message = f"process {attempt.pid} on {attempt.host} ended before the trial did"
+            catalog.give_up(connection, attempt.attempt, INTERRUPTED, message)
+            if not catalog.has_record(connection, attempt.id):
+                # Perhaps renamed, but never committed.
+                shutil.rmtree(records / attempt.id, ignore_errors=True)
+        for stray in _strays(connection, catalog, records):
+            _clear(stray)
+
+
+def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:
+    """Return the temporary folders that no running attempt owns, replaced records first."""
+    found = [path for path in records.glob(".*") if path.suffix in (PARTIAL, REPLACED)]
+    if not found:
+        return []
+    owned = catalog.running_folders(connection)
+    return sorted((path for path in found if path.with_suffix(PARTIAL).name not in owned), key=lambda path: path.suffix)
+
+
+def _clear(stray: Path) -> None:
+    """Remove a temporary folder, or put a replaced record back where nothing has replaced it."""
+    record = stray.parent / stray.name.split(".")[1]
+    if stray.suffix == REPLACED and not record.exists():
+        try:
+            stray.rename(record)
+        except OSError as error:
+            raise write_error(record, error) from error
+    else:
+        shutil.rmtree(stray, ignore_errors=True)

@@ -1,0 +1,87 @@
+"""The record tables: their columns, types and units. `docs/records.md` says the same to users.
+
+Every integer is a signed 64-bit one: readers of Parquet and CSV agree about those.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+SCHEMA_VERSION = 1
+"""Version of the record tables, kept with every record."""
+
+CHUNKS = "chunks"
+PORTS = "ports"
+LINKS = "links"
+SERIES = "series"
+EVENTS = "events"
+TRIALS = "trials"
+
+RECORD_TABLES = (CHUNKS, PORTS, LINKS, SERIES, EVENTS)
+"""Tables that a backend writes."""
+
+TABLES = (*RECORD_TABLES, TRIALS)
+"""Tables of a stored trial: those of the backend and the results computed from them."""
+
+
+def _schema(required: str, optional: str = "", *, texts: str = "", floats: str = "", order: str = "") -> pa.Schema:
+    """Build a schema from column names: integers unless listed in `texts` or `floats`, in `order` if given."""
+    types = {name: pa.string() for name in texts.split()} | {name: pa.float64() for name in floats.split()}
+    nullable = optional.split()
+    names = order.split() or [*required.split(), *nullable]
+    return pa.schema([pa.field(name, types.get(name, pa.int64()), nullable=name in nullable) for name in names])
+
+
+_CHUNK_COLUMNS = """
+    job transfer part qp udp_source_port src_rank dst_rank src_host dst_host step channel block status
+    payload_bytes start_ps delivered_ps completed_ps fct_ps
+    tx_frames tx_bytes rx_frames rx_bytes frames_delta retransmits naks timeouts out_of_order
+    latency_min_ps latency_mean_ps latency_max_ps ecn_ce_rx cnp_tx cnp_rx
+"""
+
+SCHEMAS: dict[str, pa.Schema] = {
+    CHUNKS: _schema(
+        "",
+        "start_ps delivered_ps completed_ps fct_ps latency_min_ps latency_mean_ps latency_max_ps",
+        texts="job status",
+        floats="latency_mean_ps",
+        order=_CHUNK_COLUMNS,
+    ),
+    PORTS: _schema(
+        "node tier port peer tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes "
+        "queue_max_bytes pfc_tx pfc_rx paused_ps ecn_marked egress_qps",
+        texts="node peer",
+    ),
+    LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),
+    SERIES: _schema("metric node port time_ps value", texts="metric node"),
+    EVENTS: _schema("time_ps kind node detail", texts="kind node detail"),
+}
+"""Columns of each table that a backend writes."""
+
+
+class RecordSchemaError(Exception):
+    """A backend handed over rows that do not have a table's columns: a fault of the backend."""
+
+
+def conform(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with exactly the columns, order and types of the table.
+
+    Args:
+        table: Name of the table.
+        batch: Rows as a backend gives them, in any column order and integer width.
+
+    Raises:
+        RecordSchemaError: There is no such table, a column is missing or too many, or a value does not fit.
+    """
+    schema = SCHEMAS.get(table)
+    if schema is None:
+        raise RecordSchemaError(f"table {table!r} is none of {', '.join(RECORD_TABLES)}")
+    missing = set(schema.names) - set(batch.schema.names)
+    unknown = set(batch.schema.names) - set(schema.names)
+    if missing or unknown:
+        raise RecordSchemaError(f"table {table!r}: missing columns {sorted(missing)}, unknown {sorted(unknown)}")
+    try:
+        columns = [batch.column(field.name).cast(field.type) for field in schema]
+    except pa.ArrowInvalid as error:
+        raise RecordSchemaError(f"table {table!r}: {error}") from error
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,60 @@
+"""Exchanging a record for a new one of the same id."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from fabricbench.store.errors import write_error
+from fabricbench.store.tables import sync
+
+PARTIAL = ".partial"
+"""Ending of the folder of a record that is being written."""
+REPLACED = ".old"
+"""Ending of the folder of a record that is being replaced."""
+
+
+class RecordSwap:
+    """Puts the folder of a finished record in the place of its id; the old one stays until `discard`."""
+
+    def __init__(self, partial: Path, record: Path) -> None:
+        """Prepare; nothing moves yet.
+
+        Args:
+            partial: The new record; its name ends in `PARTIAL`.
+            record: Its place, where an older record may be.
+        """
+        self._partial = partial
+        self._record = record
+        self._replaced = partial.with_suffix(REPLACED)
+        self._inode = partial.stat().st_ino
+
+    def apply(self) -> None:
+        """Exchange the folders. The caller's transaction excludes other writers.
+
+        Raises:
+            StoreError: A folder cannot be renamed.
+        """
+        try:
+            if self._record.exists():
+                self._record.rename(self._replaced)
+            self._partial.rename(self._record)
+            sync(self._record.parent)
+        except OSError as error:
+            raise write_error(self._record, error) from error
+
+    def undo(self) -> None:
+        """Put everything back as far as it was moved: the transaction has failed.
+
+        Another process may have put its own record there since then, which stays.
+        """
+        with suppress(OSError):
+            if self._record.exists() and self._record.stat().st_ino == self._inode:
+                self._record.rename(self._partial)
+            if self._replaced.exists() and not self._record.exists():
+                self._replaced.rename(self._record)
+
+    def discard(self) -> None:
+        """Remove the old record after the transaction."""
+        shutil.rmtree(self._replaced, ignore_errors=True)

@@ -1,0 +1,223 @@
+"""Parquet tables: written while a trial runs, within bounded memory, and the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from fabricbench.store.errors import StoreError, write_error
+from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, conform
+
+ROWS_PER_GROUP = 65_536
+"""Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches received;
+a row group of the widest table holds about 17 MB before compression."""
+
+_METADATA_PREFIX = "fabricbench."
+
+
+class TableWriter:
+    """Writes one table, row group by row group. It holds at most one row group in memory."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._schema = schema
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        # The options are spelled out because the bytes depend on them.
+        self._writer = pq.ParquetWriter(
+            path,
+            schema,
+            version="2.6",
+            data_page_version="1.0",
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=True,
+            write_statistics=True,
+            store_schema=True,
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows and write the row groups that are full."""
+        while batch.num_rows:
+            room = ROWS_PER_GROUP - self._pending_rows
+            self._pending.append(batch.slice(0, room))
+            self._pending_rows += min(room, batch.num_rows)
+            batch = batch.slice(min(room, batch.num_rows))
+            if self._pending_rows == ROWS_PER_GROUP:
+                self._write_group()
+
+    def _write_group(self) -> None:
+        # The schema of the file carries metadata that the batches do not have.
+        columns = pa.Table.from_batches(self._pending).combine_chunks().columns
+        self._pending, self._pending_rows = [], 0
+        self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=ROWS_PER_GROUP)
+
+    def close(self) -> None:
+        """Write the rest and the footer, and have the file on the disk."""
+        if self._pending_rows:
+            self._write_group()
+        self._writer.close()
+        sync(self._path)
+
+    def abandon(self) -> None:
+        """Let go of the file as it is; it is going to be removed."""
+        try:
+            self._writer.close()
+        except (OSError, pa.ArrowException):
+            return  # the disk may be the reason for giving up
+
+
+class RecordWriter:
+    """Writes the record tables of one trial into a folder."""
+
+    def __init__(self, folder: Path, metadata: Mapping[str, str]) -> None:
+        """Create the folder and the empty tables.
+
+        Args:
+            folder: Must not exist.
+            metadata: What every file says about itself, such as the RunSpec; the same for the same trial.
+
+        Raises:
+            StoreError: The folder cannot be written, or the disk is full.
+        """
+        self.folder = folder
+        self._metadata = {(_METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
+        self._writers: dict[str, TableWriter] = {}
+        try:
+            folder.mkdir()
+            for table in RECORD_TABLES:
+                self._writers[table] = self._open(table, SCHEMAS[table])
+        except OSError as error:
+            raise write_error(folder, error) from error
+
+    def _open(self, table: str, schema: pa.Schema) -> TableWriter:
+        metadata = self._metadata | {(_METADATA_PREFIX + "table").encode(): table.encode()}
+        return TableWriter(self.folder / f"{table}.parquet", schema.with_metadata(metadata))
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Append rows to a table.
+
+        Raises:
+            StoreError: The disk is full or failing.
+            RecordSchemaError: The rows do not have the table's columns.
+        """
+        rows = conform(table, batch)
+        try:
+            self._writers[table].write(rows)
+        except OSError as error:
+            raise write_error(self.folder / f"{table}.parquet", error) from error
+
+    def close(self) -> None:
+        """Finish every table and have it on the disk.
+
+        Raises:
+            StoreError: The disk is full or failing.
+        """
+        for table, writer in self._writers.items():
+            try:
+                writer.close()
+            except OSError as error:
+                raise write_error(self.folder / f"{table}.parquet", error) from error
+
+    def write_results(self, table: str, rows: pa.Table) -> None:
+        """Write a whole table at once, such as the results computed from the others.
+
+        Raises:
+            StoreError: The disk is full or failing.
+        """
+        try:
+            writer = self._open(table, rows.schema)
+            for batch in rows.to_batches():
+                writer.write(batch)
+            writer.close()
+            sync(self.folder)
+        except OSError as error:
+            raise write_error(self.folder / f"{table}.parquet", error) from error
+
+    def abandon(self) -> None:
+        """Let go of the open files; the folder is going to be removed."""
+        for writer in self._writers.values():
+            writer.abandon()
+
+
+class TableFolder:
+    """Reads the tables of one trial, whole or batch by batch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, table: str) -> Path:
+        """Return the file of a table, which may be missing."""
+        return self.folder / f"{table}.parquet"
+
+    def missing(self, tables: Sequence[str]) -> list[str]:
+        """Return those of `tables` that have no file."""
+        return [table for table in tables if not self.path(table).is_file()]
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a table in batches of at most a row group, so that any table fits in memory.
+
+        Args:
+            table: Name of the table.
+            columns: The columns wanted; all by default.
+
+        Raises:
+            StoreError: The file is missing, cut off or no Parquet file.
+        """
+        path = self.path(table)
+        wanted = list(columns) if columns is not None else None
+        try:
+            with pq.ParquetFile(path) as file:
+                yield from file.iter_batches(batch_size=ROWS_PER_GROUP, columns=wanted)
+        except FileNotFoundError as error:
+            raise _half_written(path, "the file is missing") from error
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _half_written(path, f"it cannot be read: {error}") from error
+
+    def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a whole table, or some of its columns.
+
+        Raises:
+            StoreError: The file is missing, cut off or no Parquet file.
+        """
+        batches = list(self.batches(table, columns))
+        if batches:
+            return pa.Table.from_batches(batches)
+        schema = self.schema(table)
+        names = schema.names if columns is None else columns
+        return pa.schema([schema.field(name) for name in names]).empty_table()
+
+    def schema(self, table: str) -> pa.Schema:
+        """Return the columns of a table.
+
+        Raises:
+            StoreError: The file is missing, cut off or no Parquet file.
+        """
+        path = self.path(table)
+        try:
+            return pq.read_schema(path)
+        except FileNotFoundError as error:
+            raise _half_written(path, "the file is missing") from error
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _half_written(path, f"it cannot be read: {error}") from error
+
+
+def _half_written(path: Path, found: str) -> StoreError:
+    return StoreError(
+        path,
+        f"this trial's record is incomplete: {found}",
+        "run the trial again: its plan with --resume replaces what is missing",
+    )
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder on the disk before going on."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,140 @@
+"""A trial as the workspace knows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from fabricbench.store.tables import TableFolder
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """What is known of a trial before it runs.
+
+    Attributes:
+        id: Hash of the RunSpec and the engine version: the same id is the same result.
+        plan: Name of the plan.
+        title: Its title.
+        plan_source: Its text as the user wrote it.
+        overrides: What was changed for this run, each FIELD=VALUE.
+        suite: Hash of the ids of all trials that the plan expanded to, and the tag: the trials that belong together.
+        position: Place within the suite, from 0.
+        variant: Name of the variant; empty if the plan has none.
+        iteration: Number of the iteration, from 0.
+        data_size_bytes: Size of the sweep's step.
+        tag: What the user called it; may be empty.
+        run_spec: The RunSpec.
+        published: The published row for this data size, if the plan names a table that has one: `table` (file name),
+            `source` (where it comes from) and `values` (column to value).
+        backend: Name of the backend.
+        engine_version: Version of its engine.
+    """
+
+    id: str
+    plan: str
+    title: str
+    plan_source: str
+    overrides: tuple[str, ...]
+    suite: str
+    position: int
+    variant: str
+    iteration: int
+    data_size_bytes: int
+    tag: str
+    run_spec: Mapping[str, Any]
+    published: Mapping[str, Any] | None
+    backend: str
+    engine_version: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A row of the catalog: one attempt at a trial, with its tables if it has finished.
+
+    Attributes:
+        attempt: Number of the attempt; a later one has a higher number.
+        facts: What was run.
+        status: `running`, `complete`, `incomplete`, `interrupted` or `failed`.
+        message: Why it is not complete; empty if it is.
+        started_at: Wall-clock time, ISO 8601 in UTC.
+        ended_at: The same; none while running.
+        summary: The deterministic part of the backend's summary; none unless finished.
+        results: One flat row of metrics for each job; empty unless finished.
+        engine: What the run cost (`packet_hops`, `events`, `wall_s`, `cpu_s`, `peak_rss_bytes`, `threads`); empty
+            unless finished.
+        machine: The machine that ran it.
+        tables: Its record.
+    """
+
+    attempt: int
+    facts: TrialFacts
+    status: str
+    message: str
+    started_at: str
+    ended_at: str | None
+    summary: Mapping[str, Any] | None
+    results: tuple[Mapping[str, Any], ...]
+    engine: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    tables: TableFolder = field(repr=False, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The id of the trial."""
+        return self.facts.id
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the trial has a record: it is complete or incomplete."""
+        return self.status in FINISHED
+
+
+def row_of(facts: TrialFacts) -> dict[str, Any]:
+    """Return the columns of the catalog that hold the facts."""
+    row = {name: getattr(facts, name) for name in facts.__dataclass_fields__}
+    row["run_spec"] = to_json(facts.run_spec)
+    row["overrides"] = to_json(list(facts.overrides))
+    row["published"] = to_json(facts.published) if facts.published is not None else None
+    return row
+
+
+def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path) -> Trial:
+    """Read a row of the catalog.
+
+    Raises:
+        StoreError: Its JSON cannot be read.
+    """
+    try:
+        facts = {name: row[name] for name in TrialFacts.__dataclass_fields__}
+        facts["run_spec"] = json.loads(row["run_spec"])
+        facts["overrides"] = tuple(json.loads(row["overrides"]))
+        facts["published"] = json.loads(row["published"]) if row["published"] is not None else None
+        return Trial(
+            attempt=row["attempt"],
+            facts=TrialFacts(**facts),
+            status=row["status"],
+            message=row["message"],
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+            summary=json.loads(row["summary"]) if row["summary"] is not None else None,
+            results=tuple(json.loads(row["results"] or "[]")),
+            engine=json.loads(row["engine"] or "{}"),
+            machine=json.loads(row["machine"]),
+            tables=tables,
+        )
+    except (TypeError, ValueError) as error:
+        found = f"the row of trial {row['id']} cannot be read: {error}"
+        raise StoreError(catalog, found, "restore the catalog from a backup, or run again in another workspace") from error
+
+
+def to_json(value: object) -> str:
+    """Write canonical JSON: sorted keys, no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

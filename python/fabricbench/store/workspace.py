@@ -1,0 +1,201 @@
+"""A workspace: a folder with a catalog of trials and the record of each finished one.
+
+    catalog.sqlite             which trials there are and how each ended
+    trials/ID/TABLE.parquet    the record of a finished trial
+    trials/.ID.N.partial/      the record of a trial that is running
+    trials/.ID.N.old/          a record that is being replaced, for the moment of the exchange
+
+A record appears under its id by renaming, within a transaction that excludes other writers, so a reader sees the
+old one or the new one. Whatever a crash leaves behind, the next start puts right.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from fabricbench.store.catalog import Catalog
+from fabricbench.store.catalog_schema import FINISHED
+from fabricbench.store.database import CATALOG_FILE, Database
+from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
+from fabricbench.store.recovery import recover
+from fabricbench.store.schema import TABLES
+from fabricbench.store.swap import PARTIAL
+from fabricbench.store.trial import Trial, TrialFacts
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from fabricbench.store.writer import TrialWriter
+
+DEFAULT_FOLDER = "fabricbench-workspace"
+WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
+CATALOG_URL_VARIABLE = "FABRICBENCH_CATALOG_URL"
+
+_RECORDS = "trials"
+_TRIAL_ID = re.compile(r"[0-9a-f]{12}")
+_LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
+
+
+class Workspace:
+    """An open workspace.
+
+    Attributes:
+        root: Its folder.
+        records: The folder of the records in it.
+    """
+
+    def __init__(self, root: Path, database: Database) -> None:
+        """Use a folder whose catalog has been checked; `Workspace.open` does that."""
+        self.root = root
+        self.records = root / _RECORDS
+        self.database = database
+        self.catalog = Catalog(database.path, self.records)
+
+    @classmethod
+    def open(cls, root: Path | None = None, *, create: bool = False, catalog_url: str | None = None) -> Workspace:
+        """Open a workspace and put right what a crash has left behind.
+
+        Args:
+            root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
+                `fabricbench-workspace` in the current folder.
+            create: Make it if it does not exist.
+            catalog_url: Database of the catalog as an SQLAlchemy URL; by default that of FABRICBENCH_CATALOG_URL, or
+                else a file in the workspace.
+
+        Raises:
+            StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign, or
+                written by a newer version.
+        """
+        folder = root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
+        _check_folder(folder, create=create)
+        database = Database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
+        workspace = cls(folder, database)
+        database.open(has_records=workspace._has_records())
+        recover(database, workspace.catalog, workspace.records)
+        return workspace
+
+    def trials(
+        self, *, plan: str | None = None, tag: str | None = None, states: Sequence[str] = ()
+    ) -> list[Trial]:
+        """Return the trials of a plan or tag (or all), oldest attempt first, unfinished ones included.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self.database.reading() as connection:
+            return self.catalog.select(connection, plan=plan, tag=tag, states=states)
+
+    def find(self, name: str) -> Trial:
+        """Return the finished trial with an id, the beginning of an id, or `latest` or `latest~N`.
+
+        Raises:
+            UnknownTrialError: None or several answer to it, or the trial has not finished.
+            StoreError: The catalog cannot be read.
+        """
+        latest = _LATEST.fullmatch(name)
+        with self.database.reading() as connection:
+            if latest:
+                trial = self.catalog.latest_finished(connection, int(latest[1] or 0))
+                matches = [trial] if trial else []
+            else:
+                matches = self._named(connection, name)
+            if len(matches) != 1 or not matches[0].is_finished:
+                raise self._unknown(connection, name, matches)
+        return matches[0]
+
+    def _named(self, connection: Connection, prefix: str) -> list[Trial]:
+        """Return the finished trials whose id starts so, or else the unfinished ones."""
+        if not re.fullmatch("[0-9a-fA-F]{1,12}", prefix):
+            return []
+        matches = self.catalog.select(connection, prefix=prefix.lower())
+        finished = [trial for trial in matches if trial.is_finished]
+        return finished or matches
+
+    def _unknown(self, connection: Connection, name: str, matches: Sequence[Trial]) -> UnknownTrialError:
+        if len({trial.id for trial in matches}) > 1:
+            ids = ", ".join(trial.id for trial in matches[:5])
+            found = f'"{name}" is the beginning of several trials: {ids}'
+            return UnknownTrialError(self.root, found, "write more digits of the id")
+        if matches:
+            found = f"trial {matches[0].id} has no record: it is {matches[0].status}"
+            return UnknownTrialError(self.root, found, "run its plan again; --resume keeps the finished trials")
+        known = [trial.id for trial in self.catalog.select(connection, states=FINISHED)]
+        if not known:
+            return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f'did you mean "{close[0]}"?' if close else "`fabricbench trials` lists them; `latest~1` is the last but one"
+        return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
+
+    def suite(self, trial: Trial) -> list[Trial]:
+        """Return the finished trials that the same plan expanded to with the same tag, in its order.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self.database.reading() as connection:
+            members = self.catalog.select(connection, suite=trial.facts.suite, states=FINISHED)
+        return sorted(members, key=lambda member: member.facts.position)
+
+    def resume(self, facts: TrialFacts) -> Trial | None:
+        """Return the finished trial that makes running `facts` again needless, now part of the same suite.
+
+        Raises:
+            StoreError: The catalog cannot be read or written.
+        """
+        with self.database.writing() as connection:
+            for trial in self.catalog.select(connection, prefix=facts.id, states=FINISHED):
+                old = trial.facts
+                same_place = (old.plan, old.variant, old.iteration) == (facts.plan, facts.variant, facts.iteration)
+                if same_place and not trial.tables.missing(TABLES):
+                    self.catalog.adopt(connection, trial, facts)
+                    return trial
+        return None
+
+    def begin(self, facts: TrialFacts, machine: Mapping[str, Any]) -> TrialWriter:
+        """Note that a trial starts and open its tables.
+
+        Args:
+            facts: What is run.
+            machine: The machine that runs it.
+
+        Raises:
+            StoreError: The workspace cannot be written, or the disk is full.
+        """
+        from fabricbench.store.writer import TrialWriter
+
+        folder = f".{facts.id}.{uuid4().hex[:12]}{PARTIAL}"
+        with self.database.writing() as connection:
+            attempt = self.catalog.add_running(connection, facts, folder, machine)
+        return TrialWriter(self, facts, attempt, self.records / folder)
+
+    def _has_records(self) -> bool:
+        with suppress(OSError):
+            return any(_TRIAL_ID.fullmatch(entry.name) for entry in self.records.iterdir())
+        return False
+
+
+def _check_folder(folder: Path, *, create: bool) -> None:
+    """Check that a workspace folder is there and can be written, making it if asked to.
+
+    Raises:
+        StoreError: It is not.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(folder, "a workspace is a folder, and this is a file", "name another one with --workspace")
+    if not create and not (folder / CATALOG_FILE).exists() and not (folder / _RECORDS).exists():
+        hint = "`fabricbench run PLAN` makes one; --workspace or FABRICBENCH_WORKSPACE says where it is"
+        raise StoreError(folder, "there is no workspace", hint)
+    try:
+        (folder / _RECORDS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    for writable in (folder, folder / _RECORDS):
+        if not os.access(writable, os.W_OK | os.X_OK):
+            raise StoreError(writable, "no permission to write", "name another folder with --workspace")

@@ -1,0 +1,140 @@
+"""The life of one attempt at a trial: running, then a record in its place, or nothing but a note."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from fabricbench.store.catalog_schema import COMPLETE, FAILED, INCOMPLETE, INTERRUPTED
+from fabricbench.store.errors import StoreError
+from fabricbench.store.schema import SCHEMA_VERSION, TRIALS
+from fabricbench.store.swap import RecordSwap
+from fabricbench.store.tables import RecordWriter, TableFolder
+from fabricbench.store.trial import TrialFacts, to_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.store.workspace import Workspace
+
+
+class TrialWriter:
+    """Takes the rows of a running trial; as a context manager it cleans up whatever happens.
+
+    Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` marks the attempt as
+    interrupted (KeyboardInterrupt) or failed and removes its rows.
+    """
+
+    def __init__(self, workspace: Workspace, facts: TrialFacts, attempt: int, folder: Path) -> None:
+        self._workspace = workspace
+        self._facts = facts
+        self._attempt = attempt
+        self._folder = folder
+        self._record: RecordWriter | None = None
+        self._is_finished = False
+
+    def __enter__(self) -> Self:
+        """Open the tables.
+
+        Raises:
+            StoreError: The folder cannot be written, or the disk is full.
+        """
+        try:
+            self._record = RecordWriter(self._folder, _metadata(self._facts))
+        except StoreError as error:
+            self._give_up(error)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the attempt up unless it has finished."""
+        if not self._is_finished:
+            self._give_up(error)
+
+    @property
+    def _tables(self) -> RecordWriter:
+        if self._record is None:
+            raise AssertionError("the trial's tables are not open")
+        return self._record
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Append rows to a table.
+
+        Raises:
+            StoreError: The disk is full or failing.
+            RecordSchemaError: The rows do not have the table's columns.
+        """
+        self._tables.write(table, batch)
+
+    def close(self) -> TableFolder:
+        """Finish the backend's tables and return them for reading.
+
+        Raises:
+            StoreError: The disk is full or failing.
+        """
+        self._tables.close()
+        return TableFolder(self._folder)
+
+    def finish(self, summary: Mapping[str, Any], engine: Mapping[str, Any], results: pa.Table) -> None:
+        """Put the record in place and note how the trial ended, both or neither.
+
+        Args:
+            summary: What the backend says of the run, without what depends on the machine.
+            engine: What the run cost.
+            results: One row of metrics for each job.
+
+        Raises:
+            StoreError: The disk is full or failing, or the catalog cannot be written.
+        """
+        self._tables.write_results(TRIALS, results)
+        workspace, trial_id = self._workspace, self._facts.id
+        swap = RecordSwap(self._folder, workspace.records / trial_id)
+        try:
+            with workspace.database.writing() as connection:
+                workspace.catalog.finish(
+                    connection,
+                    self._attempt,
+                    trial_id,
+                    status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
+                    message="; ".join(f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"]),
+                    summary=summary,
+                    results=results.to_pylist(),
+                    engine=engine,
+                )
+                swap.apply()
+        except BaseException:
+            swap.undo()
+            raise
+        self._is_finished = True
+        swap.discard()
+
+    def _give_up(self, error: BaseException | None) -> None:
+        """Remove the rows, which may free the disk that was full, then note why."""
+        if self._record is not None:
+            self._record.abandon()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        is_interrupt = isinstance(error, KeyboardInterrupt)
+        status = INTERRUPTED if is_interrupt else FAILED
+        message = "stopped by the user" if is_interrupt else f"{type(error).__name__}: {error}"
+        try:
+            with self._workspace.database.writing() as connection:
+                self._workspace.catalog.give_up(connection, self._attempt, status, message)
+        except StoreError:
+            # Not even the note fits. The row says `running` until the next start finds this process gone.
+            return
+
+
+def _metadata(facts: TrialFacts) -> dict[str, str]:
+    """Return what every file of the record says of itself."""
+    return {
+        "trial": facts.id,
+        "record_version": str(SCHEMA_VERSION),
+        "backend": facts.backend,
+        "engine_version": facts.engine_version,
+        "run_spec": to_json(facts.run_spec),
+    }

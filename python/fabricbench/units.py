@@ -1,0 +1,299 @@
+"""Quantities with units: the one parser and formatter of "400Gbps", "16MB", "2us", "30m" and "5ns/m".
+
+Every quantity is a whole number of one base unit: rates in bit/s, sizes in bytes, times in picoseconds,
+lengths in millimetres, propagation in picoseconds per metre. Sizes count in powers of 1024, as nccl-tests
+does: 1 KB is 1024 bytes, and KiB means the same. Rates count in powers of 1000, as every port speed does.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+QUANTITY_MAX: Final = 2**63 - 1
+"""Largest quantity in its base unit: what a signed 64-bit column holds."""
+
+_TEXT_LENGTH_MAX: Final = 64
+_QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/]*)", re.ASCII)
+_GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
+
+
+class UnitError(ValueError):
+    """Text or a value that is not the quantity expected.
+
+    Attributes:
+        found: What was found, in words.
+        allowed: What is allowed, in words.
+        hint: What to write instead, or an empty string.
+    """
+
+    def __init__(self, found: str, allowed: str, hint: str = "") -> None:
+        super().__init__(f"found {found}; allowed: {allowed}")
+        self.found = found
+        self.allowed = allowed
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A kind of quantity.
+
+    Attributes:
+        name: What it is, with its article.
+        base: Its base unit in the plural.
+        units: Size of each unit in base units, ascending; of equal units the first is the one written.
+        example: A quantity as a user writes it.
+        bare: Whether a number without a unit counts base units; if not, only 0 needs no unit.
+    """
+
+    name: str
+    base: str
+    units: dict[str, int]
+    example: str
+    bare: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """Say what may be written."""
+        distinct = [unit for unit, _ in reversed(_descending(self))]
+        bare = f"a whole number of {self.base}, or " if self.bare else ""
+        return f'{bare}{self.name} such as "{self.example}", in {", ".join(distinct)}'
+
+    @property
+    def pattern(self) -> str:
+        """Give the regular expression of the text form, for a JSON Schema."""
+        units = "|".join(self.units)
+        return rf"^\s*\+?[0-9][0-9_]*(\.[0-9]+)?\s*({units}){'?' if self.bare else ''}\s*$"
+
+
+RATE: Final = Dimension(
+    "a rate", "bit/s", {"bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}, "400Gbps"
+)
+SIZE: Final = Dimension(
+    "a size",
+    "bytes",
+    {"B": 1}
+    | {
+        prefix + suffix: 2**power
+        for power, prefix in ((10, "K"), (20, "M"), (30, "G"), (40, "T"))
+        for suffix in ("B", "iB")
+    },
+    "16MB",
+    bare=True,
+)
+TIME: Final = Dimension(
+    "a time",
+    "picoseconds",
+    {"ps": 1, "ns": 10**3, "us": 10**6, _MICRO_SIGN + "s": 10**6, "ms": 10**9, "s": 10**12},
+    "2us",
+)
+LENGTH: Final = Dimension("a length", "millimetres", {"mm": 1, "cm": 10, "m": 10**3, "km": 10**6}, "30m")
+PROPAGATION: Final = Dimension(
+    "a propagation delay", "ps/m", {"ps/m": 1, "ns/m": 10**3, "us/km": 10**3}, "5ns/m"
+)
+
+_DIMENSIONS: Final = (RATE, SIZE, TIME, LENGTH, PROPAGATION)
+
+
+def parse_rate(value: object) -> int:
+    """Read a rate such as "400Gbps" into bit/s.
+
+    Raises:
+        UnitError: It is not a rate, or not a whole number of bit/s.
+    """
+    return parse(value, RATE)
+
+
+def parse_size(value: object) -> int:
+    """Read a size such as "16MB" (16 * 2^20 bytes), or a whole number of bytes, into bytes.
+
+    Raises:
+        UnitError: It is not a size, or not a whole number of bytes.
+    """
+    return parse(value, SIZE)
+
+
+def parse_time(value: object) -> int:
+    """Read a time such as "2us" into picoseconds.
+
+    Raises:
+        UnitError: It is not a time, or not a whole number of picoseconds.
+    """
+    return parse(value, TIME)
+
+
+def parse_length(value: object) -> int:
+    """Read a length such as "30m" into millimetres.
+
+    Raises:
+        UnitError: It is not a length, or not a whole number of millimetres.
+    """
+    return parse(value, LENGTH)
+
+
+def parse_propagation(value: object) -> int:
+    """Read a propagation delay such as "5ns/m" into picoseconds per metre.
+
+    Raises:
+        UnitError: It is not a propagation delay, or not a whole number of ps/m.
+    """
+    return parse(value, PROPAGATION)
+
+
+def parse(value: object, dimension: Dimension) -> int:
+    """Read a quantity of a dimension into its base unit.
+
+    Args:
+        value: Text such as "16MB", or a number where the dimension allows it bare.
+        dimension: What is expected.
+
+    Raises:
+        UnitError: It is something else, is negative, is no whole number of the base unit, or is above
+            `QUANTITY_MAX`.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise UnitError(_describe(value), dimension.allowed)
+    text = (
+        _integer_text(value, dimension)
+        if isinstance(value, int)
+        else value.strip().replace(_GREEK_MU, _MICRO_SIGN)
+    )
+    match = _QUANTITY.fullmatch(text) if len(text) <= _TEXT_LENGTH_MAX else None
+    if match is None:
+        raise UnitError(_describe(value), dimension.allowed)
+    sign, whole, fraction, unit = match.groups(default="")
+    digits = int(whole + fraction)
+    if sign == "-" and digits:
+        raise UnitError(f"{_describe(value)}, which is negative", dimension.allowed)
+    scale = _unit_scale(unit, value, dimension, is_zero=digits == 0)
+    return _whole(digits * scale, 10 ** len(fraction), value, dimension)
+
+
+def _integer_text(value: int, dimension: Dimension) -> str:
+    """Write an integer out, unless it is too large for that."""
+    if abs(value) > QUANTITY_MAX:
+        raise UnitError("a number above 2^63 - 1", dimension.allowed)
+    return str(value)
+
+
+def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool) -> int:
+    """Return how many base units one `unit` is."""
+    if unit in dimension.units:
+        return dimension.units[unit]
+    if not unit and (dimension.bare or is_zero):
+        return 1
+    if not unit:
+        hint = f'write the unit, such as "{value}{dimension.example.lstrip("0123456789")}"'
+        raise UnitError(f"{_describe(value)}, which has no unit", dimension.allowed, hint)
+    for other in _DIMENSIONS:
+        if unit in other.units:
+            raise UnitError(f"{_describe(value)}, which is {other.name}", dimension.allowed)
+    found = f'{_describe(value)} with the unknown unit "{unit}"'
+    raise UnitError(found, dimension.allowed, _unit_hint(unit, dimension))
+
+
+def _unit_hint(unit: str, dimension: Dimension) -> str:
+    """Suggest the unit that was probably meant."""
+    by_case = {name.lower(): name for name in reversed(dimension.units)}
+    close = get_close_matches(unit.lower(), by_case, n=1)
+    return f'did you mean "{by_case[close[0]]}"?' if close else ""
+
+
+def _whole(numerator: int, denominator: int, value: object, dimension: Dimension) -> int:
+    """Return the quotient, which must be a whole number of base units."""
+    quotient, remainder = divmod(numerator, denominator)
+    if remainder:
+        found = f"{_describe(value)}, which is no whole number of {dimension.base}"
+        raise UnitError(found, dimension.allowed)
+    if quotient > QUANTITY_MAX:
+        raise UnitError(f"{_describe(value)}, which is above 2^63 - 1 {dimension.base}", dimension.allowed)
+    return quotient
+
+
+def _describe(value: object) -> str:
+    """Name a value in an error, shortened."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping | list | tuple):
+        return "a mapping" if isinstance(value, Mapping) else "a list"
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= _TEXT_LENGTH_MAX else f"{text[: _TEXT_LENGTH_MAX - 3]}..."
+
+
+def format_rate(rate_bps: int) -> str:
+    """Write a rate exactly, such as "400Gbps"; `parse_rate` reads it back."""
+    return _format_decimal(rate_bps, RATE)
+
+
+def format_size(size_bytes: int) -> str:
+    """Write a size exactly in the largest unit that divides it, such as "16MB"; `parse_size` reads it."""
+    unit, scale = next((unit, scale) for unit, scale in _descending(SIZE) if size_bytes % scale == 0)
+    return f"{size_bytes // scale}{unit}" if size_bytes else "0B"
+
+
+def format_time(time_ps: int) -> str:
+    """Write a time exactly, such as "67.108864ms"; `parse_time` reads it back."""
+    return _format_decimal(time_ps, TIME)
+
+
+def format_length(length_mm: int) -> str:
+    """Write a length exactly, such as "30m"; `parse_length` reads it back."""
+    return _format_decimal(length_mm, LENGTH)
+
+
+def format_propagation(propagation_ps_per_m: int) -> str:
+    """Write a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
+    return _format_decimal(propagation_ps_per_m, PROPAGATION)
+
+
+def human_size(size_bytes: int, digits: int = 3) -> str:
+    """Write a size for a table, such as "16 MB" or "1.91 MB" (powers of 1024), rounded to `digits` digits."""
+    return _human(size_bytes, SIZE, digits)
+
+
+def human_rate(rate_bps: int, digits: int = 3) -> str:
+    """Write a rate for a table, such as "400 Gbps", rounded to `digits` significant digits."""
+    return _human(rate_bps, RATE, digits)
+
+
+def human_time(time_ps: int, digits: int = 4) -> str:
+    """Write a time for a table, such as "155.3 ms", rounded to `digits` significant digits."""
+    return _human(time_ps, TIME, digits)
+
+
+def _descending(dimension: Dimension) -> list[tuple[str, int]]:
+    """Return the units from the largest down, one name for each size."""
+    first_names = {scale: unit for unit, scale in reversed(dimension.units.items())}
+    return [(unit, scale) for scale, unit in sorted(first_names.items(), reverse=True)]
+
+
+def _largest_unit(value: int, dimension: Dimension) -> tuple[str, int]:
+    """Return the largest unit of which `value` has at least one."""
+    units = _descending(dimension)
+    return next(((unit, scale) for unit, scale in units if value >= scale), units[-1])
+
+
+def _format_decimal(value: int, dimension: Dimension) -> str:
+    """Write a quantity exactly in the largest unit of which it has at least one."""
+    unit, scale = _largest_unit(value, dimension)
+    whole, rest = divmod(value, scale)
+    # Decimal units are powers of ten, so the fraction ends after as many digits as the unit has zeros.
+    fraction = str(rest).zfill(len(str(scale)) - 1).rstrip("0") if rest else ""
+    return f"{whole}.{fraction}{unit}" if fraction else f"{whole}{unit}"
+
+
+def _human(value: int, dimension: Dimension, digits: int) -> str:
+    """Round to significant digits, never cutting whole units, in the unit that keeps the number readable."""
+    units = _descending(dimension)
+    unit, scale = _largest_unit(value, dimension)
+    index = units.index((unit, scale))
+    # Rounding may reach the next unit: 1023.9 KB is 1 MB, not 1024 KB.
+    if index and _significant(value / scale, digits) * scale >= units[index - 1][1]:
+        unit, scale = units[index - 1]
+    return f"{_significant(value / scale, digits):.{digits}f}".rstrip("0").rstrip(".") + f" {unit}"
+
+
+def _significant(value: float, digits: int) -> float:
+    """Round to `digits` digits, but keep every digit before the point."""
+    return round(value, max(0, digits - len(str(int(value)))))

@@ -1,0 +1,55 @@
+"""Plans that tests write to a file and load."""
+
+from pathlib import Path
+
+from fabricbench.plan.document import read_text
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.load import validate
+from fabricbench.plan.model import Plan
+
+SMALL = """\
+fabricbench: 1
+name: small
+fabric:
+  topology:
+    kind: leaf-spine
+    leaves: 2
+    hosts_per_leaf: 4
+    spines: 4
+    host_link: 400Gbps
+transport: {mtu: 4096, ack_every: 2}
+jobs:
+  - name: test
+    ranks: "0-7"
+    collective: all-to-all
+sweep:
+  data_size: [16MB, 32MB]
+"""
+"""A plan of which each line can be replaced."""
+
+
+def with_line(old: str, new: str) -> str:
+    """Return the small plan with one piece of text replaced."""
+    assert SMALL.count(old) == 1
+    return SMALL.replace(old, new)
+
+
+def plan_of(text: str) -> Plan:
+    """Return the plan that a YAML text describes."""
+    return validate(read_text(text, "plan.yaml"))
+
+
+def errors_of(text: str) -> str:
+    """Return what a user reads about a YAML text that is no plan."""
+    try:
+        plan_of(text)
+    except PlanError as error:
+        return str(error)
+    raise AssertionError("no error")
+
+
+def write_plan(folder: Path, text: str = SMALL) -> str:
+    """Write a plan file and return its name."""
+    path = folder / "plan.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
