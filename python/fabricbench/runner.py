@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.protocol import Backend, Progress, RunSummary
-    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.backend.capture import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
+    from fabricbench.backend.protocol import Backend, RunSummary
+    from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
+    from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.load import LoadedPlan
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
@@ -41,7 +43,7 @@ Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 class Listener(Protocol):
     """Told what the runner does; a display implements it."""
 
-    def trial_started(self, planned: PlannedTrial, number: int, count: int) -> None:
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Trial `number` (from 1) of `count` begins."""
 
     def trial_progressed(self, progress: Progress) -> None:
@@ -54,7 +56,7 @@ class Listener(Protocol):
 class Quiet:
     """A listener that does nothing."""
 
-    def trial_started(self, planned: PlannedTrial, number: int, count: int) -> None:
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Do nothing."""
 
     def trial_progressed(self, progress: Progress) -> None:
@@ -129,23 +131,30 @@ class Runner:
         suite = suite_id([planned.id for planned in loaded.trials], plan.tag)
         for planned in loaded.trials:
             values = published.rows.get(planned.data_size_bytes) if published else None
-            row = {"table": published.name, "source": published.source, "values": values} if published and values else None
-            yield planned, TrialFacts(
-                id=planned.id,
-                plan=plan.name,
-                title=plan.title,
-                plan_source=loaded.text,
-                overrides=loaded.overrides,
-                suite=suite,
-                position=planned.index,
-                variant=planned.variant,
-                iteration=planned.iteration,
-                data_size_bytes=planned.data_size_bytes,
-                tag=plan.tag,
-                run_spec=planned.run_spec,
-                published=row,
-                backend=self.backend.name,
-                engine_version=self.backend.version,
+            row = (
+                {"table": published.name, "source": published.source, "values": values}
+                if published and values
+                else None
+            )
+            yield (
+                planned,
+                TrialFacts(
+                    id=planned.id,
+                    plan=plan.name,
+                    title=plan.title,
+                    plan_source=loaded.text,
+                    overrides=loaded.overrides,
+                    suite=suite,
+                    position=planned.index,
+                    variant=planned.variant,
+                    iteration=planned.iteration,
+                    data_size_bytes=planned.data_size_bytes,
+                    tag=plan.tag,
+                    run_spec=planned.run_spec,
+                    published=row,
+                    backend=self.backend.name,
+                    engine_version=self.backend.version,
+                ),
             )
 
     def _one(self, planned: PlannedTrial, facts: TrialFacts, count: int) -> Trial:
@@ -153,7 +162,7 @@ class Runner:
         trial = self.workspace.resume(facts) if self.resume else None
         resumed = trial is not None
         if trial is None:
-            self.listener.trial_started(planned, planned.index + 1, count)
+            self.listener.trial_started(facts, planned.index + 1, count)
             with self.workspace.begin(facts, machine_facts()) as writer:
                 self._execute(planned, facts, writer)
             trial = self.workspace.find(facts.id)
@@ -237,5 +246,38 @@ def problem_text(error: Exception) -> str | None:
     if isinstance(error, PlanError):
         return str(error)
     if isinstance(error, RefusedError):
-        return f"error: the engine refuses the trial: {error}\nhint: change the plan; `fabricbench plan check PLAN` checks it"
+        return (
+            f"error: the engine refuses the trial: {error}\nhint: `fabricbench plan check PLAN` checks a plan"
+        )
     return None
+
+
+def engine_version() -> str:
+    """Return the version of the compiled core.
+
+    Raises:
+        ImportError: It is missing or does not fit this interpreter.
+    """
+    return simulator().version
+
+
+def wiring(planned: PlannedTrial) -> Wiring:
+    """Return the queue pairs and hosts of a trial, without running it.
+
+    Raises:
+        RefusedError: The RunSpec cannot be run.
+    """
+    from fabricbench.backend import capture
+
+    return capture.wiring(planned)
+
+
+def captured_frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
+    """Run a trial until some queue pairs have sent `count` frames; see `fabricbench.backend.capture.frames`.
+
+    Raises:
+        RefusedError: The RunSpec cannot be run.
+    """
+    from fabricbench.backend import capture
+
+    return capture.frames(planned, qps, count)

@@ -57,12 +57,27 @@ def test_values_are_those_of_yaml_1_2() -> None:
         ("a: !!int x\n", 'error: plan.yaml:1: a: found "x" with the tag tag:yaml.org,2002:int; allowed: plain values'),
         ("? [a]\n: 1\n", "error: plan.yaml:1: found a key that is a list or a mapping; allowed: names"),
         ("a: 1\n---\nb: 2\n", "error: plan.yaml:2: found text that is no YAML: but found another document, expected a single document in the stream"),
-        ("a: " + "[" * 40 + "]" * 40, "error: plan.yaml:1: a" + ".0" * 32 + ": found values nested too deeply; allowed: 32 levels"),
-        ("[" * 20000, "error: plan.yaml: found values nested too deeply; allowed: 32 levels"),
+        ("a: " + "[" * 40 + "]" * 40, "error: plan.yaml:1: found values nested too deeply; allowed: 32 levels"),
+        ("[" * 20000, "error: plan.yaml:1: found values nested too deeply; allowed: 32 levels"),
     ],
 )  # fmt: skip
 def test_text_that_is_no_plan_is_refused_with_its_line(text: str, expected: str) -> None:
     assert errors_of(text) == expected
+
+
+def test_aliases_of_aliases_cannot_nest_without_bound() -> None:
+    lines = ["a0: &a0 [x]"] + [f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 50)]
+    assert "found values nested too deeply; allowed: 32 levels" in errors_of("\n".join(lines))
+
+
+def test_an_anchor_may_be_used_again() -> None:
+    assert read_text("a: [&x 1, *x, &x 2, *x]", "plan.yaml").data == {"a": [1, 1, 2, 2]}
+
+
+def test_a_flat_flood_of_values_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fabricbench.plan.document.VALUES_MAX", 100)
+    expected = "error: plan.yaml:1: found more values than a plan can need; allowed: 100"
+    assert errors_of("a: [" + "1," * 300 + "&") == expected
 
 
 def test_all_repeated_keys_are_named() -> None:

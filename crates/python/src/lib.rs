@@ -98,8 +98,7 @@ fn capture<'py>(
     frames: usize,
 ) -> PyResult<Bound<'py, PyList>> {
     let spec = parse(py, spec_json)?;
-    let captured =
-        py.detach(|| sim::capture(&spec, &qps, frames)).map_err(|error| spec_error(py, &error))?;
+    let captured = py.detach(|| sim::capture(&spec, &qps, frames)).map_err(|error| spec_error(py, &error))?;
     let tuples = captured.iter().map(|frame| (frame.at.0, PyBytes::new(py, &frame.bytes)));
     PyList::new(py, tuples)
 }
@@ -123,7 +122,11 @@ fn to_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bo
 }
 
 /// What a callback of progress receives.
-fn progress_dict<'py>(py: Python<'py>, progress: &sim::Progress, wall_s: f64) -> PyResult<Bound<'py, PyDict>> {
+fn progress_dict<'py>(
+    py: Python<'py>,
+    progress: &sim::Progress,
+    wall_s: f64,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("delivered_bytes", progress.delivered_bytes)?;
     dict.set_item("total_bytes", progress.total_bytes)?;

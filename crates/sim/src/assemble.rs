@@ -61,7 +61,7 @@ impl<'a> Assembler<'a> {
             }
         }
         sent.sort_unstable_by_key(|report| (report.completed, report.chunk));
-        for report in sent {
+        for report in &sent {
             self.finish(report);
         }
     }
@@ -72,11 +72,14 @@ impl<'a> Assembler<'a> {
             time_ps: at.0,
             kind: "qp_failed",
             node: host_names[pair.src_host.index()].to_owned(),
-            detail: format!("queue pair {queue_pair} (rank {} to {}) used up its retries", pair.src, pair.dst),
+            detail: format!(
+                "queue pair {queue_pair} (rank {} to {}) used up its retries",
+                pair.src, pair.dst
+            ),
         });
     }
 
-    fn finish(&mut self, sent: SendReport) {
+    fn finish(&mut self, sent: &SendReport) {
         let received = self.delivered.remove(&sent.chunk).unwrap_or_default();
         let job = &mut self.jobs[self.flows.chunks[sent.chunk as usize].job as usize];
         match sent.completed {
@@ -91,7 +94,7 @@ impl<'a> Assembler<'a> {
         }
         self.open -= 1;
         self.has_ended[sent.chunk as usize] = true;
-        self.rows.push(self.row(sent.chunk, Some(&sent), &received));
+        self.rows.push(self.row(sent.chunk, Some(sent), &received));
     }
 
     /// Makes rows of the chunks that never ended. `sent` and `received` are what their hosts know of them.

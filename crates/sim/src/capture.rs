@@ -101,8 +101,13 @@ fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFra
     let (from, to) = (pair.src_attachment, pair.dst_attachment);
     let (from, to) = if is_data { (from, to) } else { (to, from) };
     let payload = vec![0; payload_bytes(&frame.kind)];
-    let roce = RoceFrame::new(network(fabric, pair, from, to, is_data), bth(frame), extension(&frame.kind), &payload)
-        .expect("every frame the transport makes is legal");
+    let roce = RoceFrame::new(
+        network(fabric, pair, from, to, is_data),
+        bth(frame),
+        extension(&frame.kind),
+        &payload,
+    )
+    .expect("every frame the transport makes is legal");
     let mut bytes = vec![0; roce.frame_bytes()];
     let length = roce.emit(&mut bytes).expect("the buffer has the frame's size");
     bytes.truncate(length);
@@ -117,7 +122,13 @@ fn payload_bytes(kind: &FrameKind) -> usize {
     }
 }
 
-fn network(fabric: &Fabric, pair: &QueuePair, from: AttachmentId, to: AttachmentId, is_data: bool) -> Network {
+fn network(
+    fabric: &Fabric,
+    pair: &QueuePair,
+    from: AttachmentId,
+    to: AttachmentId,
+    is_data: bool,
+) -> Network {
     let (source, destination) = (fabric.graph.attachment(from), fabric.graph.attachment(to));
     let dscp = if is_data { DSCP_DATA } else { DSCP_CONTROL };
     Network {

@@ -130,7 +130,8 @@ fn hand_out<F: Forward>(
         series.append(&mut partition.probe().rows(graph));
     }
     // By metric, node and port, whatever the partition.
-    series.sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
+    series
+        .sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
     let egress_qps = summary::egress_queue_pairs::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     observer.batch(Batch::Ports(port_rows(world, &egress_qps)))?;
@@ -194,6 +195,10 @@ impl Hooks<Record> for Driver<'_> {
     #[inline]
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
         self.stopped = self.step(window, records, totals).is_err();
-        if self.stopped || self.assembler.open == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.stopped || self.assembler.open == 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }

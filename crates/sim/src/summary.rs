@@ -56,7 +56,8 @@ pub(crate) fn summarise<F: Forward>(
     last: Window,
 ) -> RunSummary {
     let counts = Counts::of(world);
-    let in_flight = world.partitions.iter().map(|partition| partition.in_flight()).sum::<u64>() + counts.queued;
+    let in_flight =
+        world.partitions.iter().map(|partition| partition.in_flight()).sum::<u64>() + counts.queued;
     assert_eq!(
         counts.sent,
         counts.delivered + counts.dropped + in_flight,
@@ -82,7 +83,12 @@ pub(crate) fn summarise<F: Forward>(
     }
 }
 
-fn job_summary<F: Forward>(spec: &RunSpec, world: &World<F>, jobs: &[JobProgress], index: usize) -> JobSummary {
+fn job_summary<F: Forward>(
+    spec: &RunSpec,
+    world: &World<F>,
+    jobs: &[JobProgress],
+    index: usize,
+) -> JobSummary {
     let progress = jobs[index];
     let chunks = u64::from(world.flows.first_chunk[index + 1] - world.flows.first_chunk[index]);
     let is_complete = progress.complete == chunks;
@@ -120,7 +126,11 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
 
 /// How many queue pairs send their data out of each port of each node, where each keeps to one path; zero
 /// elsewhere.
-pub(crate) fn egress_queue_pairs<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Vec<u32>> {
+pub(crate) fn egress_queue_pairs<F: Forward>(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    flows: &Flows,
+) -> Vec<Vec<u32>> {
     let graph = &fabric.graph;
     let mut counts: Vec<Vec<u32>> = graph.nodes.iter().map(|node| vec![0; node.ports.len()]).collect();
     if F::CHOICE != Choice::PerFlow {
@@ -136,7 +146,8 @@ pub(crate) fn egress_queue_pairs<F: Forward>(spec: &RunSpec, fabric: &Fabric, fl
         let mut node = source.switch;
         while node.index() >= hosts {
             let hops = fabric.routes.next_hops(node, pair.dst_attachment);
-            let choice = if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops.len()) } else { 0 };
+            let choice =
+                if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops.len()) } else { 0 };
             let port = usize::from(hops[choice]);
             counts[node.index()][port] += 1;
             node = next_node(fabric, node, port);

@@ -1,4 +1,4 @@
-//! ACK extended transport header. IBTA vol. 1, 9.3.5 and 9.7.5.2.
+//! ACK extended transport header. IBTA vol. 1, 9.3.5 and 9.7.5.
 
 use crate::bytes::{be24, bounded, put, view, word};
 use crate::{Error, Result, size};
@@ -26,7 +26,7 @@ impl Msn {
 }
 
 bounded! {
-    /// Encoded count of the receive buffers a responder grants. IBTA vol. 1, table 45.
+    /// Encoded count of the receive buffers a responder grants. IBTA vol. 1, 9.7.7 (end-to-end flow control).
     CreditCount(u8), 5
 }
 
@@ -36,11 +36,11 @@ impl CreditCount {
 }
 
 bounded! {
-    /// Encoded time to wait before a retry when the receiver is not ready. IBTA vol. 1, table 44.
+    /// Encoded time to wait before a retry when the receiver is not ready.
     RnrTimer(u8), 5
 }
 
-/// Why a responder refuses a request. IBTA vol. 1, table 46.
+/// Why a responder refuses a request. IBTA vol. 1, 9.7.5 (NAK codes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum NakCode {

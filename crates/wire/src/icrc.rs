@@ -1,5 +1,4 @@
-//! Invariant CRC of a RoCEv2 packet: protects what no switch may change. IBTA vol. 1, 7.8.1 and annex
-//! A17.3.3.
+//! Invariant CRC of a RoCEv2 packet: protects what no switch may change. IBTA vol. 1, 7.8.1 and annex A17.
 
 use crate::bytes::{array, require};
 use crate::{Result, bth, ipv4, size, udp};

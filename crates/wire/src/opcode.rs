@@ -4,7 +4,7 @@ use crate::{Error, Result};
 
 /// The operation codes of a reliable connection, and the congestion notification packet of RoCEv2.
 ///
-/// IBTA vol. 1, table 38 (reliable connection: bits 7..5 are 000) and annex A17.9.3 (0x81). Atomic operations,
+/// IBTA vol. 1, 9.2.1 (reliable connection: bits 7..5 are 000) and annex A17.9.3 (0x81). Atomic operations,
 /// SEND with invalidate and the other transport services are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -216,7 +216,7 @@ impl Opcode {
     #[inline]
     #[must_use]
     pub const fn has_aeth(self) -> bool {
-        // IBTA vol. 1, 9.4.4: a READ response has the AETH in its first, last and only packet.
+        // IBTA vol. 1, 9.4 (RDMA READ): a response has the AETH in its first, last and only packet.
         matches!(
             self,
             Self::ReadResponseFirst | Self::ReadResponseLast | Self::ReadResponseOnly | Self::Acknowledge

@@ -37,7 +37,7 @@ pub const BASE_FRAME_BYTES: u32 =
 pub const ACK_FRAME_BYTES: u32 = data_frame_bytes(Opcode::Acknowledge, 0);
 /// A frame that carries a congestion notification packet.
 pub const CNP_FRAME_BYTES: u32 = data_frame_bytes(Opcode::CongestionNotification, 0);
-/// A priority flow control frame: the shortest Ethernet frame. IEEE 802.1Q-2022, 36.2.1.
+/// A priority flow control frame: the shortest Ethernet frame. IEEE 802.3-2022, annex 31D.
 pub const PFC_FRAME_BYTES: u32 = MIN_FRAME_BYTES;
 
 /// Bytes of the headers between the BTH and the payload.
@@ -60,7 +60,7 @@ pub const fn extension_bytes(opcode: Opcode) -> u32 {
     bytes
 }
 
-/// Bytes that fill the payload up to a multiple of four: the BTH's pad count. IBTA vol. 1, 9.2.3.
+/// Bytes that fill the payload up to a multiple of four: the BTH's pad count. IBTA vol. 1, 9.2 (PadCnt).
 #[inline]
 #[must_use]
 pub const fn pad_bytes(payload_bytes: u32) -> u32 {
@@ -77,7 +77,7 @@ pub const fn data_frame_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
     if bytes < MIN_FRAME_BYTES { MIN_FRAME_BYTES } else { bytes }
 }
 
-/// Payload of a full packet on the path of a queue pair (the path MTU). IBTA vol. 1, 9.2.6.
+/// Payload of a full packet on the path of a queue pair (the path MTU).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
 pub enum RoceMtu {

@@ -1,7 +1,7 @@
 //! UDP header of a datagram without checksum.
 //!
 //! RoCEv2 leaves the checksum unused (0): the ICRC protects the packet, and a header that switches change on
-//! the way would need the checksum updated. IBTA vol. 1, annex A17.4.
+//! the way would need the checksum updated. IBTA vol. 1, annex A17.
 
 use crate::bytes::{be16, put, require, view};
 use crate::{Error, Result, size};
@@ -10,7 +10,7 @@ use crate::{Error, Result, size};
 pub const HEADER_BYTES: usize = size::UDP_HEADER_BYTES as usize;
 /// The longest payload of a datagram in IPv4.
 pub const PAYLOAD_BYTES_MAX: usize = crate::ipv4::PAYLOAD_BYTES_MAX - HEADER_BYTES;
-/// Destination port of RoCEv2. IBTA vol. 1, annex A17.4.
+/// Destination port of RoCEv2. IBTA vol. 1, annex A17.
 pub const ROCE_PORT: u16 = 4791;
 
 view! {

@@ -4,7 +4,7 @@ Run with scapy installed (2.8.0 made the committed file): python known_frames.py
 Each line is a name, the ICRC (or "-") and the frame with its FCS, in hex.
 
 The ICRC is scapy's and is checked here against a second one made from the bytes alone, by the masks of
-IBTA vol. 1, annex A17.3.3. The FCS is zlib's CRC-32.
+IBTA vol. 1, 7.8.1 and annex A17. The FCS is zlib's CRC-32.
 """
 
 import sys

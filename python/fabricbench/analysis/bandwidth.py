@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 FRAME_OVERHEAD_BYTES = 82
-"""What a full WRITE Middle packet occupies on a link besides its payload [bytes]: preamble and gap 20, Ethernet 18,
-IPv4 20, UDP 8, BTH 12, ICRC 4."""
+"""What a full WRITE Middle packet occupies on a link besides its payload [bytes]: preamble and gap 20,
+Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
 
 _BITS_PER_GB = 8e9
 
@@ -30,9 +30,9 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         "permutation": lambda _ranks: 1.0,
     }
 )
-"""For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the busiest port
-in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not have, after the same
-rule.) Broadcast counts S once, as there, however the algorithm moves it."""
+"""For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the
+busiest port in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not
+have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it."""
 
 
 def bus_factor(collective: str, ranks: int) -> float:

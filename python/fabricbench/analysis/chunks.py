@@ -82,7 +82,9 @@ class ChunkFacts:
         if not measured.num_rows:
             return
         frames = measured.column("rx_frames")
-        self.latency_sum_ps += pc.sum(pc.multiply(measured.column("latency_mean_ps"), frames.cast(pa.float64()))).as_py()
+        self.latency_sum_ps += pc.sum(
+            pc.multiply(measured.column("latency_mean_ps"), frames.cast(pa.float64()))
+        ).as_py()
         self.latency_frames += total(frames)
         least = pc.min(measured.column("latency_min_ps")).as_py()
         largest = pc.max(measured.column("latency_max_ps")).as_py()

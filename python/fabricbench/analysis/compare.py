@@ -28,8 +28,8 @@ class Deviation:
     Attributes:
         metric: Name of the metric.
         published: The published value, in the metric's unit.
-        deviation_percent: 100 * (ours / published - 1); none where ours could not be measured or the published value is
-            0.
+        deviation_percent: 100 * (ours / published - 1); none where ours could not be measured or the
+            published value is 0.
     """
 
     metric: str

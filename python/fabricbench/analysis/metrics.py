@@ -1,7 +1,7 @@
 """Every metric of a job, declared once: name, unit, direction, formula, reference.
 
-The names are those of `Summary`, of the JSON and CSV output and of the table `trials`. `docs/metrics.md` repeats
-the formulas; a test compares them.
+The names are those of `Summary`, of the JSON and CSV output and of the table `trials`. `docs/metrics.md`
+repeats the formulas; a test compares them.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ METRICS: tuple[Metric, ...] = (
         "Jain's fairness index",
         "",
         Direction.HIGHER,
-        "(sum r)^2 / (n * sum r^2) over the rates r = payload_bytes / fct_ps of the n chunks of the job's most "
-        "frequent chunk size",
+        "(sum r)^2 / (n * sum r^2) over the rates r = payload_bytes / fct_ps of the n chunks of the job's "
+        "most frequent chunk size",
         "Jain, Chiu, Hawe, DEC-TR-301, 1984; 1 is fair, 1/n is one chunk taking all",
         decimals=4,
     ),
@@ -168,7 +168,9 @@ METRICS: tuple[Metric, ...] = (
         "IEEE 802.1Q-2022, 36: pause frames with non-zero quanta that reached a NIC",
     ),
     _count("ecn_ce_rx", "ECN-CE received", "frames", "sum of ecn_ce_rx over the job's chunks", "RFC 3168"),
-    _count("cnp_tx", "CNP sent", "frames", "sum of cnp_tx over the job's chunks", "IBTA RoCEv2 annex A17, 17.9.3"),
+    _count(
+        "cnp_tx", "CNP sent", "frames", "sum of cnp_tx over the job's chunks", "IBTA RoCEv2 annex A17, 17.9.3"
+    ),
     _count("retransmits", "Retransmits", "frames", "sum of retransmits over the job's chunks", _RDMA),
     _count(
         "frames_lost",

@@ -27,7 +27,10 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
     import pyarrow as pa
 
     text, integer, number = pa.string(), pa.int64(), pa.float64()
-    fields = [pa.field(name, text if isinstance(value, str) else integer, nullable=False) for name, value in identity.items()]
+    fields = [
+        pa.field(name, text if isinstance(value, str) else integer, nullable=False)
+        for name, value in identity.items()
+    ]
     types = {"str": text, "int": integer, "int | None": integer}
     for field in dataclasses.fields(Summary):
         declared = str(field.type)
@@ -38,4 +41,5 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
 
 def summary_of(row: Mapping[str, Any]) -> Summary:
     """Return the summary that a flat row holds; other columns are ignored, missing ones are none."""
-    return Summary(**{field.name: row.get(field.name) for field in dataclasses.fields(Summary)})
+    values: dict[str, Any] = {field.name: row.get(field.name) for field in dataclasses.fields(Summary)}
+    return Summary(**values)

@@ -169,7 +169,7 @@ def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
     }
 
 
-def _latency(facts: ChunkFacts) -> dict[str, float | None]:
+def _latency(facts: ChunkFacts) -> dict[str, Any]:
     if not facts.latency_frames or facts.latency_min_ps is None or facts.latency_max_ps is None:
         return dict.fromkeys(("latency_us_min", "latency_us_mean", "latency_us_max"))
     return {

@@ -50,7 +50,7 @@ class RunSummary(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, seconds of wall clock."""
+    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, wall-clock seconds."""
 
     delivered_bytes: int
     total_bytes: int

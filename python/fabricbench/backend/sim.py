@@ -13,7 +13,8 @@ class SimBackend:
     """Runs trials in the compiled core, inside this process.
 
     Attributes:
-        path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference path.
+        path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference
+            path.
     """
 
     name = "sim"
@@ -41,12 +42,11 @@ class SimBackend:
         from fabricbench.backend.protocol import RefusedError
 
         try:
-            # The stub of the core declares its own TypedDicts for the same dicts.
             summary = _core.run(
                 planned.spec_json,
                 threads=threads,
                 path=self.path,
-                on_progress=on_progress,  # type: ignore[arg-type]
+                on_progress=on_progress,
                 on_batch=on_batch,
             )
         except _core.SpecError as error:

@@ -35,7 +35,8 @@ def export_command(
     table: Annotated[TableName, typer.Option(help="Which table.")] = TableName.CHUNKS,
     output: Annotated[FileFormat, typer.Option("--format", help="How to write it.")] = FileFormat.CSV,
     target: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to; standard output by default.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to; standard output by default."),
     ] = None,
     workspace: WorkspaceOption = None,
 ) -> None:

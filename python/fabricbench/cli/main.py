@@ -17,7 +17,7 @@ from fabricbench.cli.trials import compare_command, show_command, trials_command
 
 app = typer.Typer(
     name="fabricbench",
-    help="Open test platform for AI network fabrics: one test plan, a packet-level RoCEv2 simulation, measured facts.",
+    help="Open test platform for AI network fabrics: collectives over RoCEv2, simulated packet by packet.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,7 +53,9 @@ def _program(
     _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an unexpected error.")
+    ] = False,
 ) -> None:
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
@@ -64,7 +66,10 @@ def _program(
 
 
 def main() -> None:
-    """Run the program and end the process with its exit status: 0 done, 1 our fault, 2 the user's, 130 interrupted."""
+    """Run the program and end the process with its exit status.
+
+    It is 0 when done, 1 for a fault of ours, 2 for one that the user can mend, 128 + n after signal n.
+    """
     sys.exit(run(sys.argv[1:]))
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from fabricbench.runner import Listener, PlannedTrial, Progress, Trial
+    from fabricbench.runner import Listener, Progress
+    from fabricbench.store import Trial, TrialFacts
 
 _PS_PER_MS = 1e9
 
@@ -47,10 +48,10 @@ class _Display:
         self._bar = bar
         self._task = bar.add_task("starting", total=None, detail="")
 
-    def trial_started(self, planned: PlannedTrial, number: int, count: int) -> None:
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         from fabricbench.report.text_table import data_size
 
-        name = f"trial {number} of {count}, {data_size(planned.data_size_bytes)}"
+        name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
         self._bar.reset(self._task, description=name, total=None, detail="")
 
     def trial_progressed(self, progress: Progress) -> None:
@@ -72,7 +73,9 @@ def progress_text(progress: Progress) -> str:
     wall_s, delivered = progress["wall_s"], progress["delivered_bytes"]
     hops_per_s = round(progress["packet_hops"] / wall_s) if wall_s else 0
     left = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
-    return f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {left} left"
+    return (
+        f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {left} left"
+    )
 
 
 def _duration(seconds: float) -> str:

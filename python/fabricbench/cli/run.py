@@ -22,24 +22,35 @@ class EnginePath(StrEnum):
     EXACT = "exact"
 
 
-def run_command(
+def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
+        typer.Option(
+            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
+        ),
     ] = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")] = None,
-    threads: Annotated[int, typer.Option(min=1, max=1024, help="Worker threads; the results do not depend on it.")] = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
+    ] = None,
+    threads: Annotated[
+        int, typer.Option(min=1, max=1024, help="Worker threads; the results do not depend on it.")
+    ] = 1,
     tag: Annotated[str | None, typer.Option(help="A label to find the trials again.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Leave out the trials that are complete already.")] = False,
-    path: Annotated[EnginePath, typer.Option(help="`exact` keeps to the slower reference path.")] = EnginePath.AUTO,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Leave out the trials that are complete already.")
+    ] = False,
+    path: Annotated[
+        EnginePath, typer.Option(help="`exact` keeps to the slower reference path.")
+    ] = EnginePath.AUTO,
 ) -> None:
     """Run a plan and print what it measured.
 
-    Exit status: 0 when every trial ran, an incomplete one included, since that is a result; 2 for an error in the
-    plan or the workspace; 130 when stopped by Ctrl-C; 143 by SIGTERM. Finished trials stay in either case.
+    Exit status: 0 when every trial ran, an incomplete one included, since that is a result; 2 for an error in
+    the plan or the workspace; 130 when stopped by Ctrl-C; 143 by SIGTERM. Finished trials stay in either
+    case.
     """
     from fabricbench import runner
     from fabricbench.cli.progress import display

@@ -50,7 +50,10 @@ def show_command(
 
 
 def compare_command(
-    first: TrialArgument, second: TrialArgument, workspace: WorkspaceOption = None, output: FormatOption = Format.TABLE
+    first: TrialArgument,
+    second: TrialArgument,
+    workspace: WorkspaceOption = None,
+    output: FormatOption = Format.TABLE,
 ) -> None:
     """Compare two trials, metric by metric: the ratio, and whether the second is better or worse."""
     from fabricbench.report import formats, terminal

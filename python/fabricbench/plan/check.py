@@ -21,16 +21,13 @@ CABLES_MAX: Final = 1 << 24
 
 def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
     """Yield everything that is wrong with a plan whose fields are each right."""
-    fabric_problems = list(_check_fabric(plan, document))
-    yield from fabric_problems
-    yield from _check_transport(plan, document)
-    if not fabric_problems:
-        yield from _check_ranks(plan, document)
-    yield from _check_jobs(plan, document)
-    size_problems = list(_check_sizes(plan, document))
-    yield from size_problems
-    if not size_problems:
-        yield from _check_division(plan, document)
+    problems = list(_check_fabric(plan, document))
+    if not problems:
+        problems += _check_ranks(plan, document)
+    for check in (_check_transport, _check_jobs, _check_sizes):
+        problems += check(plan, document)
+    # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
+    yield from problems or _check_division(plan, document)
 
 
 def _check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -108,7 +105,7 @@ def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
             yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
         names.add(job.name)
         ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
-        if job.root >= ranks:
+        if 0 < ranks <= job.root:
             yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
         yield from _check_algorithm(job, path, document)
 
@@ -168,10 +165,6 @@ def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
 def _check_division(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that every data size divides into the parts that the jobs cut it into."""
     for index, job in enumerate(plan.jobs):
-        if job.algorithm is not None and job.algorithm not in engine.algorithms().get(job.collective, ()):
-            continue
-        if job.collective not in engine.algorithms():
-            continue
         own: list[tuple[int, FieldPath]] = [(job.data_bytes or 0, ("jobs", index, "data_size"))]
         sizes = sweep_sizes(plan) if job.data_bytes is None else own
         parts = _parts(plan, job)
@@ -192,10 +185,9 @@ def _division(plan: Plan, job: Job, size: int, parts: int) -> tuple[str, str, st
     """Describe a data size that does not divide: found, allowed and hint."""
     ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
     found = f"{size} bytes, which do not divide into {parts} equal parts"
-    allowed = (
-        f"multiples of {parts} bytes for the {job.collective} of {ranks} ranks of job `{job.name}` with "
-        f"{plan.transport.qps_per_rank_pair} queue pair(s) for each rank pair"
-    )
+    qps = plan.transport.qps_per_rank_pair
+    allowed = f"multiples of {parts} bytes for the {job.collective} of {ranks} ranks of job `{job.name}`"
+    allowed += f" with {qps} queue pairs for each rank pair" if qps > 1 else ""
     below = size // parts * parts
     near = [str(value) for value in (below, below + parts) if value]
     return found, allowed, f"the nearest that divide: {' and '.join(near)}"

@@ -8,7 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
@@ -44,7 +48,8 @@ class Document:
         """Return where `path` was written, or else the nearest field around it."""
         while path and path not in self.places:
             path = path[:-1]
-        if isinstance(self.value(path), dict | list):
+        # A mapping begins below its key, and the place of an empty value is wherever the text goes on.
+        if isinstance(self.value(path), dict | list | None):
             return self.places.get(path, Place(self.source, 1, 1))
         return self.value_places[path]
 
@@ -142,13 +147,49 @@ def kind_name(value: object) -> str:
     return names.get(type(value), "a number")
 
 
+class _TooMuchError(Exception):
+    """More nodes, or deeper nesting, than a plan can have."""
+
+    def __init__(self, found: str, allowed: str, line: int, column: int) -> None:
+        super().__init__(found)
+        self.found, self.allowed, self.line, self.column = found, allowed, line, column
+
+
+class _BoundedComposer(Composer):
+    """Composes nodes, but stops as soon as there are too many: text costs far more to scan than to refuse."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.warn_double_anchors = False  # YAML 1.2.2, 3.2.2.2: an anchor may be used again
+        self._depth = 0
+        self._nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Compose one node and what is in it."""
+        self._depth += 1
+        self._nodes += 1
+        if self._depth > DEPTH_MAX + 1:
+            self._refuse("values nested too deeply", f"{DEPTH_MAX} levels")
+        if self._nodes > 2 * VALUES_MAX:
+            self._refuse("more values than a plan can need", f"{VALUES_MAX}")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _refuse(self, found: str, allowed: str) -> NoReturn:
+        mark = self.parser.peek_event().start_mark
+        raise _TooMuchError(found, allowed, mark.line + 1, mark.column + 1)
+
+
 def _compose(text: str, source: str) -> Any:
     """Parse YAML into nodes; none when there is nothing in it."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = _BoundedComposer
     try:
-        return YAML(typ="rt", pure=True).compose(text)
+        return yaml.compose(text)
+    except _TooMuchError as error:
+        place = Place(source, error.line, error.column)
+        raise PlanError([Problem(place, "", error.found, error.allowed)]) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
@@ -156,10 +197,6 @@ def _compose(text: str, source: str) -> Any:
         raise PlanError([Problem(place, "", f"text that is no YAML: {found}")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
-    except RecursionError as error:
-        raise PlanError(
-            [Problem(Place(source), "", "values nested too deeply", f"{DEPTH_MAX} levels")]
-        ) from error
 
 
 class _Builder:

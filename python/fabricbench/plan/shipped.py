@@ -37,7 +37,7 @@ def find_plan(name: str) -> tuple[Path, str]:
     shipped = shipped_plans()
     if is_plain and name in shipped:
         return shipped[name], name
-    if "\0" not in name and path.exists():
+    if name and "\0" not in name and path.exists():
         return path, name
     close = get_close_matches(path.stem, shipped, n=1)
     hint = f"did you mean `{close[0]}`?" if close else "`fabricbench plans` lists the shipped plans"

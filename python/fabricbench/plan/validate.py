@@ -164,6 +164,10 @@ def _shown(value: object) -> str:
     """Show a single value; name the kind of anything else."""
     if isinstance(value, str):
         return shorten(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value == []:
+        return "an empty list"
     if isinstance(value, int | float):
         return shorten(str(value)).strip('"')
     return kind_name(value)

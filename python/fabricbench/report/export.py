@@ -16,8 +16,8 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     Args:
         tables: The record.
         table: Name of the table.
-        file_format: `csv` (with a header; missing values are empty), `json` (an array of objects) or `parquet` (the file
-            as it is stored).
+        file_format: `csv` (with a header; missing values are empty), `json` (an array of objects) or
+            `parquet` (the file as it is stored).
         stream: Where to.
 
     Raises:

@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.compare import PUBLISHED_COLUMNS
+from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.summary import Summary
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.report.trials import JobPair, JobReport
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
@@ -22,7 +22,7 @@ _NESTED = ("fct_ms", "latency_us")
 
 
 def trials_json(jobs: Sequence[JobReport]) -> str:
-    """Return one JSON object: `trials`, one for each job of each trial, and `engine`, the totals over all trials."""
+    """Return one JSON object: `trials`, one for each job of each trial, and `engine`, their totals."""
     trials = list({job.trial.attempt: job.trial for job in jobs}.values())
     content = {"trials": [trial_object(job) for job in jobs], "engine": engine_totals(trials)}
     return json.dumps(content, indent=2, allow_nan=False)
@@ -83,6 +83,74 @@ def _flat(job: JobReport) -> dict[str, Any]:
         row[f"published_{deviation.metric}"] = deviation.published
         row[f"deviation_percent_{deviation.metric}"] = deviation.deviation_percent
     return row
+
+
+def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
+    """Return a list of trials, unfinished ones included, each with its jobs."""
+    jobs_of: dict[int, list[JobReport]] = {}
+    for job in jobs:
+        jobs_of.setdefault(job.trial.attempt, []).append(job)
+    content = [
+        _state(trial) | {"jobs": [trial_object(job) for job in jobs_of.get(trial.attempt, [])]}
+        for trial in trials
+    ]
+    return json.dumps({"trials": content}, indent=2, allow_nan=False)
+
+
+def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
+    """Return a list of trials: one line for each job of a finished trial, one for each other trial."""
+    rows = [_flat(job) | _state(job.trial) for job in jobs]
+    rows += [_state(trial) for trial in trials if not trial.is_finished]
+    names = [*_STATE, *(field.name for field in dataclasses.fields(Summary) if field.name not in _STATE)]
+    return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
+
+
+_STATE = (*_IDENTITY, "data_size_bytes", "status", "message", "started_at", "ended_at")
+
+
+def _state(trial: Trial) -> dict[str, Any]:
+    return _identity(trial) | {
+        "data_size_bytes": trial.facts.data_size_bytes,
+        "status": trial.status,
+        "message": trial.message,
+        "started_at": trial.started_at,
+        "ended_at": trial.ended_at,
+    }
+
+
+def comparison_json(pairs: Sequence[JobPair]) -> str:
+    """Return one JSON object: for each job the two trials and every metric."""
+    jobs = [
+        {
+            "first": _identity(pair.first.trial) | {"job": pair.first.summary.job},
+            "second": _identity(pair.second.trial) | {"job": pair.second.summary.job},
+            "metrics": {change.metric.name: _change(change) for change in pair.changes},
+        }
+        for pair in pairs
+    ]
+    return json.dumps({"jobs": jobs}, indent=2, allow_nan=False)
+
+
+def comparison_csv(pairs: Sequence[JobPair]) -> str:
+    """Return one line for each job and metric."""
+    names = ["job", "metric", "unit", "first", "second", "ratio", "verdict"]
+    rows = [
+        {"job": pair.first.summary.job, "metric": change.metric.name} | _change(change)
+        for pair in pairs
+        for change in pair.changes
+    ]
+    return rows_csv(names, [{name: row[name] for name in names} for row in rows])
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "unit": change.metric.unit,
+        "direction": change.metric.direction.value,
+        "first": change.first,
+        "second": change.second,
+        "ratio": change.ratio,
+        "verdict": change.verdict or None,
+    }
 
 
 def rows_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:

@@ -13,8 +13,9 @@ decryption blocks. Picoseconds are cut to whole nanoseconds; the order of frames
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import IO
 
@@ -40,6 +41,8 @@ _EPB_FLAGS = 2
 _OUTBOUND = 2
 _NANOSECONDS = 9
 _PS_PER_NS = 1000
+_IPV4_SOURCE = slice(26, 30)
+"""Where a frame has its source address: after 14 bytes of Ethernet, at 12 of the IPv4 header (RFC 791)."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,30 @@ def write_pcapng(
     """
     with atomic_file(path) as stream:
         return write_blocks(stream, interfaces, frames, comment=comment, application=application)
+
+
+def by_sender(
+    frames: Iterable[tuple[int, bytes]], host_of_address: Mapping[str, str], rates_bps: Mapping[str, int]
+) -> tuple[list[Interface], list[CapturedFrame]]:
+    """Give each frame the interface of the host that sent it.
+
+    Args:
+        frames: (time in ps, Ethernet frame with an IPv4 packet), in order of time.
+        host_of_address: IPv4 address -> name of the host.
+        rates_bps: Name of the host -> line rate of its port [bit/s].
+
+    Returns:
+        One interface for each host that sent a frame, in order of its first one; the frames.
+
+    Raises:
+        KeyError: A frame comes from an address that no host has.
+    """
+    interfaces: dict[str, int] = {}
+    captured = []
+    for time_ps, data in frames:
+        host = host_of_address[str(IPv4Address(data[_IPV4_SOURCE]))]
+        captured.append(CapturedFrame(time_ps, interfaces.setdefault(host, len(interfaces)), data))
+    return [Interface(host, rates_bps.get(host)) for host in interfaces], captured
 
 
 def write_blocks(

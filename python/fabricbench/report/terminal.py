@@ -12,7 +12,7 @@ from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.text_table import Column, Row, Style, count, data_size, fixed, number, render, styled
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.report.trials import JobPair, JobReport
     from fabricbench.store import Trial
 
 _TIME_DIGITS = 5
@@ -121,7 +121,7 @@ def _deviation_text(deviation: Deviation | None) -> str:
     return "-" if deviation.deviation_percent is None else f"{deviation.deviation_percent:+.2f}%"
 
 
-def metric_text(name: str, value: float | None) -> str:
+def metric_text(name: str, value: float | int | None) -> str:
     """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
     if name.endswith("_percent"):
         return fixed(value, 2)
@@ -206,7 +206,10 @@ def trial_list(trials: Sequence[Trial], jobs: Sequence[JobReport], *, colour: bo
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
-    rows = [_list_row(trial, job) for trial in trials for job in (jobs_of.get(trial.attempt) or [None])]
+    rows: list[Row] = []
+    for trial in trials:
+        finished = jobs_of.get(trial.attempt, [])
+        rows += [_list_row(trial, job) for job in finished] or [_list_row(trial, None)]
     return render(_LIST_COLUMNS, rows, colour=colour)
 
 
@@ -232,28 +235,20 @@ def _list_row(trial: Trial, job: JobReport | None) -> Row:
     return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
 
 
-def comparison(
-    first: JobReport, second: JobReport, changes: Sequence[Change], *, colour: bool = False
-) -> str:
+def comparison(pair: JobPair, *, colour: bool = False) -> str:
     """Return the metrics of two jobs side by side, with their ratio and which is the better one."""
-    heads = ["metric", "unit", first.trial.id, second.trial.id, "ratio", "second is"]
+    jobs = (pair.first, pair.second)
+    heads = ["metric", "unit", pair.first.trial.id, pair.second.trial.id, "ratio", "second is"]
     columns = [Column((head,), is_text=head in ("metric", "unit", "second is")) for head in heads]
-    rows = [
-        Row(
-            [
-                change.metric.title,
-                change.metric.unit,
-                metric_text(change.metric.name, change.first),
-                metric_text(change.metric.name, change.second),
-                fixed(change.ratio, 4),
-                change.verdict or "-",
-            ],
-            Style.RED if change.verdict == "worse" else Style.PLAIN,
-        )
-        for change in changes
+    rows = [_change_row(change) for change in pair.changes]
+    titles = [
+        f"{job.trial.id}  {_heading(job)}, data size {data_size(job.summary.data_size_bytes)}" for job in jobs
     ]
-    title = "\n".join(
-        f"{job.trial.id}  {_heading(job)}, data size {data_size(job.summary.data_size_bytes)}"
-        for job in (first, second)
-    )
-    return f"{title}\n{render(columns, rows, colour=colour)}"
+    return "\n".join([*titles, render(columns, rows, colour=colour)])
+
+
+def _change_row(change: Change) -> Row:
+    name = change.metric.name
+    values = [metric_text(name, change.first), metric_text(name, change.second), fixed(change.ratio, 4)]
+    style = Style.RED if change.verdict == "worse" else Style.PLAIN
+    return Row([change.metric.title, change.metric.unit, *values, change.verdict or "-"], style)

@@ -39,7 +39,7 @@ class Row:
 
 
 def render(columns: Sequence[Column], rows: Sequence[Row], *, colour: bool) -> str:
-    """Return the lines of a table; each column is as wide as its widest cell, and nothing is cut or wrapped."""
+    """Return the lines of a table; columns are as wide as their widest cell, and nothing is cut."""
     depth = max(len(column.head) for column in columns)
     heads = [
         Row([_head_line(column, line, depth) for column in columns], Style.BOLD) for line in range(depth)

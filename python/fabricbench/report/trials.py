@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.compare import Deviation, deviations
+from fabricbench.analysis.compare import Change, Deviation, compare, deviations
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 
@@ -66,3 +66,22 @@ def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFold
     """
     identity = {"id": facts.id, "plan": facts.plan, "variant": facts.variant, "iteration": facts.iteration}
     return result_table(identity, summarise(facts.run_spec, summary, tables))
+
+
+@dataclass(frozen=True)
+class JobPair:
+    """A job of one trial and the same job of another, with every metric of both."""
+
+    first: JobReport
+    second: JobReport
+    changes: Sequence[Change]
+
+
+def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[JobPair]:
+    """Compare the jobs of two trials that have the same name, or the only job of each whatever its name."""
+    if len(first) == len(second) == 1:
+        pairs = [(first[0], second[0])]
+    else:
+        named = {job.summary.job: job for job in second}
+        pairs = [(job, named[job.summary.job]) for job in first if job.summary.job in named]
+    return [JobPair(one, other, compare(one.summary, other.summary)) for one, other in pairs]

@@ -11,15 +11,24 @@ from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialErro
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial, TrialFacts
-    from fabricbench.store.workspace import Workspace
+    from fabricbench.store.workspace import Workspace, workspace_folder
 
 _LATER = {
     "Trial": "fabricbench.store.trial",
     "TrialFacts": "fabricbench.store.trial",
     "Workspace": "fabricbench.store.workspace",
+    "workspace_folder": "fabricbench.store.workspace",
 }
 
-__all__ = ["DiskFullError", "StoreError", "Trial", "TrialFacts", "UnknownTrialError", "Workspace"]
+__all__ = [
+    "DiskFullError",
+    "StoreError",
+    "Trial",
+    "TrialFacts",
+    "UnknownTrialError",
+    "Workspace",
+    "workspace_folder",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -103,7 +103,9 @@ class Catalog:
     ) -> None:
         """Note how a trial ended, in place of its earlier record."""
         others = trials.c.attempt != attempt
-        connection.execute(delete(trials).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED), others))
+        connection.execute(
+            delete(trials).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
+        )
         values = {
             "status": status,
             "message": message,
@@ -120,7 +122,7 @@ class Catalog:
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
-        """Let a finished trial belong to the suite, position and tag of `facts`; its record stays as it is."""
+        """Let a finished trial belong to the suite, position and tag of `facts`; its record stays."""
         values = {name: value for name, value in row_of(facts).items() if name in _BELONGING}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
@@ -139,7 +141,7 @@ class Catalog:
         return connection.execute(query).first() is not None
 
     def _trial(self, row: Row[Any]) -> Trial:
-        return trial_of(row._mapping, TableFolder(self._records / row.id), self._path)
+        return trial_of(dict(row._mapping), TableFolder(self._records / row.id), self._path)
 
 
 _BELONGING = frozenset({"title", "plan_source", "overrides", "suite", "position", "tag", "published"})

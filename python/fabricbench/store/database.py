@@ -1,4 +1,4 @@
-"""Opening the catalog's database: transactions, a check of what is there, and errors that a user can act on."""
+"""Opening the catalog's database: transactions, a check of what is there, and errors to act on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUSY_TIMEOUT_S = 60
 _CHECKPOINT_S = 0.5
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _CORRUPTED_HINT = (
-    "nothing was changed in it; restore the file from a backup, or move the whole workspace aside and run again"
+    "nothing was changed in it; restore it from a backup, or move the whole workspace aside and run again"
 )
 _NOT_OURS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
 _NO_WRITING = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
@@ -79,8 +79,8 @@ class Database:
         """Open a transaction that excludes every other writer, and commit it at the end of the block.
 
         Raises:
-            StoreError: The catalog is corrupted, foreign, locked for too long or cannot be written, or the disk
-                is full.
+            StoreError: The catalog is corrupted, foreign, locked for too long or cannot be written, or the
+                disk is full.
         """
         with self._errors(), self._engine.connect() as connection:
             exclusive = connection.execution_options(exclusive=True)
@@ -136,7 +136,9 @@ class Database:
         while True:
             header, size_bytes = self._header()
             if header and header[:16] != _SQLITE_MAGIC:
-                raise StoreError(self.path, "the catalog is corrupted: it is no SQLite database", _CORRUPTED_HINT)
+                raise StoreError(
+                    self.path, "the catalog is corrupted: it is no SQLite database", _CORRUPTED_HINT
+                )
             expected_bytes = _size_in_header(header)
             if expected_bytes <= size_bytes or self._has_log():
                 return
@@ -209,7 +211,9 @@ class Database:
                 connection.execute(
                     text(f"CREATE TABLE {REVISION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
                 )
-                connection.execute(text(f"INSERT INTO {REVISION_TABLE} VALUES (:revision)"), {"revision": REVISION})
+                connection.execute(
+                    text(f"INSERT INTO {REVISION_TABLE} VALUES (:revision)"), {"revision": REVISION}
+                )
                 return REVISION
         # Another process made it in the meantime.
         return self._revision() or REVISION
@@ -220,7 +224,7 @@ class Database:
         if revision not in known_revisions():
             raise StoreError(
                 self.path,
-                f"the catalog has revision {revision}; this version of fabricbench knows revisions up to {REVISION}",
+                f"the catalog has revision {revision}; this fabricbench knows revisions up to {REVISION}",
                 "use the version of fabricbench that wrote the workspace, or a newer one",
             )
         with self.writing() as connection:
@@ -244,8 +248,8 @@ def _begin_sqlite(connection: Connection) -> None:
 def _size_in_header(header: bytes) -> int:
     """Return the size that a database's header promises [bytes], or 0 if it does not say.
 
-    SQLite file format, 1.3: the page size stands at offset 16 (1 means 65,536), the number of pages at 28; that
-    number holds only if the change counter at 24 equals the one at 92.
+    SQLite file format, 1.3: the page size stands at offset 16 (1 means 65,536), the number of pages at 28;
+    that number holds only if the change counter at 24 equals the one at 92.
     """
     if len(header) < 100 or header[24:28] != header[92:96]:
         return 0

@@ -45,7 +45,9 @@ def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Pat
     if not found:
         return []
     owned = catalog.running_folders(connection)
-    return sorted((path for path in found if path.with_suffix(PARTIAL).name not in owned), key=lambda path: path.suffix)
+    return sorted(
+        (path for path in found if path.with_suffix(PARTIAL).name not in owned), key=lambda path: path.suffix
+    )
 
 
 def _clear(stray: Path) -> None:

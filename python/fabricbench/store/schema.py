@@ -24,12 +24,16 @@ TABLES = (*RECORD_TABLES, TRIALS)
 """Tables of a stored trial: those of the backend and the results computed from them."""
 
 
-def _schema(required: str, optional: str = "", *, texts: str = "", floats: str = "", order: str = "") -> pa.Schema:
-    """Build a schema from column names: integers unless listed in `texts` or `floats`, in `order` if given."""
+def _schema(
+    required: str, optional: str = "", *, texts: str = "", floats: str = "", order: str = ""
+) -> pa.Schema:
+    """Build a schema from column names: integers unless in `texts` or `floats`, in `order` if given."""
     types = {name: pa.string() for name in texts.split()} | {name: pa.float64() for name in floats.split()}
     nullable = optional.split()
     names = order.split() or [*required.split(), *nullable]
-    return pa.schema([pa.field(name, types.get(name, pa.int64()), nullable=name in nullable) for name in names])
+    return pa.schema(
+        [pa.field(name, types.get(name, pa.int64()), nullable=name in nullable) for name in names]
+    )
 
 
 _CHUNK_COLUMNS = """
@@ -79,7 +83,9 @@ def conform(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     missing = set(schema.names) - set(batch.schema.names)
     unknown = set(batch.schema.names) - set(schema.names)
     if missing or unknown:
-        raise RecordSchemaError(f"table {table!r}: missing columns {sorted(missing)}, unknown {sorted(unknown)}")
+        raise RecordSchemaError(
+            f"table {table!r}: missing columns {sorted(missing)}, unknown {sorted(unknown)}"
+        )
     try:
         columns = [batch.column(field.name).cast(field.type) for field in schema]
     except pa.ArrowInvalid as error:

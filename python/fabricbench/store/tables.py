@@ -13,8 +13,8 @@ from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, conform
 
 ROWS_PER_GROUP = 65_536
-"""Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches received;
-a row group of the widest table holds about 17 MB before compression."""
+"""Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
+received; a row group of the widest table holds about 17 MB before compression."""
 
 _METADATA_PREFIX = "fabricbench."
 
@@ -85,7 +85,9 @@ class RecordWriter:
             StoreError: The folder cannot be written, or the disk is full.
         """
         self.folder = folder
-        self._metadata = {(_METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
+        self._metadata = {
+            (_METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()
+        }
         self._writers: dict[str, TableWriter] = {}
         try:
             folder.mkdir()

@@ -25,15 +25,16 @@ class TrialFacts:
         title: Its title.
         plan_source: Its text as the user wrote it.
         overrides: What was changed for this run, each FIELD=VALUE.
-        suite: Hash of the ids of all trials that the plan expanded to, and the tag: the trials that belong together.
+        suite: Hash of the ids of all trials that the plan expanded to, and the tag: the trials that belong
+            together.
         position: Place within the suite, from 0.
         variant: Name of the variant; empty if the plan has none.
         iteration: Number of the iteration, from 0.
         data_size_bytes: Size of the sweep's step.
         tag: What the user called it; may be empty.
         run_spec: The RunSpec.
-        published: The published row for this data size, if the plan names a table that has one: `table` (file name),
-            `source` (where it comes from) and `values` (column to value).
+        published: The published row for this data size, if the plan names a table that has one: `table` (file
+            name), `source` (where it comes from) and `values` (column to value).
         backend: Name of the backend.
         engine_version: Version of its engine.
     """
@@ -68,8 +69,8 @@ class Trial:
         ended_at: The same; none while running.
         summary: The deterministic part of the backend's summary; none unless finished.
         results: One flat row of metrics for each job; empty unless finished.
-        engine: What the run cost (`packet_hops`, `events`, `wall_s`, `cpu_s`, `peak_rss_bytes`, `threads`); empty
-            unless finished.
+        engine: What the run cost (`packet_hops`, `events`, `wall_s`, `cpu_s`, `peak_rss_bytes`, `threads`);
+            empty unless finished.
         machine: The machine that ran it.
         tables: Its record.
     """
@@ -132,7 +133,9 @@ def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path) -> Tria
         )
     except (TypeError, ValueError) as error:
         found = f"the row of trial {row['id']} cannot be read: {error}"
-        raise StoreError(catalog, found, "restore the catalog from a backup, or run again in another workspace") from error
+        raise StoreError(
+            catalog, found, "restore the catalog from a backup, or run again in another workspace"
+        ) from error
 
 
 def to_json(value: object) -> str:

@@ -5,8 +5,8 @@
     trials/.ID.N.partial/      the record of a trial that is running
     trials/.ID.N.old/          a record that is being replaced, for the moment of the exchange
 
-A record appears under its id by renaming, within a transaction that excludes other writers, so a reader sees the
-old one or the new one. Whatever a crash leaves behind, the next start puts right.
+A record appears under its id by renaming, within a transaction that excludes other writers, so a reader sees
+the old one or the new one. Whatever a crash leaves behind, the next start puts right.
 """
 
 from __future__ import annotations
@@ -59,21 +59,23 @@ class Workspace:
         self.catalog = Catalog(database.path, self.records)
 
     @classmethod
-    def open(cls, root: Path | None = None, *, create: bool = False, catalog_url: str | None = None) -> Workspace:
+    def open(
+        cls, root: Path | None = None, *, create: bool = False, catalog_url: str | None = None
+    ) -> Workspace:
         """Open a workspace and put right what a crash has left behind.
 
         Args:
             root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
                 `fabricbench-workspace` in the current folder.
             create: Make it if it does not exist.
-            catalog_url: Database of the catalog as an SQLAlchemy URL; by default that of FABRICBENCH_CATALOG_URL, or
-                else a file in the workspace.
+            catalog_url: Database of the catalog as an SQLAlchemy URL; by default that of
+                FABRICBENCH_CATALOG_URL, or else a file in the workspace.
 
         Raises:
-            StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign, or
-                written by a newer version.
+            StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign,
+                or written by a newer version.
         """
-        folder = root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
+        folder = workspace_folder(root)
         _check_folder(folder, create=create)
         database = Database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
         workspace = cls(folder, database)
@@ -125,12 +127,18 @@ class Workspace:
             return UnknownTrialError(self.root, found, "write more digits of the id")
         if matches:
             found = f"trial {matches[0].id} has no record: it is {matches[0].status}"
-            return UnknownTrialError(self.root, found, "run its plan again; --resume keeps the finished trials")
+            return UnknownTrialError(
+                self.root, found, "run its plan again; --resume keeps the finished trials"
+            )
         known = [trial.id for trial in self.catalog.select(connection, states=FINISHED)]
         if not known:
             return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
         close = get_close_matches(name.lower(), known, n=1)
-        hint = f'did you mean "{close[0]}"?' if close else "`fabricbench trials` lists them; `latest~1` is the last but one"
+        hint = (
+            f'did you mean "{close[0]}"?'
+            if close
+            else "`fabricbench trials` lists them; `latest~1` is the last but one"
+        )
         return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
 
     def suite(self, trial: Trial) -> list[Trial]:
@@ -152,7 +160,11 @@ class Workspace:
         with self.database.writing() as connection:
             for trial in self.catalog.select(connection, prefix=facts.id, states=FINISHED):
                 old = trial.facts
-                same_place = (old.plan, old.variant, old.iteration) == (facts.plan, facts.variant, facts.iteration)
+                same_place = (old.plan, old.variant, old.iteration) == (
+                    facts.plan,
+                    facts.variant,
+                    facts.iteration,
+                )
                 if same_place and not trial.tables.missing(TABLES):
                     self.catalog.adopt(connection, trial, facts)
                     return trial
@@ -181,6 +193,11 @@ class Workspace:
         return False
 
 
+def workspace_folder(root: Path | None = None) -> Path:
+    """Return the folder of the workspace that `Workspace.open` would use."""
+    return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
+
+
 def _check_folder(folder: Path, *, create: bool) -> None:
     """Check that a workspace folder is there and can be written, making it if asked to.
 
@@ -188,7 +205,9 @@ def _check_folder(folder: Path, *, create: bool) -> None:
         StoreError: It is not.
     """
     if folder.exists() and not folder.is_dir():
-        raise StoreError(folder, "a workspace is a folder, and this is a file", "name another one with --workspace")
+        raise StoreError(
+            folder, "a workspace is a folder, and this is a file", "name another one with --workspace"
+        )
     if not create and not (folder / CATALOG_FILE).exists() and not (folder / _RECORDS).exists():
         hint = "`fabricbench run PLAN` makes one; --workspace or FABRICBENCH_WORKSPACE says where it is"
         raise StoreError(folder, "there is no workspace", hint)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class TrialWriter:
     """Takes the rows of a running trial; as a context manager it cleans up whatever happens.
 
-    Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` marks the attempt as
-    interrupted (KeyboardInterrupt) or failed and removes its rows.
+    Call `write` while running, then `close`, then `finish`. Leaving the block before `finish` marks the
+    attempt as interrupted (KeyboardInterrupt) or failed and removes its rows.
     """
 
     def __init__(self, workspace: Workspace, facts: TrialFacts, attempt: int, folder: Path) -> None:
@@ -101,7 +101,9 @@ class TrialWriter:
                     self._attempt,
                     trial_id,
                     status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
-                    message="; ".join(f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"]),
+                    message="; ".join(
+                        f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"]
+                    ),
                     summary=summary,
                     results=results.to_pylist(),
                     engine=engine,

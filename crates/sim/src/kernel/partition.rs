@@ -153,4 +153,3 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.context.in_flight()
     }
 }
-

@@ -161,7 +161,8 @@ impl Host {
 
     /// A chunk has arrived whole: reports it and starts what waited for it.
     fn deliver_chunk(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let Delivery { report, inbound } = self.receivers[receiver as usize].finish_chunk(now, &self.receives);
+        let Delivery { report, inbound } =
+            self.receivers[receiver as usize].finish_chunk(now, &self.receives);
         context.records.push(Record::Delivered(report));
         let mut started = std::mem::take(&mut self.transfers.started);
         self.transfers.deliver_part(inbound, &mut started);

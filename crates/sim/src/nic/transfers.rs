@@ -67,7 +67,9 @@ impl Transfers {
         if transfer.parts_left > 0 {
             return;
         }
-        for &successor in &self.successors[transfer.successors.start as usize..transfer.successors.end as usize] {
+        for &successor in
+            &self.successors[transfer.successors.start as usize..transfer.successors.end as usize]
+        {
             let outgoing = &mut self.outgoing[successor as usize];
             outgoing.waits_for -= 1;
             if outgoing.waits_for == 0 {

@@ -75,7 +75,11 @@ impl SeriesProbe {
                     node: graph.node(watched.node).name.clone(),
                     port: u32::from(watched.port),
                     time_ps: sample.at.0,
-                    value: if metric == "queue_bytes" { sample.values[index].0 } else { sample.values[index].1 },
+                    value: if metric == "queue_bytes" {
+                        sample.values[index].0
+                    } else {
+                        sample.values[index].1
+                    },
                 }));
             }
         }

@@ -30,7 +30,8 @@ impl Fabric {
     /// # Errors
     /// When the graph is too large, or its latencies leave no window to run in.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
-        let graph = build_graph(&spec.topology)
+        let graph = builder(&spec.topology)
+            .build()
             .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
         let routes = Arc::new(Routes::compute(&graph));
         let mut fabric = Self {
@@ -98,30 +99,23 @@ fn value(field: &str, found: &str, allowed: &str) -> SpecError {
     SpecError::Value { field: field.into(), found: found.into(), allowed: allowed.into() }
 }
 
-const fn link(spec: &LinkSpec) -> LinkParams {
+const fn link(spec: LinkSpec) -> LinkParams {
     LinkParams { rate: Rate::from_bps(spec.rate_bps), delay: Span(spec.cable.delay_ps) }
 }
 
-fn build_graph(topology: &TopologySpec) -> Result<Graph, topology::TopologyError> {
-    match topology {
-        TopologySpec::SingleSwitch { hosts, host_link } => {
-            SingleSwitch { hosts: *hosts, host_link: link(host_link) }.build()
+/// The builder of a topology. The fields of both have the same names.
+fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
+    use TopologySpec as Spec;
+    match *topology {
+        Spec::SingleSwitch { hosts, host_link } => {
+            Box::new(SingleSwitch { hosts, host_link: link(host_link) })
         }
-        TopologySpec::FullMesh { hosts, host_link } => {
-            FullMesh { hosts: *hosts, host_link: link(host_link) }.build()
+        Spec::FullMesh { hosts, host_link } => Box::new(FullMesh { hosts, host_link: link(host_link) }),
+        Spec::LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link } => {
+            let (host_link, fabric_link) = (link(host_link), link(fabric_link));
+            Box::new(LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link })
         }
-        TopologySpec::LeafSpine { leaves, hosts_per_leaf, spines, links_per_spine, host_link, fabric_link } => {
-            LeafSpine {
-                leaves: *leaves,
-                hosts_per_leaf: *hosts_per_leaf,
-                spines: *spines,
-                links_per_spine: *links_per_spine,
-                host_link: link(host_link),
-                fabric_link: link(fabric_link),
-            }
-            .build()
-        }
-        TopologySpec::FatTree {
+        Spec::FatTree {
             pods,
             leaves_per_pod,
             hosts_per_leaf,
@@ -130,18 +124,17 @@ fn build_graph(topology: &TopologySpec) -> Result<Graph, topology::TopologyError
             host_link,
             fabric_link,
             core_link,
-        } => FatTree {
-            pods: *pods,
-            leaves_per_pod: *leaves_per_pod,
-            hosts_per_leaf: *hosts_per_leaf,
-            aggs_per_pod: *aggs_per_pod,
-            cores_per_agg: *cores_per_agg,
+        } => Box::new(FatTree {
+            pods,
+            leaves_per_pod,
+            hosts_per_leaf,
+            aggs_per_pod,
+            cores_per_agg,
             host_link: link(host_link),
             fabric_link: link(fabric_link),
             core_link: link(core_link),
-        }
-        .build(),
-        TopologySpec::RailOptimised {
+        }),
+        Spec::RailOptimised {
             servers,
             rails,
             spines,
@@ -149,15 +142,14 @@ fn build_graph(topology: &TopologySpec) -> Result<Graph, topology::TopologyError
             host_link,
             fabric_link,
             scale_up_link,
-        } => RailOptimised {
-            servers: *servers,
-            rails: *rails,
-            spines: *spines,
-            links_per_spine: *links_per_spine,
+        } => Box::new(RailOptimised {
+            servers,
+            rails,
+            spines,
+            links_per_spine,
             host_link: link(host_link),
             fabric_link: link(fabric_link),
-            scale_up_link: scale_up_link.as_ref().map(link),
-        }
-        .build(),
+            scale_up_link: scale_up_link.map(link),
+        }),
     }
 }

@@ -71,7 +71,13 @@ impl Flows {
         Ok(flows)
     }
 
-    fn add_job(&mut self, spec: &RunSpec, fabric: &Fabric, index: u32, job: &JobSpec) -> Result<(), SpecError> {
+    fn add_job(
+        &mut self,
+        spec: &RunSpec,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+    ) -> Result<(), SpecError> {
         let schedule = schedule(spec, index, job)?;
         let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
         for (id, transfer) in schedule.transfers().iter().enumerate() {

@@ -6,6 +6,6 @@ mod hosts;
 mod world;
 
 pub(crate) use fabric::Fabric;
-pub(crate) use hosts::{Direction, entropy};
 pub(crate) use flows::{Flows, QueuePair};
+pub(crate) use hosts::{Direction, entropy};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

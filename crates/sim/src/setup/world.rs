@@ -55,7 +55,9 @@ pub(crate) struct World<F: Forward> {
 impl<F: Forward> World<F> {
     /// Each node of the graph, in order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode<F>> {
-        self.homes.iter().map(|&(partition, place)| &self.partitions[partition as usize].nodes()[place as usize])
+        self.homes
+            .iter()
+            .map(|&(partition, place)| &self.partitions[partition as usize].nodes()[place as usize])
     }
 }
 
@@ -199,12 +201,7 @@ fn fill_partitions<F: Forward>(
         members[partition].push(node);
         inboxes[partition].push(fabric.graph.nodes[index].ports.len() as u32);
     }
-    let plan = |index| PartitionPlan {
-        index,
-        partitions: count,
-        span: fabric.span,
-        slots: fabric.slots,
-    };
+    let plan = |index| PartitionPlan { index, partitions: count, span: fabric.span, slots: fabric.slots };
     let parts = members.into_iter().zip(inboxes).zip(watched.drain(..)).enumerate();
     parts
         .map(|(index, ((nodes, inboxes), probe))| Partition::new(plan(index as u32), nodes, &inboxes, probe))

@@ -3,18 +3,18 @@
 
 use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
-    CableSpec, ChunkRow, FabricSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec,
-    PortRow, QpMode, RateControl, RunSpec, RunSummary, SCHEMA_VERSION, SeriesRow, SwitchSpec, TopologySpec,
-    TransportSpec,
+    CableSpec, ChunkRow, FabricSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec,
+    ObserveSpec, PortRow, QpMode, RateControl, RunSpec, RunSummary, SCHEMA_VERSION, SeriesRow, SwitchSpec,
+    TopologySpec, TransportSpec,
 };
 
 /// A link of 400 Gb/s.
-pub fn link(length_m: u64) -> LinkSpec {
+pub(crate) fn link(length_m: u64) -> LinkSpec {
     LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: length_m * 5_000 } }
 }
 
 /// Two leaves of `hosts_per_leaf`, four spines.
-pub fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
+pub(crate) fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
     TopologySpec::LeafSpine {
         leaves: 2,
         hosts_per_leaf,
@@ -26,12 +26,18 @@ pub fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
 }
 
 /// Hosts on one switch.
-pub fn single_switch(hosts: u32) -> TopologySpec {
+pub(crate) fn single_switch(hosts: u32) -> TopologySpec {
     TopologySpec::SingleSwitch { hosts, host_link: link(3) }
 }
 
 /// A run of one collective on the first `ranks` hosts.
-pub fn collective(topology: TopologySpec, ranks: u32, collective: &str, algorithm: &str, data_bytes: u64) -> RunSpec {
+pub(crate) fn collective(
+    topology: TopologySpec,
+    ranks: u32,
+    collective: &str,
+    algorithm: &str,
+    data_bytes: u64,
+) -> RunSpec {
     RunSpec {
         schema_version: SCHEMA_VERSION,
         seed: 1,
@@ -69,12 +75,12 @@ pub fn collective(topology: TopologySpec, ranks: u32, collective: &str, algorith
 
 /// Keeps everything a run hands out.
 #[derive(Default)]
-pub struct Recorder {
-    pub chunks: Vec<ChunkRow>,
-    pub ports: Vec<PortRow>,
-    pub links: Vec<LinkRow>,
-    pub series: Vec<SeriesRow>,
-    pub events: Vec<spec::EventRow>,
+pub(crate) struct Recorder {
+    pub(crate) chunks: Vec<ChunkRow>,
+    pub(crate) ports: Vec<PortRow>,
+    pub(crate) links: Vec<LinkRow>,
+    pub(crate) series: Vec<SeriesRow>,
+    pub(crate) events: Vec<spec::EventRow>,
 }
 
 impl Observer for Recorder {
@@ -95,18 +101,27 @@ impl Observer for Recorder {
 }
 
 /// Runs `spec` to the end.
-pub fn run_with(spec: &RunSpec, threads: usize, path: Path) -> (RunSummary, Recorder) {
+pub(crate) fn run_with(spec: &RunSpec, threads: usize, path: Path) -> (RunSummary, Recorder) {
     let mut recorder = Recorder::default();
-    let summary = fabricbench_sim::run(spec, Options { threads, path }, &mut recorder).expect("the spec can be carried out");
+    let summary = fabricbench_sim::run(spec, Options { threads, path }, &mut recorder)
+        .expect("the spec can be carried out");
     (summary, recorder)
 }
 
 /// Runs `spec` on one thread.
-pub fn run(spec: &RunSpec) -> (RunSummary, Recorder) {
+pub(crate) fn run(spec: &RunSpec) -> (RunSummary, Recorder) {
     run_with(spec, 1, Path::Auto)
 }
 
 /// Completion time of the first job [ps].
-pub fn completion_ps(summary: &RunSummary) -> u64 {
+pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
     summary.jobs[0].end_ps.expect("the job completed") - summary.jobs[0].start_ps
+}
+
+/// Every table of a run as text, for comparison.
+pub(crate) fn tables(recorder: &Recorder) -> String {
+    format!(
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        recorder.chunks, recorder.ports, recorder.links, recorder.series, recorder.events
+    )
 }

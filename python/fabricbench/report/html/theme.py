@@ -6,6 +6,7 @@ scales grow darker steadily, so they also survive a black-and-white print.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 INK = "#1c2733"
@@ -24,6 +25,8 @@ ORDER_SCALE = ((0.0, "#c7dcb4"), (0.33, "#41a693"), (0.66, "#2a6a9e"), (1.0, "#3
 """Things in order (sizes, steps, ranks), first to last."""
 
 _LOGARITHMIC_FROM = 4
+_MAX_DECADES_IN_FULL = 6
+_MARGIN = 0.03
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -70,8 +73,16 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:
     """Give the settings of an axis for values from `low` to `high`: logarithmic where they spread widely."""
     if low <= 0 or high < _LOGARITHMIC_FROM * low:
-        return axis(title)
-    return axis(f"{title}, logarithmic", type="log", dtick="D2")
+        margin = _MARGIN * (high - low or high)
+        return axis(title, range=[low - margin, high + margin])
+    first, last = math.log10(low), math.log10(high)
+    decades = range(math.floor(first), math.ceil(last) + 1)
+    factors = (1, 2, 5) if len(decades) <= _MAX_DECADES_IN_FULL else (1,)
+    ticks = [float(f"{factor}e{decade}") for decade in decades for factor in factors]
+    labels = [f"{tick:,.10g}" for tick in ticks]
+    margin = _MARGIN * (last - first)
+    edges = [first - margin, last + margin]
+    return axis(f"{title}, logarithmic", type="log", tickvals=ticks, ticktext=labels, range=edges)
 
 
 def layout(*, height: int, **more: Any) -> dict[str, Any]:

@@ -24,6 +24,6 @@ impl Forward for Ecmp {
     #[inline]
     fn choose(&mut self, packet: &Packet, choices: usize) -> usize {
         let hash = mix64(u64::from(packet.entropy) ^ self.seed) >> 32;
-        (hash * choices as u64 >> 32) as usize
+        ((hash * choices as u64) >> 32) as usize
     }
 }

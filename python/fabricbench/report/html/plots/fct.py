@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import plotly.graph_objects as go
 import polars as pl
@@ -35,20 +34,23 @@ def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
     drawn = [sample for sample in samples if sample.fct_ps.drop_nulls().len() > 0]
     if not drawn:
         return None
-    longest = max(_extreme_ps(sample, "max") for sample in drawn)
-    scale = time_scale(longest)
+    shortest_ps, longest_ps = _extremes_ps(drawn)
+    scale = time_scale(longest_ps)
     figure = go.Figure()
     reduced = 0
     for sample, colour in zip(drawn, theme.order_colours(len(drawn)), strict=True):
         reduced += _add_sample(figure, sample, scale, colour)
     if any(sample.published_ps for sample in drawn):
         figure.add_trace(_published(drawn, scale))
-    figure.update_layout(_layout(scale, min(_extreme_ps(sample, "min") for sample in drawn), longest))
+    figure.update_layout(_layout(scale, shortest_ps, longest_ps))
     return Plot("fct-cdf", figure, _caption(reduced, any(sample.published_ps for sample in drawn)))
 
 
-def _extreme_ps(sample: FctSample, which: Literal["min", "max"]) -> int:
-    return int(str(getattr(sample.fct_ps, which)()))
+def _extremes_ps(samples: Sequence[FctSample]) -> tuple[float, float]:
+    """Return the shortest and the longest time that is drawn, published ones included."""
+    times = [time for sample in samples for time in sample.published_ps.values()]
+    times += [float(str(edge)) for s in samples for edge in (s.fct_ps.min(), s.fct_ps.max())]
+    return min(times), max(times)
 
 
 def _add_sample(figure: go.Figure, sample: FctSample, scale: TimeScale, colour: str) -> bool:
@@ -85,10 +87,12 @@ def _published(samples: Sequence[FctSample], scale: TimeScale) -> go.Scatter:
     )
 
 
-def _layout(scale: TimeScale, shortest_ps: int, longest_ps: int) -> dict[str, object]:
+def _layout(scale: TimeScale, shortest_ps: float, longest_ps: float) -> dict[str, object]:
     return theme.layout(
         height=430,
-        xaxis=theme.spread_axis(f"flow completion time ({scale.unit})", shortest_ps, longest_ps),
+        xaxis=theme.spread_axis(
+            f"flow completion time ({scale.unit})", shortest_ps / scale.ps, longest_ps / scale.ps
+        ),
         yaxis=theme.axis("chunks complete (%)", range=[-2, 103]),
     )
 

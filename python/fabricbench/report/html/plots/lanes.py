@@ -1,13 +1,15 @@
-"""Which chunk transfers the timeline shows, and in which lane each stands.
+"""Which bars the timeline shows, and in which lane each stands.
 
-A lane is one row of the drawing; a rank that sends several chunks at once needs several. Where a run has more
-chunks or lanes than a browser draws well, some ranks are chosen evenly, and of each rank some chunks evenly
-in the order in which they started, its first and last completed among them.
+A bar is a chunk; a lane is one row of the drawing; a rank that sends several chunks at once needs several
+lanes. Where a run has more chunks or lanes than a browser draws well, some ranks are chosen evenly. Of each
+of them, chunks sent one after the other are merged into longer bars, and chunks sent at the same time are
+chosen evenly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from heapq import heappop, heappush
 from typing import Any
 
@@ -16,12 +18,23 @@ import polars as pl
 MAX_BARS = 3000
 MAX_LANES = 240
 _RANKS_WHEN_REDUCED = 16
+_SEQUENTIAL_BELOW = 2.0
+"""Chunks in flight at a sender on average, below which it counts as sending one after the other."""
 
 SENDER = ("job", "src_rank")
-COLUMNS = (
-    "job", "src_rank", "dst_rank", "step", "channel", "block", "part", "qp", "status", "payload_bytes",
+_COLUMNS = (
+    "job", "src_rank", "dst_rank", "step", "channel", "block", "qp", "status", "payload_bytes",
     "start_ps", "completed_ps", "fct_ps", "retransmits",
 )  # fmt: skip
+_ORDER = ("start_ps", "end_ps", "dst_rank", "step", "qp")
+
+
+class Reduction(StrEnum):
+    """What was done to the chunks of a rank."""
+
+    NONE = "none"
+    MERGED = "merged"
+    CHOSEN = "chosen"
 
 
 @dataclass(frozen=True)
@@ -39,21 +52,24 @@ class Timeline:
     """What is to be drawn.
 
     Attributes:
-        bars: One dictionary for each chunk drawn, with `COLUMNS`, `end_ps` and `lane`.
+        bars: One dictionary for each bar: the columns of its first chunk, `end_ps`, `lane`, and `chunks`
+            merged.
         senders: Sending ranks from top to bottom.
-        chunks_total: Chunks that started.
+        chunks_total: Chunks of the run that started.
         senders_total: Sending ranks of the run.
+        reduction: What was done to the chunks of each rank shown.
     """
 
     bars: list[dict[str, Any]]
     senders: list[Sender]
     chunks_total: int
     senders_total: int
+    reduction: Reduction
 
     @property
-    def reduced(self) -> bool:
-        """Whether some chunks are left out."""
-        return len(self.bars) < self.chunks_total
+    def lanes(self) -> int:
+        """Number of lanes of all senders."""
+        return sum(sender.lanes for sender in self.senders)
 
 
 def choose_timeline(
@@ -65,27 +81,32 @@ def choose_timeline(
         chunks: Table `chunks` of one trial.
         end_ps: End of the run, where the bar of a chunk that never completed ends [ps].
         max_bars: At most this many bars.
-        max_lanes: At most this many lanes, unless the ranks chosen need more with one chunk each.
+        max_lanes: At most this many lanes, unless the ranks chosen need more with two chunks each.
     """
     started = chunks.filter(pl.col("start_ps").is_not_null()).select(
-        *COLUMNS, pl.col("completed_ps").fill_null(end_ps).alias("end_ps")
+        *_COLUMNS, pl.col("completed_ps").fill_null(end_ps).alias("end_ps"), pl.lit(1).alias("chunks")
     )
     counts = started.group_by(SENDER).agg(pl.len(), pl.col("end_ps").max()).sort(SENDER).collect()
     total = int(counts["len"].sum())
     if total <= max_bars:
-        every = _lay_out(started.collect(), total, counts.height)
-        if sum(sender.lanes for sender in every.senders) <= max_lanes:
+        every = _lay_out(started.collect(), Reduction.NONE, total, counts.height)
+        if every.lanes <= max_lanes:
             return every
     return _reduced(started, counts, max_bars, max_lanes)
 
 
 def _reduced(started: pl.LazyFrame, counts: pl.DataFrame, max_bars: int, max_lanes: int) -> Timeline:
     senders = _senders_kept(counts, min(_RANKS_WHEN_REDUCED, max_lanes))
-    chunks = started.join(senders.lazy(), on=list(SENDER), how="semi").collect()
+    chunks = started.join(senders.lazy(), on=list(SENDER), how="semi").collect().sort([*SENDER, *_ORDER])
     per_sender = max(2, max_bars // senders.height)
+    total = int(counts["len"].sum())
+    if _in_flight(chunks) < _SEQUENTIAL_BELOW:
+        merged = _lay_out(_merged(chunks, per_sender), Reduction.MERGED, total, counts.height)
+        if merged.lanes <= max_lanes:
+            return merged
     while True:
-        chosen = _lay_out(_evenly(chunks, per_sender), int(counts["len"].sum()), counts.height)
-        if per_sender <= 2 or sum(sender.lanes for sender in chosen.senders) <= max_lanes:
+        chosen = _lay_out(_evenly(chunks, per_sender), Reduction.CHOSEN, total, counts.height)
+        if per_sender <= 2 or chosen.lanes <= max_lanes:
             return chosen
         per_sender = max(2, per_sender * 3 // 4)
 
@@ -99,21 +120,41 @@ def _senders_kept(counts: pl.DataFrame, limit: int) -> pl.DataFrame:
     return counts.select(SENDER)[sorted(even | {slowest})]
 
 
+def _in_flight(chunks: pl.DataFrame) -> float:
+    """Return how many chunks a sender has in flight on average, the largest over the senders."""
+    busy = (pl.col("end_ps") - pl.col("start_ps")).sum()
+    extent = pl.col("end_ps").max() - pl.col("start_ps").min()
+    return float(str(chunks.group_by(SENDER).agg((busy / extent).alias("share"))["share"].max()))
+
+
+def _merged(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
+    """Merge consecutive chunks of each sender into at most `per_sender` bars."""
+    place = pl.int_range(pl.len()).over(SENDER)
+    group = (place * per_sender // pl.max_horizontal(pl.len().over(SENDER), per_sender)).alias("group")
+    sums = ("payload_bytes", "retransmits", "chunks")
+    first = [name for name in _COLUMNS if name not in (*SENDER, *sums, "completed_ps", "status")]
+    broken = pl.col("status").filter(pl.col("status") != "complete").first()
+    return chunks.group_by(*SENDER, group, maintain_order=True).agg(
+        pl.col(first).first(),
+        pl.col(sums).sum(),
+        pl.col("end_ps", "completed_ps").max(),
+        pl.coalesce(broken, pl.lit("complete")).alias("status"),
+    )
+
+
 def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
     """Keep at most `per_sender` chunks of each sender, evenly in order of start, first and last included."""
-    order = ["start_ps", "end_ps", "dst_rank", "step", "qp"]
     place = pl.int_range(pl.len()).over(SENDER)
     last = pl.len().over(SENDER) - 1
-    wanted = pl.max_horizontal(per_sender - 1, 1)
-    share = (place * wanted) // pl.max_horizontal(last, 1)
-    before = ((place - 1) * wanted) // pl.max_horizontal(last, 1)
-    return chunks.sort([*SENDER, *order]).filter((last < per_sender) | (place == 0) | (share > before))
+    share = (place * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    before = ((place - 1) * (per_sender - 1)) // pl.max_horizontal(last, 1)
+    return chunks.filter((last < per_sender) | (place == 0) | (share > before))
 
 
-def _lay_out(chunks: pl.DataFrame, total: int, senders_total: int) -> Timeline:
+def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int, senders_total: int) -> Timeline:
     bars: list[dict[str, Any]] = []
     senders: list[Sender] = []
-    ordered = chunks.sort([*SENDER, "start_ps", "dst_rank", "step", "qp"])
+    ordered = chunks.sort([*SENDER, *_ORDER])
     lane = 0
     for (job, rank), group in ordered.group_by(SENDER, maintain_order=True):
         own = group.to_dicts()
@@ -121,7 +162,7 @@ def _lay_out(chunks: pl.DataFrame, total: int, senders_total: int) -> Timeline:
         senders.append(Sender(str(job), int(str(rank)), lane, lanes))
         bars.extend(own)
         lane += lanes
-    return Timeline(bars, senders, total, senders_total)
+    return Timeline(bars, senders, total, senders_total, reduction)
 
 
 def _assign_lanes(bars: list[dict[str, Any]], first_lane: int) -> int:

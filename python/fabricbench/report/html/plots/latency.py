@@ -49,7 +49,9 @@ def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
     figure.update_layout(
         theme.layout(
             height=360,
-            xaxis=theme.spread_axis(f"frame latency ({scale.unit})", *_range_ps(table)),
+            xaxis=theme.spread_axis(
+                f"frame latency ({scale.unit})", *(edge / scale.ps for edge in _range_ps(table))
+            ),
             yaxis=theme.axis("chunks (%)", range=[-2, 103]),
         )
     )

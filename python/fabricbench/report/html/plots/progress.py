@@ -28,8 +28,9 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
     if not shares or end_ps == 0:
         return None
     scale = time_scale(end_ps)
-    edges = [(index + 1) * end_ps / _TIME_BINS / scale.ps for index in range(_TIME_BINS)]
+    edges = [index * end_ps / _TIME_BINS / scale.ps for index in range(_TIME_BINS + 1)]
     names = [f"{first}" if first == last else f"{first}–{last}" for first, last in sizes]
+    hover = f"rank %{{y}}<br>about %{{x:.4g}} {scale.unit}: %{{z:.1f}} % complete<extra></extra>"
     figure = go.Figure(
         go.Heatmap(
             x=[round(edge, 6) for edge in edges],
@@ -39,7 +40,7 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
             zmax=100,
             colorscale=theme.plotly_scale(theme.USE_SCALE),
             colorbar=theme.colour_bar("chunks<br>done (%)"),
-            hovertemplate=f"rank %{{y}}<br>at %{{x:.4g}} {scale.unit}: %{{z:.1f}} % complete<extra></extra>",
+            hovertemplate=hover,
         )
     )
     figure.update_layout(

@@ -14,7 +14,8 @@ from fabricbench.report.topology_map import natural_key
 
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96
-_MAX_TIMES = 400
+_MAX_TIMES = 1000
+_ROWS_WITH_GAPS = 40
 _BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 
 
@@ -96,13 +97,13 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
     totals = use.group_by("node", "port").agg(pl.col("use_percent").mean().alias("mean"))
     busiest = totals.sort(["mean", "node", "port"], descending=[True, False, False]).head(MAX_USE_ROWS)
     ports = sorted(busiest.select("node", "port").iter_rows(), key=lambda row: (natural_key(row[0]), row[1]))
-    times = use["time_ps"].unique().sort()
-    times = times.gather_every(-(-len(times) // _MAX_TIMES))
-    scale = time_scale(int(str(use["time_ps"].max())))
+    use = _in_stretches(use)
+    times = use["time_ps"].unique().sort().to_list()
+    scale = time_scale(times[-1])
     figure = go.Figure(_use_heatmap(use, ports, times, scale))
     figure.update_layout(
         theme.layout(
-            height=max(260, 110 + len(ports) * (14 if len(ports) <= 40 else 7)),
+            height=max(260, 110 + len(ports) * (14 if len(ports) <= _ROWS_WITH_GAPS else 7)),
             xaxis=theme.axis(f"time since the start of the run ({scale.unit})", showgrid=False),
             yaxis=theme.axis("", type="category", autorange="reversed", showgrid=False, nticks=40),
         )
@@ -110,28 +111,44 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
     return Plot("use-over-time", figure, _use_caption(totals.height, len(ports)))
 
 
+def _in_stretches(use: pl.DataFrame) -> pl.DataFrame:
+    """Merge intervals until at most `_MAX_TIMES` are left: they are equal, so a mean is their use."""
+    times = use["time_ps"].unique().sort()
+    step = -(-len(times) // _MAX_TIMES)
+    if step == 1:
+        return use
+    stretch = pl.int_range(pl.len()) // step
+    ends = times.to_frame().with_columns(pl.col("time_ps").last().over(stretch).alias("end_ps"))
+    joined = use.join(ends, on="time_ps").group_by("node", "port", "end_ps", maintain_order=True)
+    return joined.agg(pl.col("use_percent").mean()).rename({"end_ps": "time_ps"})
+
+
 def _use_heatmap(
-    use: pl.DataFrame, ports: list[tuple[Any, ...]], times: pl.Series, scale: TimeScale
+    use: pl.DataFrame, ports: list[tuple[Any, ...]], times: list[int], scale: TimeScale
 ) -> go.Heatmap:
-    kept = use.filter(pl.col("time_ps").is_in(times.implode()))
-    rows = {port: dict.fromkeys(times) for port in ports}
-    for node, port, time_ps, value in kept.select("node", "port", "time_ps", "use_percent").iter_rows():
+    rows: dict[tuple[Any, ...], dict[int, float | None]] = {port: dict.fromkeys(times) for port in ports}
+    for node, port, time_ps, value in use.select("node", "port", "time_ps", "use_percent").iter_rows():
         if (node, port) in rows:
             rows[node, port][time_ps] = round(value, 2)
+    start_ps = max(0, 2 * times[0] - times[1]) if len(times) > 1 else 0
     return go.Heatmap(
-        x=[round(time_ps / scale.ps, 7) for time_ps in times],
+        x=[round(time_ps / scale.ps, 7) for time_ps in (start_ps, *times)],
         y=[f"{node} port {port}" for node, port in ports],
         z=[list(row.values()) for row in rows.values()],
+        ygap=1 if len(ports) <= _ROWS_WITH_GAPS else 0,
         zmin=0,
         zmax=100,
         colorscale=theme.plotly_scale(theme.USE_SCALE),
         colorbar=theme.colour_bar("link<br>use (%)"),
-        hovertemplate=f"%{{y}}<br>%{{z:.2f}} % until %{{x:.5g}} {scale.unit}<extra></extra>",
+        hovertemplate=f"%{{y}}<br>%{{z:.2f}} % around %{{x:.5g}} {scale.unit}<extra></extra>",
     )
 
 
 def _use_caption(ports: int, drawn: int) -> str:
-    text = "Use of each sampled egress port in the interval before each sample."
+    text = (
+        "Use of each sampled egress port between one sample and the next: frame bytes sent, preamble and gap "
+        "not counted, over the line rate."
+    )
     if drawn < ports:
         text += f" Reduced: the {drawn} busiest of {ports:,} sampled ports."
     return text

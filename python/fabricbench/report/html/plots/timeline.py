@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.report.html import theme
-from fabricbench.report.html.plots.lanes import Timeline, choose_timeline
+from fabricbench.report.html.plots.lanes import Reduction, Timeline, choose_timeline
 from fabricbench.report.html.plots.plot import Plot
 from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
 
@@ -17,6 +17,7 @@ _MIN_LANE_PX = 5
 _MAX_LANE_PX = 18
 _TARGET_PX = 620
 _MAX_RANK_LABELS = 64
+_MAX_BARS_WITH_EDGES = 1000
 
 
 def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
@@ -45,7 +46,8 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
         failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
         figure.add_trace(_bars(broken, scale, failed))
     figure.update_layout(_layout(timeline, scale))
-    return Plot("timeline", figure, _caption(timeline, colour_title, bool(broken)), timeline.reduced)
+    caption = _caption(timeline, colour_title, bool(broken))
+    return Plot("timeline", figure, caption, timeline.reduction is not Reduction.NONE)
 
 
 def _colour_by(timeline: Timeline) -> tuple[str, str]:
@@ -57,7 +59,8 @@ def _by_number(bars: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
     low = min(bar[column] for bar in bars)
     span = max(1, max(bar[column] for bar in bars) - low)
     colours = [theme.colour_at(theme.ORDER_SCALE, (bar[column] - low) / span) for bar in bars]
-    return {"color": colours, "line": {"width": 0.5, "color": "white"}}
+    edge = 0.5 if len(bars) <= _MAX_BARS_WITH_EDGES else 0
+    return {"color": colours, "line": {"width": edge, "color": "white"}}
 
 
 def _colour_bar(bars: Sequence[dict[str, Any]], column: str, title: str) -> go.Scatter:
@@ -99,6 +102,13 @@ def _hover(bar: dict[str, Any], scale: TimeScale) -> str:
     ended = f"{scale.text(bar['completed_ps'])}, FCT {scale.text(bar['fct_ps'])}"
     if bar["status"] != "complete":
         ended = f"not completed ({bar['status']})"
+    if bar["chunks"] > 1:
+        return (
+            f"rank {bar['src_rank']}: {bar['chunks']} chunks from step {bar['step']} on<br>"
+            f"{byte_count_text(bar['payload_bytes'])}<br>"
+            f"{scale.text(bar['start_ps'])} → {scale.text(bar['end_ps'])} ({bar['status']})<br>"
+            f"retransmitted frames {bar['retransmits']:,}"
+        )
     return (
         f"rank {bar['src_rank']} → rank {bar['dst_rank']}, step {bar['step']}, block {bar['block']}<br>"
         f"{byte_count_text(bar['payload_bytes'])}, QP {bar['qp']}, channel {bar['channel']}<br>"
@@ -142,11 +152,17 @@ def _caption(timeline: Timeline, colour: str, broken: bool) -> str:
     )
     if broken:
         text += " Hatched bars never completed."
-    if timeline.reduced:
+    if timeline.reduction is not Reduction.NONE:
         text += (
-            f" Reduced: {len(timeline.bars):,} of {timeline.chunks_total:,} chunks, from "
-            f"{len(timeline.senders):,} of {timeline.senders_total:,} sending ranks taken evenly (the one "
-            "that finished last always among them); of each rank the chunks are taken evenly in order of "
-            "start, its first and last always among them."
+            f" Reduced: {len(timeline.senders):,} of {timeline.senders_total:,} sending ranks, taken "
+            f"evenly, the one that finished last always among them; {_REDUCED_HOW[timeline.reduction]} The "
+            f"run has {timeline.chunks_total:,} chunks, the drawing {len(timeline.bars):,} bars."
         )
     return text
+
+
+_REDUCED_HOW = {
+    Reduction.MERGED: "consecutive chunks of a rank are merged into one bar, coloured as its first chunk.",
+    Reduction.CHOSEN: "of each rank the chunks are taken evenly in order of start, its first and last always "
+    "among them.",
+}

@@ -1,0 +1,107 @@
+//! One seed gives one result: on the fast path and the exact path, on one thread and several.
+
+mod common;
+
+use common::{collective, leaf_spine, run, run_with, single_switch, tables};
+use fabricbench_sim::Path;
+use proptest::prelude::*;
+use spec::{RunSpec, TopologySpec};
+
+fn fat_tree() -> TopologySpec {
+    TopologySpec::FatTree {
+        pods: 2,
+        leaves_per_pod: 2,
+        hosts_per_leaf: 3,
+        aggs_per_pod: 2,
+        cores_per_agg: 2,
+        host_link: common::link(3),
+        fabric_link: common::link(30),
+        core_link: common::link(300),
+    }
+}
+
+fn rails() -> TopologySpec {
+    TopologySpec::RailOptimised {
+        servers: 3,
+        rails: 4,
+        spines: 2,
+        links_per_spine: 2,
+        host_link: common::link(3),
+        fabric_link: common::link(50),
+        scale_up_link: Some(common::link(1)),
+    }
+}
+
+prop_compose! {
+    fn any_spec()(
+        topology in prop_oneof![Just(leaf_spine(6)), Just(single_switch(12)), Just(fat_tree()), Just(rails())],
+        pattern in prop::sample::select(fabricbench_sim::patterns()),
+        ranks in 2_u32..=12,
+        kib_per_part in 1_u64..300,
+        buffer_kib in prop_oneof![Just(1 << 20), 16_u64..2_000],
+        ack_every in 1_u32..5,
+        qps in 1_u32..3,
+        seed: u64,
+        hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
+    ) -> RunSpec {
+        let (name, algorithm) = pattern;
+        let parts = fabricbench_sim::equal_parts(name, algorithm, ranks).expect("registered") * u64::from(qps);
+        let mut spec = collective(topology, ranks, name, algorithm, kib_per_part * 1024 * parts / 4 * 4);
+        spec.seed = seed;
+        spec.fabric.switch.buffer_bytes = buffer_kib << 10;
+        spec.transport.ack_every = ack_every;
+        spec.transport.qps_per_rank_pair = qps;
+        spec.transport.timeout_ps = 50_000_000;
+        spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
+        spec
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    // Conservation of frames is checked inside every run.
+    #[test]
+    fn paths_and_threads_agree_on_every_table(spec in any_spec()) {
+        let (summary, recorder) = run(&spec);
+        let expected = tables(&recorder);
+        for (threads, path) in [(1, Path::Exact), (2, Path::Auto), (3, Path::Exact)] {
+            let (other_summary, other) = run_with(&spec, threads, path);
+            prop_assert_eq!(&summary.jobs, &other_summary.jobs);
+            prop_assert_eq!(summary.packet_hops, other_summary.packet_hops);
+            prop_assert!(tables(&other) == expected, "tables differ with {} threads, {:?}", threads, path);
+        }
+        prop_assert_eq!(recorder.chunks.len() as u64, summary.jobs[0].chunks);
+        for chunk in recorder.chunks.iter().filter(|chunk| chunk.completed_ps.is_some()) {
+            prop_assert!(chunk.start_ps < chunk.delivered_ps && chunk.delivered_ps < chunk.completed_ps);
+        }
+    }
+}
+
+#[test]
+fn the_seed_decides_and_nothing_else() {
+    let mut spec = collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 << 20);
+    let first = tables(&run(&spec).1);
+    assert_eq!(first, tables(&run(&spec).1));
+    spec.seed = 2;
+    assert_ne!(first, tables(&run(&spec).1));
+}
+
+#[test]
+fn jobs_run_side_by_side() {
+    let mut spec = collective(leaf_spine(4), 4, "all-to-all", "parallel", 4 << 20);
+    let mut other = spec.jobs[0].clone();
+    other.name = "other".into();
+    other.hosts = vec![7, 6, 5, 4];
+    other.collective = "all-reduce".into();
+    other.algorithm = "ring".into();
+    other.start_ps = 5_000_000;
+    spec.jobs.push(other);
+    let (summary, recorder) = run(&spec);
+    assert_eq!(summary.jobs.len(), 2);
+    assert!(summary.jobs.iter().all(|job| job.end_ps.is_some()));
+    assert_eq!(recorder.chunks.iter().filter(|chunk| chunk.job == 1).count(), 24);
+    assert!(
+        recorder.chunks.iter().filter(|chunk| chunk.job == 1).all(|chunk| chunk.start_ps >= Some(5_000_000))
+    );
+}

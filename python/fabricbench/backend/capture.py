@@ -1,0 +1,112 @@
+"""The frames of chosen queue pairs as the simulator sends them, byte for byte: what a capture file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabricbench.backend.protocol import RefusedError
+
+if TYPE_CHECKING:
+    from fabricbench.plan.expand import PlannedTrial
+
+
+@dataclass(frozen=True)
+class QueuePair:
+    """A queue pair of a trial.
+
+    Attributes:
+        qp: Its number in the run, from 0.
+        job: Name of its job.
+        part: Which part of the data between its ranks it carries.
+        channel: Channel (ring) of the algorithm.
+        src_rank: Sending rank.
+        dst_rank: Receiving rank.
+        src_host: Name of the sending host.
+        dst_host: Name of the receiving host.
+        src_ip: IPv4 address of the requester.
+        dst_ip: IPv4 address of the responder.
+        udp_source_port: UDP source port of its data.
+    """
+
+    qp: int
+    job: str
+    part: int
+    channel: int
+    src_rank: int
+    dst_rank: int
+    src_host: str
+    dst_host: str
+    src_ip: str
+    dst_ip: str
+    udp_source_port: int
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What a capture needs to know of a trial before it runs.
+
+    Attributes:
+        queue_pairs: Every queue pair, by number.
+        host_rates_bps: Line rate of each host's port [bit/s].
+    """
+
+    queue_pairs: Sequence[QueuePair]
+    host_rates_bps: dict[str, int]
+
+
+def wiring(planned: PlannedTrial) -> Wiring:
+    """Return the queue pairs and hosts of a trial, without running it.
+
+    Raises:
+        RefusedError: The RunSpec cannot be run.
+    """
+    from fabricbench import _core
+
+    try:
+        described = _core.describe(planned.spec_json)
+    except _core.SpecError as error:
+        raise RefusedError(error.field, error.found, error.allowed) from error
+    hosts = {node["name"] for node in described["nodes"] if node["kind"] == "host"}
+    pairs = [
+        QueuePair(
+            qp=pair["qp"],
+            job=pair["job"],
+            part=pair["part"],
+            channel=pair["channel"],
+            src_rank=pair["src_rank"],
+            dst_rank=pair["dst_rank"],
+            src_host=f"host{pair['src_host']}",
+            dst_host=f"host{pair['dst_host']}",
+            src_ip=pair["src_ip"],
+            dst_ip=pair["dst_ip"],
+            udp_source_port=pair["udp_source_port"],
+        )
+        for pair in described["qps"]
+    ]
+    rates = {link["from"]: link["rate_bps"] for link in described["links"] if link["from"] in hosts}
+    return Wiring(pairs, rates)
+
+
+def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
+    """Run a trial until some queue pairs have sent `count` frames.
+
+    Args:
+        planned: The trial.
+        qps: Numbers of the queue pairs.
+        count: How many frames to return at most.
+
+    Returns:
+        (time in ps, Ethernet frame without FCS) of data, acknowledgements and negative acknowledgements, as
+        they leave the sending NIC, in order of time.
+
+    Raises:
+        RefusedError: The RunSpec cannot be run.
+    """
+    from fabricbench import _core
+
+    try:
+        return _core.capture(planned.spec_json, qps=list(qps), frames=count)
+    except _core.SpecError as error:
+        raise RefusedError(error.field, error.found, error.allowed) from error

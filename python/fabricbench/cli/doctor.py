@@ -1,0 +1,156 @@
+"""The command `doctor`: is everything here that fabricbench needs?"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.output import Format, has_colour, write
+
+_PYTHON_MIN = (3, 11)
+_DISK_FREE_MIN_BYTES = 1 << 30
+_MEMORY_MIN_BYTES = 1 << 30
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at.
+
+    Attributes:
+        name: What.
+        ok: Whether it is as it should be.
+        needed: Whether fabricbench cannot do without it.
+        found: What was found.
+        hint: What to do if it is not; may be empty.
+    """
+
+    name: str
+    ok: bool
+    needed: bool
+    found: str
+    hint: str = ""
+
+
+def doctor_command(
+    workspace: WorkspaceOption = None,
+    output: Annotated[Format, typer.Option("--format", help="How to write the checks.")] = Format.TABLE,
+) -> None:
+    """Check that everything is here that fabricbench needs; exit status 1 if something is missing."""
+    import json
+
+    from fabricbench.report.formats import rows_csv
+
+    checks = list(_checks(workspace))
+    rows = [asdict(check) for check in checks]
+    if output is Format.JSON:
+        write(json.dumps({"checks": rows}, indent=2))
+    elif output is Format.CSV:
+        write(rows_csv(list(rows[0]), rows))
+    else:
+        write(_table(checks))
+    if any(check.needed and not check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+def _checks(workspace: Path | None) -> Iterator[Check]:
+    yield _python()
+    yield _engine()
+    yield _workspace(workspace)
+    yield Check("CPUs", True, False, f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} may be used")
+    yield _memory()
+    yield _disk(workspace)
+    yield _program("tshark", ("tshark",), "only to look into captures: install the package tshark")
+    yield _program(
+        "browser", _BROWSERS, "only to print reports without a window: install the package chromium"
+    )
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    minimum = ".".join(map(str, _PYTHON_MIN))
+    return Check("Python", sys.version_info >= _PYTHON_MIN, True, version, f"use Python {minimum} or newer")
+
+
+def _engine() -> Check:
+    from fabricbench import runner
+
+    try:
+        return Check("engine", True, True, f"version {runner.engine_version()}")
+    except ImportError as error:
+        hint = "build it: `make build` in the source tree, or install the package again"
+        return Check("engine", False, True, str(error), hint)
+
+
+def _workspace(workspace: Path | None) -> Check:
+    """Open the workspace if it exists; if not, look whether it could be made."""
+    from fabricbench.store import StoreError, Workspace, workspace_folder
+
+    folder = workspace_folder(workspace)
+    if folder.exists():
+        try:
+            count = len(Workspace.open(folder, create=True).trials())
+        except StoreError as error:
+            return Check("workspace", False, True, str(error), error.hint)
+        return Check("workspace", True, True, f"{folder}, {count} trials")
+    parent = _existing(folder)
+    hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
+    return Check("workspace", os.access(parent, os.W_OK), True, f"{folder} would be made", hint)
+
+
+def _existing(folder: Path) -> Path:
+    """Return the nearest folder that exists."""
+    return next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+
+
+def _memory() -> Check:
+    available_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        # Unlike the free pages, this counts what the page cache would give back.
+        available_bytes = next(
+            int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")
+        )
+    except (OSError, StopIteration):
+        pass
+    hint = "large runs need about 1 GiB"
+    return Check(
+        "memory", available_bytes >= _MEMORY_MIN_BYTES, False, f"{_gib(available_bytes)} available", hint
+    )
+
+
+def _disk(workspace: Path | None) -> Check:
+    from fabricbench.store import workspace_folder
+
+    free_bytes = shutil.disk_usage(_existing(workspace_folder(workspace))).free
+    found = f"{_gib(free_bytes)} free for the workspace"
+    return Check("disk", free_bytes >= _DISK_FREE_MIN_BYTES, False, found, "large runs write about 1 GiB")
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"
+
+
+def _program(name: str, candidates: tuple[str, ...], hint: str) -> Check:
+    found = next((path for candidate in candidates if (path := shutil.which(candidate))), None)
+    return Check(name, found is not None, False, found or "not found", hint)
+
+
+def _table(checks: list[Check]) -> str:
+    from fabricbench.report.text_table import Column, Row, Style, render
+
+    columns = [Column((), is_text=True)] * 4
+    rows = []
+    for check in checks:
+        state = "ok" if check.ok else "MISSING" if check.needed else "optional"
+        style = Style.RED if check.needed and not check.ok else Style.PLAIN
+        rows.append(Row([check.name, state, check.found, "" if check.ok else check.hint], style))
+    return render(columns, rows, colour=has_colour())

@@ -1,0 +1,149 @@
+"""The commands that write files for people and tools: `report` and `capture`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import TrialArgument, WorkspaceOption
+from fabricbench.cli.output import note, write
+
+if TYPE_CHECKING:
+    from fabricbench.runner import PlannedTrial, Wiring
+
+DEFAULT_FRAMES = 1000
+
+
+def report_command(
+    trial: TrialArgument,
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FILE.html", help="The file to write; replaced if it exists."),
+    ],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Write a report: one HTML file that opens offline.
+
+    It covers every finished trial of the plan's run that TRIAL belongs to; the detailed plots show TRIAL.
+    """
+    from fabricbench.report.files import check_writable_target
+    from fabricbench.report.html.build import write_report
+    from fabricbench.store import Workspace
+
+    check_writable_target(out)
+    store = Workspace.open(workspace)
+    focus = store.find(trial)
+    members = store.suite(focus)
+    size_bytes = write_report(members, focus, out)
+    trials = "1 trial" if len(members) == 1 else f"{len(members)} trials"
+    note(f"wrote {out}: {trials}, {size_bytes / 1e6:.1f} MB")
+
+
+def capture_command(
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
+        ),
+    ] = None,
+    qps: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Queue pairs to capture, such as 0,1,5-8; --list-qps shows them."),
+    ] = "",
+    frames: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="Stop after so many frames.")
+    ] = DEFAULT_FRAMES,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE.pcapng", help="The file to write; replaced if it exists."),
+    ] = None,
+    trial_index: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which trial of the plan, in its order from 0; the first by default."),
+    ] = None,
+    data_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="The trial of this data size, such as 16MB.")
+    ] = None,
+    list_qps: Annotated[
+        bool, typer.Option("--list-qps", help="List the queue pairs of the trial and capture nothing.")
+    ] = False,
+) -> None:
+    """Capture the first frames of some queue pairs, as they leave the NICs, in a pcapng file.
+
+    Frames have valid checksums and ICRC and no Ethernet FCS. Times are nanoseconds since the run began.
+    """
+    from fabricbench import runner
+
+    loaded = runner.load(plan, overrides or ())
+    planned = _chosen(loaded.trials, trial_index, data_size)
+    wiring = runner.wiring(planned)
+    if list_qps:
+        from dataclasses import astuple
+
+        from fabricbench.report.queue_pairs import listing
+
+        write(listing(astuple(pair) for pair in wiring.queue_pairs))
+        return
+    chosen = _queue_pairs(qps, wiring)
+    if out is None:
+        raise typer.BadParameter("say where to write: -o FILE.pcapng")
+    _write_capture(planned, wiring, chosen, frames, out, loaded.plan.name)
+
+
+def _chosen(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
+    """Return the trial that the user means; the first by default."""
+    if data_size is not None:
+        trials = _of_size(trials, data_size)
+    if index is None:
+        return trials[0]
+    if index >= len(trials):
+        raise typer.BadParameter(f"no trial {index}; there are {len(trials)}, from 0 to {len(trials) - 1}")
+    return trials[index]
+
+
+def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
+    """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
+    from fabricbench.report.text_table import data_size
+
+    def plain(size: str) -> str:
+        return "".join(size.split()).lower().replace("ib", "b")
+
+    sizes = {trial.data_size_bytes: data_size(trial.data_size_bytes) for trial in trials}
+    found = [size for size, text in sizes.items() if plain(wanted) in (plain(text), str(size), f"{size}b")]
+    if not found:
+        raise typer.BadParameter(
+            f'no trial of data size "{wanted}"; the plan has {", ".join(sizes.values())}'
+        )
+    return [trial for trial in trials if trial.data_size_bytes == found[0]]
+
+
+def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
+    from fabricbench.report.queue_pairs import QueuePairChoiceError, choose
+
+    if not text:
+        raise typer.BadParameter("say which queue pairs: --qps 0,1,5-8; --list-qps lists them")
+    try:
+        return choose(text, len(wiring.queue_pairs))
+    except QueuePairChoiceError as error:
+        raise typer.BadParameter(f"--qps: {error}") from error
+
+
+def _write_capture(
+    planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path, plan_name: str
+) -> None:
+    from fabricbench import runner
+    from fabricbench.report.files import check_writable_target
+    from fabricbench.report.pcapng import by_sender, write_pcapng
+
+    check_writable_target(out)
+    addresses = {pair.src_ip: pair.src_host for pair in wiring.queue_pairs}
+    addresses |= {pair.dst_ip: pair.dst_host for pair in wiring.queue_pairs}
+    sent = runner.captured_frames(planned, qps, count)
+    interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps)
+    seed, version = planned.run_spec["seed"], planned.engine_version
+    comment = f"plan {plan_name}, data size {planned.data_size_bytes} bytes, trial {planned.id}, seed {seed}"
+    written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
+    note(f"wrote {out}: {written:,} frames of {len(qps):,} queue pairs at {len(interfaces):,} hosts")

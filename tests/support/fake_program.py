@@ -1,0 +1,16 @@
+"""The program `fabricbench` with the fake backend in place of the simulator; started as a process by tests."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fake_backend import FakeBackend
+
+from fabricbench import runner
+from fabricbench.cli.main import run
+
+if __name__ == "__main__":
+    backend = FakeBackend.from_environment()
+    runner.simulator = lambda _path="auto": backend
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""Plans, trials and workspaces that several tests start from."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from fabricbench.store import TrialFacts, Workspace
+
+PROGRAM = Path(__file__).with_name("fake_program.py")
+LINK = {"rate_bps": 400_000_000_000, "cable": {"delay_ps": 15_000}}
+
+PLAN = """
+fabricbench: 1
+name: small
+title: A small all-to-all
+fabric:
+  topology: {kind: single-switch, hosts: 4, host_link: 400Gbps}
+jobs:
+  - {name: test, ranks: "0-3", collective: all-to-all, algorithm: parallel}
+sweep:
+  data_size: [1MB, 2MB]
+"""
+
+
+def job_spec(name: str = "test", hosts: tuple[int, ...] = (0, 1, 2, 3), **given: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "hosts": list(hosts),
+        "collective": "all-to-all",
+        "algorithm": "parallel",
+        "data_bytes": 1 << 20,
+        "root": 0,
+        "start_ps": 0,
+        "step_overhead_ps": 0,
+    } | given
+
+
+def run_spec(*jobs: dict[str, Any], seed: int = 1) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "seed": seed,
+        "fabric": {"topology": {"kind": "single-switch", "hosts": 8, "host_link": LINK}},
+        "transport": {"mtu_bytes": 4096},
+        "jobs": list(jobs) or [job_spec()],
+    }
+
+
+def trial_facts(trial_id: str = "0123456789ab", **given: Any) -> TrialFacts:
+    facts = TrialFacts(
+        id=trial_id,
+        plan="small",
+        title="A small all-to-all",
+        plan_source=PLAN,
+        overrides=(),
+        suite="feedfeedfeed",
+        position=0,
+        variant="base",
+        iteration=0,
+        data_size_bytes=1 << 20,
+        tag="",
+        run_spec=run_spec(),
+        published=None,
+        backend="fake",
+        engine_version="0.0.1",
+    )
+    return dataclasses.replace(facts, **given)
+
+
+@dataclasses.dataclass
+class Planned:
+    """Stands for a planned trial where a test builds the spec itself."""
+
+    run_spec: dict[str, Any]
+
+
+def run_trial(workspace: Workspace, facts: TrialFacts, backend: Any) -> None:
+    """Run one trial into a workspace, as the runner does."""
+    from fabricbench.report.trials import result_rows
+    from fabricbench.runner import machine_facts, split_summary
+
+    with workspace.begin(facts, machine_facts()) as writer:
+        planned = Planned(dict(facts.run_spec))
+        summary = backend.run(planned, on_progress=None, on_batch=writer.write, threads=1)
+        tables = writer.close()
+        measured, engine = split_summary(summary)
+        writer.finish(measured, engine, result_rows(facts, measured, tables))
+
+
+def program(*arguments: str | Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """Run the program with the fake backend to its end."""
+    command = [sys.executable, str(PROGRAM), *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, **settings)
