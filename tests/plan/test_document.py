@@ -37,7 +37,23 @@ def test_every_field_knows_its_line_and_column() -> None:
 
 def test_values_are_those_of_yaml_1_2() -> None:
     text = "[1, 0x10, 0o17, 1_000, 1.5, .inf, true, ~, yes, 0-7, 2us, '1', 2001-12-14, 1:30, \"\\u00e9\"]"
-    expected = [1, 16, 15, 1000, 1.5, float("inf"), True, None, "yes", "0-7", "2us", "1", "2001-12-14", "1:30", "é"]
+    expected = [
+        1,
+        16,
+        15,
+        1000,
+        1.5,
+        float("inf"),
+        True,
+        None,
+        "yes",
+        "0-7",
+        "2us",
+        "1",
+        "2001-12-14",
+        "1:30",
+        "é",
+    ]
     assert read_text(f"a: {text}", "plan.yaml").data["a"] == expected
 
 
@@ -87,19 +103,25 @@ def test_all_repeated_keys_are_named() -> None:
 def test_aliases_of_aliases_cannot_fill_the_memory() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
-    assert "found more values than a plan can need; allowed: 100000, aliases counted each time" in errors_of("\n".join(lines))
+    assert "found more values than a plan can need; allowed: 100000, aliases counted each time" in errors_of(
+        "\n".join(lines)
+    )
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "absent", "No such file or directory")):
-        with pytest.raises(PlanError, match=f"^error: plan.yaml: found a file that cannot be read: {reason}$"):
+        with pytest.raises(
+            PlanError, match=f"^error: plan.yaml: found a file that cannot be read: {reason}$"
+        ):
             read_file(path, "plan.yaml")
 
 
 def test_a_file_that_is_not_utf_8_is_named_with_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_bytes(b"name: x\ntitle: \xff\n")
-    with pytest.raises(PlanError, match="^error: plan.yaml:2: found the byte 0xff, which is not UTF-8; allowed: UTF-8 text$"):
+    with pytest.raises(
+        PlanError, match="^error: plan.yaml:2: found the byte 0xff, which is not UTF-8; allowed: UTF-8 text$"
+    ):
         read_file(path, "plan.yaml")
 
 
@@ -112,7 +134,9 @@ def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
 def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_bytes(b"#" * (FILE_BYTES_MAX + 1))
-    with pytest.raises(PlanError, match="^error: plan.yaml: found a larger file; allowed: at most 1048576 bytes$"):
+    with pytest.raises(
+        PlanError, match="^error: plan.yaml: found a larger file; allowed: at most 1048576 bytes$"
+    ):
         read_file(path, "plan.yaml")
 
 

@@ -370,7 +370,9 @@ def test_a_published_table_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_is_loaded_whole(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("# source\ndata_size_bytes,min_fct_ms\n16777216,1.5\n", encoding="utf-8")
+    (tmp_path / "table.csv").write_text(
+        "# source\ndata_size_bytes,min_fct_ms\n16777216,1.5\n", encoding="utf-8"
+    )
     name = write_plan(tmp_path, SMALL + "published: table.csv\n")
     loaded = load_plan(name)
     assert loaded.path == tmp_path / "plan.yaml"

@@ -92,7 +92,9 @@ def test_writing_is_exact(parse: Parse, write: Write, value: int) -> None:
     assert parse(write(value)) == value
 
 
-@given(value=st.integers(0, 10**6), dimension=st.sampled_from([units.RATE, units.SIZE, units.TIME, units.LENGTH]))
+@given(
+    value=st.integers(0, 10**6), dimension=st.sampled_from([units.RATE, units.SIZE, units.TIME, units.LENGTH])
+)
 def test_the_pattern_of_the_schema_takes_what_the_parser_takes(value: int, dimension: Dimension) -> None:
     for unit, scale in dimension.units.items():
         text = f"{value}{unit}"

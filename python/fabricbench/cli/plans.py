@@ -40,7 +40,9 @@ def plan_check_command(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
     overrides: Annotated[
         list[str] | None,
-        typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
+        typer.Option(
+            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
+        ),
     ] = None,
 ) -> None:
     """Check a plan without running it; exit status 2 if it cannot be run."""

@@ -6,7 +6,7 @@ build objects, and so that the size of what is built is bounded before it is bui
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -125,19 +125,16 @@ def read_value(text: str, source: str) -> Any:
     """Read one YAML value, such as that of an override; none for empty text.
 
     Raises:
-        PlanError: It is no YAML.
+        PlanError: It is no YAML. Its place is `source`, without a line.
     """
-    root = _compose(text, source)
-    if root is None:
-        return None
-    builder = _Builder(source)
-    value = builder.build(root, ())
+    try:
+        root = _compose(text, source)
+        builder = _Builder(source)
+        value = None if root is None else builder.build(root, ())
+    except PlanError as error:
+        raise PlanError(replace(problem, place=Place(source)) for problem in error.problems) from error
     if builder.problems:
-        problems = [
-            Problem(Place(source), problem.field, problem.found, problem.allowed)
-            for problem in builder.problems
-        ]
-        raise PlanError(problems)
+        raise PlanError(replace(problem, place=Place(source)) for problem in builder.problems)
     return value
 
 

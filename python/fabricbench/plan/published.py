@@ -1,7 +1,6 @@
 """Published results that stand beside ours: CSV with `#` lines that give the source."""
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -53,18 +52,22 @@ def read_published(path: Path) -> PublishedTable:
     if KEY_COLUMN not in header:
         found, allowed = f"the columns {', '.join(header) or 'none'}", f"columns with {KEY_COLUMN}"
         raise PlanError([Problem(Place(str(path), numbered[0][0] if numbered else 1), "", found, allowed)])
-    return PublishedTable(path.name, "\n".join(comments), dict(_rows(path, header, numbered[1:])))
+    rows: dict[int, dict[str, float]] = {}
+    for number, line in numbered[1:]:
+        size, row = _row(path, header, number, line)
+        if size in rows:
+            found, allowed = f"the data size {size} again", "each data size once"
+            raise PlanError([Problem(Place(str(path), number), "", found, allowed)])
+        rows[size] = row
+    return PublishedTable(path.name, "\n".join(comments), rows)
 
 
-def _rows(
-    path: Path, header: list[str], lines: list[tuple[int, str]]
-) -> Iterator[tuple[int, dict[str, float]]]:
-    """Yield each row with its data size."""
-    for number, line in lines:
-        cells = next(csv.reader([line]))
-        try:
-            row = {name: float(cell) for name, cell in zip(header, cells, strict=True) if cell.strip()}
-            yield int(row.pop(KEY_COLUMN)), row
-        except (ValueError, KeyError, OverflowError) as error:
-            place = Place(str(path), number)
-            raise PlanError([Problem(place, "", f'"{line[:60]}"', f"{len(header)} numbers")]) from error
+def _row(path: Path, header: list[str], number: int, line: str) -> tuple[int, dict[str, float]]:
+    """Read one line: its data size [bytes], and its other cells."""
+    try:
+        cells = dict(zip(header, next(csv.reader([line])), strict=True))
+        size = int(cells.pop(KEY_COLUMN))
+        return size, {name: float(cell) for name, cell in cells.items() if cell.strip()}
+    except (ValueError, csv.Error) as error:
+        place = Place(str(path), number)
+        raise PlanError([Problem(place, "", f'"{line[:60]}"', f"{len(header)} numbers")]) from error

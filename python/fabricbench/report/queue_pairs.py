@@ -55,6 +55,6 @@ def listing(pairs: Iterable[Sequence[object]]) -> str:
     """List queue pairs as a table.
 
     Args:
-        pairs: For each its number, job, part, channel, sending and receiving rank, host and address, UDP port.
+        pairs: For each its number, job, part, channel, sending and receiving rank, host, address, UDP port.
     """
     return render(_COLUMNS, [Row([str(value) for value in pair]) for pair in pairs], colour=False)

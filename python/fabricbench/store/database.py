@@ -122,19 +122,28 @@ class Database:
             StoreError: The catalog is corrupted, foreign, newer than this version, missing or not writable.
         """
         if self._is_file:
-            self._check_file()
-            self._set_journal()
+            self._check_file(has_records=has_records)
         revision = self._revision()
         if revision is None:
-            revision = self._create(has_records=has_records)
+            if has_records:
+                raise self._gone()
+            if self._is_file:
+                self._set_journal()
+            revision = self._create()
         if revision != REVISION:
             self._migrate(revision)
 
-    def _check_file(self) -> None:
+    def _gone(self) -> StoreError:
+        found = "the catalog is missing or empty, but the workspace holds records"
+        return StoreError(self.path, found, _CORRUPTED_HINT)
+
+    def _check_file(self, *, has_records: bool) -> None:
         """Find files that SQLite would take for new, or notice as damaged only much later."""
         deadline = time.monotonic() + _CHECKPOINT_S
         while True:
             header, size_bytes = self._header()
+            if has_records and not size_bytes:
+                raise self._gone()  # before SQLite makes a new file of it
             if header and header[:16] != _SQLITE_MAGIC:
                 raise StoreError(
                     self.path, "the catalog is corrupted: it is no SQLite database", _CORRUPTED_HINT
@@ -201,19 +210,15 @@ class Database:
 
         return inspect(connection).get_table_names()
 
-    def _create(self, *, has_records: bool) -> str:
+    def _create(self) -> str:
         with self.writing() as connection:
             if not self._tables(connection):
-                if has_records:
-                    found = "the catalog is missing or empty, but the workspace holds records"
-                    raise StoreError(self.path, found, _CORRUPTED_HINT)
                 metadata.create_all(connection)
                 connection.execute(
                     text(f"CREATE TABLE {REVISION_TABLE} (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
                 )
-                connection.execute(
-                    text(f"INSERT INTO {REVISION_TABLE} VALUES (:revision)"), {"revision": REVISION}
-                )
+                insert = text(f"INSERT INTO {REVISION_TABLE} VALUES (:revision)")
+                connection.execute(insert, {"revision": REVISION})
                 return REVISION
         # Another process made it in the meantime.
         return self._revision() or REVISION
