@@ -147,9 +147,9 @@ impl<'a> Assembler<'a> {
             latency_sum_ps: received.latency.sum_ps,
             latency_frames: received.latency.frames,
             latency_max_ps: received.latency.min.map(|_| received.latency.max.0),
-            ecn_ce_rx: 0,
-            cnp_tx: 0,
-            cnp_rx: 0,
+            ecn_ce_rx: received.marks,
+            cnp_tx: received.cnps,
+            cnp_rx: count(|report| report.cnps),
         }
     }
 }

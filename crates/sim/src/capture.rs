@@ -8,8 +8,8 @@ use crate::kernel::{self, Hooks, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
 use crate::setup::{BuildOptions, Fabric, QueuePair, build};
-use crate::switch::forward::{Ecmp, Forward};
-use spec::{LoadBalancing, RunSpec, SpecError};
+use crate::switch::forward::{Forward, with_forward};
+use spec::{RunSpec, SpecError};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use units::{AttachmentId, Instant};
@@ -48,9 +48,7 @@ pub struct CapturedFrame {
 /// When the spec cannot be carried out, or a queue pair does not exist.
 pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<CapturedFrame>, SpecError> {
     spec::check(spec)?;
-    match &spec.fabric.load_balancing {
-        LoadBalancing::Ecmp {} => capture_with::<Ecmp>(spec, queue_pairs, count),
-    }
+    with_forward!(&spec.fabric.load_balancing, F => capture_with::<F>(spec, queue_pairs, count))
 }
 
 fn capture_with<F: Forward>(
@@ -118,7 +116,7 @@ fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFra
 fn payload_bytes(kind: &FrameKind) -> usize {
     match kind {
         FrameKind::Data { payload_bytes, .. } => *payload_bytes as usize,
-        FrameKind::Ack { .. } | FrameKind::Nak { .. } => 0,
+        FrameKind::Ack { .. } | FrameKind::Nak { .. } | FrameKind::Cnp => 0,
     }
 }
 
@@ -149,10 +147,12 @@ fn bth(frame: &Frame) -> bth::Repr {
     let opcode = match frame.kind {
         FrameKind::Data { position, .. } => write_opcode(position),
         FrameKind::Ack { .. } | FrameKind::Nak { .. } => Opcode::Acknowledge,
+        FrameKind::Cnp => Opcode::CongestionNotification,
     };
     let ack_request = matches!(frame.kind, FrameKind::Data { position, .. } if position.ends_message());
     let destination = Qpn::new((FIRST_QPN + frame.queue_pair) & Qpn::MAX.value()).unwrap_or_default();
-    bth::Repr { ack_request, ..bth::Repr::new(opcode, destination, frame.psn) }
+    let becn = matches!(frame.kind, FrameKind::Cnp);
+    bth::Repr { ack_request, becn, ..bth::Repr::new(opcode, destination, frame.psn) }
 }
 
 fn extension(kind: &FrameKind) -> Extension {
@@ -175,5 +175,6 @@ fn extension(kind: &FrameKind) -> Extension {
         FrameKind::Nak { message_sequence } => {
             acknowledge(Syndrome::Nak(NakCode::PsnSequenceError), message_sequence)
         }
+        FrameKind::Cnp => Extension::Notification,
     }
 }

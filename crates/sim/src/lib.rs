@@ -9,8 +9,8 @@
 //! 5. `record`, `assemble`, `probe`: what is measured, chunk by chunk and port by port;
 //! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
 //!
-//! Models: RoCEv2 reliable connections with go-back-N, senders at line rate, ECMP, store-and-forward switches with
-//! one shared tail-drop buffer and control packets ahead of data. Leaves out: PFC, ECN, DCQCN, cut-through, host
+//! Models: RoCEv2 reliable connections with go-back-N at line rate or under DCQCN, seven ways of load balancing,
+//! store-and-forward switches with a shared buffer, PFC, ECN and eight priorities. Leaves out: cut-through, host
 //! memory and PCIe. A result is the same on every machine, for any number of threads and on either path.
 
 mod assemble;
@@ -21,6 +21,7 @@ mod kernel;
 mod nic;
 mod observer;
 mod packet;
+mod pause;
 mod probe;
 mod record;
 mod run;

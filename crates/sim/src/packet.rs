@@ -7,6 +7,7 @@ use crate::kernel::Message;
 use transport::Position;
 use units::{AttachmentId, Instant};
 use wire::Psn;
+use wire::size::PFC_FRAME_BYTES;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,10 @@ pub(crate) enum Kind {
     Ack,
     /// Negative acknowledgement: PSN sequence error.
     Nak,
+    /// Congestion notification.
+    Cnp,
+    /// Priority flow control: pause or go on; never routed.
+    Pause,
 }
 
 impl Kind {
@@ -25,6 +30,8 @@ impl Kind {
             Self::Data(position) => position as u32,
             Self::Ack => 4,
             Self::Nak => 5,
+            Self::Cnp => 6,
+            Self::Pause => 7,
         }
     }
 
@@ -35,36 +42,41 @@ impl Kind {
             2 => Self::Data(Position::Last),
             3 => Self::Data(Position::Only),
             4 => Self::Ack,
-            _ => Self::Nak,
-        }
-    }
-
-    /// Traffic class: control packets overtake data.
-    #[inline]
-    pub(crate) const fn priority(self) -> Priority {
-        match self {
-            Self::Data(_) => Priority::DATA,
-            Self::Ack | Self::Nak => Priority::CONTROL,
+            5 => Self::Nak,
+            6 => Self::Cnp,
+            _ => Self::Pause,
         }
     }
 }
 
-/// One of the eight priorities of IEEE 802.1Q; higher goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// One of the eight priorities of IEEE 802.1Q; higher goes first under strict scheduling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Priority(pub(crate) u8);
 
 impl Priority {
     /// How many there are.
     pub(crate) const COUNT: usize = 8;
-    /// Payload.
-    pub(crate) const DATA: Self = Self(3);
-    /// ACK and NAK.
-    pub(crate) const CONTROL: Self = Self(6);
+
+    /// The bit of this priority in a mask.
+    #[inline]
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self.0
+    }
+
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 const PSN_BITS: u32 = 24;
 const PSN_MASK: u32 = (1 << PSN_BITS) - 1;
+const KIND_SHIFT: u32 = PSN_BITS;
 const KIND_MASK: u32 = 7;
+const PRIORITY_SHIFT: u32 = KIND_SHIFT + 3;
+const PRIORITY_MASK: u32 = 7;
+/// Congestion experienced.
+const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 
@@ -79,33 +91,48 @@ pub(crate) struct Packet {
     pub(crate) queue_pair: u32,
     /// Hash of the 5-tuple.
     pub(crate) entropy: u32,
-    /// PSN, then kind.
-    psn_kind: u32,
+    /// PSN, kind, priority and mark.
+    header: u32,
     /// Frame size, then destination.
     size_destination: u32,
 }
 
 const _: () = assert!(size_of::<Packet>() == 32, "the hot path copies 32 bytes per packet");
 
+/// What decides a packet's way through the fabric.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// Host port it is addressed to.
+    pub(crate) destination: AttachmentId,
+    /// Queue pair at the receiving host.
+    pub(crate) queue_pair: u32,
+    /// Hash of the 5-tuple.
+    pub(crate) entropy: u32,
+}
+
 impl Packet {
     /// A packet that has not left yet.
     #[inline]
-    pub(crate) const fn new(
-        kind: Kind,
-        psn: Psn,
-        frame_bytes: u32,
-        destination: AttachmentId,
-        queue_pair: u32,
-        entropy: u32,
-    ) -> Self {
+    pub(crate) const fn new(kind: Kind, priority: Priority, psn: Psn, frame_bytes: u32, path: Path) -> Self {
         Self {
             at: Instant::ZERO,
             sent: Instant::ZERO,
-            queue_pair,
-            entropy,
-            psn_kind: psn.value() | kind.code() << PSN_BITS,
-            size_destination: frame_bytes | destination.0 << SIZE_BITS,
+            queue_pair: path.queue_pair,
+            entropy: path.entropy,
+            header: psn.value() | (kind.code() << KIND_SHIFT) | ((priority.0 as u32) << PRIORITY_SHIFT),
+            size_destination: frame_bytes | (path.destination.0 << SIZE_BITS),
         }
+    }
+
+    /// A pause frame for `priority`; 0 quanta end the pause.
+    pub(crate) const fn pause(priority: Priority, quanta: u16) -> Self {
+        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        Self::new(Kind::Pause, priority, Psn::new(quanta as u32), PFC_FRAME_BYTES, path)
+    }
+
+    /// Pause time of a pause frame [quanta].
+    pub(crate) const fn quanta(&self) -> u16 {
+        (self.header & PSN_MASK) as u16
     }
 
     /// The same packet, acted on by the next node at `at`.
@@ -122,14 +149,36 @@ impl Packet {
         self
     }
 
+    /// Marks the packet with congestion experienced.
+    #[inline]
+    pub(crate) const fn mark(&mut self) {
+        self.header |= MARK;
+    }
+
+    /// Congestion was experienced.
+    #[inline]
+    pub(crate) const fn is_marked(&self) -> bool {
+        self.header & MARK != 0
+    }
+
     #[inline]
     pub(crate) const fn kind(&self) -> Kind {
-        Kind::from_code(self.psn_kind >> PSN_BITS & KIND_MASK)
+        Kind::from_code(self.header >> KIND_SHIFT & KIND_MASK)
+    }
+
+    #[inline]
+    pub(crate) const fn is_pause(&self) -> bool {
+        self.header >> KIND_SHIFT & KIND_MASK == Kind::Pause.code()
+    }
+
+    #[inline]
+    pub(crate) const fn priority(&self) -> Priority {
+        Priority((self.header >> PRIORITY_SHIFT & PRIORITY_MASK) as u8)
     }
 
     #[inline]
     pub(crate) const fn psn(&self) -> Psn {
-        Psn::new(self.psn_kind & PSN_MASK)
+        Psn::new(self.header & PSN_MASK)
     }
 
     /// Frame bytes, FCS included, preamble and gap not.
@@ -157,12 +206,23 @@ mod tests {
 
     #[test]
     fn a_packet_keeps_every_field_at_its_limit() {
-        for kind in [Kind::Data(Position::First), Kind::Data(Position::Only), Kind::Ack, Kind::Nak] {
-            let packet = Packet::new(kind, Psn::new(0xff_ffff), 9_216, AttachmentId((1 << 18) - 1), 7, 9);
-            assert_eq!(packet.kind(), kind);
-            assert_eq!(packet.psn(), Psn::new(0xff_ffff));
-            assert_eq!(packet.frame_bytes(), 9_216);
+        let path = Path { destination: AttachmentId((1 << 18) - 1), queue_pair: u32::MAX, entropy: u32::MAX };
+        for code in 0..8 {
+            let kind = Kind::from_code(code);
+            let mut packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path);
+            assert!(!packet.is_marked());
+            packet.mark();
+            assert!(packet.is_marked());
+            assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
+            assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
         }
+    }
+
+    #[test]
+    fn a_pause_frame_carries_priority_and_quanta() {
+        let pause = Packet::pause(Priority(3), u16::MAX);
+        assert!(pause.is_pause());
+        assert_eq!((pause.priority(), pause.quanta(), pause.frame_bytes()), (Priority(3), u16::MAX, 64));
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct SendReport {
     pub(crate) retransmits: u64,
     pub(crate) naks: u64,
     pub(crate) timeouts: u64,
+    /// Congestion notifications received.
+    pub(crate) cnps: u64,
 }
 
 impl SendReport {
@@ -49,6 +51,7 @@ impl SendReport {
             retransmits: 0,
             naks: 0,
             timeouts: 0,
+            cnps: 0,
         }
     }
 
@@ -67,6 +70,10 @@ pub(crate) struct ReceiveReport {
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
     pub(crate) out_of_order: u64,
+    /// Frames that arrived marked.
+    pub(crate) marks: u64,
+    /// Congestion notifications sent.
+    pub(crate) cnps: u64,
     pub(crate) latency: Latency,
 }
 
@@ -104,4 +111,5 @@ pub(crate) enum FrameKind {
     Data { position: Position, payload_bytes: u32, message_bytes: u64, offset_bytes: u64 },
     Ack { message_sequence: u32 },
     Nak { message_sequence: u32 },
+    Cnp,
 }

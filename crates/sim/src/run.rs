@@ -7,11 +7,12 @@ use crate::probe::{link_rows, port_rows};
 use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, World, build};
 use crate::summary;
-use crate::switch::forward::{Ecmp, Forward};
-use spec::{LoadBalancing, RunSpec, RunSummary, SpecError};
+use crate::switch::forward::{Forward, with_forward};
+use spec::{RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
+use units::Instant;
 
 /// Rows of one batch of chunks at the most.
 const CHUNK_BATCH_ROWS: usize = 8_192;
@@ -65,9 +66,7 @@ pub enum RunError {
 /// When frames were neither delivered nor lost nor on the way: a bug of the simulator.
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
-    match &spec.fabric.load_balancing {
-        LoadBalancing::Ecmp {} => run_with::<Ecmp>(spec, options, observer),
-    }
+    with_forward!(&spec.fabric.load_balancing, F => run_with::<F>(spec, options, observer))
 }
 
 fn run_with<F: Forward>(
@@ -92,7 +91,7 @@ fn run_with<F: Forward>(
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
     let summary = summary::summarise(spec, &world, &jobs, outcome.last);
-    hand_out(&mut world, spec, rows, events, observer).map_err(|Stopped| RunError::Stopped)?;
+    hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
@@ -118,10 +117,11 @@ fn finish_chunks<F: Forward>(
 
 /// Hands out everything that is known only at the end.
 fn hand_out<F: Forward>(
-    world: &mut World<F>,
+    world: &World<F>,
     spec: &RunSpec,
     rows: Vec<spec::ChunkRow>,
     events: Vec<spec::EventRow>,
+    end: Instant,
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
@@ -134,7 +134,7 @@ fn hand_out<F: Forward>(
         .sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
     let egress_qps = summary::egress_queue_pairs::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
-    observer.batch(Batch::Ports(port_rows(world, &egress_qps)))?;
+    observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
     observer.batch(Batch::Links(link_rows(world)))?;
     observer.batch(Batch::Series(series))?;
     observer.batch(Batch::Events(events))

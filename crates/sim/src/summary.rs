@@ -1,20 +1,20 @@
 //! The facts of a whole run.
 
 use crate::assemble::JobProgress;
-use crate::kernel::Window;
-use crate::packet::{Kind, Packet};
-use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy};
+use crate::kernel::{Partition, Window};
+use crate::packet::{Kind, Packet, Path, Priority};
+use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy, forwards};
 use crate::switch::forward::{Choice, Forward};
 use spec::{JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
 use transport::Position;
-use units::{NodeId, Seed};
+use units::NodeId;
 
 /// Counts of all nodes together.
 #[derive(Default)]
 struct Counts {
     sent: u64,
     delivered: u64,
-    dropped: u64,
+    lost: LossCauses,
     queued: u64,
     fast_windows: u64,
     exact_windows: u64,
@@ -27,13 +27,18 @@ impl Counts {
             match node {
                 FabricNode::Host(host) => {
                     for port in host.ports() {
-                        counts.sent += port.transmitter().frames();
-                        counts.delivered += port.received().frames;
+                        counts.sent += port.transmitter().frames() - port.pause_frames_sent();
+                        counts.delivered += port.received().frames - port.pause().frames_received();
                     }
+                    counts.delivered -= host.overrun_frames();
+                    counts.lost.host_overrun += host.overrun_frames();
+                    counts.delivered -= host.overrun_frames();
+                    counts.lost.host_overrun += host.overrun_frames();
                 }
                 FabricNode::Switch(switch) => {
                     for port in switch.ports() {
-                        counts.dropped += port.counters().dropped_frames;
+                        counts.lost.buffer_full += port.counters().dropped_tail.frames;
+                        counts.lost.headroom_overrun += port.counters().dropped_headroom.frames;
                         counts.queued += port.queued_frames();
                     }
                     counts.fast_windows += switch.paths().fast;
@@ -56,14 +61,14 @@ pub(crate) fn summarise<F: Forward>(
     last: Window,
 ) -> RunSummary {
     let counts = Counts::of(world);
-    let in_flight =
-        world.partitions.iter().map(|partition| partition.in_flight()).sum::<u64>() + counts.queued;
+    let on_links = |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_pause());
+    let in_flight = world.partitions.iter().map(on_links).sum::<u64>() + counts.queued;
+    let lost = counts.lost.total();
     assert_eq!(
         counts.sent,
-        counts.delivered + counts.dropped + in_flight,
-        "frames sent = delivered ({}) + lost ({}) + in flight ({in_flight})",
+        counts.delivered + lost + in_flight,
+        "frames sent = delivered ({}) + lost ({lost}) + in flight ({in_flight})",
         counts.delivered,
-        counts.dropped
     );
     let jobs: Vec<JobSummary> = (0..jobs.len()).map(|index| job_summary(spec, world, jobs, index)).collect();
     let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
@@ -73,7 +78,7 @@ pub(crate) fn summarise<F: Forward>(
         jobs,
         frames_sent: counts.sent,
         frames_delivered: counts.delivered,
-        frames_lost: LossCauses { buffer_full: counts.dropped },
+        frames_lost: counts.lost,
         frames_in_flight: in_flight,
         packet_hops: world.partitions.iter().map(|partition| partition.totals().messages).sum(),
         events: world.partitions.iter().map(|partition| partition.activations()).sum(),
@@ -137,17 +142,17 @@ pub(crate) fn egress_queue_pairs<F: Forward>(
         return counts;
     }
     let hosts = graph.hosts();
-    let switches = 0..graph.switches() as u32;
-    let mut forwards: Vec<F> = switches.map(|switch| F::new(Seed(spec.seed), switch)).collect();
-    for pair in &flows.queue_pairs {
-        let packet = probe_packet(fabric, pair);
+    let mut forwards: Vec<F> = forwards(spec, fabric, flows);
+    let receivers = flows.receivers();
+    for (pair, &(_, receiver)) in flows.queue_pairs.iter().zip(&receivers) {
+        let packet = probe_packet(spec, fabric, pair, receiver);
         let source = graph.attachment(pair.src_attachment);
         counts[pair.src_host.index()][usize::from(source.host_port)] += 1;
         let mut node = source.switch;
         while node.index() >= hosts {
             let hops = fabric.routes.next_hops(node, pair.dst_attachment);
             let choice =
-                if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops.len()) } else { 0 };
+                if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops, &[]) } else { 0 };
             let port = usize::from(hops[choice]);
             counts[node.index()][port] += 1;
             node = next_node(fabric, node, port);
@@ -160,7 +165,12 @@ fn next_node(fabric: &Fabric, node: NodeId, port: usize) -> NodeId {
     fabric.graph.node(node).ports[port].peer
 }
 
-fn probe_packet(fabric: &Fabric, pair: &QueuePair) -> Packet {
-    let entropy = entropy(&fabric.graph, pair, Direction::Forward);
-    Packet::new(Kind::Data(Position::Only), pair.initial_psn, 0, pair.dst_attachment, 0, entropy)
+/// A packet that takes the way of a queue pair's data.
+fn probe_packet(spec: &RunSpec, fabric: &Fabric, pair: &QueuePair, receiver: u32) -> Packet {
+    let path = Path {
+        destination: pair.dst_attachment,
+        queue_pair: receiver,
+        entropy: entropy(spec, &fabric.graph, pair, Direction::Forward),
+    };
+    Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn, 0, path)
 }

@@ -23,7 +23,7 @@ fn three_tiers() -> TopologySpec {
 
 fn overrun() -> RunSpec {
     let mut spec = collective(single_switch(9), 9, "incast", "parallel", 1 << 20);
-    spec.fabric.switch.buffer_bytes = 1 << 20;
+    spec.fabric.switch.buffer.size_bytes = 1 << 20;
     spec.transport.timeout_ps = 200_000_000;
     spec
 }

@@ -8,7 +8,7 @@ use spec::{ChunkStatus, RunStatus};
 #[test]
 fn an_incast_beyond_the_buffer_loses_frames_and_still_delivers_every_byte() {
     let mut spec = collective(single_switch(5), 5, "incast", "parallel", 4 << 20);
-    spec.fabric.switch.buffer_bytes = 256 << 10;
+    spec.fabric.switch.buffer.size_bytes = 256 << 10;
     spec.transport.timeout_ps = 100_000_000;
     let (summary, recorder) = run(&spec);
     assert_eq!(summary.status, RunStatus::Complete);
@@ -30,7 +30,7 @@ fn an_incast_beyond_the_buffer_loses_frames_and_still_delivers_every_byte() {
 #[test]
 fn a_fabric_that_passes_nothing_fails_its_queue_pairs_and_says_so() {
     let mut spec = collective(single_switch(3), 3, "all-reduce", "ring", 3 << 20);
-    spec.fabric.switch.buffer_bytes = 64;
+    spec.fabric.switch.buffer.size_bytes = 64;
     spec.transport.timeout_ps = 10_000_000;
     spec.transport.retry_count = 2;
     let (summary, recorder) = run(&spec);

@@ -5,7 +5,7 @@ mod common;
 use common::{collective, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
-use spec::{RunSpec, TopologySpec};
+use spec::{EcmpHash, ImpairmentSpec, LoadBalancing, RatioSpec, RunSpec, SchedulingSpec, TopologySpec};
 
 fn fat_tree() -> TopologySpec {
     TopologySpec::FatTree {
@@ -32,33 +32,61 @@ fn rails() -> TopologySpec {
     }
 }
 
+fn balancings() -> Vec<LoadBalancing> {
+    vec![
+        LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
+        LoadBalancing::Ecmp { hash: EcmpHash::Toeplitz, include_qp: true },
+        LoadBalancing::Flowlet { gap_ps: 1_000_000 },
+        LoadBalancing::SprayRandom {},
+        LoadBalancing::SprayRoundRobin {},
+        LoadBalancing::Adaptive {},
+        LoadBalancing::Weighted { weights: vec![3, 1] },
+    ]
+}
+
 prop_compose! {
     fn any_spec()(
         topology in prop_oneof![Just(leaf_spine(6)), Just(single_switch(12)), Just(fat_tree()), Just(rails())],
         pattern in prop::sample::select(fabricbench_sim::patterns()),
         ranks in 2_u32..=12,
         kib_per_part in 1_u64..300,
-        buffer_kib in prop_oneof![Just(1 << 20), 16_u64..2_000],
+        buffer_kib in prop_oneof![Just(1 << 20), 16_u64..4_000],
         ack_every in 1_u32..5,
         qps in 1_u32..3,
         seed: u64,
+        congestion in (0_u8..16),
+        balancing in prop::sample::select(balancings()),
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let parts = fabricbench_sim::equal_parts(name, algorithm, ranks).expect("registered") * u64::from(qps);
         let mut spec = collective(topology, ranks, name, algorithm, kib_per_part * 1024 * parts / 4 * 4);
         spec.seed = seed;
-        spec.fabric.switch.buffer_bytes = buffer_kib << 10;
+        spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
         spec.transport.ack_every = ack_every;
         spec.transport.qps_per_rank_pair = qps;
         spec.transport.timeout_ps = 50_000_000;
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
+        spec.fabric.load_balancing = balancing;
+        // A lossless fabric needs room for its headrooms.
+        spec.fabric.switch.pfc = (congestion & 1 != 0 && buffer_kib > 1_500).then(common::dynamic_pfc);
+        spec.fabric.switch.ecn = (congestion & 2 != 0).then(|| common::ecn(20_000, 80_000));
+        if congestion & 2 != 0 {
+            spec.transport.rate_control = common::dcqcn();
+        }
+        if congestion & 4 != 0 {
+            spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [4_500; 8] };
+        }
+        if congestion & 8 != 0 {
+            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000 }];
+            spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
+        }
         spec
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     // Conservation of frames is checked inside every run.
     #[test]

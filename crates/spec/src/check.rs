@@ -43,7 +43,9 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
         value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
     })?;
     check_topology(&spec.fabric.topology)?;
-    require(spec.fabric.switch.buffer_bytes > 0, || value("fabric.switch.buffer_bytes", 0, "1 or more"))?;
+    require(spec.fabric.switch.buffer.size_bytes > 0, || {
+        value("fabric.switch.buffer.size_bytes", 0, "1 or more")
+    })?;
     check_transport(&spec.transport)?;
     check_jobs(spec)
 }

@@ -14,8 +14,9 @@ pub use record::{
     SeriesRow,
 };
 pub use run::{
-    CableSpec, FabricSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, QpMode,
-    RateControl, RunSpec, SwitchSpec, TopologySpec, TransportSpec,
+    BufferSpec, CableSpec, EcmpHash, EcnSpec, FabricSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing,
+    LossRecovery, NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl, RatioSpec,
+    RunSpec, SchedulingSpec, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of

@@ -118,6 +118,10 @@ pub struct PortRow {
     pub dropped_frames: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Lossless frames beyond the headroom of their ingress port, on their way to this egress port.
+    pub dropped_headroom_frames: u64,
+    /// Their bytes.
+    pub dropped_headroom_bytes: u64,
     /// Largest egress queue, the frame in transmission excluded [bytes].
     pub queue_max_bytes: u64,
     /// Pause frames with non-zero quanta sent.
@@ -196,8 +200,20 @@ pub enum RunStatus {
 /// Frames lost, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LossCauses {
-    /// The switch's buffer was full.
+    /// The switch's buffer, or the share of a lossy queue, was full.
     pub buffer_full: u64,
+    /// A lossless frame found the headroom full: it was configured too small.
+    pub headroom_overrun: u64,
+    /// A NIC's receive buffer was full.
+    pub host_overrun: u64,
+}
+
+impl LossCauses {
+    /// Frames lost for any cause.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.buffer_full + self.headroom_overrun + self.host_overrun
+    }
 }
 
 /// One job's part of the summary.

@@ -132,7 +132,56 @@ pub enum TopologySpec {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LoadBalancing {
     /// By a hash of the 5-tuple with a seed of the switch: one path for each queue pair.
-    Ecmp {},
+    Ecmp {
+        /// The hash.
+        hash: EcmpHash,
+        /// The destination queue pair is part of the hash.
+        include_qp: bool,
+    },
+    /// ECMP, drawn anew after each pause of a queue pair.
+    Flowlet {
+        /// The pause [ps].
+        gap_ps: u64,
+    },
+    /// Each packet to a next hop drawn at random.
+    SprayRandom {},
+    /// Packets to the next hops in turn.
+    SprayRoundRobin {},
+    /// Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
+    /// sent there in it.
+    Adaptive {},
+    /// ECMP with weights.
+    Weighted {
+        /// Weight of each uplink in a group, in order of ports.
+        weights: Vec<u32>,
+    },
+    /// An explicit uplink for each queue pair at some switches, ECMP elsewhere.
+    Pinned {
+        /// The map.
+        pins: Vec<PinSpec>,
+    },
+}
+
+/// Hash of a 5-tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcmpHash {
+    /// CRC-32.
+    Crc,
+    /// Toeplitz, with the key of Microsoft's RSS specification.
+    Toeplitz,
+}
+
+/// Where a switch sends a queue pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinSpec {
+    /// Name of the switch, such as `leaf0`.
+    pub switch: String,
+    /// Queue pair of the run.
+    pub qp: u32,
+    /// Position among the equal next hops, from 0.
+    pub uplink: u32,
 }
 
 /// Every switch of the fabric.
@@ -141,8 +190,101 @@ pub enum LoadBalancing {
 pub struct SwitchSpec {
     /// From the last bit in to the earliest first bit out [ps].
     pub pipeline_latency_ps: u64,
-    /// Packet buffer shared by all ports [bytes of frames].
-    pub buffer_bytes: u64,
+    /// The packet buffer.
+    pub buffer: BufferSpec,
+    /// Which priority a port serves next.
+    pub scheduling: SchedulingSpec,
+    /// Priority flow control, if any priority is lossless.
+    pub pfc: Option<PfcSpec>,
+    /// ECN marking, if there is any.
+    pub ecn: Option<EcnSpec>,
+}
+
+/// The packet buffer of a switch, shared by all ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferSpec {
+    /// Size of the whole buffer, headroom and reserves included [bytes].
+    pub size_bytes: u64,
+    /// A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    pub cell_bytes: u64,
+    /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared buffer.
+    /// Without it only the whole buffer is a limit.
+    pub lossy_alpha: Option<RatioSpec>,
+}
+
+/// A positive ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatioSpec {
+    /// Numerator, 1 or more.
+    pub numerator: u32,
+    /// Denominator, 1 or more.
+    pub denominator: u32,
+}
+
+/// Which priority a port serves next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulingSpec {
+    /// The highest priority that has something to send.
+    Strict {},
+    /// Deficit weighted round robin over the priorities.
+    Dwrr {
+        /// Quantum of each priority, from 0 to 7 [bytes].
+        quantum_bytes: [u32; 8],
+    },
+}
+
+/// Priority flow control (IEEE 802.1Qbb).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PfcSpec {
+    /// Lossless priorities.
+    pub priorities: Vec<u8>,
+    /// How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause.
+    pub xoff: XoffSpec,
+    /// The pause ends once that much less than at the threshold is held [bytes].
+    pub xon_offset_bytes: u64,
+    /// Buffer reserved for each (ingress port, lossless priority) [bytes].
+    pub reserved_bytes: u64,
+    /// Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, lossless
+    /// priority) [bytes]; computed from rate, delay and response time of the port when absent.
+    pub headroom_bytes: Option<u64>,
+    /// Pause time asked for [quanta of 512 bit times].
+    pub quanta: u16,
+}
+
+/// Threshold of a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum XoffSpec {
+    /// A fixed number of bytes.
+    Static {
+        /// The threshold [bytes].
+        bytes: u64,
+    },
+    /// A share of the shared buffer that is free.
+    Dynamic {
+        /// The share.
+        alpha: RatioSpec,
+    },
+}
+
+/// ECN marking by queue length: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EcnSpec {
+    /// Priorities whose frames are marked.
+    pub priorities: Vec<u8>,
+    /// Kmin [bytes], for a port of `reference_rate_bps`.
+    pub kmin_bytes: u64,
+    /// Kmax [bytes], for a port of `reference_rate_bps`.
+    pub kmax_bytes: u64,
+    /// Pmax [parts per million].
+    pub pmax_ppm: u32,
+    /// Thresholds are scaled to each port's rate from this one [bit/s]; absent, they hold for every port.
+    pub reference_rate_bps: Option<u64>,
 }
 
 /// Every NIC.
@@ -151,6 +293,24 @@ pub struct SwitchSpec {
 pub struct NicSpec {
     /// Fixed latency on each side, sending and receiving [ps].
     pub latency_ps: u64,
+    /// How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
+    pub drain_rate_bps: Option<u64>,
+    /// Receive buffer [bytes]; it matters only with a drain rate.
+    pub receive_buffer_bytes: u64,
+    /// The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
+    pub receive_xoff_bytes: u64,
+    /// Hosts with NICs that work slower than they should.
+    pub impairments: Vec<ImpairmentSpec>,
+}
+
+/// A NIC that works at a fraction of its rate, sending and receiving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImpairmentSpec {
+    /// The host.
+    pub host: u32,
+    /// What is left of its throughput, of line rate [parts per million].
+    pub throughput_ppm: u32,
 }
 
 /// The RoCEv2 reliable connections.
@@ -171,6 +331,10 @@ pub struct TransportSpec {
     pub window_packets: u32,
     /// What the requester does about loss.
     pub recovery: LossRecovery,
+    /// Selective recovery: packets this far beyond the first missing one are refused.
+    pub ooo_window_packets: u32,
+    /// Priority of each kind of packet.
+    pub priorities: PrioritySpec,
     /// Time without progress after which the requester resends [ps].
     pub timeout_ps: u64,
     /// Timeouts in a row before the queue pair fails.
@@ -195,6 +359,10 @@ pub enum QpMode {
 pub enum LossRecovery {
     /// Resend everything from the first missing packet.
     GoBackN,
+    /// Take packets in any order and resend only what is missing.
+    Selective,
+    /// Never resend: a traffic generator that counts what is lost.
+    None,
 }
 
 /// How the requester paces itself.
@@ -203,6 +371,41 @@ pub enum LossRecovery {
 pub enum RateControl {
     /// As fast as the port takes it.
     LineRate {},
+    /// DCQCN (Zhu et al., SIGCOMM 2015).
+    Dcqcn {
+        /// Gain g of alpha [1/2^20].
+        g_2e20: u32,
+        /// Alpha decays after this long without a CNP [ps].
+        alpha_timer_ps: u64,
+        /// At most one rate cut in this time [ps].
+        rate_cut_period_ps: u64,
+        /// Rate increase timer [ps].
+        increase_timer_ps: u64,
+        /// Rate increase byte counter [bytes]; 0 switches it off.
+        byte_counter_bytes: u64,
+        /// Rounds of fast recovery F.
+        fast_recovery_rounds: u32,
+        /// Additive increase R_AI [bit/s].
+        additive_increase_bps: u64,
+        /// Hyper increase R_HAI [bit/s].
+        hyper_increase_bps: u64,
+        /// Smallest rate [bit/s].
+        rate_min_bps: u64,
+        /// A receiver sends at most one CNP per queue pair in this time [ps].
+        cnp_interval_ps: u64,
+    },
+}
+
+/// Priority of each kind of packet (IEEE 802.1Q), 0 to 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrioritySpec {
+    /// Payload.
+    pub data: u8,
+    /// ACK and NAK.
+    pub ack: u8,
+    /// CNP.
+    pub cnp: u8,
 }
 
 /// One tenant: ranks that run a collective.

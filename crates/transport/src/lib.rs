@@ -15,11 +15,13 @@
 //! application that reads its data sees no difference; one that posts more receives than it owns buffers would.
 
 mod config;
+mod dcqcn;
 mod rate;
 mod requester;
 mod responder;
 
 pub use config::Config;
-pub use rate::{LineRate, RateControl};
+pub use dcqcn::{Dcqcn, DcqcnConfig};
+pub use rate::{Controller, LineRate, RateControl};
 pub use requester::{AckOutcome, Position, Requester, TimeoutOutcome, Transmit};
 pub use responder::{Arrival, Disposition, Reply, Responder};

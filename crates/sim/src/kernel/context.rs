@@ -137,10 +137,10 @@ impl<M: Message, R> Context<M, R> {
         &mut self.remote[partition]
     }
 
-    /// Messages that no node has seen yet.
-    pub(super) fn in_flight(&self) -> u64 {
-        let waiting: usize = self.slots.iter().flatten().map(Vec::len).sum();
-        let leaving: usize = self.remote.iter().map(Vec::len).sum();
+    /// Messages that no node has seen yet and that `counts` tells to count.
+    pub(super) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
+        let waiting = self.slots.iter().flatten().flatten().filter(|message| counts(message)).count();
+        let leaving = self.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
         (waiting + leaving) as u64
     }
 }

@@ -148,8 +148,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.context.totals
     }
 
-    /// Messages that no node has seen yet.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.context.in_flight()
+    /// Messages that no node has seen yet and that `counts` tells to count.
+    pub(crate) fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
+        self.context.in_flight(counts)
     }
 }

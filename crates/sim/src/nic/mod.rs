@@ -1,22 +1,26 @@
 //! A host: its NIC with one or more ports, and the transfers it takes part in.
 //!
-//! Models round-robin service of the queue pairs by packet with control packets first, a fixed latency on each
-//! side (part of the links' latency here) and no receive limit. Leaves out PCIe, memory, doorbells and pauses.
+//! Models round-robin service of the queue pairs by packet with control packets first, pauses per priority, a
+//! fixed latency on each side (part of the links' latency here) and, where the host is slower than the link, a
+//! receive buffer. Leaves out PCIe, memory and doorbells.
 
+mod intake;
 mod port;
 mod receiver;
 mod sender;
 mod transfers;
 
-pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan};
+pub(crate) use intake::IntakePlan;
+pub(crate) use port::NicPortPlan;
+pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{Inbound, Outgoing, Transfers};
 
-use crate::egress::Wire;
 use crate::kernel::{Context, Message, Window};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
-use port::{Control, NicPort};
+use intake::Intake;
+use port::{Control, Next, NicPort};
 use receiver::Delivery;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,13 +35,17 @@ enum Timer {
     Post(u32),
     /// Look at the retransmission deadline of a sender.
     Retransmit(u32),
+    /// Renew the pause the receive buffer asked for.
+    RenewPause,
 }
 
 /// What a host is made of.
 pub(crate) struct HostPlan {
     pub(crate) config: Arc<Config>,
     pub(crate) latency: Span,
-    pub(crate) wires: Vec<Wire>,
+    pub(crate) ports: Vec<NicPortPlan>,
+    /// The receive buffer, if the host is slower than the link.
+    pub(crate) intake: Option<IntakePlan>,
     pub(crate) senders: Vec<Sender>,
     pub(crate) sends: Vec<SendChunk>,
     pub(crate) receivers: Vec<Receiver>,
@@ -58,12 +66,14 @@ pub(crate) struct Host {
     receives: Vec<ReceiveChunk>,
     transfers: Transfers,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
+    intake: Option<Intake>,
 }
 
 /// The next thing a host does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Action {
     Receive { port: usize },
+    Drain,
     Fire,
     Send { port: usize },
 }
@@ -75,7 +85,8 @@ impl Host {
             timers: timers.collect(),
             config: plan.config,
             latency: plan.latency,
-            ports: plan.wires.into_iter().map(NicPort::new).collect(),
+            ports: plan.ports.into_iter().map(NicPort::new).collect(),
+            intake: plan.intake.map(Intake::new),
             senders: plan.senders,
             sends: plan.sends,
             receivers: plan.receivers,
@@ -86,6 +97,11 @@ impl Host {
 
     pub(crate) fn ports(&self) -> &[NicPort] {
         &self.ports
+    }
+
+    /// Frames that found the receive buffer full.
+    pub(crate) fn overrun_frames(&self) -> u64 {
+        self.intake.as_ref().map_or(0, |intake| intake.dropped)
     }
 
     /// Reports of chunks that were posted and never completed.
@@ -115,17 +131,22 @@ impl Host {
             }
             match action {
                 Action::Receive { port } => self.receive(port, inboxes, context),
+                Action::Drain => self.drain(now, context),
                 Action::Fire => self.fire(now, context),
                 Action::Send { port } => self.send(port, now, context),
             }
         }
     }
 
-    /// The earliest of what is due. At equal times arrivals come first, then timers, then sending; ports in order.
+    /// The earliest of what is due. At equal times arrivals come first, then the receive buffer, then timers,
+    /// then sending; ports in order.
     #[inline]
     fn next_action(&self, inboxes: &[Vec<Packet>]) -> (Instant, Action) {
         let timer = self.timers.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
         let mut next = (timer, Action::Fire);
+        if let Some(intake) = &self.intake {
+            next = next.min((intake.next_drained(), Action::Drain));
+        }
         for (index, (port, inbox)) in self.ports.iter().zip(inboxes).enumerate() {
             next = next.min((port.next_arrival(inbox), Action::Receive { port: index }));
             next = next.min((port.next_send(), Action::Send { port: index }));
@@ -137,24 +158,74 @@ impl Host {
     fn receive(&mut self, port: usize, inboxes: &[Vec<Packet>], context: &mut Context<Packet, Record>) {
         let packet = self.ports[port].take_arrival(&inboxes[port]);
         match packet.kind() {
-            Kind::Data(position) => self.receive_data(&packet, position, context),
+            Kind::Data(position) if self.intake.is_none() => {
+                self.receive_data(&packet, position, packet.at(), context);
+            }
+            Kind::Data(_) => self.take_in(packet),
             Kind::Ack => self.receive_ack(&packet, context),
             Kind::Nak => self.receive_nak(&packet, context),
+            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
+            Kind::Pause => self.ports[port].receive_pause(&packet),
         }
     }
 
-    #[inline]
-    fn receive_data(&mut self, packet: &Packet, position: Position, context: &mut Context<Packet, Record>) {
-        let now = packet.at();
-        let receiver = &mut self.receivers[packet.queue_pair as usize];
-        let latency = Span(now.0 - self.latency.0 - packet.sent.0);
-        let delivery = receiver.on_data(&self.config, packet, position, latency, &self.receives);
-        context.totals.progress += u64::from(delivery.payload_bytes);
-        if let Some(reply) = delivery.reply {
-            let control = Control { packet: reply, receiver: packet.queue_pair };
-            self.ports[usize::from(receiver.port())].enqueue_control(control, now);
+    /// Puts payload into the receive buffer.
+    fn take_in(&mut self, packet: Packet) {
+        let Some(intake) = &mut self.intake else { return };
+        let pause = intake.arrive(packet, packet.at());
+        self.answer_pressure(pause, packet.at());
+    }
+
+    /// The host takes a frame out of the receive buffer.
+    fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        let Some((packet, pause)) = self.intake.as_mut().and_then(Intake::drain) else { return };
+        self.answer_pressure(pause, now);
+        if let Kind::Data(position) = packet.kind() {
+            self.receive_data(&packet, position, now, context);
         }
-        if delivery.chunk_delivered {
+    }
+
+    /// Sends a pause frame of the receive buffer by every port, and sees to its renewal.
+    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
+        let Some(pause) = pause else { return };
+        for port in &mut self.ports {
+            port.send_pause(pause, now);
+        }
+        if let Some(intake) = &self.intake
+            && intake.next_renewal() != Instant::NEVER
+        {
+            self.timers.push(Reverse((intake.next_renewal(), Timer::RenewPause)));
+        }
+    }
+
+    fn renew_pause(&mut self, now: Instant) {
+        let pause = self
+            .intake
+            .as_mut()
+            .filter(|intake| intake.next_renewal() == now)
+            .and_then(|intake| intake.ask(now));
+        self.answer_pressure(pause, now);
+    }
+
+    /// Payload reaches its responder at `now`.
+    #[inline]
+    fn receive_data(
+        &mut self,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let receiver = &mut self.receivers[packet.queue_pair as usize];
+        let latency = Span(packet.at().0 - self.latency.0 - packet.sent.0);
+        let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
+        context.totals.progress += u64::from(outcome.payload_bytes);
+        let port = usize::from(receiver.port());
+        for reply in [outcome.reply, outcome.notification].into_iter().flatten() {
+            let control = Control { packet: reply, receiver: packet.queue_pair };
+            self.ports[port].enqueue_control(control, now);
+        }
+        if outcome.chunk_delivered {
             self.deliver_chunk(packet.queue_pair, now, context);
         }
     }
@@ -202,6 +273,7 @@ impl Host {
         match self.timers.pop() {
             Some(Reverse((_, Timer::Post(outgoing)))) => self.post_transfer(outgoing, now),
             Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
+            Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             None => {}
         }
     }
@@ -254,19 +326,30 @@ impl Host {
     #[inline]
     fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        if let Some(control) = self.ports[port].pop_control() {
-            self.receivers[control.receiver as usize].note_reply(&control.packet, sent, context);
-            self.ports[port].transmit(control.packet.leaving(sent), now, context);
-        } else if let Some(sender) = self.ports[port].pop_sender() {
-            let state = &mut self.senders[sender as usize];
-            if let Some(packet) = state.next_packet(&self.config, now, sent, context) {
+        match self.ports[port].pop_next(now) {
+            Next::Pause(pause) => self.ports[port].transmit(pause.leaving(sent), now, context),
+            Next::Control(Control { packet, receiver }) => {
+                self.receivers[receiver as usize].note_reply(&packet, sent, context);
                 self.ports[port].transmit(packet.leaving(sent), now, context);
             }
-            if state.stays_in_round(&self.config) {
-                self.ports[port].requeue_sender(sender);
-            }
-            self.arm_timer(sender);
+            Next::Sender(sender) => self.send_data(port, sender, now, context),
+            Next::Nothing => {}
         }
         self.ports[port].schedule(now);
+    }
+
+    #[inline]
+    fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let sent = now + self.latency;
+        let state = &mut self.senders[sender as usize];
+        if state.ready_at() <= now
+            && let Some(packet) = state.next_packet(&self.config, now, sent, context)
+        {
+            self.ports[port].transmit_data(packet.leaving(sent), now, context);
+        }
+        if state.stays_in_round(&self.config) {
+            self.ports[port].requeue_sender(sender, state.ready_at(), now);
+        }
+        self.arm_timer(sender);
     }
 }

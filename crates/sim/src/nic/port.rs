@@ -1,11 +1,13 @@
-//! A port of a NIC: control packets first, then the queue pairs round robin.
+//! A port of a NIC: pause frames and control packets first, then the queue pairs round robin.
 
 use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
-use crate::packet::Packet;
+use crate::packet::{Packet, Priority};
+use crate::pause::PauseState;
 use crate::switch::Received;
-use std::collections::VecDeque;
-use units::Instant;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::{Instant, Rate};
 
 /// A control packet waiting to be sent, with the receiver it comes from.
 #[derive(Clone, Copy, Debug)]
@@ -14,28 +16,63 @@ pub(super) struct Control {
     pub(super) receiver: u32,
 }
 
+/// How a port is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NicPortPlan {
+    pub(crate) wire: Wire,
+    /// Priority of payload.
+    pub(crate) data: Priority,
+    /// What an impaired NIC still sends.
+    pub(crate) pace: Option<Rate>,
+}
+
+/// What a port sends next.
+pub(super) enum Next {
+    Pause(Packet),
+    Control(Control),
+    Sender(u32),
+    Nothing,
+}
+
 /// A port of a NIC.
 #[derive(Debug)]
 pub(crate) struct NicPort {
     transmitter: Transmitter,
+    plan: NicPortPlan,
+    /// Pause frames, ahead of everything.
+    urgent: VecDeque<Packet>,
     control: VecDeque<Control>,
     /// Senders with something to send, in the order of service.
     round: VecDeque<u32>,
+    /// Senders whose rate holds them back, with the time they may send next.
+    paced: BinaryHeap<Reverse<(Instant, u32)>>,
+    pause: PauseState,
+    /// When an impaired NIC may send data again.
+    data_at: Instant,
     next_send: Instant,
     received: Received,
     /// Arrivals of this window already taken.
     taken: usize,
+    pauses_sent: u64,
+    pause_frames_sent: u64,
 }
 
 impl NicPort {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(plan: NicPortPlan) -> Self {
         Self {
-            transmitter: Transmitter::new(wire),
+            transmitter: Transmitter::new(plan.wire),
+            urgent: VecDeque::new(),
             control: VecDeque::new(),
             round: VecDeque::new(),
+            paced: BinaryHeap::new(),
+            pause: PauseState::new(plan.wire.rate),
+            data_at: Instant::ZERO,
             next_send: Instant::NEVER,
             received: Received::default(),
             taken: 0,
+            pauses_sent: 0,
+            pause_frames_sent: 0,
+            plan,
         }
     }
 
@@ -45,6 +82,20 @@ impl NicPort {
 
     pub(crate) const fn received(&self) -> Received {
         self.received
+    }
+
+    pub(crate) const fn pause(&self) -> &PauseState {
+        &self.pause
+    }
+
+    /// Pause frames asked for with other than zero quanta.
+    pub(crate) const fn pauses_sent(&self) -> u64 {
+        self.pauses_sent
+    }
+
+    /// Pause frames put on the link, those that end a pause included.
+    pub(crate) const fn pause_frames_sent(&self) -> u64 {
+        self.pause_frames_sent
     }
 
     /// Counts what arrives in this window.
@@ -66,10 +117,23 @@ impl NicPort {
         packets[self.taken - 1]
     }
 
-    /// When the next frame starts; never while nothing waits.
+    /// When the next frame starts, or when to look again; never while nothing waits.
     #[inline]
     pub(super) const fn next_send(&self) -> Instant {
         self.next_send
+    }
+
+    /// Acts on a pause frame.
+    pub(super) fn receive_pause(&mut self, pause: &Packet) {
+        self.pause.receive(pause, pause.at());
+        self.schedule(pause.at());
+    }
+
+    /// Queues a pause frame for the switch.
+    pub(super) fn send_pause(&mut self, pause: Packet, now: Instant) {
+        self.pauses_sent += u64::from(pause.quanta() > 0);
+        self.urgent.push_back(pause);
+        self.schedule(now);
     }
 
     #[inline]
@@ -78,37 +142,100 @@ impl NicPort {
         self.schedule(now);
     }
 
+    /// Takes a sender into the round.
     #[inline]
     pub(super) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
         self.round.push_back(sender);
         self.schedule(now);
     }
 
-    /// Puts a sender just served at the end of the round.
+    /// Puts a sender just served at the end of the round, or aside until its rate lets it send.
     #[inline]
-    pub(super) fn requeue_sender(&mut self, sender: u32) {
-        self.round.push_back(sender);
+    pub(super) fn requeue_sender(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+        if ready_at > now {
+            self.paced.push(Reverse((ready_at, sender)));
+        } else {
+            self.round.push_back(sender);
+        }
+    }
+
+    /// Takes out what to send at `now`.
+    #[inline]
+    pub(super) fn pop_next(&mut self, now: Instant) -> Next {
+        self.pause.expire(now);
+        while let Some(&Reverse((at, sender))) = self.paced.peek()
+            && at <= now
+        {
+            self.paced.pop();
+            self.round.push_back(sender);
+        }
+        if let Some(pause) = self.urgent.pop_front() {
+            self.pause_frames_sent += 1;
+            return Next::Pause(pause);
+        }
+        if self.may_send_control() {
+            return self.control.pop_front().map_or(Next::Nothing, Next::Control);
+        }
+        if self.may_send_data() && self.data_at <= now {
+            return self.round.pop_front().map_or(Next::Nothing, Next::Sender);
+        }
+        Next::Nothing
     }
 
     #[inline]
-    pub(super) fn pop_control(&mut self) -> Option<Control> {
-        self.control.pop_front()
+    fn may_send_control(&self) -> bool {
+        self.control.front().is_some_and(|control| self.pause.mask() & control.packet.priority().bit() == 0)
     }
 
     #[inline]
-    pub(super) fn pop_sender(&mut self) -> Option<u32> {
-        self.round.pop_front()
+    const fn may_send_data(&self) -> bool {
+        self.pause.mask() & self.plan.data.bit() == 0
     }
 
-    /// Sets the time of the next frame after the queues changed at `now`.
+    /// Sets the time of the next frame after something changed at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
-        let idle = self.control.is_empty() && self.round.is_empty();
-        self.next_send = if idle { Instant::NEVER } else { self.transmitter.free_at().max(now) };
+        let mut next = Instant::NEVER;
+        if !self.urgent.is_empty() || self.may_send_control() {
+            next = now;
+        } else if !self.round.is_empty() && self.may_send_data() {
+            next = now.max(self.data_at);
+        } else if let Some(&Reverse((at, _))) = self.paced.peek()
+            && self.may_send_data()
+        {
+            next = now.max(at).max(self.data_at);
+        }
+        if self.pause.mask() != 0 {
+            next = next.min(self.next_unpaused(now));
+        }
+        self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
+    }
+
+    /// When something that waits for the end of a pause may go.
+    #[cold]
+    fn next_unpaused(&self, now: Instant) -> Instant {
+        let data = if self.round.is_empty() && self.paced.is_empty() { 0 } else { self.plan.data.bit() };
+        let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
+        let expiry = self.pause.next_expiry(data | control);
+        if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
     }
 
     #[inline]
     pub(super) fn transmit<R>(&mut self, packet: Packet, now: Instant, context: &mut Context<Packet, R>) {
         self.transmitter.transmit(packet, now, context);
+    }
+
+    /// Sends payload; an impaired NIC then waits.
+    #[inline]
+    pub(super) fn transmit_data<R>(
+        &mut self,
+        packet: Packet,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        self.transmitter.transmit(packet, now, context);
+        if let Some(pace) = self.plan.pace {
+            self.data_at = pace.frame_end(now, packet.frame_bytes());
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::sender::write_opcode;
 use crate::kernel::{Context, Message};
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Reply, Responder};
-use units::{AttachmentId, Instant, Span};
+use units::{Instant, Span};
 use wire::Psn;
-use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
+use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
 
 /// A chunk to be received by a receiver.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,8 @@ pub(crate) struct ReceiveChunk {
 pub(super) struct DataOutcome {
     /// A reply to send.
     pub(super) reply: Option<Packet>,
+    /// A congestion notification to send.
+    pub(super) notification: Option<Packet>,
     /// Payload placed by it [bytes].
     pub(super) payload_bytes: u32,
     /// It was the last of its chunk.
@@ -37,14 +39,22 @@ pub(super) struct Delivery {
     pub(super) inbound: u32,
 }
 
+/// Priorities of what a responder sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplyPriorities {
+    pub(crate) ack: Priority,
+    pub(crate) cnp: Priority,
+}
+
 /// The responder side of a queue pair.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     responder: Responder,
-    source: AttachmentId,
-    /// The sender at the source host.
-    peer: u32,
-    entropy: u32,
+    /// To the sender at the source host.
+    path: Path,
+    priorities: ReplyPriorities,
+    cnp_interval: Span,
+    next_cnp: Instant,
     port: u16,
     is_captured: bool,
     queue_pair: u32,
@@ -59,9 +69,10 @@ pub(crate) struct Receiver {
 pub(crate) struct ReceiverPlan {
     pub(crate) queue_pair: u32,
     pub(crate) initial_psn: Psn,
-    pub(crate) source: AttachmentId,
-    pub(crate) peer: u32,
-    pub(crate) entropy: u32,
+    pub(crate) path: Path,
+    pub(crate) priorities: ReplyPriorities,
+    /// At most one congestion notification in this time; none are sent without it.
+    pub(crate) cnp_interval: Option<Span>,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
@@ -71,9 +82,10 @@ impl Receiver {
     pub(crate) fn new(plan: ReceiverPlan) -> Self {
         Self {
             responder: Responder::new(plan.initial_psn),
-            source: plan.source,
-            peer: plan.peer,
-            entropy: plan.entropy,
+            path: plan.path,
+            priorities: plan.priorities,
+            cnp_interval: plan.cnp_interval.unwrap_or_default(),
+            next_cnp: if plan.cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
             port: plan.port,
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
@@ -88,13 +100,14 @@ impl Receiver {
         self.port
     }
 
-    /// Takes in a data packet that spent `latency` in the fabric.
+    /// Takes in a data packet at `now` that spent `latency` in the fabric.
     #[inline]
     pub(super) fn on_data(
         &mut self,
         config: &Config,
         packet: &Packet,
         position: Position,
+        now: Instant,
         latency: Span,
         receives: &[ReceiveChunk],
     ) -> DataOutcome {
@@ -103,6 +116,7 @@ impl Receiver {
         self.report.bytes += u64::from(packet.frame_bytes());
         let mut outcome = DataOutcome {
             reply: arrival.reply.map(|reply| self.reply_packet(reply)),
+            notification: if packet.is_marked() { self.notice_mark(now) } else { None },
             payload_bytes: 0,
             chunk_delivered: false,
         };
@@ -128,7 +142,19 @@ impl Receiver {
             Reply::Ack(psn) => (Kind::Ack, psn),
             Reply::Nak(psn) => (Kind::Nak, psn),
         };
-        Packet::new(kind, psn, ACK_FRAME_BYTES, self.source, self.peer, self.entropy)
+        Packet::new(kind, self.priorities.ack, psn, ACK_FRAME_BYTES, self.path)
+    }
+
+    /// Counts a mark; the notification to send, if one is due.
+    #[cold]
+    fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
+        self.report.marks += 1;
+        if now < self.next_cnp {
+            return None;
+        }
+        self.next_cnp = now + self.cnp_interval;
+        self.report.cnps += 1;
+        Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), CNP_FRAME_BYTES, self.path))
     }
 
     /// Ends the chunk being received and begins the next.
@@ -154,6 +180,7 @@ impl Receiver {
         if self.is_captured {
             let message_sequence = self.responder.message_sequence();
             let kind = match packet.kind() {
+                Kind::Cnp => FrameKind::Cnp,
                 Kind::Nak => FrameKind::Nak { message_sequence },
                 _ => FrameKind::Ack { message_sequence },
             };

@@ -1,13 +1,13 @@
 //! The requester side of a queue pair, with what is recorded of its chunks.
 
 use crate::kernel::Context;
-use crate::packet::{Kind, Packet};
+use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record, SendReport};
 use spec::ChunkStatus;
 use std::collections::VecDeque;
 use std::ops::Range;
-use transport::{Config, LineRate, Position, Requester, Transmit};
-use units::{AttachmentId, Instant};
+use transport::{Config, Controller, Position, RateControl, Requester, Transmit};
+use units::{Instant, LINK_OVERHEAD_BYTES};
 use wire::size::data_frame_bytes;
 use wire::{Opcode, Psn};
 
@@ -25,11 +25,10 @@ pub(crate) struct SendChunk {
 /// The requester side of a queue pair.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    requester: Requester<LineRate>,
-    destination: AttachmentId,
-    /// The receiver at the destination host.
-    peer: u32,
-    entropy: u32,
+    requester: Requester<Controller>,
+    /// To the receiver at the destination host.
+    path: Path,
+    priority: Priority,
     port: u16,
     in_round: bool,
     /// A timer entry exists.
@@ -47,9 +46,9 @@ pub(crate) struct Sender {
 pub(crate) struct SenderPlan {
     pub(crate) queue_pair: u32,
     pub(crate) initial_psn: Psn,
-    pub(crate) destination: AttachmentId,
-    pub(crate) peer: u32,
-    pub(crate) entropy: u32,
+    pub(crate) path: Path,
+    pub(crate) priority: Priority,
+    pub(crate) controller: Controller,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
@@ -58,10 +57,9 @@ pub(crate) struct SenderPlan {
 impl Sender {
     pub(crate) fn new(plan: SenderPlan) -> Self {
         Self {
-            requester: Requester::new(plan.initial_psn, LineRate),
-            destination: plan.destination,
-            peer: plan.peer,
-            entropy: plan.entropy,
+            requester: Requester::new(plan.initial_psn, plan.controller),
+            path: plan.path,
+            priority: plan.priority,
             port: plan.port,
             in_round: false,
             is_timed: false,
@@ -73,13 +71,27 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) const fn requester(&mut self) -> &mut Requester<LineRate> {
+    pub(super) const fn requester(&mut self) -> &mut Requester<Controller> {
         &mut self.requester
     }
 
     #[inline]
     pub(super) const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The earliest time of the next packet, as far as the rate controller is concerned.
+    #[inline]
+    pub(super) fn ready_at(&self) -> Instant {
+        self.requester.ready_at()
+    }
+
+    /// A congestion notification arrived.
+    pub(super) fn on_cnp(&mut self, now: Instant) {
+        self.requester.rate().on_cnp(now);
+        if let Some(report) = self.open.front_mut() {
+            report.cnps += 1;
+        }
     }
 
     /// Posts every chunk whose turn it is and that is ready: a queue pair keeps the order of its schedule.
@@ -128,7 +140,8 @@ impl Sender {
             self.capture(&transmit, sent, context);
         }
         let kind = Kind::Data(transmit.position);
-        Some(Packet::new(kind, transmit.psn, frame_bytes, self.destination, self.peer, self.entropy))
+        self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
+        Some(Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path))
     }
 
     #[cold]

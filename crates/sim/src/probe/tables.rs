@@ -1,17 +1,20 @@
 //! The rows of ports and links at the end of a run.
 
 use crate::egress::Transmitter;
+use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
 use crate::switch::{QueueCounters, Received};
 use spec::{LinkRow, PortRow};
-use units::NodeId;
+use units::{Instant, NodeId};
 
 /// What one port counted.
 struct PortCounts<'a> {
     transmitter: &'a Transmitter,
     received: Received,
     queue: QueueCounters,
+    pause: &'a PauseState,
+    pauses_sent: u64,
 }
 
 fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
@@ -20,22 +23,27 @@ fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
             transmitter: host.ports()[port].transmitter(),
             received: host.ports()[port].received(),
             queue: QueueCounters::default(),
+            pause: host.ports()[port].pause(),
+            pauses_sent: host.ports()[port].pauses_sent(),
         },
         FabricNode::Switch(switch) => PortCounts {
             transmitter: switch.ports()[port].transmitter(),
             received: switch.received()[port],
             queue: switch.ports()[port].counters(),
+            pause: switch.ports()[port].pause(),
+            pauses_sent: switch.ports()[port].counters().pauses_sent,
         },
     }
 }
 
-/// Table `ports`. `egress_qps[node][port]` counts the queue pairs whose data leaves there.
-pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>]) -> Vec<PortRow> {
+/// Table `ports`. `egress_qps[node][port]` counts the queue pairs whose data leaves there; the run
+/// ended at `end`.
+pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], end: Instant) -> Vec<PortRow> {
     let graph = &world.fabric.graph;
     let mut rows = Vec::new();
     for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
-            let PortCounts { transmitter, received, queue } = counts(state, port);
+            let PortCounts { transmitter, received, queue, pause, pauses_sent } = counts(state, port);
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
@@ -45,13 +53,15 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>]) -
                 tx_bytes: transmitter.bytes(),
                 rx_frames: received.frames,
                 rx_bytes: received.bytes,
-                dropped_frames: queue.dropped_frames,
-                dropped_bytes: queue.dropped_bytes,
+                dropped_frames: queue.dropped_tail.frames,
+                dropped_bytes: queue.dropped_tail.bytes,
+                dropped_headroom_frames: queue.dropped_headroom.frames,
+                dropped_headroom_bytes: queue.dropped_headroom.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
-                pfc_tx: 0,
-                pfc_rx: 0,
-                paused_ps: 0,
-                ecn_marked: 0,
+                pfc_tx: pauses_sent,
+                pfc_rx: pause.pauses_received(),
+                paused_ps: pause.paused_by(end).0,
+                ecn_marked: queue.marked,
                 egress_qps: qps[port],
             });
         }

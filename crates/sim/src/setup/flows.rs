@@ -26,6 +26,8 @@ pub(crate) struct Chunk {
 /// A queue pair: one direction of data between two ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuePair {
+    /// Its number in the run.
+    pub(crate) number: u32,
     pub(crate) job: u32,
     pub(crate) part: u32,
     pub(crate) channel: u32,
@@ -128,6 +130,7 @@ impl Flows {
             let id = self.queue_pairs.len() as u64;
             let port = Seed(spec.seed).stream("qp.udp_source_port", id).below(UDP_SOURCE_PORTS) as u16;
             self.queue_pairs.push(QueuePair {
+                number: id as u32,
                 job: index,
                 part,
                 channel: transfer.channel,
@@ -143,6 +146,17 @@ impl Flows {
             });
         }
         Ok(first)
+    }
+
+    /// Where each queue pair's data arrives: host port, and number of the receiver at that host.
+    pub(crate) fn receivers(&self) -> Vec<(AttachmentId, u32)> {
+        let mut next: HashMap<HostId, u32> = HashMap::new();
+        let of_pair = |pair: &QueuePair| {
+            let number = next.entry(pair.dst_host).or_default();
+            *number += 1;
+            (pair.dst_attachment, *number - 1)
+        };
+        self.queue_pairs.iter().map(of_pair).collect()
     }
 
     /// The transfer a chunk is part of.

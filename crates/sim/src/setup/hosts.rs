@@ -1,20 +1,17 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
-use super::flows::{Flows, QueuePair};
+use super::entropy::{Direction, entropy};
+use super::flows::Flows;
 use crate::nic::{
-    Inbound, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, SendChunk, Sender, SenderPlan, Transfers,
+    Inbound, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities, SendChunk, Sender, SenderPlan,
+    Transfers,
 };
-use spec::RunSpec;
+use crate::packet::{Path, Priority};
+use spec::{RateControl, RunSpec};
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
-use topology::Graph;
-use transport::Config;
-use units::{Instant, Span, TransferId};
-
-/// UDP destination port of RoCEv2 (IBTA annex A17).
-const ROCE_UDP_PORT: u16 = 4791;
-/// IP protocol number of UDP.
-const IP_PROTOCOL_UDP: u8 = 17;
+use topology::{Attachment, Graph};
+use transport::{Config, Controller, Dcqcn, DcqcnConfig, LineRate};
+use units::{AttachmentId, Instant, Rate, Span, TransferId};
 
 /// What one host sends and receives.
 #[derive(Default)]
@@ -42,6 +39,7 @@ pub(crate) fn host_flows(
     captured: &HashSet<u32>,
 ) -> Vec<HostFlows> {
     let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
+    let priorities = spec.transport.priorities;
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
     let mut sends = vec![(0, 0); flows.chunks.len()];
@@ -60,9 +58,13 @@ pub(crate) fn host_flows(
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            destination: pair.dst_attachment,
-            peer: receiver,
-            entropy: entropy(graph, pair, Direction::Forward),
+            path: Path {
+                destination: pair.dst_attachment,
+                queue_pair: receiver,
+                entropy: entropy(spec, graph, pair, Direction::Forward),
+            },
+            priority: Priority(priorities.data),
+            controller: controller(spec, graph, pair.src_attachment),
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
             chunks: first..first + pair.chunks.len() as u32,
@@ -73,9 +75,13 @@ pub(crate) fn host_flows(
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            source: pair.src_attachment,
-            peer: sender,
-            entropy: entropy(graph, pair, Direction::Reverse),
+            path: Path {
+                destination: pair.src_attachment,
+                queue_pair: sender,
+                entropy: entropy(spec, graph, pair, Direction::Reverse),
+            },
+            priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
+            cnp_interval: cnp_interval(spec),
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
             chunks: first..first + pair.chunks.len() as u32,
@@ -143,27 +149,45 @@ fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
     }
 }
 
-/// Which way a packet of a queue pair goes.
-#[derive(Clone, Copy)]
-pub(crate) enum Direction {
-    /// Data.
-    Forward,
-    /// ACK and NAK.
-    Reverse,
+/// The rate controller of a queue pair that sends by `attachment`.
+fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Controller {
+    match spec.transport.rate_control {
+        RateControl::LineRate {} => Controller::LineRate(LineRate),
+        RateControl::Dcqcn {
+            g_2e20,
+            alpha_timer_ps,
+            rate_cut_period_ps,
+            increase_timer_ps,
+            byte_counter_bytes,
+            fast_recovery_rounds,
+            additive_increase_bps,
+            hyper_increase_bps,
+            rate_min_bps,
+            cnp_interval_ps: _,
+        } => Controller::Dcqcn(Box::new(Dcqcn::new(DcqcnConfig {
+            g: u64::from(g_2e20),
+            alpha_timer: Span(alpha_timer_ps),
+            rate_cut_period: Span(rate_cut_period_ps),
+            increase_timer: Span(increase_timer_ps),
+            byte_counter_bytes,
+            fast_recovery_rounds,
+            additive_increase_bps,
+            hyper_increase_bps,
+            rate_min_bps,
+            line_rate_bps: port_rate(graph, attachment).bps(),
+        }))),
+    }
 }
 
-/// CRC-32 of the 5-tuple: source and destination address, protocol, source and destination port.
-pub(crate) fn entropy(graph: &Graph, pair: &QueuePair, direction: Direction) -> u32 {
-    let ip = |id| -> Ipv4Addr { graph.attachment(id).ip };
-    let (source, destination) = match direction {
-        Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
-        Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
-    };
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&source.octets());
-    hasher.update(&destination.octets());
-    hasher.update(&[IP_PROTOCOL_UDP]);
-    hasher.update(&pair.udp_source_port.to_be_bytes());
-    hasher.update(&ROCE_UDP_PORT.to_be_bytes());
-    hasher.finalize()
+fn cnp_interval(spec: &RunSpec) -> Option<Span> {
+    match spec.transport.rate_control {
+        RateControl::LineRate {} => None,
+        RateControl::Dcqcn { cnp_interval_ps, .. } => Some(Span(cnp_interval_ps)),
+    }
+}
+
+/// Rate of a host port.
+fn port_rate(graph: &Graph, attachment: AttachmentId) -> Rate {
+    let Attachment { host, host_port, .. } = *graph.attachment(attachment);
+    graph.link(graph.nodes[host.index()].ports[usize::from(host_port)].link).rate
 }

@@ -1,11 +1,15 @@
 //! From a spec to a world that can run: the graph, the queue pairs, the nodes.
 
+mod entropy;
 mod fabric;
 mod flows;
 mod hosts;
+mod ports;
+mod switches;
 mod world;
 
+pub(crate) use entropy::{Direction, entropy};
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::{Flows, QueuePair};
-pub(crate) use hosts::{Direction, entropy};
+pub(crate) use switches::forwards;
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

@@ -1,21 +1,22 @@
 //! Nodes, partitions and the wires between them.
 
-use super::hosts::{HostFlows, host_flows};
+use super::hosts::host_flows;
+use super::ports::host_plan;
+use super::switches::{check_buffers, forwards, switch_plan};
 use super::{Fabric, Flows};
 use crate::egress::Wire;
 use crate::kernel::{Context, Destination, Node, Partition, PartitionPlan, Window};
-use crate::nic::{Host, HostPlan};
+use crate::nic::Host;
 use crate::packet::Packet;
 use crate::probe::SeriesProbe;
 use crate::record::Record;
+use crate::switch::Switch;
 use crate::switch::forward::Forward;
-use crate::switch::{Switch, SwitchPlan};
 use spec::{RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
-use topology::NodeKind;
 use transport::Config;
-use units::{Instant, NodeId, Seed, Span};
+use units::{Instant, NodeId, Span};
 
 /// A node of the fabric.
 pub(crate) enum FabricNode<F> {
@@ -75,6 +76,7 @@ pub(crate) struct BuildOptions {
 /// When the spec cannot be carried out.
 pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Result<World<F>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
+    check_buffers(spec, &fabric)?;
     let flows = Flows::new(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
@@ -120,6 +122,7 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
     first
 }
 
+/// The nodes of the graph: hosts, then switches.
 fn build_nodes<F: Forward>(
     spec: &RunSpec,
     options: &BuildOptions,
@@ -130,44 +133,17 @@ fn build_nodes<F: Forward>(
     let config = Arc::new(transport_config(&spec.transport));
     let partitions = homes.iter().map(|home| home.0 as usize + 1).max().unwrap_or(1);
     let first = first_inboxes(fabric, homes, partitions);
-    let mut hosts = host_flows(spec, &fabric.graph, flows, &config, &options.captured).into_iter();
-    let mut switches = 0;
-    let mut nodes = Vec::with_capacity(homes.len());
-    for (index, node) in fabric.graph.nodes.iter().enumerate() {
-        let wires = wires(fabric, NodeId(index as u32), homes, &first);
-        nodes.push(match node.kind {
-            NodeKind::Host => {
-                let flows = hosts.next().unwrap_or_default();
-                FabricNode::Host(Host::new(host_plan(&config, fabric.nic_latency, wires, flows)))
-            }
-            NodeKind::Switch => {
-                let forward = F::new(Seed(spec.seed), switches);
-                switches += 1;
-                let plan = SwitchPlan {
-                    node: NodeId(index as u32),
-                    routes: Arc::clone(&fabric.routes),
-                    wires,
-                    buffer_bytes: if node.ideal { u64::MAX } else { spec.fabric.switch.buffer_bytes },
-                    exact_only: options.exact_only,
-                };
-                FabricNode::Switch(Switch::new(plan, forward))
-            }
-        });
-    }
-    nodes
-}
-
-fn host_plan(config: &Arc<Config>, latency: Span, wires: Vec<Wire>, flows: HostFlows) -> HostPlan {
-    HostPlan {
-        config: Arc::clone(config),
-        latency,
-        wires,
-        senders: flows.senders,
-        sends: flows.sends,
-        receivers: flows.receivers,
-        receives: flows.receives,
-        transfers: flows.transfers,
-    }
+    let wires = |node| wires(fabric, node, homes, &first);
+    let of_hosts = host_flows(spec, &fabric.graph, flows, &config, &options.captured);
+    let hosts = (0..).map(NodeId).zip(of_hosts).map(|(node, flows)| {
+        FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), Arc::clone(&config), flows)))
+    });
+    let first_switch = fabric.graph.hosts() as u32;
+    let switches = (first_switch..).map(NodeId).zip(forwards(spec, fabric, flows)).map(|(node, forward)| {
+        let plan = switch_plan(spec, fabric, node, wires(node), options.exact_only);
+        FabricNode::Switch(Switch::new(plan, forward))
+    });
+    hosts.chain(switches).collect()
 }
 
 /// Where each port of `node` leads.

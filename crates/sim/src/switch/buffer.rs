@@ -1,56 +1,357 @@
-//! The packet buffer of a switch, shared by all ports.
+//! The packet buffer of a switch: who holds how much of it, and what that means for the next frame.
 //!
-//! Models one pool with a hard limit: a frame that does not fit on arrival is dropped, and a frame leaves the
-//! pool when its transmission starts. Leaves out cells, per-queue limits and headroom.
+//! Models one memory in three parts: a reserve and a headroom for each (ingress port, lossless priority), and a
+//! shared part for everything else. A lossless group that would exceed its share of the shared part asks for a
+//! pause; from then on its frames go to its headroom, and one that does not fit there is lost (the headroom was
+//! too small). A lossy frame is dropped when the whole shared part is full or its egress queue has reached its
+//! dynamic threshold. A frame leaves the buffer when its transmission starts, in whole cells. Leaves out egress
+//! reserves, multicast and per-queue static limits.
 
-/// Occupancy of a shared buffer.
-#[derive(Clone, Copy, Debug)]
+use crate::packet::Priority;
+use units::Span;
+
+/// A positive ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ratio {
+    pub(crate) numerator: u64,
+    pub(crate) denominator: u64,
+}
+
+impl Ratio {
+    #[inline]
+    const fn of(self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.numerator) / self.denominator
+    }
+}
+
+/// When a group asks for a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Xoff {
+    /// At this many bytes of the shared part.
+    Static(u64),
+    /// At this share of what is free of the shared part.
+    Dynamic(Ratio),
+}
+
+/// How the lossless priorities are kept lossless.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LosslessPlan {
+    /// Bit `p` is set for a lossless priority `p`.
+    pub(crate) priorities: u8,
+    pub(crate) xoff: Xoff,
+    pub(crate) xon_offset_bytes: u64,
+    pub(crate) reserved_bytes: u64,
+    /// Headroom of each port, for each lossless priority.
+    pub(crate) headroom_bytes: Vec<u64>,
+}
+
+/// How a buffer is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BufferPlan {
+    pub(crate) size_bytes: u64,
+    pub(crate) cell_bytes: u64,
+    pub(crate) lossy_alpha: Option<Ratio>,
+    pub(crate) lossless: Option<LosslessPlan>,
+}
+
+/// Headroom a port needs by default: what arrives after a pause was asked for. The pause waits for a frame in
+/// transmission, travels, is acted on after `response`, and a frame already begun still follows; meanwhile the
+/// cable holds both ways' worth of data (SONiC's formula: 2 x cable delay x rate + 2 x MTU + pause response).
+pub(crate) fn default_headroom_bytes(
+    rate: units::Rate,
+    delay: Span,
+    response: Span,
+    mtu_frame_bytes: u32,
+) -> u64 {
+    let times = Span(2 * delay.0 + response.0);
+    let bytes_in = |span: Span| (span.0 as u128 * u128::from(rate.bps()) / 8_000_000_000_000) as u64;
+    let frame = u64::from(mtu_frame_bytes + units::LINK_OVERHEAD_BYTES);
+    bytes_in(times) + 2 * frame + u64::from(wire::size::PFC_FRAME_BYTES + units::LINK_OVERHEAD_BYTES)
+}
+
+/// Why a frame was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DropCause {
+    /// A lossy frame beyond its queue's threshold or the shared part.
+    Tail,
+    /// A lossless frame beyond its headroom.
+    Headroom,
+}
+
+/// What becomes of an arriving frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It is stored. Its group may ask for a pause from now on: see [`SharedBuffer::is_pausing`].
+    Stored,
+    /// It is dropped.
+    Dropped(DropCause),
+}
+
+/// What one (ingress port, priority) holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    used: u64,
+    /// Part of `used` that is in the headroom.
+    headroom_used: u64,
+    is_pausing: bool,
+}
+
+/// Occupancy of a buffer.
+#[derive(Clone, Debug)]
 pub(crate) struct SharedBuffer {
-    size_bytes: u64,
-    used_bytes: u64,
+    cell_bytes: u64,
+    shared_size: u64,
+    shared_used: u64,
+    lossy_alpha: Option<Ratio>,
+    lossless: Option<LosslessPlan>,
+    /// By ingress port and priority.
+    groups: Vec<Group>,
+    /// Groups that ask for a pause.
+    pausing: u32,
 }
 
 impl SharedBuffer {
-    pub(crate) const fn new(size_bytes: u64) -> Self {
-        Self { size_bytes, used_bytes: 0 }
+    /// A buffer for `ports` ingress ports. Reserves and headrooms come out of its size.
+    pub(crate) fn new(plan: BufferPlan, ports: usize) -> Self {
+        let set_aside = plan.lossless.as_ref().map_or(0, |lossless| set_aside(lossless));
+        Self {
+            cell_bytes: plan.cell_bytes,
+            shared_size: plan.size_bytes.saturating_sub(set_aside),
+            shared_used: 0,
+            lossy_alpha: plan.lossy_alpha,
+            lossless: plan.lossless,
+            groups: vec![Group::default(); ports * Priority::COUNT],
+            pausing: 0,
+        }
     }
 
-    /// Even if nothing leaves, `bytes` more fit.
+    const fn group_index(ingress: u16, priority: Priority) -> usize {
+        ingress as usize * Priority::COUNT + priority.index()
+    }
+
+    /// What a frame takes, in whole cells.
     #[inline]
-    pub(crate) const fn fits(&self, bytes: u64) -> bool {
-        self.used_bytes.saturating_add(bytes) <= self.size_bytes
+    pub(crate) const fn charge(&self, frame_bytes: u32) -> u64 {
+        let bytes = frame_bytes as u64;
+        if self.cell_bytes == 1 { bytes } else { bytes.div_ceil(self.cell_bytes) * self.cell_bytes }
     }
 
     #[inline]
-    pub(crate) const fn take(&mut self, bytes: u64) {
-        self.used_bytes += bytes;
-        debug_assert!(self.used_bytes <= self.size_bytes, "the buffer overflowed");
+    fn is_lossless(&self, priority: Priority) -> bool {
+        self.lossless.as_ref().is_some_and(|lossless| lossless.priorities & priority.bit() != 0)
     }
 
     #[inline]
-    pub(crate) const fn release(&mut self, bytes: u64) {
-        debug_assert!(bytes <= self.used_bytes, "more left the buffer than was in it");
-        self.used_bytes -= bytes;
+    fn reserved(&self, priority: Priority) -> u64 {
+        match &self.lossless {
+            Some(lossless) if lossless.priorities & priority.bit() != 0 => lossless.reserved_bytes,
+            _ => 0,
+        }
     }
 
-    #[cfg(test)]
-    pub(crate) const fn used_bytes(&self) -> u64 {
-        self.used_bytes
+    /// Whether, whatever leaves meanwhile, no threshold is reached when `arriving` more are stored. What all
+    /// hold together bounds what any group or queue holds.
+    #[inline]
+    pub(crate) fn is_far_from_thresholds(&self, arriving: u64) -> bool {
+        let used = self.shared_used.saturating_add(arriving);
+        if used > self.shared_size {
+            return false;
+        }
+        let free = self.shared_size - used;
+        used <= self.smallest_threshold(free)
     }
+
+    /// The smallest of all thresholds when `free` bytes of the shared part are free.
+    #[inline]
+    fn smallest_threshold(&self, free: u64) -> u64 {
+        let lossy = self.lossy_alpha.map_or(u64::MAX, |alpha| alpha.of(free));
+        let lossless = self.lossless.as_ref().map_or(u64::MAX, |lossless| match lossless.xoff {
+            Xoff::Static(bytes) => bytes,
+            Xoff::Dynamic(alpha) => alpha.of(free),
+        });
+        lossy.min(lossless)
+    }
+
+    /// Stores a frame without looking at thresholds: the caller knows that none is in reach.
+    #[inline]
+    pub(crate) fn store(&mut self, ingress: u16, priority: Priority, charge: u64) {
+        let reserved = self.reserved(priority);
+        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        let before = (group.used - group.headroom_used).saturating_sub(reserved);
+        group.used += charge;
+        let after = (group.used - group.headroom_used).saturating_sub(reserved);
+        self.shared_used += after - before;
+    }
+
+    /// Judges an arriving frame and stores it if it may stay. `queue_bytes` wait in its egress queue.
+    pub(crate) fn admit(
+        &mut self,
+        ingress: u16,
+        priority: Priority,
+        charge: u64,
+        queue_bytes: u64,
+    ) -> Admission {
+        if self.is_lossless(priority) {
+            return self.admit_lossless(ingress, priority, charge);
+        }
+        let free = self.shared_size.saturating_sub(self.shared_used);
+        let within_queue = self.lossy_alpha.is_none_or(|alpha| queue_bytes + charge <= alpha.of(free));
+        if charge > free || !within_queue {
+            return Admission::Dropped(DropCause::Tail);
+        }
+        self.store(ingress, priority, charge);
+        Admission::Stored
+    }
+
+    fn admit_lossless(&mut self, ingress: u16, priority: Priority, charge: u64) -> Admission {
+        let Some(lossless) = &self.lossless else { return Admission::Dropped(DropCause::Tail) };
+        let group = self.groups[Self::group_index(ingress, priority)];
+        let held = (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
+        let free = self.shared_size.saturating_sub(self.shared_used);
+        let fits = !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free;
+        if fits {
+            self.store(ingress, priority, charge);
+            return Admission::Stored;
+        }
+        let room = lossless.headroom_bytes[usize::from(ingress)];
+        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        if group.headroom_used + charge > room {
+            // Even a lost frame asks for the pause that should have come earlier.
+            self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
+            return Admission::Dropped(DropCause::Headroom);
+        }
+        group.used += charge;
+        group.headroom_used += charge;
+        self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
+        Admission::Stored
+    }
+
+    fn xoff_threshold(&self, lossless: &LosslessPlan) -> u64 {
+        match lossless.xoff {
+            Xoff::Static(bytes) => bytes,
+            Xoff::Dynamic(alpha) => alpha.of(self.shared_size.saturating_sub(self.shared_used)),
+        }
+    }
+
+    /// Takes out a frame whose transmission starts. True when its group no longer needs a pause it asked for.
+    #[inline]
+    pub(crate) fn release(&mut self, ingress: u16, priority: Priority, charge: u64) -> bool {
+        let reserved = self.reserved(priority);
+        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        debug_assert!(group.used >= charge, "more left the buffer than was in it");
+        let before = (group.used - group.headroom_used).saturating_sub(reserved);
+        let from_headroom = charge.min(group.headroom_used);
+        group.headroom_used -= from_headroom;
+        group.used -= charge;
+        let after = (group.used - group.headroom_used).saturating_sub(reserved);
+        self.shared_used -= before - after;
+        group.is_pausing && self.ends_pause(ingress, priority)
+    }
+
+    #[cold]
+    fn ends_pause(&mut self, ingress: u16, priority: Priority) -> bool {
+        let Some(lossless) = &self.lossless else { return false };
+        let index = Self::group_index(ingress, priority);
+        let held = self.groups[index].used.saturating_sub(lossless.reserved_bytes);
+        let low = self.xoff_threshold(lossless).saturating_sub(lossless.xon_offset_bytes);
+        let ends = self.groups[index].headroom_used == 0 && (held <= low || self.groups[index].used == 0);
+        if ends {
+            self.groups[index].is_pausing = false;
+            self.pausing -= 1;
+        }
+        ends
+    }
+
+    /// Whether a group asks for a pause now.
+    pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
+        self.groups[Self::group_index(ingress, priority)].is_pausing
+    }
+
+    /// Whether any group asks for a pause.
+    #[inline]
+    pub(crate) const fn any_pausing(&self) -> bool {
+        self.pausing > 0
+    }
+}
+
+/// Buffer that is not shared [bytes].
+pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
+    let priorities = u64::from(lossless.priorities.count_ones());
+    lossless.headroom_bytes.iter().map(|headroom| (headroom + lossless.reserved_bytes) * priorities).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LOSSLESS: Priority = Priority(3);
+    const LOSSY: Priority = Priority(0);
+
+    fn lossless(xoff: Xoff) -> BufferPlan {
+        BufferPlan {
+            size_bytes: 1_000,
+            cell_bytes: 1,
+            lossy_alpha: Some(Ratio { numerator: 1, denominator: 1 }),
+            lossless: Some(LosslessPlan {
+                priorities: LOSSLESS.bit(),
+                xoff,
+                xon_offset_bytes: 50,
+                reserved_bytes: 10,
+                headroom_bytes: vec![100, 100],
+            }),
+        }
+    }
+
     #[test]
-    fn what_fits_to_the_byte_is_taken() {
-        let mut buffer = SharedBuffer::new(100);
-        buffer.take(60);
-        assert!(buffer.fits(40));
-        assert!(!buffer.fits(41));
-        buffer.release(1);
-        assert!(buffer.fits(41));
-        assert_eq!(buffer.used_bytes(), 59);
+    fn a_group_pauses_at_its_threshold_uses_headroom_and_resumes_below_the_offset() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        assert_eq!(buffer.shared_size, 780);
+        assert_eq!(buffer.admit(0, LOSSLESS, 210, 0), Admission::Stored);
+        assert!(!buffer.any_pausing());
+        assert_eq!(buffer.admit(0, LOSSLESS, 60, 0), Admission::Stored);
+        assert!(buffer.is_pausing(0, LOSSLESS));
+        assert_eq!(buffer.admit(0, LOSSLESS, 40, 0), Admission::Stored);
+        assert_eq!(buffer.admit(0, LOSSLESS, 1, 0), Admission::Dropped(DropCause::Headroom));
+        assert_eq!(buffer.admit(1, LOSSLESS, 100, 0), Admission::Stored, "the other port is not concerned");
+        assert!(!buffer.release(0, LOSSLESS, 100), "the headroom is empty, the shared part is not");
+        assert!(!buffer.release(0, LOSSLESS, 49));
+        assert!(buffer.release(0, LOSSLESS, 1), "150 of the shared part are left");
+        assert!(!buffer.any_pausing());
+    }
+
+    #[test]
+    fn a_dynamic_threshold_shrinks_as_the_buffer_fills() {
+        let half = Ratio { numerator: 1, denominator: 2 };
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Dynamic(half)), 2);
+        assert_eq!(buffer.admit(0, LOSSLESS, 300, 0), Admission::Stored);
+        // 490 are free now: half of it is less than this port would hold.
+        assert_eq!(buffer.admit(1, LOSSLESS, 240, 0), Admission::Stored);
+        assert!(!buffer.any_pausing());
+        assert_eq!(buffer.admit(1, LOSSLESS, 40, 0), Admission::Stored);
+        assert!(buffer.is_pausing(1, LOSSLESS));
+    }
+
+    #[test]
+    fn lossy_queues_are_held_to_their_share_of_what_is_free() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        assert_eq!(buffer.admit(0, LOSSY, 390, 0), Admission::Stored);
+        assert_eq!(buffer.admit(0, LOSSY, 1, 390), Admission::Dropped(DropCause::Tail));
+        assert_eq!(buffer.admit(0, LOSSY, 100, 0), Admission::Stored, "another queue");
+    }
+
+    #[test]
+    fn frames_take_whole_cells() {
+        let buffer = SharedBuffer::new(BufferPlan { cell_bytes: 256, ..lossless(Xoff::Static(1)) }, 2);
+        assert_eq!(buffer.charge(1), 256);
+        assert_eq!(buffer.charge(4_158), 17 * 256);
+    }
+
+    #[test]
+    fn the_default_headroom_holds_what_follows_a_pause() {
+        // 30 m at 400 Gb/s: 300 ns there and back and 515 ns of response are 40,750 bytes; two frames of 4,174
+        // with gaps and a pause frame.
+        let rate = units::Rate::from_gbps(400);
+        let bytes = default_headroom_bytes(rate, Span::from_ns(150), Span::from_ns(515), 4_174);
+        assert_eq!(bytes, 40_750 + 2 * 4_194 + 84);
     }
 }

@@ -1,52 +1,70 @@
-//! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within reach.
+//! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within reach or
+//! a pause is in play.
 
-use super::EgressPort;
-use super::buffer::SharedBuffer;
+use super::buffer::{Admission, SharedBuffer};
+use super::pfc::PauseRequests;
+use super::queue::{EgressPort, Stored, release};
 use crate::kernel::{Context, Message};
 use crate::packet::Packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Instant;
 
+/// An arrival, and where it goes.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    stored: Stored,
+    /// Egress port; of no meaning for a pause frame.
+    egress: u16,
+}
+
 /// Scratch space of a replay; empty between windows.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// Arrivals with their egress port, ordered by (time, ingress port, sequence).
-    arrivals: Vec<(Packet, u16)>,
+    /// Ordered by (time, ingress port, sequence).
+    arrivals: Vec<Arrival>,
     /// The first arrival not yet replayed.
     next: usize,
-    /// Ports with a backlog, by the time they send next.
+    /// When ports send next. An entry holds only while the port still says so.
     departures: BinaryHeap<Reverse<(Instant, u16)>>,
 }
 
+/// The parts of a switch that a replay works on.
+pub(super) struct Parts<'a> {
+    pub(super) ports: &'a mut [EgressPort],
+    pub(super) buffer: &'a mut SharedBuffer,
+    pub(super) requests: &'a mut PauseRequests,
+}
+
 impl Replay {
-    /// Takes an arrival with the egress port it is bound for; call in order of ingress port and sequence.
-    pub(super) fn push(&mut self, packet: Packet, egress: u16) {
-        self.arrivals.push((packet, egress));
+    /// Takes an arrival; call in order of ingress port and sequence.
+    pub(super) fn push(&mut self, packet: Packet, ingress: u16, egress: u16) {
+        self.arrivals.push(Arrival { stored: Stored { packet, ingress }, egress });
     }
 
-    /// Replays the window that ends at `end`. At equal times arrivals come before departures, and ports in order.
-    pub(super) fn run<R>(
-        &mut self,
-        ports: &mut [EgressPort],
-        buffer: &mut SharedBuffer,
-        end: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
+    /// Replays the window that ends at `end`. At equal times arrivals come first, then renewed pauses, then
+    /// departures; ports in order.
+    pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
         // Stable: equal times keep the order of ingress port and sequence.
-        self.arrivals.sort_by_key(|(packet, _)| packet.at());
-        let backlogged = ports.iter().enumerate().filter(|(_, port)| port.has_backlog());
-        self.departures.extend(backlogged.map(|(index, port)| Reverse((port.free_at(), index as u16))));
+        self.arrivals.sort_by_key(|arrival| arrival.stored.packet.at());
+        for (index, port) in parts.ports.iter().enumerate() {
+            self.schedule(port.next_send(), index as u16);
+        }
         loop {
-            let arrival = self.arrivals.get(self.next).map_or(Instant::NEVER, |(packet, _)| packet.at());
-            let departure = self.departures.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
-            if arrival.min(departure) >= end {
+            let arrival = self.arrivals.get(self.next).map_or(Instant::NEVER, |next| next.stored.packet.at());
+            let renewal = parts.requests.next_renewal();
+            let departure = self.next_departure(parts.ports);
+            let now = arrival.min(renewal).min(departure);
+            if now >= end {
                 break;
             }
-            if arrival <= departure {
-                self.arrive(ports, buffer);
+            if arrival == now {
+                self.arrive(&mut parts, now);
+            } else if renewal == now {
+                let port = parts.requests.renew(now, parts.ports);
+                self.reschedule(parts.ports, port, Instant::NEVER, now);
             } else {
-                self.depart(ports, buffer, context);
+                self.depart(&mut parts, now, context);
             }
         }
         debug_assert_eq!(self.next, self.arrivals.len(), "every arrival lies in the window");
@@ -55,33 +73,67 @@ impl Replay {
         self.departures.clear();
     }
 
-    fn arrive(&mut self, ports: &mut [EgressPort], buffer: &mut SharedBuffer) {
-        let (packet, egress) = self.arrivals[self.next];
-        self.next += 1;
-        let port = &mut ports[usize::from(egress)];
-        let bytes = u64::from(packet.frame_bytes());
-        if !buffer.fits(bytes) {
-            port.drop_frame(&packet);
-            return;
+    fn schedule(&mut self, at: Instant, port: u16) {
+        if at != Instant::NEVER {
+            self.departures.push(Reverse((at, port)));
         }
-        if !port.has_backlog() {
-            self.departures.push(Reverse((port.free_at().max(packet.at()), egress)));
-        }
-        buffer.take(bytes);
-        port.enqueue(packet);
     }
 
-    fn depart<R>(
-        &mut self,
-        ports: &mut [EgressPort],
-        buffer: &mut SharedBuffer,
-        context: &mut Context<Packet, R>,
-    ) {
-        let Some(Reverse((start, egress))) = self.departures.pop() else { return };
-        let port = &mut ports[usize::from(egress)];
-        buffer.release(port.send_next(start, context));
-        if port.has_backlog() {
-            self.departures.push(Reverse((port.free_at(), egress)));
+    /// Notes when `port` sends next, seen from `now`, if that is sooner than `before`.
+    fn reschedule(&mut self, ports: &[EgressPort], port: u16, before: Instant, now: Instant) {
+        let at = ports[usize::from(port)].next_send();
+        if at < before {
+            self.schedule(at.max(now), port);
         }
+    }
+
+    /// The earliest departure that still holds.
+    fn next_departure(&mut self, ports: &[EgressPort]) -> Instant {
+        while let Some(&Reverse((at, port))) = self.departures.peek() {
+            if ports[usize::from(port)].next_send() <= at {
+                return at;
+            }
+            self.departures.pop();
+            // It was put off meanwhile: by a frame already sent, or by a pause.
+            self.schedule(ports[usize::from(port)].next_send(), port);
+        }
+        Instant::NEVER
+    }
+
+    fn arrive(&mut self, parts: &mut Parts<'_>, now: Instant) {
+        let Arrival { stored, egress } = self.arrivals[self.next];
+        self.next += 1;
+        if stored.packet.is_pause() {
+            let before = parts.ports[usize::from(stored.ingress)].next_send();
+            parts.ports[usize::from(stored.ingress)].receive_pause(&stored.packet);
+            self.reschedule(parts.ports, stored.ingress, before, now);
+            return;
+        }
+        let priority = stored.packet.priority();
+        let charge = parts.buffer.charge(stored.packet.frame_bytes());
+        let port = &mut parts.ports[usize::from(egress)];
+        let admission = parts.buffer.admit(stored.ingress, priority, charge, port.queue_bytes(priority));
+        match admission {
+            Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
+            Admission::Stored => {
+                let before = port.next_send();
+                port.enqueue(stored);
+                self.reschedule(parts.ports, egress, before, now);
+            }
+        }
+        if parts.requests.note_arrival(parts.buffer, stored.ingress, priority, now, parts.ports) {
+            self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
+        }
+    }
+
+    fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+        let Some(Reverse((_, egress))) = self.departures.pop() else { return };
+        if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context)
+            && release(parts.buffer, &sent)
+        {
+            parts.requests.end(sent.ingress, sent.packet.priority(), parts.ports);
+            self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
+        }
+        self.reschedule(parts.ports, egress, Instant::NEVER, now);
     }
 }

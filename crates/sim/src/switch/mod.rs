@@ -1,23 +1,27 @@
 //! An output-queued switch: a shared buffer, a queue per egress port and priority, and a choice among equal next
 //! hops.
 //!
-//! Models store-and-forward with a fixed pipeline latency (part of the incoming link's latency here), strict
-//! priority of control packets over data, and drops when the shared buffer is full. Leaves out pauses, ECN
-//! marking, per-queue limits and cut-through.
+//! Models store-and-forward with a fixed pipeline latency (part of the incoming link's latency here), strict or
+//! weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops. Leaves out cut-through,
+//! multicast and egress reserves.
 
-mod buffer;
+pub(crate) mod buffer;
+pub(crate) mod ecn;
 mod exact;
 pub(crate) mod forward;
+mod pfc;
 mod queue;
+pub(crate) mod schedule;
 
-pub(crate) use queue::{EgressPort, QueueCounters};
+pub(crate) use queue::{EgressPlan, EgressPort, QueueCounters};
 
-use crate::egress::Wire;
 use crate::kernel::{Context, Message, Window};
 use crate::packet::Packet;
-use buffer::SharedBuffer;
-use exact::Replay;
+use buffer::{BufferPlan, SharedBuffer};
+use exact::{Parts, Replay};
 use forward::Forward;
+use pfc::PauseRequests;
+use queue::Stored;
 use std::sync::Arc;
 use topology::Routes;
 use units::{Instant, NodeId};
@@ -26,8 +30,10 @@ use units::{Instant, NodeId};
 pub(crate) struct SwitchPlan {
     pub(crate) node: NodeId,
     pub(crate) routes: Arc<Routes>,
-    pub(crate) wires: Vec<Wire>,
-    pub(crate) buffer_bytes: u64,
+    pub(crate) ports: Vec<EgressPlan>,
+    pub(crate) buffer: BufferPlan,
+    /// Pause time asked for [quanta].
+    pub(crate) pause_quanta: u16,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
 }
@@ -46,12 +52,15 @@ pub(crate) struct Switch<F> {
     forward: F,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
+    requests: PauseRequests,
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
     /// Arrivals of this window for each egress port, in order of ingress port.
-    buckets: Vec<Vec<Packet>>,
+    buckets: Vec<Vec<Stored>>,
     replay: Replay,
+    /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
+    loads: Vec<u64>,
 }
 
 /// What came in by one port.
@@ -61,20 +70,31 @@ pub(crate) struct Received {
     pub(crate) bytes: u64,
 }
 
+/// What arrives in a window.
+struct Arriving {
+    /// What the frames take of the buffer.
+    charge: u64,
+    /// A pause frame is among them.
+    has_pause: bool,
+}
+
 impl<F: Forward> Switch<F> {
     pub(crate) fn new(plan: SwitchPlan, forward: F) -> Self {
-        let ports = plan.wires.len();
+        let ports = plan.ports.len();
+        let rates = plan.ports.iter().map(|port| port.wire.rate).collect();
         Self {
             node: plan.node,
             routes: plan.routes,
             forward,
-            ports: plan.wires.into_iter().map(EgressPort::new).collect(),
-            buffer: SharedBuffer::new(plan.buffer_bytes),
+            ports: plan.ports.into_iter().map(EgressPort::new).collect(),
+            buffer: SharedBuffer::new(plan.buffer, ports),
+            requests: PauseRequests::new(plan.pause_quanta, rates),
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
             buckets: vec![Vec::new(); ports],
             replay: Replay::default(),
+            loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
         }
     }
 
@@ -95,12 +115,18 @@ impl<F: Forward> Switch<F> {
     /// # Panics
     /// When there is no way to its destination: the set-up lets no such queue pair through.
     #[inline]
-    pub(crate) fn route(&mut self, packet: &Packet) -> u16 {
+    fn route(&mut self, packet: &Packet) -> u16 {
         let hops = self.routes.next_hops(self.node, packet.destination());
         match hops {
             [only] => *only,
             [] => panic!("switch {} has no route to attachment {}", self.node, packet.destination()),
-            _ => hops[self.forward.choose(packet, hops.len())],
+            _ => {
+                let port = hops[self.forward.choose(packet, hops, &self.loads)];
+                if F::NEEDS_LOADS {
+                    self.loads[usize::from(port)] += u64::from(packet.frame_bytes());
+                }
+                port
+            }
         }
     }
 
@@ -111,70 +137,100 @@ impl<F: Forward> Switch<F> {
         inboxes: &[Vec<Packet>],
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        let arriving_bytes = self.count_arrivals(inboxes);
-        if self.buffer.fits(arriving_bytes) && !self.exact_only {
+        let arriving = self.count_arrivals(inboxes);
+        if F::NEEDS_LOADS {
+            for (load, port) in self.loads.iter_mut().zip(&self.ports) {
+                *load = port.queued_bytes();
+            }
+        }
+        if self.is_calm(&arriving) {
             self.paths.fast += 1;
-            self.buffer.take(arriving_bytes);
             self.serve_ports(window.end, inboxes, context);
         } else {
             self.paths.exact += 1;
             self.replay(window.end, inboxes, context);
         }
-        let backlog = self.ports.iter().any(EgressPort::has_backlog);
-        if backlog { window.end } else { Instant::NEVER }
+        self.next_wake(window.end)
     }
 
-    /// Counts what arrives by each port; returns the bytes of all.
+    /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
     #[inline]
-    fn count_arrivals(&mut self, inboxes: &[Vec<Packet>]) -> u64 {
-        let mut total = 0;
+    fn is_calm(&self, arriving: &Arriving) -> bool {
+        // The buffer as a whole first: what all hold is more than what one holds.
+        !self.exact_only
+            && !arriving.has_pause
+            && !self.buffer.any_pausing()
+            && !self.ports.iter().any(EgressPort::is_pause_active)
+            && self.buffer.is_far_from_thresholds(arriving.charge)
+    }
+
+    #[inline]
+    fn next_wake(&mut self, end: Instant) -> Instant {
+        let next_send = self.ports.iter().map(EgressPort::next_send).min().unwrap_or(Instant::NEVER);
+        let next = next_send.min(self.requests.next_renewal());
+        if next == Instant::NEVER { next } else { next.max(end) }
+    }
+
+    /// Counts what arrives by each port.
+    #[inline]
+    fn count_arrivals(&mut self, inboxes: &[Vec<Packet>]) -> Arriving {
+        let mut arriving = Arriving { charge: 0, has_pause: false };
         for (received, packets) in self.received.iter_mut().zip(inboxes) {
-            let bytes = packets.iter().map(|packet| u64::from(packet.frame_bytes())).sum::<u64>();
+            let mut bytes = 0;
+            for packet in packets {
+                bytes += u64::from(packet.frame_bytes());
+                arriving.charge += self.buffer.charge(packet.frame_bytes());
+                arriving.has_pause |= packet.is_pause();
+            }
             received.frames += packets.len() as u64;
             received.bytes += bytes;
-            total += bytes;
         }
-        total
+        arriving
     }
 
-    /// The fast path: no threshold is within reach, so the ports are independent of each other.
+    /// The fast path: every port by itself.
     #[inline]
     fn serve_ports<R>(&mut self, end: Instant, inboxes: &[Vec<Packet>], context: &mut Context<Packet, R>) {
-        for packet in inboxes.iter().flatten() {
-            let egress = self.route(packet);
-            self.buckets[usize::from(egress)].push(*packet);
+        for (ingress, packets) in (0..).zip(inboxes) {
+            for &packet in packets {
+                let egress = self.route(&packet);
+                self.buckets[usize::from(egress)].push(Stored { packet, ingress });
+            }
         }
         for (port, bucket) in self.ports.iter_mut().zip(&mut self.buckets) {
-            if bucket.is_empty() && !port.has_backlog() {
+            if bucket.is_empty() && port.queued_bytes() == 0 {
                 continue;
             }
             sort_by_arrival(bucket);
-            self.buffer.release(port.serve(bucket, end, context));
+            port.serve(bucket, &mut self.buffer, end, context);
             bucket.clear();
         }
     }
 
     /// The exact path: everything in strict order of time.
     fn replay<R>(&mut self, end: Instant, inboxes: &[Vec<Packet>], context: &mut Context<Packet, R>) {
-        for packet in inboxes.iter().flatten() {
-            let egress = self.route(packet);
-            self.replay.push(*packet, egress);
+        for (ingress, packets) in (0..).zip(inboxes) {
+            for &packet in packets {
+                let egress = if packet.is_pause() { ingress } else { self.route(&packet) };
+                self.replay.push(packet, ingress, egress);
+            }
         }
-        self.replay.run(&mut self.ports, &mut self.buffer, end, context);
+        let parts = Parts { ports: &mut self.ports, buffer: &mut self.buffer, requests: &mut self.requests };
+        self.replay.run(parts, end, context);
     }
 }
 
 /// Sorts by arrival; equal times keep their order, which is that of the ingress ports. Each ingress port's
 /// packets are in order already and there are few, so insertion wins.
 #[inline]
-fn sort_by_arrival(packets: &mut [Packet]) {
+fn sort_by_arrival(packets: &mut [Stored]) {
     for sorted in 1..packets.len() {
-        let packet = packets[sorted];
+        let stored = packets[sorted];
         let mut place = sorted;
-        while place > 0 && packets[place - 1].at() > packet.at() {
+        while place > 0 && packets[place - 1].packet.at() > stored.packet.at() {
             packets[place] = packets[place - 1];
             place -= 1;
         }
-        packets[place] = packet;
+        packets[place] = stored;
     }
 }

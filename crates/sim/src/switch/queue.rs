@@ -1,56 +1,100 @@
-//! An egress port of a switch: a queue per priority behind one transmitter, strict priority.
+//! An egress port of a switch: a queue per priority behind one transmitter.
 
+use super::buffer::{DropCause, SharedBuffer};
+use super::ecn::EcnMarker;
+use super::schedule::Scheduler;
 use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
+use crate::pause::PauseState;
 use std::collections::VecDeque;
 use units::Instant;
+
+/// A frame in the switch, with the port it came in by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored {
+    pub(crate) packet: Packet,
+    pub(crate) ingress: u16,
+}
 
 /// What a port counts beyond what it sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueCounters {
     /// Largest queue, an arriving frame included [bytes].
     pub(crate) queue_max_bytes: u64,
-    /// Frames that found the buffer full.
-    pub(crate) dropped_frames: u64,
-    /// Their bytes.
-    pub(crate) dropped_bytes: u64,
+    /// Frames that found no room, and their bytes.
+    pub(crate) dropped_tail: Dropped,
+    /// Frames beyond the headroom of their ingress port, counted where they were bound for.
+    pub(crate) dropped_headroom: Dropped,
+    /// Pause frames sent with other than zero quanta.
+    pub(crate) pauses_sent: u64,
+    /// Frames marked with congestion experienced.
+    pub(crate) marked: u64,
+}
+
+/// Frames dropped for one cause.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dropped {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+}
+
+/// How an egress port is set up.
+#[derive(Debug)]
+pub(crate) struct EgressPlan {
+    pub(crate) wire: Wire,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) marker: Option<EcnMarker>,
 }
 
 /// An egress port.
 ///
 /// The rule both paths of the switch follow: when the port is free at `t` it first takes in everything that has
-/// arrived by `t`, then sends the oldest frame of the highest priority.
-#[derive(Clone, Debug)]
+/// arrived by `t`, then sends the oldest frame of the priority whose turn it is.
+#[derive(Debug)]
 pub(crate) struct EgressPort {
     transmitter: Transmitter,
-    queues: [VecDeque<Packet>; Priority::COUNT],
+    queues: [VecDeque<Stored>; Priority::COUNT],
+    queue_bytes: [u64; Priority::COUNT],
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
     queued_bytes: u64,
+    /// Pause frames to send, ahead of everything.
+    urgent: VecDeque<Packet>,
+    pause: PauseState,
+    scheduler: Scheduler,
+    marker: Option<EcnMarker>,
     counters: QueueCounters,
 }
 
 impl EgressPort {
-    pub(crate) fn new(wire: Wire) -> Self {
+    pub(crate) fn new(plan: EgressPlan) -> Self {
         Self {
-            transmitter: Transmitter::new(wire),
+            transmitter: Transmitter::new(plan.wire),
             queues: Default::default(),
+            queue_bytes: [0; Priority::COUNT],
             occupied: 0,
             queued_bytes: 0,
+            urgent: VecDeque::new(),
+            pause: PauseState::new(plan.wire.rate),
+            scheduler: plan.scheduler,
+            marker: plan.marker,
             counters: QueueCounters::default(),
         }
     }
 
-    /// When the port sends next: now or when it is free, if anything waits.
+    /// When the port next sends something, as far as is known; never while nothing waits.
     #[inline]
-    pub(crate) const fn has_backlog(&self) -> bool {
-        self.occupied != 0
+    pub(crate) fn next_send(&self) -> Instant {
+        if self.occupied & !self.pause.mask() != 0 || !self.urgent.is_empty() {
+            return self.transmitter.free_at();
+        }
+        if self.occupied == 0 { Instant::NEVER } else { self.next_unpaused() }
     }
 
-    #[inline]
-    pub(crate) const fn free_at(&self) -> Instant {
-        self.transmitter.free_at()
+    #[cold]
+    fn next_unpaused(&self) -> Instant {
+        self.pause.next_expiry(self.occupied).max(self.transmitter.free_at())
     }
 
     pub(crate) const fn transmitter(&self) -> &Transmitter {
@@ -61,67 +105,128 @@ impl EgressPort {
         self.counters
     }
 
+    pub(crate) const fn pause(&self) -> &PauseState {
+        &self.pause
+    }
+
     /// Bytes waiting, the frame in transmission excluded.
+    #[inline]
     pub(crate) const fn queued_bytes(&self) -> u64 {
         self.queued_bytes
     }
 
-    /// Frames waiting.
-    pub(crate) fn queued_frames(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.len() as u64).sum()
+    /// Bytes of one priority waiting.
+    #[inline]
+    pub(crate) const fn queue_bytes(&self, priority: Priority) -> u64 {
+        self.queue_bytes[priority.index()]
     }
 
-    /// Takes in a frame.
+    /// Frames waiting, pause frames excluded.
+    pub(crate) fn queued_frames(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.len() as u64).sum::<u64>()
+    }
+
+    /// Some priority of this port is paused, or a pause frame waits.
     #[inline]
-    pub(crate) fn enqueue(&mut self, packet: Packet) {
-        let priority = packet.kind().priority().0;
-        self.queues[usize::from(priority)].push_back(packet);
-        self.occupied |= 1 << priority;
-        self.queued_bytes += u64::from(packet.frame_bytes());
+    pub(crate) fn is_pause_active(&self) -> bool {
+        self.pause.mask() != 0 || !self.urgent.is_empty()
+    }
+
+    /// Acts on a pause frame.
+    pub(crate) fn receive_pause(&mut self, pause: &Packet) {
+        self.pause.receive(pause, pause.at());
+    }
+
+    /// Queues a pause frame for the node at the other end.
+    pub(crate) fn send_pause(&mut self, pause: Packet) {
+        self.counters.pauses_sent += u64::from(pause.quanta() > 0);
+        self.urgent.push_back(pause);
+    }
+
+    /// Takes in a frame that the buffer has stored.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, mut stored: Stored) {
+        let priority = stored.packet.priority();
+        self.mark(&mut stored.packet);
+        let bytes = u64::from(stored.packet.frame_bytes());
+        self.queues[priority.index()].push_back(stored);
+        self.occupied |= priority.bit();
+        self.queue_bytes[priority.index()] += bytes;
+        self.queued_bytes += bytes;
         self.note_depth(self.queued_bytes);
     }
 
-    /// Counts a frame that found the buffer full.
-    #[cold]
-    pub(crate) fn drop_frame(&mut self, packet: &Packet) {
-        self.counters.dropped_frames += 1;
-        self.counters.dropped_bytes += u64::from(packet.frame_bytes());
-    }
-
-    /// Sends the next frame from `start` on; returns its size. Something must be waiting.
     #[inline]
-    pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> u64 {
-        let priority = 7 - self.occupied.leading_zeros() as usize;
-        let queue = &mut self.queues[priority];
-        let packet = queue.pop_front().expect("the occupied bit of an empty queue is clear");
-        if queue.is_empty() {
-            self.occupied &= !(1 << priority);
+    fn mark(&mut self, packet: &mut Packet) {
+        if let Some(marker) = &mut self.marker {
+            let queue_bytes = self.queue_bytes[packet.priority().index()];
+            if marker.is_concerned(packet.priority(), queue_bytes) {
+                self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
+            }
         }
-        let bytes = u64::from(packet.frame_bytes());
-        self.queued_bytes -= bytes;
-        self.transmitter.transmit(packet, start, context);
-        bytes
     }
 
-    /// The fast path: `arrivals` are all that reaches this port before `end`, in order, and all of them fit.
-    /// Sends what starts before `end` and queues the rest; returns the bytes sent.
+    /// Counts a dropped frame.
+    #[cold]
+    pub(crate) fn drop_frame(&mut self, packet: &Packet, cause: DropCause) {
+        let dropped = match cause {
+            DropCause::Tail => &mut self.counters.dropped_tail,
+            DropCause::Headroom => &mut self.counters.dropped_headroom,
+        };
+        dropped.frames += 1;
+        dropped.bytes += u64::from(packet.frame_bytes());
+    }
+
+    /// Sends what is due at `start`; returns it unless it was a pause frame. Something must be able to go.
+    #[inline]
+    pub(crate) fn send_next<R>(
+        &mut self,
+        start: Instant,
+        context: &mut Context<Packet, R>,
+    ) -> Option<Stored> {
+        if let Some(pause) = self.urgent.pop_front() {
+            self.transmitter.transmit(pause, start, context);
+            return None;
+        }
+        self.pause.expire(start);
+        let eligible = self.occupied & !self.pause.mask();
+        let queues = &self.queues;
+        let head_bytes = |priority: Priority| {
+            queues[priority.index()].front().map_or(0, |stored| stored.packet.frame_bytes())
+        };
+        let priority = self.scheduler.pick(eligible, head_bytes);
+        let queue = &mut self.queues[priority.index()];
+        let stored = queue.pop_front().expect("the occupied bit of an empty queue is clear");
+        if queue.is_empty() {
+            self.occupied &= !priority.bit();
+        }
+        let bytes = u64::from(stored.packet.frame_bytes());
+        self.queue_bytes[priority.index()] -= bytes;
+        self.queued_bytes -= bytes;
+        self.transmitter.transmit(stored.packet, start, context);
+        Some(stored)
+    }
+
+    /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and no
+    /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`.
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
-        arrivals: &[Packet],
+        arrivals: &[Stored],
+        buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
-    ) -> u64 {
-        let mut sent_bytes = 0;
+    ) {
         let mut next = 0;
         loop {
             let mut now = self.transmitter.free_at();
             if self.occupied == 0 {
-                let Some(packet) = arrivals.get(next) else { return sent_bytes };
-                now = now.max(packet.at());
-                if now < end && arrivals.get(next + 1).is_none_or(|second| second.at() > now) {
+                let Some(stored) = arrivals.get(next) else { return };
+                now = now.max(stored.packet.at());
+                if now < end && arrivals.get(next + 1).is_none_or(|second| second.packet.at() > now) {
                     // Alone at a free port: no need to pass through a queue.
-                    sent_bytes += self.send_through(*packet, now, context);
+                    self.note_depth(u64::from(stored.packet.frame_bytes()));
+                    self.transmitter.transmit(stored.packet, now, context);
                     next += 1;
                     continue;
                 }
@@ -129,28 +234,34 @@ impl EgressPort {
             if now >= end {
                 break;
             }
-            while let Some(packet) = arrivals.get(next).filter(|packet| packet.at() <= now) {
-                self.enqueue(*packet);
+            while let Some(stored) = arrivals.get(next).filter(|stored| stored.packet.at() <= now) {
+                self.store(*stored, buffer);
                 next += 1;
             }
-            sent_bytes += self.send_next(now, context);
+            if let Some(sent) = self.send_next(now, context) {
+                release(buffer, &sent);
+            }
         }
-        for packet in &arrivals[next..] {
-            self.enqueue(*packet);
+        for stored in &arrivals[next..] {
+            self.store(*stored, buffer);
         }
-        sent_bytes
     }
 
     #[inline]
-    fn send_through<R>(&mut self, packet: Packet, start: Instant, context: &mut Context<Packet, R>) -> u64 {
-        let bytes = u64::from(packet.frame_bytes());
-        self.note_depth(bytes);
-        self.transmitter.transmit(packet, start, context);
-        bytes
+    fn store(&mut self, stored: Stored, buffer: &mut SharedBuffer) {
+        let charge = buffer.charge(stored.packet.frame_bytes());
+        buffer.store(stored.ingress, stored.packet.priority(), charge);
+        self.enqueue(stored);
     }
 
     #[inline]
     fn note_depth(&mut self, bytes: u64) {
         self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(bytes);
     }
+}
+
+/// Takes a frame that is being sent out of the buffer; true when its group no longer needs the pause it asked for.
+#[inline]
+pub(super) fn release(buffer: &mut SharedBuffer, sent: &Stored) -> bool {
+    buffer.release(sent.ingress, sent.packet.priority(), buffer.charge(sent.packet.frame_bytes()))
 }

@@ -3,9 +3,10 @@
 
 use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
-    CableSpec, ChunkRow, FabricSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec,
-    ObserveSpec, PortRow, QpMode, RateControl, RunSpec, RunSummary, SCHEMA_VERSION, SeriesRow, SwitchSpec,
-    TopologySpec, TransportSpec,
+    BufferSpec, CableSpec, ChunkRow, EcmpHash, EcnSpec, FabricSpec, JobSpec, LinkRow, LinkSpec,
+    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PortRow, PrioritySpec, QpMode, RateControl,
+    RatioSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec,
+    TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -43,9 +44,21 @@ pub(crate) fn collective(
         seed: 1,
         fabric: FabricSpec {
             topology,
-            load_balancing: LoadBalancing::Ecmp {},
-            switch: SwitchSpec { pipeline_latency_ps: 500_000, buffer_bytes: 64 << 20 },
-            nic: NicSpec { latency_ps: 400_000 },
+            load_balancing: LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
+            switch: SwitchSpec {
+                pipeline_latency_ps: 500_000,
+                buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None },
+                scheduling: SchedulingSpec::Strict {},
+                pfc: None,
+                ecn: None,
+            },
+            nic: NicSpec {
+                latency_ps: 400_000,
+                drain_rate_bps: None,
+                receive_buffer_bytes: 2 << 20,
+                receive_xoff_bytes: 1 << 20,
+                impairments: Vec::new(),
+            },
         },
         transport: TransportSpec {
             mtu_bytes: 4096,
@@ -55,6 +68,8 @@ pub(crate) fn collective(
             ack_every: 2,
             window_packets: 1 << 23,
             recovery: LossRecovery::GoBackN,
+            ooo_window_packets: 256,
+            priorities: PrioritySpec { data: 3, ack: 6, cnp: 6 },
             timeout_ps: 67_108_864_000,
             retry_count: 7,
             rate_control: RateControl::LineRate {},
@@ -70,6 +85,39 @@ pub(crate) fn collective(
             step_overhead_ps: 0,
         }],
         observe: ObserveSpec { series_points: 100, series_interval_ps: 1_000_000, series_ports: 64 },
+    }
+}
+
+/// PFC on the priority of data with a dynamic threshold.
+pub(crate) fn dynamic_pfc() -> PfcSpec {
+    PfcSpec {
+        priorities: vec![3],
+        xoff: XoffSpec::Dynamic { alpha: RatioSpec { numerator: 1, denominator: 4 } },
+        xon_offset_bytes: 16_384,
+        reserved_bytes: 9_000,
+        headroom_bytes: None,
+        quanta: 65_535,
+    }
+}
+
+/// ECN on the priority of data, the same for every port.
+pub(crate) fn ecn(kmin_bytes: u64, kmax_bytes: u64) -> EcnSpec {
+    EcnSpec { priorities: vec![3], kmin_bytes, kmax_bytes, pmax_ppm: 200_000, reference_rate_bps: None }
+}
+
+/// DCQCN with the parameters of the paper, the increases scaled from its 40 Gb/s to 400.
+pub(crate) fn dcqcn() -> RateControl {
+    RateControl::Dcqcn {
+        g_2e20: (1 << 20) / 256,
+        alpha_timer_ps: 55_000_000,
+        rate_cut_period_ps: 50_000_000,
+        increase_timer_ps: 55_000_000,
+        byte_counter_bytes: 10 << 20,
+        fast_recovery_rounds: 5,
+        additive_increase_bps: 400_000_000,
+        hyper_increase_bps: 4_000_000_000,
+        rate_min_bps: 100_000_000,
+        cnp_interval_ps: 50_000_000,
     }
 }
 

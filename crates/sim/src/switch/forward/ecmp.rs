@@ -1,12 +1,11 @@
 //! Equal-cost multipath: a hash of the 5-tuple picks the path, so a queue pair keeps to one.
 //!
-//! The packet carries the CRC-32 of its 5-tuple. A CRC is linear: with a different start value per switch all
-//! hashes would differ by one constant and switches would agree on who goes together (polarisation). So the CRC
-//! is mixed with the switch's seed by a bijection before it is scaled to the group's size.
+//! The packet carries the CRC-32 or Toeplitz hash of its 5-tuple. Both are linear: with another start value per
+//! switch all hashes would differ by one constant and switches would agree on who goes together (polarisation).
+//! So the hash is mixed with the switch's seed by a bijection before it is scaled to the group's size.
 
-use super::{Choice, Forward};
+use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;
-use units::{Seed, mix64};
 
 /// ECMP with a seed per switch.
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +16,12 @@ pub(crate) struct Ecmp {
 impl Forward for Ecmp {
     const CHOICE: Choice = Choice::PerFlow;
 
-    fn new(seed: Seed, switch: u32) -> Self {
-        Self { seed: seed.stream("switch.ecmp", u64::from(switch)).next_u64() }
+    fn new(plan: &ForwardPlan<'_>) -> Self {
+        Self { seed: plan.seed.stream("switch.ecmp", u64::from(plan.switch)).next_u64() }
     }
 
     #[inline]
-    fn choose(&mut self, packet: &Packet, choices: usize) -> usize {
-        let hash = mix64(u64::from(packet.entropy) ^ self.seed) >> 32;
-        ((hash * choices as u64) >> 32) as usize
+    fn choose(&mut self, packet: &Packet, hops: &[u16], _loads: &[u64]) -> usize {
+        hash_choice(packet.entropy, self.seed, hops.len())
     }
 }

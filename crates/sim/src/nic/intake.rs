@@ -1,0 +1,88 @@
+//! The receive buffer of a NIC whose host takes data out more slowly than the link brings it.
+//!
+//! Models one FIFO for payload, drained at a fixed rate, that asks the switch for a pause above a level and ends
+//! it at half of that level. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
+
+use crate::packet::{Packet, Priority};
+use std::collections::VecDeque;
+use units::{Instant, Rate, Span};
+
+/// How a receive buffer is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntakePlan {
+    pub(crate) drain: Rate,
+    pub(crate) size_bytes: u64,
+    pub(crate) xoff_bytes: u64,
+    /// Pause time asked for [quanta]; none if PFC is off.
+    pub(crate) pause_quanta: Option<u16>,
+    pub(crate) data: Priority,
+    pub(crate) line_rate: Rate,
+}
+
+/// A receive buffer.
+#[derive(Debug)]
+pub(super) struct Intake {
+    plan: IntakePlan,
+    queue: VecDeque<(Instant, Packet)>,
+    used_bytes: u64,
+    last: Instant,
+    renew_at: Instant,
+    /// Frames that found it full.
+    pub(super) dropped: u64,
+}
+
+impl Intake {
+    pub(super) const fn new(plan: IntakePlan) -> Self {
+        Self {
+            plan,
+            queue: VecDeque::new(),
+            used_bytes: 0,
+            last: Instant::ZERO,
+            renew_at: Instant::NEVER,
+            dropped: 0,
+        }
+    }
+
+    /// Takes in a frame at `now`; a pause frame to send, if one is due.
+    pub(super) fn arrive(&mut self, packet: Packet, now: Instant) -> Option<Packet> {
+        let bytes = u64::from(packet.frame_bytes());
+        if self.used_bytes + bytes > self.plan.size_bytes {
+            self.dropped += 1;
+        } else {
+            self.used_bytes += bytes;
+            self.last = self.last.max(now) + self.plan.drain.span_of(bytes);
+            self.queue.push_back((self.last, packet));
+        }
+        let asks = self.used_bytes > self.plan.xoff_bytes && self.renew_at == Instant::NEVER;
+        if asks { self.ask(now) } else { None }
+    }
+
+    /// When the host has taken the next frame out.
+    pub(super) fn next_drained(&self) -> Instant {
+        self.queue.front().map_or(Instant::NEVER, |&(at, _)| at)
+    }
+
+    /// The frame the host has taken out by `now`, and a pause frame to send, if one is due.
+    pub(super) fn drain(&mut self) -> Option<(Packet, Option<Packet>)> {
+        let (_, packet) = self.queue.pop_front()?;
+        self.used_bytes -= u64::from(packet.frame_bytes());
+        let ends = self.renew_at != Instant::NEVER && self.used_bytes <= self.plan.xoff_bytes / 2;
+        let pause = ends.then(|| {
+            self.renew_at = Instant::NEVER;
+            Packet::pause(self.plan.data, 0)
+        });
+        Some((packet, pause))
+    }
+
+    /// When the pause asked for must be renewed.
+    pub(super) const fn next_renewal(&self) -> Instant {
+        self.renew_at
+    }
+
+    /// A pause frame that asks for, or renews, the pause.
+    pub(super) fn ask(&mut self, now: Instant) -> Option<Packet> {
+        let quanta = self.plan.pause_quanta?;
+        self.renew_at = now + Span(self.plan.line_rate.span_of(u64::from(quanta) * 64).0 / 2);
+        Some(Packet::pause(self.plan.data, quanta))
+    }
+}

@@ -1,0 +1,128 @@
+//! Priority flow control at the receiving side of pause frames: which priorities of a port may not send.
+//!
+//! A pause frame is acted on after the link's propagation and the fixed latency of the receiving node, which
+//! stands for its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame in
+//! transmission is never cut.
+
+use crate::packet::{Packet, Priority};
+use units::{Instant, Rate, Span};
+
+/// Which priorities of a port are paused, and until when.
+#[derive(Clone, Debug)]
+pub(crate) struct PauseState {
+    /// Bit `p` is set while priority `p` is paused.
+    mask: u8,
+    until: [Instant; Priority::COUNT],
+    since: [Instant; Priority::COUNT],
+    rate: Rate,
+    /// Pause frames received, and those of them with other than zero quanta.
+    frames: u64,
+    pauses: u64,
+    paused: Span,
+}
+
+impl PauseState {
+    pub(crate) const fn new(rate: Rate) -> Self {
+        let never = [Instant::ZERO; Priority::COUNT];
+        Self { mask: 0, until: never, since: never, rate, frames: 0, pauses: 0, paused: Span::ZERO }
+    }
+
+    /// Pause frames received, those that end a pause included.
+    pub(crate) const fn frames_received(&self) -> u64 {
+        self.frames
+    }
+
+    /// Pause frames received with other than zero quanta.
+    pub(crate) const fn pauses_received(&self) -> u64 {
+        self.pauses
+    }
+
+    /// Priorities that may not send, as a mask.
+    #[inline]
+    pub(crate) const fn mask(&self) -> u8 {
+        self.mask
+    }
+
+    /// Acts on a pause frame at `now`.
+    pub(crate) fn receive(&mut self, pause: &Packet, now: Instant) {
+        self.expire(now);
+        self.frames += 1;
+        let priority = pause.priority();
+        if pause.quanta() == 0 {
+            self.end(priority, now);
+            return;
+        }
+        self.pauses += 1;
+        if self.mask & priority.bit() == 0 {
+            self.mask |= priority.bit();
+            self.since[priority.index()] = now;
+        }
+        // One quantum is 512 bit times: 64 bytes.
+        self.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
+    }
+
+    /// Ends the pauses whose time is over by `now`.
+    #[inline]
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if self.mask != 0 {
+            self.expire_some(now);
+        }
+    }
+
+    #[cold]
+    fn expire_some(&mut self, now: Instant) {
+        let mask = self.mask;
+        for priority in (0..8).map(Priority).filter(|priority| mask & priority.bit() != 0) {
+            if self.until[priority.index()] <= now {
+                self.end(priority, self.until[priority.index()]);
+            }
+        }
+    }
+
+    fn end(&mut self, priority: Priority, now: Instant) {
+        if self.mask & priority.bit() != 0 {
+            self.mask &= !priority.bit();
+            self.paused = self.paused + now.since(self.since[priority.index()]);
+        }
+    }
+
+    /// When the first of the paused priorities in `wanted` may send again, unless told otherwise.
+    pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
+        let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
+        paused.map(|priority| self.until[priority.index()]).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Time spent paused, summed over priorities, as of `now`.
+    pub(crate) fn paused_by(&self, now: Instant) -> Span {
+        let running = (0..8).map(Priority).filter(|priority| self.mask & priority.bit() != 0);
+        running.fold(self.paused, |sum, priority| {
+            sum + now.min(self.until[priority.index()]).since(self.since[priority.index()])
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_lasts_its_quanta_unless_it_is_ended_or_renewed() {
+        let mut state = PauseState::new(Rate::from_gbps(400));
+        state.receive(&Packet::pause(Priority(3), 10), Instant(1_000));
+        // 10 quanta of 64 bytes at 20 ps.
+        assert_eq!(state.next_expiry(0xff), Instant(1_000 + 12_800));
+        state.receive(&Packet::pause(Priority(3), 20), Instant(2_000));
+        assert_eq!(state.next_expiry(0xff), Instant(2_000 + 25_600));
+        assert_eq!(state.next_expiry(!8), Instant::NEVER);
+        state.receive(&Packet::pause(Priority(3), 0), Instant(5_000));
+        assert_eq!((state.mask(), state.paused_by(Instant(9_000))), (0, Span(4_000)));
+        state.receive(&Packet::pause(Priority(3), 10), Instant(10_000));
+        state.expire(Instant(22_799));
+        assert_eq!(state.mask(), 8);
+        state.expire(Instant(22_800));
+        assert_eq!(
+            (state.mask(), state.paused_by(Instant(99_000)), state.pauses_received()),
+            (0, Span(16_800), 3)
+        );
+    }
+}

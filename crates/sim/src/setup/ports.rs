@@ -1,0 +1,63 @@
+//! The NIC of a host: its ports, its receive buffer, its impairments.
+
+use super::Fabric;
+use super::hosts::HostFlows;
+use crate::egress::Wire;
+use crate::nic::{HostPlan, IntakePlan, NicPortPlan};
+use crate::packet::Priority;
+use spec::RunSpec;
+use std::sync::Arc;
+use transport::Config;
+use units::{NodeId, Rate};
+
+/// The host at `node`.
+pub(super) fn host_plan(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    node: NodeId,
+    wires: Vec<Wire>,
+    config: Arc<Config>,
+    flows: HostFlows,
+) -> HostPlan {
+    let line_rate = wires[0].rate;
+    let impaired = impaired_rate(spec, node, line_rate);
+    let data = Priority(spec.transport.priorities.data);
+    HostPlan {
+        config,
+        latency: fabric.nic_latency,
+        ports: wires.into_iter().map(|wire| NicPortPlan { wire, data, pace: impaired }).collect(),
+        intake: intake_plan(spec, data, line_rate, impaired),
+        senders: flows.senders,
+        sends: flows.sends,
+        receivers: flows.receivers,
+        receives: flows.receives,
+        transfers: flows.transfers,
+    }
+}
+
+/// What is left of the rate of an impaired NIC.
+fn impaired_rate(spec: &RunSpec, host: NodeId, line_rate: Rate) -> Option<Rate> {
+    let impairment = spec.fabric.nic.impairments.iter().find(|impairment| impairment.host == host.0)?;
+    Some(Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(impairment.throughput_ppm)))
+}
+
+/// The receive buffer, if the host takes data out more slowly than the link brings it.
+fn intake_plan(
+    spec: &RunSpec,
+    data: Priority,
+    line_rate: Rate,
+    impaired: Option<Rate>,
+) -> Option<IntakePlan> {
+    let nic = &spec.fabric.nic;
+    let limits = [nic.drain_rate_bps.map(Rate::from_bps), impaired];
+    let drain = limits.into_iter().flatten().min_by_key(|rate| rate.bps())?;
+    let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
+    Some(IntakePlan {
+        drain,
+        size_bytes: nic.receive_buffer_bytes,
+        xoff_bytes: nic.receive_xoff_bytes,
+        pause_quanta: pfc.map(|pfc| pfc.quanta),
+        data,
+        line_rate,
+    })
+}

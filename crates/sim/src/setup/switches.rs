@@ -1,0 +1,156 @@
+//! The switches of a run: ports, buffer, thresholds, load balancing.
+
+use super::{Fabric, Flows};
+use crate::egress::Wire;
+use crate::packet::Priority;
+use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
+use crate::switch::ecn::{EcnMarker, EcnThresholds};
+use crate::switch::forward::{Forward, ForwardPlan};
+use crate::switch::schedule::{Dwrr, Scheduler};
+use crate::switch::{EgressPlan, SwitchPlan};
+use spec::{EcnSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, XoffSpec};
+use std::sync::Arc;
+use topology::NodeKind;
+use units::{NodeId, Seed, Span};
+use wire::Opcode;
+use wire::size::data_frame_bytes;
+
+/// The load balancer of each switch, in order.
+pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<F> {
+    let receivers = flows.receivers();
+    let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    (0..)
+        .zip(switches)
+        .map(|(switch, node)| {
+            F::new(&ForwardPlan {
+                seed: Seed(spec.seed),
+                switch,
+                name: &node.name,
+                spec: &spec.fabric.load_balancing,
+                receivers: &receivers,
+            })
+        })
+        .collect()
+}
+
+/// The switch at `node`.
+pub(super) fn switch_plan(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    node: NodeId,
+    wires: Vec<Wire>,
+    exact_only: bool,
+) -> SwitchPlan {
+    let switch = &spec.fabric.switch;
+    let egress = |(port, wire): (usize, Wire)| EgressPlan {
+        wire,
+        scheduler: scheduler(&switch.scheduling),
+        marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
+    };
+    let is_ideal = fabric.graph.node(node).ideal;
+    SwitchPlan {
+        node,
+        routes: Arc::clone(&fabric.routes),
+        ports: wires.into_iter().enumerate().map(egress).collect(),
+        buffer: if is_ideal { unlimited() } else { buffer_plan(spec, fabric, node) },
+        pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
+        exact_only,
+    }
+}
+
+/// The buffer of an ideal switch.
+const fn unlimited() -> BufferPlan {
+    BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None }
+}
+
+fn buffer_plan(spec: &RunSpec, fabric: &Fabric, node: NodeId) -> BufferPlan {
+    let switch = &spec.fabric.switch;
+    BufferPlan {
+        size_bytes: switch.buffer.size_bytes,
+        cell_bytes: switch.buffer.cell_bytes,
+        lossy_alpha: switch.buffer.lossy_alpha.map(ratio),
+        lossless: switch.pfc.as_ref().map(|pfc| lossless_plan(spec, fabric, node, pfc)),
+    }
+}
+
+fn lossless_plan(spec: &RunSpec, fabric: &Fabric, node: NodeId, pfc: &PfcSpec) -> LosslessPlan {
+    let ports = 0..fabric.graph.node(node).ports.len() as u16;
+    let headroom = |port| pfc.headroom_bytes.unwrap_or_else(|| default_headroom(spec, fabric, node, port));
+    LosslessPlan {
+        priorities: priority_mask(&pfc.priorities),
+        xoff: match pfc.xoff {
+            XoffSpec::Static { bytes } => Xoff::Static(bytes),
+            XoffSpec::Dynamic { alpha } => Xoff::Dynamic(ratio(alpha)),
+        },
+        xon_offset_bytes: pfc.xon_offset_bytes,
+        reserved_bytes: pfc.reserved_bytes,
+        headroom_bytes: ports.map(headroom).collect(),
+    }
+}
+
+/// Headroom of a port: what its peer still sends after a pause was asked for.
+fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) -> u64 {
+    let plug = fabric.graph.node(node).ports[usize::from(port)];
+    let link = fabric.graph.link(plug.link);
+    let there_and_back = fabric.latency(node, port) + fabric.latency(plug.peer, plug.peer_port);
+    let response = Span(there_and_back.0 - 2 * link.delay.0);
+    let frame_bytes = data_frame_bytes(Opcode::WriteFirst, spec.transport.mtu_bytes);
+    let cells = frame_bytes.next_multiple_of(spec.fabric.switch.buffer.cell_bytes as u32);
+    let exact = default_headroom_bytes(link.rate, link.delay, response, frame_bytes);
+    // Frames are stored in whole cells: what fits in bytes may need more in cells.
+    (exact * u64::from(cells)).div_ceil(u64::from(frame_bytes)) + u64::from(cells)
+}
+
+/// Checks that every switch has buffer to share beside its reserves and headrooms.
+pub(super) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+    let Some(pfc) = &spec.fabric.switch.pfc else { return Ok(()) };
+    let size = spec.fabric.switch.buffer.size_bytes;
+    for (index, node) in
+        fabric.graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch && !node.ideal)
+    {
+        let needed = set_aside(&lossless_plan(spec, fabric, NodeId(index as u32), pfc));
+        if needed >= size {
+            return Err(SpecError::Value {
+                field: "fabric.switch.pfc.headroom_bytes".into(),
+                found: format!(
+                    "{needed} bytes of reserve and headroom for the {} ports of {}",
+                    node.ports.len(),
+                    node.name
+                ),
+                allowed: format!("less than its buffer of {size} bytes"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn priority_mask(priorities: &[u8]) -> u8 {
+    priorities.iter().fold(0, |mask, &priority| mask | Priority(priority).bit())
+}
+
+fn ratio(spec: RatioSpec) -> Ratio {
+    Ratio { numerator: u64::from(spec.numerator), denominator: u64::from(spec.denominator) }
+}
+
+fn scheduler(spec: &SchedulingSpec) -> Scheduler {
+    match spec {
+        SchedulingSpec::Strict {} => Scheduler::Strict,
+        SchedulingSpec::Dwrr { quantum_bytes } => Scheduler::Dwrr(Box::new(Dwrr::new(*quantum_bytes))),
+    }
+}
+
+/// The marker of a port, with a stream of its own.
+fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> EcnMarker {
+    let scaled = |bytes: u64| match ecn.reference_rate_bps {
+        Some(reference) => (u128::from(bytes) * u128::from(wire.rate.bps()) / u128::from(reference)) as u64,
+        None => bytes,
+    };
+    let thresholds = EcnThresholds {
+        priorities: priority_mask(&ecn.priorities),
+        kmin_bytes: scaled(ecn.kmin_bytes),
+        kmax_bytes: scaled(ecn.kmax_bytes),
+        pmax_2e32: (u64::from(ecn.pmax_ppm) << 32) / 1_000_000,
+    };
+    let index = (u64::from(node.0) << 16) | port as u64;
+    EcnMarker::new(thresholds, Seed(spec.seed).stream("switch.ecn", index))
+}

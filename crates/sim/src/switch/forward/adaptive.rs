@@ -1,0 +1,30 @@
+//! Adaptive routing: each packet to the next hop with the least to send.
+//!
+//! The load of a port is its queue at the start of the time window plus what was sent there in it: a snapshot some
+//! 400 ns old, refined; not the exact instantaneous queue. Equal loads are decided in turn.
+
+use super::{Choice, Forward, ForwardPlan};
+use crate::packet::Packet;
+
+/// Least loaded next hop.
+#[derive(Debug)]
+pub(crate) struct Adaptive {
+    turn: usize,
+}
+
+impl Forward for Adaptive {
+    const CHOICE: Choice = Choice::PerPacket;
+    const NEEDS_LOADS: bool = true;
+
+    fn new(plan: &ForwardPlan<'_>) -> Self {
+        Self { turn: plan.seed.stream("switch.adaptive", u64::from(plan.switch)).next_u32() as usize }
+    }
+
+    #[inline]
+    fn choose(&mut self, _packet: &Packet, hops: &[u16], loads: &[u64]) -> usize {
+        self.turn = self.turn.wrapping_add(1);
+        let start = self.turn % hops.len();
+        let order = (start..hops.len()).chain(0..start);
+        order.min_by_key(|&place| loads[usize::from(hops[place])]).unwrap_or(start)
+    }
+}

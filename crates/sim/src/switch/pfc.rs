@@ -1,0 +1,82 @@
+//! Priority flow control at the asking side: pause frames sent, renewed and ended.
+//!
+//! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of them
+//! have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36).
+
+use super::buffer::SharedBuffer;
+use super::queue::EgressPort;
+use crate::packet::{Packet, Priority};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Instant, Rate, Span};
+
+/// The pauses a switch has asked for.
+#[derive(Debug, Default)]
+pub(super) struct PauseRequests {
+    quanta: u16,
+    /// Rate of each port.
+    rates: Vec<Rate>,
+    /// When pauses are renewed, as (time, port, priority). An entry holds only while `due` says the same.
+    renewals: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
+    /// When the pause of each priority of each port is renewed; never unless it is asked for.
+    due: Vec<[Instant; Priority::COUNT]>,
+}
+
+impl PauseRequests {
+    pub(super) fn new(quanta: u16, rates: Vec<Rate>) -> Self {
+        let due = vec![[Instant::NEVER; Priority::COUNT]; rates.len()];
+        Self { quanta, rates, renewals: BinaryHeap::new(), due }
+    }
+
+    /// Asks for a pause if the group of an arrival needs one that it has not asked for; true if it did.
+    pub(super) fn note_arrival(
+        &mut self,
+        buffer: &SharedBuffer,
+        port: u16,
+        priority: Priority,
+        now: Instant,
+        ports: &mut [EgressPort],
+    ) -> bool {
+        let asks = buffer.is_pausing(port, priority) && *self.due(port, priority) == Instant::NEVER;
+        if asks {
+            self.ask(port, priority, now, ports);
+        }
+        asks
+    }
+
+    fn ask(&mut self, port: u16, priority: Priority, now: Instant, ports: &mut [EgressPort]) {
+        ports[usize::from(port)].send_pause(Packet::pause(priority, self.quanta));
+        // One quantum is 512 bit times: 64 bytes. Half of the pause may pass before it is renewed.
+        let half = Span(self.rates[usize::from(port)].span_of(u64::from(self.quanta) * 64).0 / 2);
+        *self.due(port, priority) = now + half;
+        self.renewals.push(Reverse((now + half, port, priority)));
+    }
+
+    fn due(&mut self, port: u16, priority: Priority) -> &mut Instant {
+        &mut self.due[usize::from(port)][priority.index()]
+    }
+
+    /// Ends a pause.
+    pub(super) fn end(&mut self, port: u16, priority: Priority, ports: &mut [EgressPort]) {
+        *self.due(port, priority) = Instant::NEVER;
+        ports[usize::from(port)].send_pause(Packet::pause(priority, 0));
+    }
+
+    /// When the next pause is renewed. Pauses that have ended are forgotten.
+    pub(super) fn next_renewal(&mut self) -> Instant {
+        while let Some(&Reverse((at, port, priority))) = self.renewals.peek() {
+            if *self.due(port, priority) == at {
+                return at;
+            }
+            self.renewals.pop();
+        }
+        Instant::NEVER
+    }
+
+    /// Renews the pause that is due; returns its port.
+    pub(super) fn renew(&mut self, now: Instant, ports: &mut [EgressPort]) -> u16 {
+        let Some(Reverse((_, port, priority))) = self.renewals.pop() else { return 0 };
+        self.ask(port, priority, now, ports);
+        port
+    }
+}

@@ -1,0 +1,91 @@
+//! Which priority a port serves next.
+
+use crate::packet::Priority;
+
+/// Which priority a port serves next, among those that have something to send.
+#[derive(Clone, Debug)]
+pub(crate) enum Scheduler {
+    /// The highest.
+    Strict,
+    /// Deficit weighted round robin (Shreedhar and Varghese, SIGCOMM 1995).
+    Dwrr(Box<Dwrr>),
+}
+
+impl Scheduler {
+    /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` gives the size of its first frame.
+    #[inline]
+    pub(crate) fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
+        match self {
+            Self::Strict => Priority(7 - eligible.leading_zeros() as u8),
+            Self::Dwrr(dwrr) => dwrr.pick(eligible, head_bytes),
+        }
+    }
+}
+
+/// State of deficit weighted round robin.
+#[derive(Clone, Debug)]
+pub(crate) struct Dwrr {
+    quantum_bytes: [u32; Priority::COUNT],
+    deficit_bytes: [u32; Priority::COUNT],
+    turn: u8,
+}
+
+impl Dwrr {
+    pub(crate) const fn new(quantum_bytes: [u32; Priority::COUNT]) -> Self {
+        Self { quantum_bytes, deficit_bytes: [0; Priority::COUNT], turn: 0 }
+    }
+
+    fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
+        loop {
+            let priority = Priority(self.turn);
+            let deficit = &mut self.deficit_bytes[priority.index()];
+            if eligible & priority.bit() == 0 {
+                *deficit = 0;
+            } else {
+                let bytes = head_bytes(priority);
+                if *deficit >= bytes {
+                    *deficit -= bytes;
+                    return priority;
+                }
+            }
+            // The next in turn gets its quantum as its turn begins.
+            self.turn = (self.turn + 1) % Priority::COUNT as u8;
+            self.deficit_bytes[usize::from(self.turn)] += self.quantum_bytes[usize::from(self.turn)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strict_serves_the_highest() {
+        assert_eq!(Scheduler::Strict.pick(0b0100_1000, |_| 100), Priority(6));
+    }
+
+    #[test]
+    fn dwrr_shares_bytes_by_quantum() {
+        let mut quantum = [1_000; 8];
+        quantum[3] = 3_000;
+        let mut scheduler = Scheduler::Dwrr(Box::new(Dwrr::new(quantum)));
+        let mut bytes = [0; 8];
+        for _ in 0..40_000 {
+            let size = |priority: Priority| if priority.0 == 3 { 1_500 } else { 400 };
+            let priority = scheduler.pick(0b0010_1000, size);
+            bytes[priority.index()] += size(priority);
+        }
+        let (heavy, light) = (bytes[3], bytes[5]);
+        assert!(heavy.abs_diff(3 * light) < 6_000, "{heavy} and {light}");
+    }
+
+    #[test]
+    fn an_idle_priority_saves_nothing_up() {
+        let mut scheduler = Scheduler::Dwrr(Box::new(Dwrr::new([1_000; 8])));
+        for _ in 0..100 {
+            assert_eq!(scheduler.pick(0b1000, |_| 1_000), Priority(3));
+        }
+        let next: Vec<_> = (0..4).map(|_| scheduler.pick(0b1_1000, |_| 1_000).0).collect();
+        assert_eq!(next.iter().filter(|&&priority| priority == 4).count(), 2, "{next:?}");
+    }
+}
