@@ -12,7 +12,7 @@ use spec::{RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
-use units::Instant;
+use units::{Instant, Span};
 
 /// Rows of one batch of chunks at the most.
 const CHUNK_BATCH_ROWS: usize = 8_192;
@@ -83,14 +83,17 @@ fn run_with<F: Forward>(
     let mut partitions = std::mem::take(&mut world.partitions);
     let mut driver = Driver::new(&world, spec, &mut *observer);
     let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
-    let Driver { mut assembler, stopped, .. } = driver;
+    let Driver { mut assembler, stopped, stalled_since, .. } = driver;
     if stopped {
         return Err(RunError::Stopped);
+    }
+    if let Some(since) = stalled_since {
+        assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
     }
     finish_chunks::<F>(&partitions, &mut assembler);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
-    let summary = summary::summarise(spec, &world, &jobs, outcome.last);
+    let summary = summary::summarise(spec, &world, &jobs, outcome.last, stalled_since.is_some());
     hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
@@ -140,6 +143,14 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Events(events))
 }
 
+/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start
+/// and the longest software overhead.
+fn patience(spec: &RunSpec) -> Span {
+    let waits = spec.jobs.iter().map(|job| job.start_ps + job.step_overhead_ps).max().unwrap_or(0);
+    let retries = u64::from(spec.transport.retry_count) + 2;
+    Span(spec.transport.timeout_ps.saturating_mul(retries).saturating_add(waits))
+}
+
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.
 struct Driver<'a> {
     assembler: Assembler<'a>,
@@ -149,6 +160,12 @@ struct Driver<'a> {
     windows_until_look: u32,
     last_report: WallInstant,
     stopped: bool,
+    /// Delivered so far, and when that last grew.
+    progress: u64,
+    progress_at: Instant,
+    /// Simulated time without any delivery after which the run is ended.
+    patience: Span,
+    stalled_since: Option<Instant>,
 }
 
 impl<'a> Driver<'a> {
@@ -162,6 +179,20 @@ impl<'a> Driver<'a> {
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
             stopped: false,
+            progress: 0,
+            progress_at: Instant::ZERO,
+            patience: patience(spec),
+            stalled_since: None,
+        }
+    }
+
+    #[inline]
+    fn note_progress(&mut self, window: Window, totals: Totals) {
+        if totals.progress != self.progress {
+            self.progress = totals.progress;
+            self.progress_at = window.end;
+        } else if window.start.since(self.progress_at) > self.patience {
+            self.stalled_since = Some(self.progress_at);
         }
     }
 
@@ -195,7 +226,8 @@ impl Hooks<Record> for Driver<'_> {
     #[inline]
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
         self.stopped = self.step(window, records, totals).is_err();
-        if self.stopped || self.assembler.open == 0 {
+        self.note_progress(window, totals);
+        if self.stopped || self.stalled_since.is_some() || self.assembler.open == 0 {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

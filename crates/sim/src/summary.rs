@@ -3,11 +3,12 @@
 use crate::assemble::JobProgress;
 use crate::kernel::{Partition, Window};
 use crate::packet::{Kind, Packet, Path, Priority};
+use crate::probe::SeriesProbe;
 use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy, forwards};
 use crate::switch::forward::{Choice, Forward};
-use spec::{JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
+use spec::{EventRow, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
 use transport::Position;
-use units::NodeId;
+use units::{Instant, NodeId};
 
 /// Counts of all nodes together.
 #[derive(Default)]
@@ -30,8 +31,6 @@ impl Counts {
                         counts.sent += port.transmitter().frames() - port.pause_frames_sent();
                         counts.delivered += port.received().frames - port.pause().frames_received();
                     }
-                    counts.delivered -= host.overrun_frames();
-                    counts.lost.host_overrun += host.overrun_frames();
                     counts.delivered -= host.overrun_frames();
                     counts.lost.host_overrun += host.overrun_frames();
                 }
@@ -59,6 +58,7 @@ pub(crate) fn summarise<F: Forward>(
     world: &World<F>,
     jobs: &[JobProgress],
     last: Window,
+    is_stalled: bool,
 ) -> RunSummary {
     let counts = Counts::of(world);
     let on_links = |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_pause());
@@ -73,7 +73,7 @@ pub(crate) fn summarise<F: Forward>(
     let jobs: Vec<JobSummary> = (0..jobs.len()).map(|index| job_summary(spec, world, jobs, index)).collect();
     let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
     RunSummary {
-        status: if all_complete { RunStatus::Complete } else { RunStatus::Incomplete },
+        status: run_status(all_complete, is_stalled),
         end_ps: jobs.iter().filter_map(|job| job.end_ps).max().filter(|_| all_complete).unwrap_or(last.end.0),
         jobs,
         frames_sent: counts.sent,
@@ -127,6 +127,41 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
         chunk.queue_pair,
         spec.transport.retry_count
     )
+}
+
+const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
+    match (all_complete, is_stalled) {
+        (true, _) => RunStatus::Complete,
+        (false, true) => RunStatus::Stalled,
+        (false, false) => RunStatus::Incomplete,
+    }
+}
+
+/// What holds a stalled run up: each egress port that is paused with frames waiting.
+pub(crate) fn stall_evidence<F: Forward>(
+    world: &World<F>,
+    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+    since: Instant,
+) -> Vec<EventRow> {
+    let mut events = Vec::new();
+    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
+        let FabricNode::Switch(switch) = state else { continue };
+        for (index, port) in switch.ports().iter().enumerate() {
+            if port.pause().mask() != 0 && port.queued_bytes() > 0 {
+                events.push(EventRow {
+                    time_ps: since.0,
+                    kind: "stalled",
+                    node: node.name.clone(),
+                    detail: format!(
+                        "port {index} is paused by {} with {} bytes waiting",
+                        world.fabric.graph.node(node.ports[index].peer).name,
+                        port.queued_bytes()
+                    ),
+                });
+            }
+        }
+    }
+    events
 }
 
 /// How many queue pairs send their data out of each port of each node, where each keeps to one path; zero

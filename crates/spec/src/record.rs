@@ -195,6 +195,8 @@ pub enum RunStatus {
     Complete,
     /// A chunk failed, or could never start.
     Incomplete,
+    /// Nothing was delivered any more while pauses were renewed: the run was ended.
+    Stalled,
 }
 
 /// Frames lost, by cause.

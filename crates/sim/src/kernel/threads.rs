@@ -94,9 +94,7 @@ impl<M, R> Shared<M, R> {
         P: Probe<N>,
     {
         let partitions = self.records.len();
-        for from in 0..partitions {
-            partition.receive(&mut lock(&self.mail[(turn + 1) % 2][from * partitions + me]));
-        }
+        self.take_mail(me, turn, partition);
         partition.process(window);
         for to in 0..partitions {
             std::mem::swap(&mut *lock(&self.mail[turn % 2][me * partitions + to]), partition.outgoing(to));
@@ -105,6 +103,18 @@ impl<M, R> Shared<M, R> {
         self.next[me].store(partition.next_window().unwrap_or(STOP), Ordering::Release);
         *lock(&self.totals[me]) = partition.totals();
         self.barrier.wait();
+    }
+
+    /// Takes in what the other partitions sent in the turn before `turn`.
+    fn take_mail<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>)
+    where
+        N: Node<Message = M, Record = R>,
+        P: Probe<N>,
+    {
+        let partitions = self.records.len();
+        for from in 0..partitions {
+            partition.receive(&mut lock(&self.mail[(turn + 1) % 2][from * partitions + me]));
+        }
     }
 
     fn sum_totals(&self) -> Totals {
@@ -150,7 +160,8 @@ fn follow<N: Node, P: Probe<N>>(
     for turn in 0.. {
         let window = shared.command.load(Ordering::Acquire);
         if window == STOP {
-            return;
+            // What is still on its way stays with its receiver, to be counted.
+            return shared.take_mail(me, turn, partition);
         }
         shared.step(me, turn, partition, Window::new(window, span));
         shared.barrier.wait();
@@ -183,6 +194,7 @@ where
         shared.command.store(next, Ordering::Release);
         shared.barrier.wait();
         if next == STOP {
+            shared.take_mail(0, turn, partition);
             return Outcome { stopped, last: window };
         }
         window = Window::new(next, span);

@@ -56,9 +56,17 @@ pub(crate) struct World<F: Forward> {
 impl<F: Forward> World<F> {
     /// Each node of the graph, in order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode<F>> {
-        self.homes
-            .iter()
-            .map(|&(partition, place)| &self.partitions[partition as usize].nodes()[place as usize])
+        self.nodes_of(&self.partitions)
+    }
+
+    /// Each node of the graph, in order, while its partitions are elsewhere.
+    pub(crate) fn nodes_of<'a>(
+        &'a self,
+        partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
+    ) -> impl Iterator<Item = &'a FabricNode<F>> {
+        let place =
+            |&(partition, place): &(u32, u32)| &partitions[partition as usize].nodes()[place as usize];
+        self.homes.iter().map(place)
     }
 }
 

@@ -13,8 +13,14 @@ pub(crate) enum Scheduler {
 
 impl Scheduler {
     /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` gives the size of its first frame.
+    ///
+    /// A priority that is alone is served without any bookkeeping: weights matter only where two compete, and a
+    /// frame that meets a free port and an empty queue never comes here.
     #[inline]
     pub(crate) fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
+        if eligible.is_power_of_two() {
+            return Priority(eligible.trailing_zeros() as u8);
+        }
         match self {
             Self::Strict => Priority(7 - eligible.leading_zeros() as u8),
             Self::Dwrr(dwrr) => dwrr.pick(eligible, head_bytes),
