@@ -55,6 +55,12 @@ impl ScheduleBuilder {
     pub fn finish(self) -> Schedule {
         Schedule::new(self.transfers, self.dependency_starts, &self.dependencies)
     }
+
+    /// The schedule, with [`Schedule::is_blocking`].
+    #[must_use]
+    pub fn finish_blocking(self) -> Schedule {
+        self.finish().blocking()
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,22 @@ pub enum WorkloadError {
         /// Number of ranks.
         ranks: u32,
     },
+    /// The algorithm halves the ranks again and again.
+    #[error("{ranks} ranks; the algorithm needs a power of two, such as {below} or {above}")]
+    NotPowerOfTwo {
+        /// Number of ranks.
+        ranks: u32,
+        /// The power of two before it.
+        below: u32,
+        /// The power of two after it.
+        above: u32,
+    },
+    /// The algorithm takes the ranks in pairs.
+    #[error("{ranks} ranks; the algorithm pairs them and needs an even number")]
+    OddRanks {
+        /// Number of ranks.
+        ranks: u32,
+    },
     /// The root is not one of the ranks.
     #[error("root {root} is not one of the ranks 0..{ranks}")]
     NoSuchRoot {

@@ -5,11 +5,17 @@
 //! 1. `shape`: what a schedule is made for ([`Shape`]): ranks, data size, root, random draws;
 //! 2. `registry`: [`find`] looks a [`Pattern`] up by collective and algorithm; [`schedule_for`] also checks the
 //!    shape and builds;
-//! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share;
+//! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share, `patterns::tree` what
+//!    the tree algorithms share;
 //! 4. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
 //! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s.
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
+//!
+//! A transfer waits for the data it needs: each block goes on as soon as it has arrived, and there is no
+//! barrier between steps. Algorithms that are programs of blocking sends say so ([`Schedule::is_blocking`]).
+//! Left out: the time a reduction takes, copies within a rank, and the finite buffers of a library, which only
+//! the double binary tree stands in for.
 
 mod builder;
 mod error;

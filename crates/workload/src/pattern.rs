@@ -1,6 +1,6 @@
 //! What every collective algorithm is.
 
-use crate::{Schedule, Shape};
+use crate::{Schedule, Shape, WorkloadError};
 
 /// A collective carried out by one algorithm. One file each; [`crate::patterns`] lists them.
 pub trait Pattern: Sync {
@@ -10,13 +10,22 @@ pub trait Pattern: Sync {
     /// Such as `ring`.
     fn algorithm(&self) -> &'static str;
 
+    /// That the algorithm is defined for so many ranks; every algorithm needs at least 2.
+    ///
+    /// # Errors
+    /// When it is not; says which numbers it takes.
+    fn supports(&self, _ranks: u32) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+
     /// Into how many equal parts the data size is cut.
     fn parts(&self, ranks: u32) -> u64;
 
     /// How many transfers the schedule has.
     fn transfers(&self, ranks: u32) -> u64;
 
-    /// The schedule. `shape.data_bytes` is a positive multiple of [`Pattern::parts`], `shape.ranks` at least 2
-    /// and `shape.root` one of them; [`crate::schedule_for`] checks that.
+    /// The schedule. `shape.data_bytes` is a positive multiple of [`Pattern::parts`], `shape.ranks` at least
+    /// 2 and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
+    /// that.
     fn schedule(&self, shape: &Shape) -> Schedule;
 }

@@ -1,14 +1,22 @@
-//! The patterns, one file for each collective.
+//! The patterns: one file for each collective with its simple algorithms, one for each algorithm of its own.
 
 pub(crate) mod all_gather;
 pub(crate) mod all_reduce;
 pub(crate) mod all_to_all;
+mod binomial;
 pub(crate) mod broadcast;
+pub(crate) mod double_binary_tree;
 pub(crate) mod gather;
+pub(crate) mod halving_doubling;
 pub(crate) mod incast;
+pub(crate) mod pairwise;
 pub(crate) mod permutation;
+pub(crate) mod reduce;
 pub(crate) mod reduce_scatter;
 mod ring;
+pub(crate) mod scatter;
+pub(crate) mod send_receive;
+mod tree;
 
 /// The number of ordered pairs of different ranks.
 fn ordered_pairs(ranks: u32) -> u64 {

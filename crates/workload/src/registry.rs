@@ -1,23 +1,31 @@
 //! Every pattern, by name.
 
 use crate::patterns::{
-    all_gather, all_reduce, all_to_all, broadcast, gather, incast, permutation, reduce_scatter,
+    all_gather, all_reduce, all_to_all, broadcast, double_binary_tree, gather, halving_doubling, incast,
+    pairwise, permutation, reduce, reduce_scatter, scatter, send_receive,
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError};
 
-/// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB.
+/// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
 
-static PATTERNS: [&dyn Pattern; 11] = [
+static PATTERNS: [&dyn Pattern; 18] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
+    &halving_doubling::HalvingDoubling,
+    &double_binary_tree::DoubleBinaryTree,
     &all_gather::RING,
     &all_gather::RING_BIDIRECTIONAL,
     &reduce_scatter::RING,
     &reduce_scatter::RING_BIDIRECTIONAL,
     &all_to_all::Parallel,
-    &gather::Parallel,
+    &pairwise::Pairwise,
     &broadcast::Parallel,
+    &broadcast::TREE,
+    &reduce::TREE,
+    &gather::Parallel,
+    &scatter::Parallel,
+    &send_receive::Parallel,
     &incast::Parallel,
     &permutation::Parallel,
 ];
@@ -46,10 +54,12 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 ///
 /// # Errors
 /// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
-/// data size is not a multiple of [`Pattern::parts`], or the schedule exceeds [`MAX_TRANSFERS`].
+/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of
+/// [`Pattern::parts`], or the schedule exceeds [`MAX_TRANSFERS`].
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
     let pattern = find(collective, algorithm)?;
     shape.check()?;
+    pattern.supports(shape.ranks)?;
     let (data_bytes, parts) = (shape.data_bytes, pattern.parts(shape.ranks));
     if !data_bytes.is_multiple_of(parts) {
         return Err(WorkloadError::Indivisible { data_bytes, parts });
@@ -119,6 +129,17 @@ mod tests {
         );
         let stray = Shape { root: Rank(4), ..shape(4, 8) };
         assert_eq!(error("gather", "parallel", &stray), "root 4 is not one of the ranks 0..4");
+    }
+
+    #[test]
+    fn a_number_of_ranks_that_an_algorithm_does_not_take_is_refused_with_those_it_takes() {
+        let halving = "12 ranks; the algorithm needs a power of two, such as 8 or 16";
+        assert_eq!(error("all-reduce", "halving-doubling", &shape(12, 12)), halving);
+        let pairs = "7 ranks; the algorithm pairs them and needs an even number";
+        assert_eq!(error("send-receive", "parallel", &shape(7, 8)), pairs);
+        let supports = |algorithm, ranks| find("all-reduce", algorithm).unwrap().supports(ranks);
+        assert!(supports("halving-doubling", 12).is_err());
+        assert!(supports("halving-doubling", 16).is_ok() && supports("ring", 12).is_ok());
     }
 
     #[test]

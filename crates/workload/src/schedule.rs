@@ -15,14 +15,15 @@ pub struct Transfer {
     pub step: u32,
     /// Channel: transfers of different channels never share a queue pair.
     pub channel: u32,
-    /// Which block of the collective's data is moved. Blocks are numbered within a rank's buffer; where ranks
-    /// have different data (gather, incast, permutation) it is the rank whose data it is.
+    /// Which block of the collective's data is moved; the first of them, when `bytes` is several blocks.
+    /// Blocks are numbered within a rank's buffer; where ranks have different data (gather, incast,
+    /// permutation, send-receive) it is the rank whose data it is.
     pub block: u32,
 }
 
 /// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
 /// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
-/// queue pair in the order of this list, which is an order in which they can be carried out.
+/// queue pair in the order of this list, which is an order in which they can be carried out, even one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     transfers: Vec<Transfer>,
@@ -31,6 +32,7 @@ pub struct Schedule {
     /// The successors of transfer `t` are `successors[successor_starts[t]..successor_starts[t + 1]]`.
     successor_starts: Vec<u32>,
     successors: Vec<TransferId>,
+    is_blocking: bool,
 }
 
 impl Schedule {
@@ -51,7 +53,20 @@ impl Schedule {
                 *place += 1;
             }
         }
-        Self { transfers, dependency_starts, successor_starts, successors }
+        Self { transfers, dependency_starts, successor_starts, successors, is_blocking: false }
+    }
+
+    /// The same schedule with [`Schedule::is_blocking`].
+    pub(crate) fn blocking(self) -> Self {
+        Self { is_blocking: true, ..self }
+    }
+
+    /// Whether each rank has at most one transfer under way, as a program of blocking sends does: it posts
+    /// the next of its transfers, in the order of the list, once the one before has been acknowledged.
+    /// Otherwise it posts each as soon as what it depends on has been delivered.
+    #[must_use]
+    pub const fn is_blocking(&self) -> bool {
+        self.is_blocking
     }
 
     /// All transfers, by [`TransferId`].

@@ -9,9 +9,9 @@ pub struct Shape {
     /// Number of ranks, 2 or more.
     pub ranks: u32,
     /// Data size S of the collective [bytes]: the buffer of each rank. For all-gather, reduce-scatter,
-    /// all-to-all and gather each peer's share is S/n.
+    /// all-to-all, gather and scatter each peer's share is S/n.
     pub data_bytes: u64,
-    /// Root of gather and broadcast, receiver of incast.
+    /// Root of broadcast, reduce, gather and scatter, receiver of incast.
     pub root: Rank,
     /// Random draws of patterns that need some (permutation).
     pub stream: Stream,

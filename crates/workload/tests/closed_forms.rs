@@ -1,6 +1,6 @@
 //! Numbers of transfers and bytes of each rank against the formulas of the literature.
 
-use fabricbench_workload::{Schedule, Shape, Transfer, patterns, schedule_for};
+use fabricbench_workload::{Pattern, Schedule, Shape, Transfer, find, patterns, schedule_for};
 use proptest::prelude::*;
 use units::{Rank, Seed, TransferId};
 
@@ -25,39 +25,86 @@ fn rooted(ranks: u32, root: u32, at_root: u64, elsewhere: u64) -> Vec<u64> {
     (0..ranks).map(|rank| if rank == root { at_root } else { elsewhere }).collect()
 }
 
-/// What each rank sends and receives of `s` bytes, with peers n - 1.
-fn expected_traffic(collective: &str, ranks: u32, root: u32, s: u64) -> (Vec<u64>, Vec<u64>) {
+/// `s` times the children of each rank in a binomial tree: with z trailing zero bits in the rank's distance
+/// from the root, the distances that differ in one of these bits only and exist.
+fn to_binomial_children(ranks: u32, root: u32, s: u64) -> Vec<u64> {
+    let children = |rank: u32| {
+        let place = (rank + ranks - root) % ranks;
+        let bits = if place == 0 { u32::BITS - 1 } else { place.trailing_zeros() };
+        (0..bits).filter(|bit| place + (1 << bit) < ranks).count() as u64
+    };
+    (0..ranks).map(|rank| s * children(rank)).collect()
+}
+
+/// Bytes that each rank sends, and that it receives, of `s` bytes, with peers n - 1. For trees of a size
+/// other than a power of two see [`no_rank_of_a_double_binary_tree_moves_more_than_twice_the_data`].
+fn expected_traffic(pattern: &dyn Pattern, ranks: u32, root: u32, s: u64) -> (Vec<u64>, Vec<u64>) {
     let (n, peers) = (u64::from(ranks), u64::from(ranks) - 1);
-    let same = |bytes| (vec![bytes; ranks as usize], vec![bytes; ranks as usize]);
-    match collective {
-        "all-reduce" => same(2 * peers * s / n),
-        "all-gather" | "reduce-scatter" | "all-to-all" => same(peers * s / n),
-        "gather" => (rooted(ranks, root, 0, s / n), rooted(ranks, root, peers * (s / n), 0)),
-        "incast" => (rooted(ranks, root, 0, s), rooted(ranks, root, peers * s, 0)),
-        "broadcast" => (rooted(ranks, root, peers * s, 0), rooted(ranks, root, 0, s)),
-        "permutation" => same(s),
-        other => panic!("no closed form for {other}"),
+    let each = |bytes: Vec<u64>| (bytes.clone(), bytes);
+    let same = |bytes| each(vec![bytes; ranks as usize]);
+    let from_root = |bytes| (rooted(ranks, root, peers * bytes, 0), rooted(ranks, root, 0, bytes));
+    let to_root = |bytes| (rooted(ranks, root, 0, bytes), rooted(ranks, root, peers * bytes, 0));
+    match (pattern.collective(), pattern.algorithm()) {
+        ("all-reduce", "double-binary-tree") => {
+            let is_root = |rank: u32| rank == 0 || rank == ranks - 1;
+            each((0..ranks).map(|rank| if is_root(rank) { s } else { 2 * s }).collect())
+        }
+        ("all-reduce", _) => same(2 * peers * s / n),
+        ("all-gather" | "reduce-scatter" | "all-to-all", _) => same(peers * s / n),
+        ("broadcast", "tree") => (to_binomial_children(ranks, root, s), rooted(ranks, root, 0, s)),
+        ("reduce", "tree") => (rooted(ranks, root, 0, s), to_binomial_children(ranks, root, s)),
+        ("gather", _) => to_root(s / n),
+        ("incast", _) => to_root(s),
+        ("scatter", _) => from_root(s / n),
+        ("broadcast", _) => from_root(s),
+        ("permutation" | "send-receive", _) => same(s),
+        other => panic!("no closed form for {other:?}"),
     }
+}
+
+/// Every pattern that so many ranks can carry out.
+fn supported(ranks: u32) -> impl Iterator<Item = &'static dyn Pattern> {
+    patterns().iter().copied().filter(move |pattern| pattern.supports(ranks).is_ok())
+}
+
+fn is_double_tree(pattern: &dyn Pattern) -> bool {
+    pattern.algorithm() == "double-binary-tree"
 }
 
 proptest! {
     #[test]
     fn every_rank_moves_what_the_formula_says(ranks in 2..24u32, pick in any::<u32>(), seed in any::<u64>()) {
         let root = pick % ranks;
-        for pattern in patterns() {
+        for pattern in supported(ranks) {
             let data_bytes = BLOCK * pattern.parts(ranks);
             let shape = shape(ranks, data_bytes, root, seed);
             let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
             prop_assert_eq!(schedule.transfers().len() as u64, pattern.transfers(ranks));
-            let expected = expected_traffic(pattern.collective(), ranks, root, data_bytes);
+            if is_double_tree(pattern) && !ranks.is_power_of_two() {
+                continue;
+            }
+            let expected = expected_traffic(pattern, ranks, root, data_bytes);
             prop_assert_eq!(traffic(&schedule, ranks), expected, "{}", pattern.collective());
         }
     }
 
     #[test]
-    fn each_ring_block_waits_for_its_previous_step_only(ranks in 2..24u32, pick in 0..6usize) {
-        let pattern = patterns()[pick];
-        prop_assert!(pattern.algorithm().starts_with("ring"));
+    fn no_rank_of_a_double_binary_tree_moves_more_than_twice_the_data(ranks in 2..100u32) {
+        let s = 128 * BLOCK;
+        let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(ranks, s, 0, 1)).unwrap();
+        let (sent, received) = traffic(&schedule, ranks);
+        prop_assert_eq!(&sent, &received);
+        prop_assert_eq!(sent.iter().sum::<u64>(), 2 * (u64::from(ranks) - 1) * s);
+        prop_assert!(sent.iter().all(|&bytes| bytes <= 2 * s));
+    }
+
+    #[test]
+    fn each_ring_block_waits_for_its_previous_step_only(
+        ranks in 2..24u32,
+        collective in prop::sample::select(vec!["all-reduce", "all-gather", "reduce-scatter"]),
+        algorithm in prop::sample::select(vec!["ring", "ring-bidirectional"]),
+    ) {
+        let pattern = find(collective, algorithm).unwrap();
         let shape = shape(ranks, pattern.parts(ranks), 0, 1);
         let schedule = pattern.schedule(&shape);
         for (index, transfer) in schedule.transfers().iter().enumerate() {
@@ -68,6 +115,104 @@ proptest! {
                 prop_assert_eq!((next.step, next.channel, next.block, next.src), expected);
             }
         }
+    }
+}
+
+/// Step k moves S / 2^(k + 1) to the rank 2^k away, for log2 n steps; then everything comes back.
+#[test]
+fn halving_doubling_halves_the_data_and_doubles_the_distance() {
+    let halvings = 4;
+    let s = BLOCK << halvings;
+    let schedule = schedule_for("all-reduce", "halving-doubling", &shape(1 << halvings, s, 0, 1)).unwrap();
+    for transfer in schedule.transfers() {
+        let k = transfer.step.min(2 * halvings - 1 - transfer.step);
+        assert_eq!((transfer.src.0 ^ transfer.dst.0, transfer.bytes), (1 << k, s >> (k + 1)));
+    }
+    let steps = schedule.transfers().iter().map(|transfer| transfer.step);
+    assert_eq!(steps.max(), Some(2 * halvings - 1));
+}
+
+/// On the way back each exchange swaps the two halves of what was swapped on the way out.
+#[test]
+fn halving_doubling_comes_back_with_what_it_went_out_for() {
+    let schedule = schedule_for("all-reduce", "halving-doubling", &shape(16, 16 * BLOCK, 0, 1)).unwrap();
+    let transfers = schedule.transfers();
+    for out in &transfers[..transfers.len() / 2] {
+        let back = |t: &&Transfer| (t.src, t.dst, t.step) == (out.dst, out.src, 7 - out.step);
+        let back = transfers.iter().find(back).unwrap();
+        assert_eq!((back.block, back.bytes), (out.block, out.bytes));
+    }
+}
+
+/// 13 ranks: four levels, so 12 chunks of each tree on their way.
+#[test]
+fn a_chunk_of_a_double_binary_tree_waits_for_itself_and_at_leaves_for_the_window() {
+    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * BLOCK, 0, 1)).unwrap();
+    let mut opened = 0;
+    for (index, transfer) in schedule.transfers().iter().enumerate() {
+        assert_eq!(transfer.block / 64, transfer.channel);
+        for next in schedule.successors(TransferId::from_index(index)) {
+            let next = schedule.transfers()[next.index()];
+            assert_eq!((next.channel, next.src), (transfer.channel, transfer.dst));
+            if next.block == transfer.block {
+                assert!(next.step > transfer.step);
+            } else {
+                assert_eq!((next.block, next.dst), (transfer.block + 12, transfer.src));
+                opened += 1;
+            }
+        }
+    }
+    let leaves = 6;
+    assert_eq!(opened, 2 * leaves * (64 - 12));
+}
+
+/// On one queue pair for each pair of ranks, chunks travel in this order.
+#[test]
+fn the_chunks_of_a_double_binary_tree_follow_each_other() {
+    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * BLOCK, 0, 1)).unwrap();
+    let pair = |t: &Transfer| (t.src, t.dst, t.channel);
+    for first in schedule.transfers().iter().filter(|t| t.block % 64 == 0) {
+        let blocks = schedule.transfers().iter().filter(|t| pair(t) == pair(first)).map(|t| t.block);
+        assert_eq!(blocks.collect::<Vec<_>>(), (first.block..first.block + 64).collect::<Vec<_>>());
+    }
+}
+
+/// Round k of a broadcast brings the data to as many ranks as have it, until all have.
+#[test]
+fn a_binomial_tree_doubles_the_ranks_that_hold_the_data() {
+    for ranks in 2..40 {
+        let count = |collective, round: u32| {
+            let schedule = schedule_for(collective, "tree", &shape(ranks, BLOCK, 1, 1)).unwrap();
+            schedule.transfers().iter().filter(|transfer| transfer.step == round).count()
+        };
+        let rounds = ranks.next_power_of_two().ilog2();
+        let sent: Vec<_> = (0..=rounds).map(|round| count("broadcast", round)).collect();
+        let holders = |round: u32| ranks.div_ceil(1 << (rounds - round)) as usize;
+        let expected: Vec<_> = (0..rounds).map(|round| holders(round + 1) - holders(round)).collect();
+        assert_eq!((&sent[..rounds as usize], sent[rounds as usize]), (&expected[..], 0));
+        let mirrored: Vec<_> = (0..rounds).rev().map(|round| count("reduce", round)).collect();
+        assert_eq!(mirrored, expected);
+    }
+}
+
+#[test]
+fn each_step_of_a_pairwise_all_to_all_is_a_permutation_without_fixed_points() {
+    let schedule = schedule_for("all-to-all", "pairwise", &shape(6, 6 * BLOCK, 0, 1)).unwrap();
+    for step in 0..5 {
+        let of_step = schedule.transfers().iter().filter(|transfer| transfer.step == step);
+        let (sources, mut targets): (Vec<_>, Vec<_>) = of_step.map(|t| (t.src.0, t.dst.0)).unzip();
+        assert!(sources.iter().zip(&targets).all(|(src, dst)| (src + step + 1) % 6 == *dst));
+        targets.sort_unstable();
+        assert_eq!((sources, targets), ((0..6).collect(), (0..6).collect()));
+    }
+}
+
+#[test]
+fn only_programs_of_blocking_sends_are_blocking() {
+    let schedule = |pattern: &dyn Pattern| pattern.schedule(&shape(8, BLOCK * pattern.parts(8), 0, 1));
+    for pattern in patterns() {
+        let is_blocking = matches!(pattern.algorithm(), "pairwise" | "tree");
+        assert_eq!(schedule(*pattern).is_blocking(), is_blocking, "{}", pattern.algorithm());
     }
 }
 

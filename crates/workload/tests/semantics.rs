@@ -1,78 +1,14 @@
-//! Schedules carried out symbolically: what each rank holds when all transfers have been delivered.
-//!
-//! A buffer holds, for each block, how often each rank's data has been added to it. Transfers start and end in a
-//! random order that respects nothing but the dependencies, so that a missing one shows.
+//! What the ranks hold once a collective has been carried out, whatever the network does to the order.
 
+mod execution;
+
+use execution::{Block, Buffers, Delivery, Event, Run};
 use fabricbench_workload::{Pattern, Schedule, Shape, Transfer, patterns};
 use proptest::prelude::*;
-use units::{Rank, Seed, Stream, TransferId};
+use units::{Rank, Seed, TransferId};
 
-/// How often the data of each rank is in a block.
-type Block = Vec<u32>;
-/// By rank, then by block.
-type Buffers = Vec<Vec<Block>>;
-
-/// What a delivery does with the receiver's block.
-#[derive(Clone, Copy)]
-enum Delivery {
-    Add,
-    Replace,
-}
-
-/// A schedule while it is carried out.
-struct Run<'a> {
-    schedule: &'a Schedule,
-    buffers: Buffers,
-    waits_for: Vec<u32>,
-    ready: Vec<TransferId>,
-    in_flight: Vec<(TransferId, Block)>,
-    delivered: usize,
-}
-
-impl<'a> Run<'a> {
-    fn new(schedule: &'a Schedule, buffers: Buffers) -> Self {
-        let ids = (0..schedule.transfers().len()).map(TransferId::from_index);
-        let waits_for: Vec<_> = ids.clone().map(|id| schedule.dependencies(id)).collect();
-        let ready = ids.filter(|id| waits_for[id.index()] == 0).collect();
-        Self { schedule, buffers, waits_for, ready, in_flight: Vec::new(), delivered: 0 }
-    }
-
-    fn carry_out(&mut self, stream: &mut Stream, delivery: impl Fn(&Transfer) -> Delivery) {
-        while !(self.ready.is_empty() && self.in_flight.is_empty()) {
-            let choice = stream.below((self.ready.len() + self.in_flight.len()) as u64) as usize;
-            match choice.checked_sub(self.ready.len()) {
-                None => self.start(choice),
-                Some(arrival) => self.deliver(arrival, &delivery),
-            }
-        }
-        assert_eq!(self.delivered, self.schedule.transfers().len(), "some transfers never started");
-    }
-
-    fn start(&mut self, choice: usize) {
-        let id = self.ready.swap_remove(choice);
-        let transfer = self.schedule.transfers()[id.index()];
-        let data = self.buffers[transfer.src.index()][transfer.block as usize].clone();
-        self.in_flight.push((id, data));
-    }
-
-    fn deliver(&mut self, arrival: usize, delivery: impl Fn(&Transfer) -> Delivery) {
-        let (id, data) = self.in_flight.swap_remove(arrival);
-        let transfer = self.schedule.transfers()[id.index()];
-        let block = &mut self.buffers[transfer.dst.index()][transfer.block as usize];
-        match delivery(&transfer) {
-            Delivery::Replace => *block = data,
-            Delivery::Add => block.iter_mut().zip(data).for_each(|(held, more)| *held += more),
-        }
-        self.delivered += 1;
-        for &next in self.schedule.successors(id) {
-            assert_eq!(self.schedule.transfers()[next.index()].src, transfer.dst);
-            self.waits_for[next.index()] -= 1;
-            if self.waits_for[next.index()] == 0 {
-                self.ready.push(next);
-            }
-        }
-    }
-}
+/// Size of the blocks into which a pattern cuts its data [bytes].
+const BLOCK_BYTES: u64 = 7;
 
 fn empty(ranks: usize) -> Block {
     vec![0; ranks]
@@ -99,7 +35,7 @@ fn after(
     delivery: impl Fn(&Transfer) -> Delivery,
 ) -> Buffers {
     let schedule = pattern.schedule(shape);
-    let mut run = Run::new(&schedule, before);
+    let mut run = Run::new(&schedule, BLOCK_BYTES, before);
     run.carry_out(&mut shape.stream.clone(), delivery);
     run.buffers
 }
@@ -107,25 +43,40 @@ fn after(
 fn shape(ranks: usize, seed: u64, pattern: &dyn Pattern) -> Shape {
     let ranks = ranks as u32;
     let root = Rank(Seed(seed).stream("test.root", 0).next_u32() % ranks);
-    Shape { ranks, data_bytes: 7 * pattern.parts(ranks), root, stream: Seed(seed).stream("test.order", 0) }
+    Shape {
+        ranks,
+        data_bytes: BLOCK_BYTES * pattern.parts(ranks),
+        root,
+        stream: Seed(seed).stream("test.order", 0),
+    }
 }
 
-/// Every algorithm for `collective`.
-fn of(collective: &str) -> Vec<&'static dyn Pattern> {
+/// Every algorithm for `collective` that `ranks` ranks can carry out.
+fn of(collective: &str, ranks: usize) -> impl Iterator<Item = &'static dyn Pattern> {
     let all = patterns().iter().copied();
     let found: Vec<_> = all.filter(|pattern| pattern.collective() == collective).collect();
     assert!(!found.is_empty(), "no pattern for {collective}");
-    found
+    found.into_iter().filter(move |pattern| pattern.supports(ranks as u32).is_ok())
+}
+
+/// At how many of the first steps of an all-reduce what arrives is added to what is there.
+fn reducing_steps(algorithm: &str, ranks: usize) -> u32 {
+    match algorithm {
+        "ring" | "ring-bidirectional" => ranks as u32 - 1,
+        "halving-doubling" | "double-binary-tree" => ranks.next_power_of_two().ilog2(),
+        other => panic!("no such all-reduce: {other}"),
+    }
 }
 
 proptest! {
     #[test]
-    fn after_an_all_reduce_every_rank_holds_everything(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("all-reduce") {
+    fn after_an_all_reduce_every_rank_holds_everything(n in 2..18usize, seed in any::<u64>()) {
+        for pattern in of("all-reduce", n) {
             let shape = shape(n, seed, pattern);
             let blocks = pattern.parts(shape.ranks) as usize;
+            let reducing = reducing_steps(pattern.algorithm(), n);
             let reduces = |transfer: &Transfer| {
-                if (transfer.step as usize) < n - 1 { Delivery::Add } else { Delivery::Replace }
+                if transfer.step < reducing { Delivery::Add } else { Delivery::Replace }
             };
             let held = after(pattern, &shape, buffers(n, blocks, |rank, _| only(n, rank)), reduces);
             prop_assert_eq!(held, buffers(n, blocks, |_, _| everyone(n)));
@@ -134,7 +85,7 @@ proptest! {
 
     #[test]
     fn after_a_reduce_scatter_each_rank_holds_its_block(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("reduce-scatter") {
+        for pattern in of("reduce-scatter", n) {
             let shape = shape(n, seed, pattern);
             let blocks = pattern.parts(shape.ranks) as usize;
             let before = buffers(n, blocks, |rank, _| only(n, rank));
@@ -147,7 +98,7 @@ proptest! {
 
     #[test]
     fn after_an_all_gather_every_rank_holds_every_block(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("all-gather") {
+        for pattern in of("all-gather", n) {
             let shape = shape(n, seed, pattern);
             let blocks = pattern.parts(shape.ranks) as usize;
             let own = |rank, block: usize| if block % n == rank { only(n, rank) } else { empty(n) };
@@ -158,7 +109,7 @@ proptest! {
 
     #[test]
     fn after_an_all_to_all_each_rank_holds_what_everyone_had_for_it(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("all-to-all") {
+        for pattern in of("all-to-all", n) {
             let shape = shape(n, seed, pattern);
             let before = buffers(n, n, |rank, _| only(n, rank));
             // Block d of rank d collects what arrives; every other block of a rank leaves it.
@@ -171,7 +122,7 @@ proptest! {
 
     #[test]
     fn after_a_gather_the_root_holds_every_block(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("gather") {
+        for pattern in of("gather", n) {
             let shape = shape(n, seed, pattern);
             let own = |rank, block| if block == rank { only(n, rank) } else { empty(n) };
             let held = after(pattern, &shape, buffers(n, n, own), |_| Delivery::Replace);
@@ -181,8 +132,8 @@ proptest! {
     }
 
     #[test]
-    fn after_a_broadcast_every_rank_holds_the_roots_buffer(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("broadcast") {
+    fn after_a_broadcast_every_rank_holds_the_roots_buffer(n in 2..18usize, seed in any::<u64>()) {
+        for pattern in of("broadcast", n) {
             let shape = shape(n, seed, pattern);
             let root = shape.root.index();
             let before = buffers(n, 1, |rank, _| only(n, rank));
@@ -192,8 +143,42 @@ proptest! {
     }
 
     #[test]
+    fn after_a_reduce_the_root_holds_everything(n in 2..18usize, seed in any::<u64>()) {
+        for pattern in of("reduce", n) {
+            let shape = shape(n, seed, pattern);
+            let before = buffers(n, 1, |rank, _| only(n, rank));
+            let held = after(pattern, &shape, before, |_| Delivery::Add);
+            prop_assert_eq!(&held[shape.root.index()][0], &everyone(n));
+        }
+    }
+
+    #[test]
+    fn after_a_scatter_each_rank_holds_its_block_of_the_roots(n in 2..12usize, seed in any::<u64>()) {
+        for pattern in of("scatter", n) {
+            let shape = shape(n, seed, pattern);
+            let root = shape.root.index();
+            let held = after(pattern, &shape, buffers(n, n, |rank, _| only(n, rank)), |_| Delivery::Replace);
+            for (rank, blocks) in held.iter().enumerate() {
+                prop_assert_eq!(&blocks[rank], &only(n, root));
+            }
+        }
+    }
+
+    #[test]
+    fn a_send_receive_brings_each_rank_the_data_of_its_partner(pairs in 1..6usize, seed in any::<u64>()) {
+        let n = 2 * pairs;
+        for pattern in of("send-receive", n) {
+            let shape = shape(n, seed, pattern);
+            let own = |rank, block| if block == rank { only(n, rank) } else { empty(n) };
+            let held = after(pattern, &shape, buffers(n, n, own), |_| Delivery::Add);
+            let of_pair = |rank, block| if block / 2 == rank / 2 { only(n, block) } else { empty(n) };
+            prop_assert_eq!(held, buffers(n, n, of_pair));
+        }
+    }
+
+    #[test]
     fn an_incast_brings_the_root_everyones_data(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("incast") {
+        for pattern in of("incast", n) {
             let shape = shape(n, seed, pattern);
             let own = |rank, block| if block == rank { only(n, rank) } else { empty(n) };
             let held = after(pattern, &shape, buffers(n, n, own), |_| Delivery::Add);
@@ -204,12 +189,58 @@ proptest! {
 
     #[test]
     fn a_permutation_brings_each_rank_the_data_of_one_other(n in 2..12usize, seed in any::<u64>()) {
-        for pattern in of("permutation") {
+        for pattern in of("permutation", n) {
             let shape = shape(n, seed, pattern);
             let own = |rank, block| if block == rank { only(n, rank) } else { empty(n) };
             let held = after(pattern, &shape, buffers(n, n, own), |_| Delivery::Add);
             let counts = |blocks: &Vec<Block>| blocks.iter().filter(|block| **block != empty(n)).count();
             prop_assert!(held.iter().all(|blocks| counts(blocks) == 2));
+        }
+    }
+}
+
+/// What happens when every rank has one transfer under way at a time.
+fn events_one_at_a_time(schedule: &Schedule, shape: &Shape, blocks: usize) -> Vec<Event> {
+    let n = shape.ranks as usize;
+    let mut run = Run::new(schedule, BLOCK_BYTES, buffers(n, blocks, |_, _| empty(n))).one_at_a_time();
+    run.carry_out(&mut shape.stream.clone(), |_| Delivery::Replace);
+    run.events
+}
+
+proptest! {
+    #[test]
+    fn every_schedule_ends_even_with_one_transfer_of_a_rank_at_a_time(n in 2..10usize, seed in any::<u64>()) {
+        for pattern in patterns().iter().filter(|pattern| pattern.supports(n as u32).is_ok()) {
+            let shape = shape(n, seed, *pattern);
+            let schedule = pattern.schedule(&shape);
+            let blocks = n.max(pattern.parts(shape.ranks) as usize);
+            let events = events_one_at_a_time(&schedule, &shape, blocks);
+            prop_assert_eq!(events.len(), 2 * schedule.transfers().len());
+        }
+    }
+
+    /// As in a program of `MPI_Sendrecv` calls.
+    #[test]
+    fn a_pairwise_step_starts_when_all_earlier_ones_are_done(n in 2..14usize, seed in any::<u64>()) {
+        let pattern = fabricbench_workload::find("all-to-all", "pairwise").unwrap();
+        let shape = shape(n, seed, pattern);
+        let schedule = pattern.schedule(&shape);
+        prop_assert!(schedule.is_blocking());
+        let transfer = |id: TransferId| &schedule.transfers()[id.index()];
+        // Steps of what has been delivered from and to each rank.
+        let (mut sent, mut received) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+        for event in events_one_at_a_time(&schedule, &shape, n) {
+            match event {
+                Event::Started(id) => {
+                    let (src, step) = (transfer(id).src.index(), transfer(id).step);
+                    let earlier = |steps: &Vec<u32>| steps.iter().filter(|&&done| done < step).count() as u32;
+                    prop_assert_eq!((earlier(&sent[src]), earlier(&received[src])), (step, step));
+                }
+                Event::Delivered(id) => {
+                    sent[transfer(id).src.index()].push(transfer(id).step);
+                    received[transfer(id).dst.index()].push(transfer(id).step);
+                }
+            }
         }
     }
 }

@@ -1,0 +1,68 @@
+//! What the binomial tree algorithms share: broadcast, and reduce as its mirror image.
+//!
+//! There are L = ceil(log2 n) rounds. With ranks counted from the root, in round k of a broadcast every rank
+//! that has the data sends it to the rank 2^(L - 1 - k) further on, if there is one: each to its largest
+//! subtree first, one blocking send after the other. A reduce is the same with time and arrows reversed.
+//! Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", 2005.
+
+use super::tree::{Edge, Load, Tree};
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape};
+use units::Rank;
+
+/// Which way the data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// Broadcast.
+    FromRoot,
+    /// Reduce.
+    ToRoot,
+}
+
+/// A collective on a binomial tree, all of the data in one piece.
+#[derive(Debug)]
+pub(crate) struct Binomial {
+    pub(super) collective: &'static str,
+    pub(super) flow: Flow,
+}
+
+impl Pattern for Binomial {
+    fn collective(&self) -> &'static str {
+        self.collective
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "tree"
+    }
+
+    fn parts(&self, _ranks: u32) -> u64 {
+        1
+    }
+
+    fn transfers(&self, ranks: u32) -> u64 {
+        u64::from(ranks) - 1
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let transfers = self.transfers(shape.ranks);
+        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
+        let tree = tree(shape.ranks, shape.root);
+        let load = Load { bytes: shape.data_bytes, channel: 0, block: 0 };
+        match self.flow {
+            Flow::FromRoot => _ = tree.broadcast(&mut builder, load, 0, &[]),
+            Flow::ToRoot => _ = tree.reduce(&mut builder, load, 0, &[]),
+        }
+        builder.finish_blocking()
+    }
+}
+
+/// The binomial tree whose levels are the rounds of a broadcast.
+fn tree(ranks: u32, root: Rank) -> Tree {
+    let rounds = ranks.next_power_of_two().ilog2();
+    let rank = |place: u32| Rank((root.0 + place) % ranks);
+    let edges = (1..ranks).map(|place| {
+        let distance = 1 << place.trailing_zeros();
+        let level = rounds - 1 - place.trailing_zeros();
+        Edge { parent: rank(place - distance), child: rank(place), level }
+    });
+    Tree::new(ranks, edges.collect())
+}

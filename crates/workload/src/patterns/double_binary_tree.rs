@@ -1,0 +1,179 @@
+//! All-reduce on two complementary binary trees, each with half of the data.
+//!
+//! A rank that passes data on in one tree is a leaf of the other (but for rank 0 when n is odd), so that no
+//! port carries more than 2 S each way. Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
+//! broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is cut into
+//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again.
+//!
+//! A rank passes a chunk on as soon as it has it. Leaves start the first chunks at once and every later one
+//! when the chunk [`Lane::window`] before it has come back down to them; like the finite buffers of a library
+//! that bounds what can pile up where two children send to one parent. The pipeline also needs chunks to
+//! travel in order, which is for the queue pair: give each pair of ranks one queue pair for all its chunks.
+//! Chunks on queue pairs of their own share the port instead, and reach the next rank late and together.
+
+use super::tree::{Arrivals, Edge, Load, Tree};
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape};
+use units::Rank;
+
+/// Chunks of each tree. The pipeline is full after 2 log2(n) of them, for 8 ranks a tenth; with fewer, ports
+/// would be idle for longer. With more, the chunks of 16 MB would be smaller than a message of 128 KB.
+const CHUNKS: u32 = 64;
+
+/// Chunks of a tree on their way at once, for each of its levels. A level is two hops, one up and one down;
+/// the third chunk is for those that wait for a port. On one switch, 2 for each level leave ports idle and 4
+/// gain nothing.
+const WINDOW_PER_LEVEL: u32 = 3;
+
+/// Trees, each on a channel of its own.
+const TREES: u32 = 2;
+
+/// Reduce up and broadcast down on both trees at once.
+#[derive(Debug)]
+pub(crate) struct DoubleBinaryTree;
+
+impl Pattern for DoubleBinaryTree {
+    fn collective(&self) -> &'static str {
+        "all-reduce"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "double-binary-tree"
+    }
+
+    fn parts(&self, _ranks: u32) -> u64 {
+        u64::from(TREES * CHUNKS)
+    }
+
+    fn transfers(&self, ranks: u32) -> u64 {
+        2 * u64::from(TREES * CHUNKS) * (u64::from(ranks) - 1)
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let transfers = self.transfers(shape.ranks);
+        let bytes = shape.data_bytes / self.parts(shape.ranks);
+        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * 3 / 2);
+        let mut lanes: Vec<_> = (0..TREES).zip(trees(shape.ranks)).map(Lane::new).collect();
+        for chunk in 0..CHUNKS {
+            for lane in &mut lanes {
+                lane.push_chunk(&mut builder, chunk, bytes);
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// A tree with the chunks that use it.
+struct Lane {
+    channel: u32,
+    tree: Tree,
+    /// How each chunk so far comes back down.
+    returns: Vec<Arrivals>,
+}
+
+impl Lane {
+    fn new((channel, tree): (u32, Tree)) -> Self {
+        Self { channel, tree, returns: Vec::new() }
+    }
+
+    /// Chunks on their way at once.
+    fn window(&self) -> u32 {
+        WINDOW_PER_LEVEL * self.tree.levels()
+    }
+
+    fn push_chunk(&mut self, builder: &mut ScheduleBuilder, chunk: u32, bytes: u64) {
+        let load = Load { bytes, channel: self.channel, block: self.channel * CHUNKS + chunk };
+        let opens = chunk.checked_sub(self.window());
+        let leaves_after = opens.map_or(&[][..], |earlier| &self.returns[earlier as usize]);
+        let sum = self.tree.reduce(builder, load, 0, leaves_after);
+        self.returns.push(self.tree.broadcast(builder, load, self.tree.levels(), &sum));
+    }
+}
+
+/// The tree with rank r in place r, and the one that swaps inner ranks and leaves: mirrored when n is even,
+/// shifted by one rank when it is odd.
+fn trees(ranks: u32) -> [Tree; TREES as usize] {
+    let complement = |place| if ranks.is_multiple_of(2) { ranks - 1 - place } else { (place + 1) % ranks };
+    [tree(ranks, |place| place), tree(ranks, complement)]
+}
+
+fn tree(ranks: u32, rank_at: impl Fn(u32) -> u32) -> Tree {
+    let edges = (1..ranks).map(|place| Edge {
+        parent: Rank(rank_at(place_above(place, ranks))),
+        child: Rank(rank_at(place)),
+        level: depth(place, ranks) - 1,
+    });
+    Tree::new(ranks, edges.collect())
+}
+
+/// The place above `place`, which is not the root, place 0. Places whose lowest bit is b hang in pairs, 2b
+/// apart, below the place between them, so odd places are leaves. If that place is past the end, the last of
+/// them hangs below what its number is without b.
+const fn place_above(place: u32, places: u32) -> u32 {
+    let lowest_bit = 1 << place.trailing_zeros();
+    let rest = place ^ lowest_bit;
+    let between = rest | lowest_bit << 1;
+    if between < places { between } else { rest }
+}
+
+/// Edges between `place` and the root.
+fn depth(place: u32, places: u32) -> u32 {
+    let above = |place: &u32| (*place != 0).then(|| place_above(*place, places));
+    std::iter::successors(Some(place), above).count() as u32 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Children of each rank.
+    fn children(tree: &Tree, ranks: u32) -> Vec<usize> {
+        let of = |rank| tree.edges().iter().filter(|edge| edge.parent == Rank(rank)).count();
+        (0..ranks).map(of).collect()
+    }
+
+    fn parent(tree: &Tree, child: u32) -> Option<u32> {
+        tree.edges().iter().find(|edge| edge.child == Rank(child)).map(|edge| edge.parent.0)
+    }
+
+    proptest! {
+        #[test]
+        fn both_are_binary_trees_of_minimal_depth(ranks in 2..300u32) {
+            for tree in trees(ranks) {
+                prop_assert!(children(&tree, ranks).iter().all(|&children| children <= 2));
+                prop_assert_eq!(tree.levels(), ranks.next_power_of_two().ilog2());
+                let roots: Vec<_> = (0..ranks).filter(|&rank| parent(&tree, rank).is_none()).collect();
+                prop_assert_eq!(roots.len(), 1);
+                for edge in tree.edges() {
+                    let level_above = tree.edges().iter().find(|above| above.child == edge.parent);
+                    prop_assert_eq!(level_above.map_or(0, |above| above.level + 1), edge.level);
+                }
+            }
+        }
+
+        /// Rank 0, the root of the first tree, is the one exception: when n is odd it takes the last place of
+        /// the second tree, which is not a leaf.
+        #[test]
+        fn a_rank_that_passes_data_on_in_one_tree_is_a_leaf_of_the_other(ranks in 2..300u32) {
+            let [first, second] = trees(ranks).map(|tree| children(&tree, ranks));
+            for rank in ranks % 2..ranks {
+                let inner = [&first, &second].map(|children| children[rank as usize] > 0);
+                prop_assert!(inner != [true, true], "rank {} of {}", rank, ranks);
+            }
+        }
+    }
+
+    /// The trees of 14 ranks as NCCL's source draws them, by the parent of each rank.
+    #[test]
+    fn the_trees_of_fourteen_ranks_are_those_of_nccl() {
+        let [first, second] = trees(14);
+        let first_parents = [None, Some(2), Some(4), Some(2), Some(8), Some(6), Some(4)];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6].map(|rank| parent(&first, rank)), first_parents);
+        let last_parents = [Some(6), Some(0), Some(10), Some(12), Some(10), Some(8), Some(12)];
+        assert_eq!([7, 8, 9, 10, 11, 12, 13].map(|rank| parent(&first, rank)), last_parents);
+        for rank in 0..14 {
+            let mirrored = parent(&first, 13 - rank).map(|parent| 13 - parent);
+            assert_eq!(parent(&second, rank), mirrored);
+        }
+    }
+}

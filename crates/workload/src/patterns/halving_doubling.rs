@@ -1,0 +1,113 @@
+//! All-reduce by recursive vector halving and distance doubling, then the way back.
+//!
+//! With n = 2^L ranks there are 2 L steps. At step k < L rank r exchanges with rank r XOR 2^k: each keeps one
+//! half of what it holds, sends the other half, S / 2^(k + 1), and adds what it gets. The nearest rank comes
+//! first, with half of the data; the farthest last, with S/n. Rank r ends with the sum of block r with its L
+//! bits reversed. Steps L to 2 L - 1 are the all-gather that mirrors this, farthest rank first. Rabenseifner,
+//! "Optimization of collective reduction operations", 2004; Thakur, Rabenseifner and Gropp, "Optimization of
+//! collective communication operations in MPICH", 2005; MPICH and Gloo order the distances in the same way.
+//! The other order, half of the data to the farthest rank, is this one with the ranks given to hosts in
+//! bit-reversed order.
+
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
+use units::{Rank, TransferId};
+
+/// Halving and doubling. A rank takes its steps in order: what it sends holds, or adds to, all that it has
+/// received, so it waits for its receives of all earlier steps.
+#[derive(Debug)]
+pub(crate) struct HalvingDoubling;
+
+impl Pattern for HalvingDoubling {
+    fn collective(&self) -> &'static str {
+        "all-reduce"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "halving-doubling"
+    }
+
+    fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
+        if ranks.is_power_of_two() {
+            return Ok(());
+        }
+        let above = ranks.next_power_of_two();
+        Err(WorkloadError::NotPowerOfTwo { ranks, below: above / 2, above })
+    }
+
+    fn parts(&self, ranks: u32) -> u64 {
+        ranks.into()
+    }
+
+    fn transfers(&self, ranks: u32) -> u64 {
+        u64::from(Butterfly::new(ranks).steps()) * u64::from(ranks)
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let butterfly = Butterfly::new(shape.ranks);
+        let block_bytes = shape.data_bytes / self.parts(shape.ranks);
+        let transfers = self.transfers(shape.ranks);
+        let dependencies = transfers * u64::from(butterfly.steps() - 1) / 2;
+        let mut builder = ScheduleBuilder::with_capacity(transfers, dependencies);
+        for step in 0..butterfly.steps() {
+            for rank in 0..shape.ranks {
+                let received: Vec<_> = (0..step).map(|earlier| butterfly.receive(rank, earlier)).collect();
+                builder.push(butterfly.transfer(rank, step, block_bytes), &received);
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// Who exchanges what with whom.
+struct Butterfly {
+    ranks: u32,
+    /// log2 of the ranks.
+    halvings: u32,
+}
+
+impl Butterfly {
+    const fn new(ranks: u32) -> Self {
+        Self { ranks, halvings: ranks.trailing_zeros() }
+    }
+
+    const fn steps(&self) -> u32 {
+        2 * self.halvings
+    }
+
+    /// log2 of the distance between partners: up to the farthest, then back.
+    fn bit(&self, step: u32) -> u32 {
+        step.min(self.steps() - 1 - step)
+    }
+
+    fn partner(&self, rank: u32, step: u32) -> u32 {
+        rank ^ 1 << self.bit(step)
+    }
+
+    /// What `rank` receives at `step`.
+    fn receive(&self, rank: u32, step: u32) -> TransferId {
+        TransferId(step * self.ranks + self.partner(rank, step))
+    }
+
+    /// What `rank` sends at `step`: the half that its partner keeps on the way out, all that it holds on the
+    /// way back.
+    fn transfer(&self, rank: u32, step: u32, block_bytes: u64) -> Transfer {
+        let partner = self.partner(rank, step);
+        let holder = if step < self.halvings { partner } else { rank };
+        let halved = self.bit(step) + 1;
+        Transfer {
+            src: Rank(rank),
+            dst: Rank(partner),
+            bytes: block_bytes * u64::from(self.ranks >> halved),
+            step,
+            channel: 0,
+            block: self.first_block(holder, halved),
+        }
+    }
+
+    /// First of the n / 2^halved blocks that `rank` keeps after so many halvings: bit i of the rank chose the
+    /// lower or upper half at step i.
+    fn first_block(&self, rank: u32, halved: u32) -> u32 {
+        let choices = rank & ((1 << halved) - 1);
+        choices.reverse_bits() >> (u32::BITS - self.halvings)
+    }
+}

@@ -1,0 +1,104 @@
+//! What the tree algorithms share: a block is reduced from the leaves to the root, or handed down from it.
+
+use crate::{ScheduleBuilder, Transfer};
+use std::slice;
+use units::{Rank, TransferId};
+
+/// From a rank of a tree to the one above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub(super) parent: Rank,
+    pub(super) child: Rank,
+    /// Step of a broadcast at which the edge is taken, from 0; later than that of the edge above it.
+    pub(super) level: u32,
+}
+
+/// A tree of at least two ranks.
+#[derive(Debug)]
+pub(super) struct Tree {
+    ranks: u32,
+    /// By level.
+    edges: Vec<Edge>,
+}
+
+/// What goes along every edge of a tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub(super) bytes: u64,
+    pub(super) channel: u32,
+    pub(super) block: u32,
+}
+
+/// By rank: the transfer that brought it the load; none for the root.
+pub(super) type Arrivals = Vec<Option<TransferId>>;
+
+impl Load {
+    fn transfer(self, src: Rank, dst: Rank, step: u32) -> Transfer {
+        Transfer { src, dst, bytes: self.bytes, step, channel: self.channel, block: self.block }
+    }
+}
+
+impl Tree {
+    /// The tree of these edges, one for each rank but the root.
+    pub(super) fn new(ranks: u32, mut edges: Vec<Edge>) -> Self {
+        edges.sort_by_key(|edge| edge.level);
+        Self { ranks, edges }
+    }
+
+    /// Steps of a broadcast or of a reduction.
+    pub(super) fn levels(&self) -> u32 {
+        self.edges.last().map_or(0, |edge| edge.level + 1)
+    }
+
+    fn root(&self) -> Rank {
+        self.edges[0].parent
+    }
+
+    /// Every rank sends the load to its parent once all its children have; the deepest ranks do so at
+    /// `first_step`, leaves after what `leaves_after` has for them, if anything. Returns what completes the
+    /// sum at the root.
+    pub(super) fn reduce(
+        &self,
+        builder: &mut ScheduleBuilder,
+        load: Load,
+        first_step: u32,
+        leaves_after: &[Option<TransferId>],
+    ) -> Vec<TransferId> {
+        let mut from_children = vec![Vec::new(); self.ranks as usize];
+        for edge in self.edges.iter().rev() {
+            let step = first_step + self.levels() - 1 - edge.level;
+            let up = load.transfer(edge.child, edge.parent, step);
+            let after = match &from_children[edge.child.index()][..] {
+                [] => leaves_after.get(edge.child.index()).map_or(&[][..], Option::as_slice),
+                children => children,
+            };
+            let id = builder.push(up, after);
+            from_children[edge.parent.index()].push(id);
+        }
+        from_children.swap_remove(self.root().index())
+    }
+
+    /// Every rank sends the load to its children once its parent has; the root does so after `after`, at
+    /// `first_step`. Returns what brings it to each rank.
+    pub(super) fn broadcast(
+        &self,
+        builder: &mut ScheduleBuilder,
+        load: Load,
+        first_step: u32,
+        after: &[TransferId],
+    ) -> Arrivals {
+        let mut arrivals = vec![None; self.ranks as usize];
+        for edge in &self.edges {
+            let down = load.transfer(edge.parent, edge.child, first_step + edge.level);
+            let arrival = &arrivals[edge.parent.index()];
+            let id = builder.push(down, arrival.as_ref().map_or(after, slice::from_ref));
+            arrivals[edge.child.index()] = Some(id);
+        }
+        arrivals
+    }
+
+    #[cfg(test)]
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+}
