@@ -59,6 +59,11 @@ prop_compose! {
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
+        let ranks = match pattern {
+            (_, "halving-doubling") => 1 << ranks.ilog2(),
+            ("send-receive", _) => ranks & !1,
+            _ => ranks,
+        };
         let parts = fabricbench_sim::equal_parts(name, algorithm, ranks).expect("registered") * u64::from(qps);
         let mut spec = collective(topology, ranks, name, algorithm, kib_per_part * 1024 * parts / 4 * 4);
         spec.seed = seed;

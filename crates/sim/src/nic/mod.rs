@@ -24,6 +24,7 @@ use port::{Control, Next, NicPort};
 use receiver::Delivery;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 use transport::{Config, Position, TimeoutOutcome};
 use units::{Instant, Span};
@@ -247,8 +248,9 @@ impl Host {
     fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
         let sender = &mut self.senders[packet.queue_pair as usize];
         let outcome = sender.requester().on_ack(&self.config, packet.at(), packet.psn());
-        sender.complete(outcome.completed, packet.at(), context);
+        let completed = sender.complete(outcome.completed, packet.at(), context);
         self.make_ready(packet.queue_pair, packet.at());
+        self.acknowledge(completed, packet.at());
     }
 
     #[cold]
@@ -256,8 +258,20 @@ impl Host {
         let sender = &mut self.senders[packet.queue_pair as usize];
         sender.count_nak();
         let outcome = sender.requester().on_nak(&self.config, packet.at(), packet.psn());
-        sender.complete(outcome.completed, packet.at(), context);
+        let completed = sender.complete(outcome.completed, packet.at(), context);
         self.make_ready(packet.queue_pair, packet.at());
+        self.acknowledge(completed, packet.at());
+    }
+
+    /// Sends have been acknowledged: starts what waited for that.
+    #[inline]
+    fn acknowledge(&mut self, sends: Range<u32>, now: Instant) {
+        for send in sends {
+            let outgoing = self.sends[send as usize].outgoing;
+            if let Some(next) = self.transfers.acknowledge_part(outgoing) {
+                self.start_transfer(next, now);
+            }
+        }
     }
 
     /// Puts a sender into its port's round, if it has something to send and is not there yet.

@@ -16,6 +16,8 @@ use wire::{Opcode, Psn};
 pub(crate) struct SendChunk {
     /// Chunk of the run.
     pub(crate) chunk: u32,
+    /// The transfer it is part of, among those that start at its host.
+    pub(crate) outgoing: u32,
     /// Its dependencies have arrived.
     pub(crate) is_ready: bool,
     /// Payload [bytes].
@@ -156,13 +158,20 @@ impl Sender {
         context.records.push(Record::Frame(frame));
     }
 
-    /// Reports the oldest `count` chunks as complete.
+    /// Reports the oldest `count` chunks as complete; returns where they stand in the host's list of sends.
     #[inline]
-    pub(super) fn complete(&mut self, count: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn complete(
+        &mut self,
+        count: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) -> Range<u32> {
+        let oldest = self.chunks.start - self.open.len() as u32;
         for _ in 0..count {
             let report = self.open.pop_front().expect("only posted work completes");
             context.records.push(Record::Sent(report.ended(ChunkStatus::Complete, Some(now))));
         }
+        oldest..oldest + count
     }
 
     /// Reports every open chunk as failed.

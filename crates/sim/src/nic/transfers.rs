@@ -6,10 +6,15 @@ use units::{Instant, Span};
 /// A transfer that starts at this host.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
-    /// Transfers that must still arrive first.
+    /// What must still happen first: transfers that have not arrived, and the one before it, if its rank has one
+    /// transfer under way at a time.
     pub(crate) waits_for: u32,
     /// Its parts, see [`Transfers::part`].
     pub(crate) parts: Range<u32>,
+    /// Parts that must still be acknowledged.
+    pub(crate) parts_left: u32,
+    /// The transfer that waits for its acknowledgement.
+    pub(crate) next: Option<u32>,
 }
 
 /// A transfer that ends at this host.
@@ -76,5 +81,15 @@ impl Transfers {
                 started.push(successor);
             }
         }
+    }
+
+    /// One part of an outgoing transfer has been acknowledged; returns what may start now.
+    pub(super) fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
+        let transfer = &mut self.outgoing[outgoing as usize];
+        transfer.parts_left -= 1;
+        let next = transfer.next.filter(|_| transfer.parts_left == 0)?;
+        let waiting = &mut self.outgoing[next as usize];
+        waiting.waits_for -= 1;
+        (waiting.waits_for == 0).then_some(next)
     }
 }

@@ -7,11 +7,12 @@ use crate::nic::{
     Transfers,
 };
 use crate::packet::{Path, Priority};
-use spec::{RateControl, RunSpec};
+use spec::{JobSpec, RateControl, RunSpec};
 use std::collections::HashSet;
 use topology::{Attachment, Graph};
 use transport::{Config, Controller, Dcqcn, DcqcnConfig, LineRate};
 use units::{AttachmentId, Instant, Rate, Span, TransferId};
+use workload::Schedule;
 
 /// What one host sends and receives.
 #[derive(Default)]
@@ -52,8 +53,9 @@ pub(crate) fn host_flows(
         let first = source.sends.len() as u32;
         for &chunk in &pair.chunks {
             sends[chunk as usize] = (sender, source.sends.len() as u32);
-            let bytes = flows.chunks[chunk as usize].bytes;
-            source.sends.push(SendChunk { chunk, is_ready: false, bytes });
+            let info = &flows.chunks[chunk as usize];
+            let outgoing = places[info.job as usize][info.transfer.index()].outgoing;
+            source.sends.push(SendChunk { chunk, outgoing, is_ready: false, bytes: info.bytes });
         }
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
@@ -113,7 +115,10 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
             of_job[index].outgoing = source.outgoing.len() as u32;
             let waits_for = schedule.dependencies(TransferId(index as u32));
-            source.outgoing.push(Outgoing { waits_for, parts: 0..0 });
+            source.outgoing.push(Outgoing { waits_for, parts: 0..0, parts_left: flows.parts, next: None });
+        }
+        if schedule.is_blocking() {
+            place_one_after_another(job, schedule, &of_job, hosts);
         }
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let target = &mut hosts[job.hosts[transfer.dst.index()] as usize].transfers;
@@ -127,6 +132,20 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
         places.push(of_job);
     }
     places
+}
+
+/// Makes each transfer wait until the one before it of the same rank has been acknowledged.
+fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place], hosts: &mut [HostFlows]) {
+    let mut last = vec![None; job.hosts.len()];
+    for (transfer, place) in schedule.transfers().iter().zip(places) {
+        let rank = transfer.src.index();
+        let outgoing = &mut hosts[job.hosts[rank] as usize].transfers.outgoing;
+        let before: Option<u32> = last[rank].replace(place.outgoing);
+        if let Some(before) = before {
+            outgoing[before as usize].next = Some(place.outgoing);
+            outgoing[place.outgoing as usize].waits_for += 1;
+        }
+    }
 }
 
 /// Tells each outgoing transfer which sends carry its parts. Chunks are ordered by job, transfer and part, and
