@@ -1,4 +1,4 @@
-"""Writes the tables of docs/plan.md from the JSON Schema of the plan, so that no default stands in two places.
+"""Writes the tables of docs/plan.md from the JSON Schema of the plan: no default stands in two places.
 
 python tools/generate_plan_reference.py            # write
 python tools/generate_plan_reference.py --check    # exit status 1 when the page is not what would be written

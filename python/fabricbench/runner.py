@@ -7,10 +7,10 @@ import os
 import platform
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,58 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end by SIGTERM; everything that Ctrl-C tidies up, this does too."""
 
 
+class Interrupts:
+    """Ctrl-C and SIGTERM as exceptions, but only where they do no harm.
+
+    A signal raises at once inside `allowed`, and elsewhere waits for the next `check`: half-way through
+    putting a record in place, an exception would leave it half there. `check` also catches up on an exception
+    that a library has swallowed. Signals are handled in the main thread only; elsewhere this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self._may_raise = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Take the signals over."""
+        with suppress(ValueError):  # not the main thread
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Give the signals back."""
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        self.received = self.received or signal.Signals(number)
+        if self._may_raise:
+            self._may_raise = False  # a second one must not interrupt the tidying up
+            self.check()
+
+    def check(self) -> None:
+        """Raise if a signal has come.
+
+        Raises:
+            Terminated: It was SIGTERM.
+            KeyboardInterrupt: It was SIGINT.
+        """
+        if self.received is not None:
+            raise Terminated if self.received is signal.SIGTERM else KeyboardInterrupt
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Let signals raise at once within the block."""
+        self.check()
+        self._may_raise = True
+        try:
+            yield
+        finally:
+            self._may_raise = False
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a run of a plan came to.
@@ -115,13 +167,13 @@ class Runner:
         """
         done: list[Trial] = []
         count = len(loaded.trials)
-        try:
-            with _sigterm_interrupts():
+        with Interrupts() as interrupts:
+            try:
                 for planned, facts in self._facts(loaded):
-                    done.append(self._one(planned, facts, count))
-        except KeyboardInterrupt as stop:
-            by = signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT
-            return Outcome(done, count, by)
+                    interrupts.check()
+                    done.append(self._one(planned, facts, count, interrupts))
+            except KeyboardInterrupt:
+                return Outcome(done, count, interrupts.received or signal.SIGINT)
         return Outcome(done, count)
 
     def _facts(self, loaded: LoadedPlan) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
@@ -157,25 +209,34 @@ class Runner:
                 ),
             )
 
-    def _one(self, planned: PlannedTrial, facts: TrialFacts, count: int) -> Trial:
+    def _one(self, planned: PlannedTrial, facts: TrialFacts, count: int, interrupts: Interrupts) -> Trial:
         """Return the trial, run now unless it is to be resumed and has its record."""
         trial = self.workspace.resume(facts) if self.resume else None
         resumed = trial is not None
         if trial is None:
             self.listener.trial_started(facts, planned.index + 1, count)
             with self.workspace.begin(facts, machine_facts()) as writer:
-                self._execute(planned, facts, writer)
+                summary = self._execute(planned, writer, interrupts)
+                tables = writer.close()
+                measured, engine = split_summary(summary)
+                writer.finish(measured, engine, self.results(facts, measured, tables))
             trial = self.workspace.find(facts.id)
         self.listener.trial_finished(trial, resumed=resumed)
         return trial
 
-    def _execute(self, planned: PlannedTrial, facts: TrialFacts, writer: TrialWriter) -> None:
-        summary = self.backend.run(
-            planned, on_progress=self.listener.trial_progressed, on_batch=writer.write, threads=self.threads
-        )
-        tables = writer.close()
-        measured, engine = split_summary(summary)
-        writer.finish(measured, engine, self.results(facts, measured, tables))
+    def _execute(self, planned: PlannedTrial, writer: TrialWriter, interrupts: Interrupts) -> RunSummary:
+        """Have the backend run the trial, and look for signals whenever it reports."""
+
+        def on_progress(progress: Progress) -> None:
+            interrupts.check()
+            self.listener.trial_progressed(progress)
+
+        def on_batch(table: str, rows: pa.RecordBatch) -> None:
+            interrupts.check()
+            writer.write(table, rows)
+
+        with interrupts.allowed():
+            return self.backend.run(planned, on_progress=on_progress, on_batch=on_batch, threads=self.threads)
 
 
 def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -200,24 +261,6 @@ def machine_facts() -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """Turn SIGTERM into an exception within the block, where signals can be handled (the main thread)."""
-
-    def handle(_signal: int, _frame: FrameType | None) -> None:
-        raise Terminated
-
-    try:
-        previous = signal.signal(signal.SIGTERM, handle)
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def load(name: str, overrides: Sequence[str] = ()) -> LoadedPlan:

@@ -1,6 +1,9 @@
 """Plans that tests write to a file and load."""
 
 from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
 
 from fabricbench.plan.document import read_text
 from fabricbench.plan.errors import PlanError
@@ -26,6 +29,12 @@ sweep:
   data_size: [16MB, 32MB]
 """
 """A plan of which each line can be replaced."""
+
+
+def golden(name: str) -> Any:
+    """Return the cases of a file of golden error messages."""
+    path = Path(__file__).parent / "golden" / f"{name}.yaml"
+    return YAML(typ="safe", pure=True).load(path)
 
 
 def with_line(old: str, new: str) -> str:

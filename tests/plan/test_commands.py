@@ -1,43 +1,49 @@
-"""`plans`, `plan check` and `plan schema`: data on standard output, mistakes on standard error with exit status 2."""
+"""`plans`, `plan check`, `plan schema`: data on standard output, mistakes on standard error with status 2."""
 
+import csv
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import typer
-from click.testing import Result
-from typer.testing import CliRunner
-
-from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
 from tests.plan.examples import with_line, write_plan
 
-app = typer.Typer()
-app.command("plans")(plans_command)
-app.command("check")(plan_check_command)
-app.command("schema")(plan_schema_command)
+from fabricbench.cli.main import run
+from fabricbench.plan.shipped import shipped_plans
+
+Capture = pytest.CaptureFixture[str]
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+def output_of(capsys: Capture, *arguments: str) -> str:
+    """Run a command that succeeds and return what it writes."""
+    assert run(list(arguments)) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
 
 
-def test_the_shipped_plans_are_listed() -> None:
-    lines = run("plans").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == [
-        "jct-allreduce-200gb",
-        "jct-allreduce-ring",
-        "jct-alltoall",
-    ]
-    assert lines[2] == "jct-alltoall         All-to-all completion time, 8 ranks, 16 MB to 8 GB"
+def errors_of(capsys: Capture, *arguments: str) -> str:
+    """Run a command that the user must mend and return what it says."""
+    assert run(list(arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err
 
 
-def test_the_list_is_also_data() -> None:
-    plans = json.loads(run("plans", "--format", "json").stdout)["plans"]
-    assert plans[2] | {"file": ""} == {
+def test_the_shipped_plans_are_listed(capsys: Capture) -> None:
+    lines = output_of(capsys, "plans").splitlines()
+    assert [line.split()[0] for line in lines] == list(shipped_plans())
+    titles = dict(line.split(maxsplit=1) for line in lines)
+    assert titles["jct-alltoall"] == "All-to-all completion time, 8 ranks, no congestion"
+
+
+def test_the_list_is_also_data(capsys: Capture) -> None:
+    plans = json.loads(output_of(capsys, "plans", "--format", "json"))["plans"]
+    (plan,) = [plan for plan in plans if plan["name"] == "jct-alltoall"]
+    assert plan | {"file": ""} == {
         "name": "jct-alltoall",
-        "title": "All-to-all completion time, 8 ranks, 16 MB to 8 GB",
+        "title": "All-to-all completion time, 8 ranks, no congestion",
         "file": "",
         "trials": 10,
         "ranks": 8,
@@ -46,33 +52,31 @@ def test_the_list_is_also_data() -> None:
         "data_size_max_bytes": 8 * 2**30,
         "published": "keysight_jct2_alltoall.csv",
     }
+    rows = list(csv.DictReader(output_of(capsys, "plans", "--format", "csv").splitlines()))
+    assert rows == [{key: str(value) for key, value in plan.items()} for plan in plans]
 
 
-def test_a_plan_that_can_be_run_is_ok(tmp_path: Path) -> None:
+def test_a_plan_that_can_be_run_is_ok(capsys: Capture, tmp_path: Path) -> None:
     name = write_plan(tmp_path)
-    assert (
-        run("check", name).stdout == f"ok: {name}: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 32 MB\n"
-    )
-    one = run("check", name, "-s", "sweep.data_size=1GB", "--set", "jobs.0.ranks=0-3")
-    assert one.stdout == f"ok: {name}: 1 trial, 4 ranks on 8 hosts, data size 1 GB\n"
+    expected = f"ok: {name}: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 32 MB\n"
+    assert output_of(capsys, "plan", "check", name) == expected
+    changed = ("-s", "sweep.data_size=1GB", "--set", "jobs.0.ranks=0-3")
+    expected = f"ok: {name}: 1 trial, 4 ranks on 8 hosts, data size 1 GB\n"
+    assert output_of(capsys, "plan", "check", name, *changed) == expected
 
 
-def test_a_plan_that_cannot_be_run_is_refused(tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_run_is_refused(capsys: Capture, tmp_path: Path) -> None:
     name = write_plan(tmp_path, with_line("mtu: 4096", "mtu: 4000"))
-    result = run("check", name)
-    assert (result.exit_code, result.stdout) == (2, "")
     expected = f"error: {name}:10: transport.mtu: found 4000; allowed: 256, 512, 1024, 2048 or 4096\n"
-    assert result.stderr == expected
+    assert errors_of(capsys, "plan", "check", name) == expected
 
 
-def test_a_plan_that_is_not_there_is_refused() -> None:
-    result = run("check", "absent")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: absent: found no such plan")
+def test_a_plan_that_is_not_there_is_refused(capsys: Capture) -> None:
+    assert errors_of(capsys, "plan", "check", "absent").startswith("error: absent: found no such plan")
 
 
-def test_the_schema_is_json() -> None:
-    assert json.loads(run("schema").stdout)["title"] == "fabricbench test plan"
+def test_the_schema_is_json(capsys: Capture) -> None:
+    assert json.loads(output_of(capsys, "plan", "schema"))["title"] == "fabricbench test plan"
 
 
 @pytest.mark.parametrize(

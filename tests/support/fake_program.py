@@ -1,16 +1,16 @@
-"""The program `fabricbench` with the fake backend in place of the simulator; started as a process by tests."""
+"""The program `fabricbench` with the fake backend in place of the simulator; tests start it as a process."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from fake_backend import FakeBackend
+from tests.support.fake_backend import FakeBackend
 
 from fabricbench import runner
 from fabricbench.cli.main import run
 
 if __name__ == "__main__":
     backend = FakeBackend.from_environment()
-    runner.simulator = lambda _path="auto": backend
+    runner.simulator = lambda path="auto": backend  # noqa: ARG005 -- called by name
     sys.exit(run(sys.argv[1:]))

@@ -113,6 +113,8 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
         int("rx_bytes", rows, |row| row.rx_bytes),
         int("dropped_frames", rows, |row| row.dropped_frames),
         int("dropped_bytes", rows, |row| row.dropped_bytes),
+        int("dropped_headroom_frames", rows, |row| row.dropped_headroom_frames),
+        int("dropped_headroom_bytes", rows, |row| row.dropped_headroom_bytes),
         int("queue_max_bytes", rows, |row| row.queue_max_bytes),
         int("pfc_tx", rows, |row| row.pfc_tx),
         int("pfc_rx", rows, |row| row.pfc_rx),

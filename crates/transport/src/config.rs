@@ -1,25 +1,31 @@
 //! What every queue pair of a host agrees on.
 
 use units::Span;
+use wire::Psn;
 
 /// Parameters of a reliable connection. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// RoCE MTU: payload of a full packet [bytes].
     pub mtu_bytes: u32,
-    /// Size of a full RDMA message [bytes].
+    /// Size of a full RDMA message [bytes]; at most [`Self::MESSAGE_BYTES_MAX`].
     pub message_bytes: u64,
-    /// The responder acknowledges at least every so many packets.
+    /// The responder acknowledges at least every so many packets; at most the window, or the window would
+    /// only reopen after a timeout.
     pub ack_every: u32,
     /// At most this many packets unacknowledged; at most 2^23 (IBTA 9.7.2).
     pub window_packets: u32,
     /// Time without progress after which the requester resends.
     pub timeout: Span,
-    /// Timeouts in a row after which the queue pair fails.
+    /// Resends after a timeout, without progress in between, before the queue pair fails: it fails on timeout
+    /// number `retry_count + 1`.
     pub retry_count: u32,
 }
 
 impl Config {
+    /// The longest RDMA message: 2^31 bytes (IBTA 9.3.3, the DMA length of the RETH).
+    pub const MESSAGE_BYTES_MAX: u64 = 1 << 31;
+
     /// Packets of a full message.
     #[must_use]
     pub const fn packets_per_message(&self) -> u64 {
@@ -38,5 +44,20 @@ impl Config {
     #[must_use]
     pub const fn messages(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.message_bytes)
+    }
+
+    /// Panics when a field is outside its range: the run spec is checked before it gets here.
+    pub(crate) fn assert_in_range(&self) {
+        assert!(self.mtu_bytes > 0, "the MTU is positive");
+        assert!(
+            (1..=Self::MESSAGE_BYTES_MAX).contains(&self.message_bytes),
+            "a message of {} bytes is outside 1..=2^31",
+            self.message_bytes
+        );
+        assert!(
+            (1..=Psn::WINDOW_MAX).contains(&self.window_packets),
+            "a window of {} packets is outside 1..=2^23",
+            self.window_packets
+        );
     }
 }

@@ -4,24 +4,43 @@
 //!
 //! 1. [`Config`]: what every queue pair of a host agrees on.
 //! 2. [`Requester`]: work is posted, packets come out ([`Requester::poll_transmit`]), ACKs and NAKs go in.
-//! 3. [`RateControl`]: when the requester may send next.
+//! 3. [`RateControl`]: when the requester may send next; [`LineRate`] and [`Dcqcn`] are two.
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
 //!
 //! The caller polls in this order: deliver what arrived (`on_*`), then fire a due timer ([`Requester::deadline`],
-//! [`Requester::on_timeout`]), then drain [`Requester::poll_transmit`] until it returns `None`.
+//! [`Requester::on_timeout`]), then drain [`Requester::poll_transmit`] until it returns `None`. Any of these may
+//! move the deadline; look at it again afterwards.
 //!
-//! Models go-back-N recovery with coalesced ACKs and one NAK per gap (IBTA Volume 1 release 1.7, chapter 9.7).
-//! Leaves out: end-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, READ. An
-//! application that reads its data sees no difference; one that posts more receives than it owns buffers would.
+//! # What is modelled
+//! Go-back-N recovery with coalesced ACKs and one NAK per gap (IBTA Volume 1 release 1.7, chapter 9.7). It
+//! differs from the standard in points that only a device with other choices would show:
+//!
+//! - The retry counter counts timeouts. The standard (9.7.6) also counts NAKs, but a responder repeats no NAK
+//!   before the missing packet arrived, so a NAK all but always comes with progress, which resets the counter.
+//! - The timer runs whenever a packet is under way, not only behind one that asks for an acknowledgement, and
+//!   expires after exactly `timeout`; the standard allows up to four times as long (9.7.6.1.3).
+//! - Only the last packet of a message asks for an acknowledgement. A lost ACK inside a message is made good by
+//!   the next one, unless the window closes first: then by the timeout.
+//! - Duplicates are acknowledged in groups like new packets, not one by one (9.7.5.1.2 allows both).
+//! - A NAK that the network duplicated makes the requester go back twice; some devices ignore the second.
+//! - The responder does not check that positions follow each other (First, Middle, Last; 9.7.4.1).
+//!
+//! # What is left out
+//! End-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, READ, writes of no bytes.
+//! An application that reads its data sees no difference; one that posts more receives than it owns buffers
+//! would. A failed queue pair keeps its work: reporting it as flushed is the caller's part.
 
 mod config;
 mod dcqcn;
+mod packet;
 mod rate;
 mod requester;
 mod responder;
+mod segment;
 
 pub use config::Config;
 pub use dcqcn::{Dcqcn, DcqcnConfig};
+pub use packet::{Position, Transmit};
 pub use rate::{Controller, LineRate, RateControl};
-pub use requester::{AckOutcome, Position, Requester, TimeoutOutcome, Transmit};
+pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};

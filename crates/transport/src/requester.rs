@@ -1,70 +1,10 @@
 //! The sending side of a reliable connection.
 
-use crate::{Config, RateControl};
+use crate::segment::Cursor;
+use crate::{Config, RateControl, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
-
-/// Where a packet stands in its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Position {
-    /// First of several.
-    First,
-    /// Neither first nor last.
-    Middle,
-    /// Last of several.
-    Last,
-    /// The whole message.
-    Only,
-}
-
-impl Position {
-    /// From the two ends it may stand at.
-    #[inline]
-    #[must_use]
-    pub const fn new(starts_message: bool, ends_message: bool) -> Self {
-        match (starts_message, ends_message) {
-            (true, true) => Self::Only,
-            (true, false) => Self::First,
-            (false, true) => Self::Last,
-            (false, false) => Self::Middle,
-        }
-    }
-
-    /// First or only: carries the RETH.
-    #[inline]
-    #[must_use]
-    pub const fn starts_message(self) -> bool {
-        matches!(self, Self::First | Self::Only)
-    }
-
-    /// Last or only: asks for an acknowledgement.
-    #[inline]
-    #[must_use]
-    pub const fn ends_message(self) -> bool {
-        matches!(self, Self::Last | Self::Only)
-    }
-}
-
-/// A packet to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Packet sequence number.
-    pub psn: Psn,
-    /// Place in its message; with `ends_message` the ACK-request bit is set.
-    pub position: Position,
-    /// Payload, without padding [bytes].
-    pub payload_bytes: u32,
-    /// Payload of the whole message [bytes], for the RETH.
-    pub message_bytes: u64,
-    /// Offset of this payload in its work request [bytes].
-    pub offset_bytes: u64,
-    /// Sent before.
-    pub is_retransmission: bool,
-    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
-    pub work: usize,
-}
 
 /// What an acknowledgement changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,44 +30,37 @@ pub enum TimeoutOutcome {
 #[derive(Clone, Copy, Debug)]
 struct Work {
     first: u64,
+    /// One past its last packet.
     end: u64,
     bytes: u64,
-}
-
-/// Place of the next packet in its work request.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
-    /// One past the last packet of the work request being sent.
-    work_end: u64,
-    /// Bytes of the request before the next packet.
-    offset: u64,
-    /// Bytes of the request from the next packet on.
-    bytes_left: u64,
-    /// Payload of the message of the next packet.
-    message_bytes: u64,
-    /// Of those, not yet sent.
-    message_left: u64,
 }
 
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
 ///
 /// Sequences are 64-bit packet counts since the queue pair began; only the low 24 bits plus the initial PSN
-/// travel.
+/// travel. At any time `unacked <= next <= sent`, and `sent - unacked` is at most the window; `next < sent`
+/// while going back. The timer runs exactly while `next > unacked`.
 #[derive(Clone, Debug)]
 pub struct Requester<R> {
+    /// The packet that is sent next.
     next: u64,
+    /// The oldest packet that is not acknowledged.
     unacked: u64,
     /// One past the highest packet ever sent.
     sent: u64,
-    /// One past the last packet posted.
-    posted: u64,
     deadline: Instant,
+    /// One past the last packet of the oldest work request; [`u64::MAX`] without one. Kept here so that an
+    /// acknowledgement which completes nothing does not touch `work`.
+    oldest_end: u64,
+    /// Place of `next`.
     cursor: Cursor,
     initial_psn: Psn,
+    /// Index in `work` of the request that `next` belongs to.
+    sending: u32,
+    /// Timeouts since the last progress.
     retries: u32,
     failed: bool,
-    /// Index in `work` of the request that `next` belongs to.
-    sending: usize,
+    /// Posted and not completed, oldest first.
     work: VecDeque<Work>,
     rate: R,
 }
@@ -140,33 +73,38 @@ impl<R: RateControl> Requester<R> {
             next: 0,
             unacked: 0,
             sent: 0,
-            posted: 0,
             deadline: Instant::NEVER,
-            cursor: Cursor::default(),
+            oldest_end: u64::MAX,
+            cursor: Cursor::EXHAUSTED,
             initial_psn,
+            sending: 0,
             retries: 0,
             failed: false,
-            sending: 0,
             work: VecDeque::new(),
             rate,
         }
     }
 
-    /// Posts a write of `bytes`, cut into messages.
+    /// Posts a write of `bytes`, cut into messages. A failed queue pair keeps it and sends nothing.
     ///
     /// # Panics
-    /// When `bytes` is zero: an empty write has no packet to complete it.
+    /// When `bytes` is zero: an empty write has no byte whose arrival could complete it. When `config` is
+    /// outside the ranges that its fields give.
     pub fn post(&mut self, config: &Config, bytes: u64) {
         assert!(bytes > 0, "a work request moves at least one byte");
-        let first = self.posted;
-        self.posted += config.packets(bytes);
-        self.work.push_back(Work { first, end: self.posted, bytes });
+        config.assert_in_range();
+        // Without work everything was sent and acknowledged.
+        let first = self.work.back().map_or(self.next, |work| work.end);
+        let end = first + config.packets(bytes);
+        self.work.push_back(Work { first, end, bytes });
+        self.oldest_end = self.oldest_end.min(end);
         if self.next == first {
-            self.seek(config, first);
+            self.start_work(config, self.work.len() as u32 - 1);
         }
     }
 
-    /// The rate controller.
+    /// The rate controller. The caller reports to it what was sent ([`RateControl::on_sent`]): only the caller
+    /// knows the bytes on its wire.
     pub const fn rate(&mut self) -> &mut R {
         &mut self.rate
     }
@@ -175,7 +113,7 @@ impl<R: RateControl> Requester<R> {
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config) -> bool {
-        self.next < self.posted && self.next - self.unacked < config.window_packets as u64 && !self.failed
+        !self.cursor.is_exhausted() && self.next - self.unacked < config.window_packets as u64 && !self.failed
     }
 
     /// The earliest time of the next packet, as far as the rate controller is concerned.
@@ -192,27 +130,29 @@ impl<R: RateControl> Requester<R> {
             return None;
         }
         let cursor = self.cursor;
-        let payload = cursor.message_left.min(u64::from(config.mtu_bytes));
-        let starts_message = cursor.message_left == cursor.message_bytes;
         let transmit = Transmit {
-            psn: self.initial_psn.add(self.next as u32),
-            position: Position::new(starts_message, payload == cursor.message_left),
-            payload_bytes: payload as u32,
-            message_bytes: cursor.message_bytes,
-            offset_bytes: cursor.offset,
+            psn: self.psn_of(self.next),
+            position: cursor.position(config),
+            payload_bytes: cursor.payload_bytes(config),
+            message_bytes: u64::from(cursor.message_bytes),
+            offset_bytes: cursor.offset_bytes,
             is_retransmission: self.next < self.sent,
-            work: self.sending,
+            work: self.sending as usize,
         };
         if self.next == self.unacked {
             self.deadline = now + config.timeout;
         }
         self.next += 1;
         self.sent = self.sent.max(self.next);
-        self.advance(config, payload);
+        self.cursor.advance(config);
+        if self.cursor.is_exhausted() {
+            self.start_work(config, self.sending + 1);
+        }
         Some(transmit)
     }
 
-    /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is outstanding.
+    /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent since
+    /// everything was acknowledged, since the requester went back, or ever again after a failure.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
@@ -222,24 +162,23 @@ impl<R: RateControl> Requester<R> {
     /// An ACK for everything up to and with `psn`.
     #[inline]
     pub fn on_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
-        self.acknowledge(config, now, i64::from(psn.distance_from(self.psn_of(self.unacked))) + 1)
+        self.acknowledge(config, now, self.packets_before(psn) + 1)
     }
 
     /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
     pub fn on_nak(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
-        let distance = i64::from(psn.distance_from(self.psn_of(self.unacked)));
-        let outcome = self.acknowledge(config, now, distance);
-        // A NAK from before the last progress asks for nothing that is still missing.
-        if distance >= 0 && self.psn_of(self.unacked) == psn && self.next > self.unacked {
-            self.seek(config, self.unacked);
-            self.deadline = now + config.timeout;
+        let outcome = self.acknowledge(config, now, self.packets_before(psn));
+        // A NAK from before the last progress asks for nothing that is still missing, and one of a packet that
+        // was never sent for nothing that there is.
+        if psn == self.psn_of(self.unacked) {
+            self.go_back(config);
         }
         outcome
     }
 
     /// Fires the timer if it is due at `now`.
     pub fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
-        if now < self.deadline || self.failed {
+        if now < self.deadline {
             return TimeoutOutcome::NotDue;
         }
         if self.retries == config.retry_count {
@@ -248,8 +187,7 @@ impl<R: RateControl> Requester<R> {
             return TimeoutOutcome::Failed;
         }
         self.retries += 1;
-        self.seek(config, self.unacked);
-        self.deadline = now + config.timeout;
+        self.go_back(config);
         TimeoutOutcome::Resend
     }
 
@@ -265,8 +203,16 @@ impl<R: RateControl> Requester<R> {
         self.sent - self.unacked
     }
 
+    #[inline]
     fn psn_of(&self, sequence: u64) -> Psn {
+        // Truncation keeps the value modulo 2^24, which is all that `Psn` keeps.
         self.initial_psn.add(sequence as u32)
+    }
+
+    /// Packets from the oldest unacknowledged one to `psn`; negative when `psn` lies before it.
+    #[inline]
+    fn packets_before(&self, psn: Psn) -> i64 {
+        i64::from(psn.distance_from(self.psn_of(self.unacked)))
     }
 
     /// Acknowledges `count` packets beyond `unacked`; ignores what is stale or was never sent.
@@ -281,6 +227,7 @@ impl<R: RateControl> Requester<R> {
             // A late ACK overtook the resending.
             self.seek(config, self.unacked);
         }
+        // IBTA 9.7.6.1.3: progress restarts the timer, and stops it when nothing is left to wait for.
         self.deadline = if self.next == self.unacked { Instant::NEVER } else { now + config.timeout };
         AckOutcome { completed: self.retire(), progressed: true }
     }
@@ -289,44 +236,27 @@ impl<R: RateControl> Requester<R> {
     #[inline]
     fn retire(&mut self) -> u32 {
         let mut completed = 0;
-        while self.work.front().is_some_and(|work| work.end <= self.unacked) {
+        while self.oldest_end <= self.unacked {
             self.work.pop_front();
-            self.sending = self.sending.saturating_sub(1);
+            self.oldest_end = self.work.front().map_or(u64::MAX, |work| work.end);
+            self.sending -= 1;
             completed += 1;
         }
         completed
     }
 
-    /// Moves the cursor past a payload that was just sent.
-    #[inline]
-    fn advance(&mut self, config: &Config, payload: u64) {
-        let cursor = &mut self.cursor;
-        cursor.offset += payload;
-        cursor.bytes_left -= payload;
-        cursor.message_left -= payload;
-        if cursor.message_left == 0 {
-            if self.next == cursor.work_end {
-                self.start_work(config, self.sending + 1);
-            } else {
-                cursor.message_bytes = cursor.bytes_left.min(config.message_bytes);
-                cursor.message_left = cursor.message_bytes;
-            }
-        }
+    /// Everything unacknowledged is to be sent again; the timer waits for the first of it to leave.
+    #[cold]
+    fn go_back(&mut self, config: &Config) {
+        self.seek(config, self.unacked);
+        self.deadline = Instant::NEVER;
     }
 
     /// Places the cursor at the first packet of `work[index]`, if it is posted.
-    fn start_work(&mut self, config: &Config, index: usize) {
+    fn start_work(&mut self, config: &Config, index: u32) {
         self.sending = index;
-        if let Some(work) = self.work.get(index) {
-            let message_bytes = work.bytes.min(config.message_bytes);
-            self.cursor = Cursor {
-                work_end: work.end,
-                offset: 0,
-                bytes_left: work.bytes,
-                message_bytes,
-                message_left: message_bytes,
-            };
-        }
+        let work = self.work.get(index as usize);
+        self.cursor = work.map_or(Cursor::EXHAUSTED, |work| Cursor::start(config, work.bytes));
     }
 
     /// Makes `sequence` the next packet to send.
@@ -334,19 +264,22 @@ impl<R: RateControl> Requester<R> {
     fn seek(&mut self, config: &Config, sequence: u64) {
         self.next = sequence;
         let index = self.work.partition_point(|work| work.end <= sequence);
-        self.start_work(config, index);
-        let Some(work) = self.work.get(index) else { return };
-        let packet = sequence - work.first;
-        let message = packet / config.packets_per_message();
-        let message_start = message * config.message_bytes;
-        let within = packet % config.packets_per_message() * u64::from(config.mtu_bytes);
-        let message_bytes = (work.bytes - message_start).min(config.message_bytes);
-        self.cursor = Cursor {
-            work_end: work.end,
-            offset: message_start + within,
-            bytes_left: work.bytes - message_start - within,
-            message_bytes,
-            message_left: message_bytes - within,
-        };
+        self.sending = index as u32;
+        let work = self.work.get(index);
+        self.cursor =
+            work.map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes, sequence - work.first));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LineRate;
+
+    #[test]
+    fn a_queue_pair_stays_within_two_cache_lines() {
+        // The simulator slows down when queue pairs grow; what a rate controller adds comes on top of this.
+        let bytes = size_of::<Requester<LineRate>>();
+        assert!(bytes <= 112, "{bytes} bytes");
     }
 }

@@ -105,7 +105,7 @@ METRICS: tuple[Metric, ...] = (
         Direction.HIGHER,
         "100 * busbw_gb_per_s / (host line rate in bit/s / 8e9 * mtu / (mtu + 82))",
         "goodput of a port that carries nothing but full WRITE Middle packets: 62 bytes of headers and 20 of "
-        "preamble and gap for each mtu bytes of payload (IBTA RoCEv2 annex A17, IEEE 802.3)",
+        "preamble and gap for each mtu bytes of payload (IBTA annex A17, IEEE 802.3)",
         decimals=2,
     ),
     _fct("min", "minimum", "smallest value"),
@@ -169,7 +169,11 @@ METRICS: tuple[Metric, ...] = (
     ),
     _count("ecn_ce_rx", "ECN-CE received", "frames", "sum of ecn_ce_rx over the job's chunks", "RFC 3168"),
     _count(
-        "cnp_tx", "CNP sent", "frames", "sum of cnp_tx over the job's chunks", "IBTA RoCEv2 annex A17, 17.9.3"
+        "cnp_tx",
+        "CNP sent",
+        "frames",
+        "sum of cnp_tx over the job's chunks",
+        "IBTA annex A17 (RoCEv2), congestion notification packet",
     ),
     _count("retransmits", "Retransmits", "frames", "sum of retransmits over the job's chunks", _RDMA),
     _count(

@@ -28,7 +28,8 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
     """
     if isinstance(error, typer.Exit):
         return error.exit_code
-    if isinstance(error, BrokenPipeError):
+    # typer ends the process itself for a broken pipe, with the status of an error.
+    if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
         _silence_stdout()
         return SIGNALLED + signal.SIGPIPE
     if isinstance(error, KeyboardInterrupt | typer.Abort):

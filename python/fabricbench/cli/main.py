@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricbench.cli.doctor import doctor_command
-from fabricbench.cli.errors import USER_ERROR, exit_status
+from fabricbench.cli.errors import exit_status
 from fabricbench.cli.export import export_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
 from fabricbench.cli.report import capture_command, report_command
@@ -59,10 +59,7 @@ def _program(
 ) -> None:
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
-        from fabricbench.cli.output import note
-
-        note(context.get_help())
-        raise typer.Exit(USER_ERROR)
+        context.get_help()  # prints it
 
 
 def main() -> None:

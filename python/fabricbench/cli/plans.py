@@ -1,39 +1,27 @@
 """The commands about plans: `plans`, `plan check` and `plan schema`."""
 
+from __future__ import annotations
+
+import csv
+import io
 import json
-import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli.options import FormatOption
+from fabricbench.cli.output import Format, write
+
 if TYPE_CHECKING:
-    from fabricbench.plan.load import LoadedPlan
-
-EXIT_USER_ERROR = 2
+    from fabricbench.plan.load import PlanSummary
 
 
-class ListFormat(StrEnum):
-    """How a list is written."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-def plans_command(
-    output: Annotated[ListFormat, typer.Option("--format", help="How to write the list.")] = ListFormat.TABLE,
-) -> None:
+def plans_command(output: FormatOption = Format.TABLE) -> None:
     """List the shipped plans."""
-    from fabricbench.plan.load import load_plan
+    from fabricbench import runner
     from fabricbench.plan.shipped import shipped_plans
 
-    rows = [_plan_row(load_plan(name)) for name in shipped_plans()]
-    if output is ListFormat.JSON:
-        _write(json.dumps({"plans": rows}, indent=2))
-        return
-    width = max((len(row["name"]) for row in rows), default=0)
-    for row in rows:
-        _write(f"{row['name']:{width}}  {row['title']}")
+    write(_list([runner.load(name).summary for name in shipped_plans()], output))
 
 
 def plan_check_command(
@@ -46,44 +34,27 @@ def plan_check_command(
     ] = None,
 ) -> None:
     """Check a plan without running it; exit status 2 if it cannot be run."""
-    from fabricbench.plan.errors import PlanError
-    from fabricbench.plan.load import load_plan
-    from fabricbench.units import human_size
+    from fabricbench import runner
 
-    try:
-        row = _plan_row(load_plan(plan, overrides or ()))
-    except PlanError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(EXIT_USER_ERROR) from error
-    trials = "1 trial" if row["trials"] == 1 else f"{row['trials']} trials"
-    smallest, largest = human_size(row["data_size_min_bytes"]), human_size(row["data_size_max_bytes"])
-    sizes = smallest if smallest == largest else f"{smallest} to {largest}"
-    _write(f"ok: {plan}: {trials}, {row['ranks']} ranks on {row['hosts']} hosts, data size {sizes}")
+    write(f"ok: {plan}: {runner.load(plan, overrides or ()).extent}")
 
 
 def plan_schema_command() -> None:
     """Write the JSON Schema of a plan, for editors."""
     from fabricbench.plan.schema import plan_schema
 
-    _write(json.dumps(plan_schema(), indent=2))
+    write(json.dumps(plan_schema(), indent=2))
 
 
-def _plan_row(loaded: "LoadedPlan") -> dict[str, Any]:
-    """Return what a list says about a plan."""
-    sizes = [trial.data_size_bytes for trial in loaded.trials]
-    return {
-        "name": loaded.plan.name,
-        "title": loaded.plan.title,
-        "file": str(loaded.path),
-        "trials": len(loaded.trials),
-        "ranks": sum(len(job["hosts"]) for job in loaded.trials[0].run_spec["jobs"]),
-        "hosts": loaded.plan.fabric.topology.host_count,
-        "data_size_min_bytes": min(sizes),
-        "data_size_max_bytes": max(sizes),
-        "published": loaded.plan.published,
-    }
-
-
-def _write(text: str) -> None:
-    """Write data to standard output."""
-    sys.stdout.write(f"{text}\n")
+def _list(plans: list[PlanSummary], output: Format) -> str:
+    """Write a list of plans in a format."""
+    if output is Format.JSON:
+        return json.dumps({"plans": plans}, indent=2)
+    if output is Format.CSV:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(plans[0]) if plans else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(plans)
+        return text.getvalue()
+    width = max((len(plan["name"]) for plan in plans), default=0)
+    return "\n".join(f"{plan['name']:{width}}  {plan['title']}" for plan in plans)

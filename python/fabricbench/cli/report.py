@@ -146,4 +146,9 @@ def _write_capture(
     seed, version = planned.run_spec["seed"], planned.engine_version
     comment = f"plan {plan_name}, data size {planned.data_size_bytes} bytes, trial {planned.id}, seed {seed}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
-    note(f"wrote {out}: {written:,} frames of {len(qps):,} queue pairs at {len(interfaces):,} hosts")
+    note(f"wrote {out}: {written:,} frames from {len(interfaces):,} hosts, queue pairs {_short(qps)}")
+
+
+def _short(qps: list[int]) -> str:
+    """List a few queue pairs, or say how many they are."""
+    return ", ".join(map(str, qps)) if len(qps) <= 8 else f"{qps[0]} to {qps[-1]}, {len(qps):,} of them"

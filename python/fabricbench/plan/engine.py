@@ -1,7 +1,7 @@
 """What the plan asks the engine: which algorithms there are, how they cut their data, what cannot be run.
 
-This is the only module of the plan that knows the compiled core, and it loads it when first asked. The engine's
-list of algorithms is the only one; the plan keeps none.
+This is the only module of the plan that knows the compiled core, and it loads it when first asked. The
+engine's list of algorithms is the only one; the plan keeps none.
 """
 
 from functools import cache

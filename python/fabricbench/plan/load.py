@@ -4,16 +4,18 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypedDict
 
 from pydantic import ValidationError
 
+from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan
-from fabricbench.plan.document import Document, kind_name, read_file
+from fabricbench.plan.document import Document, read_file
 from fabricbench.plan.errors import FieldPath, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand
 from fabricbench.plan.model import PLAN_VERSION, Plan
+from fabricbench.plan.nodes import kind_name
 from fabricbench.plan.overrides import apply_overrides
 from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.shipped import find_plan, find_published, published_tables
@@ -21,6 +23,20 @@ from fabricbench.plan.validate import close_match_hint, problems_of
 
 _NAMES_IN_SPEC: Final = {"hosts": "ranks"}
 _UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
+
+
+class PlanSummary(TypedDict):
+    """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
+
+    name: str
+    title: str
+    file: str
+    trials: int
+    ranks: int
+    hosts: int
+    data_size_min_bytes: int
+    data_size_max_bytes: int
+    published: str | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,32 @@ class LoadedPlan:
     overrides: tuple[str, ...]
     published: PublishedTable | None
     trials: list[PlannedTrial]
+
+    @property
+    def summary(self) -> PlanSummary:
+        """What a list says about the plan."""
+        sizes = [trial.data_size_bytes for trial in self.trials]
+        return {
+            "name": self.plan.name,
+            "title": self.plan.title,
+            "file": str(self.path),
+            "trials": len(self.trials),
+            "ranks": sum(len(job["hosts"]) for job in self.trials[0].run_spec["jobs"]),
+            "hosts": self.plan.fabric.topology.host_count,
+            "data_size_min_bytes": min(sizes),
+            "data_size_max_bytes": max(sizes),
+            "published": self.plan.published,
+        }
+
+    @property
+    def extent(self) -> str:
+        """How much there is to run, in words."""
+        summary = self.summary
+        trials = "1 trial" if summary["trials"] == 1 else f"{summary['trials']} trials"
+        smallest = units.human_size(summary["data_size_min_bytes"])
+        largest = units.human_size(summary["data_size_max_bytes"])
+        sizes = smallest if smallest == largest else f"{smallest} to {largest}"
+        return f"{trials}, {summary['ranks']} ranks on {summary['hosts']} hosts, data size {sizes}"
 
 
 def load_plan(name: str, overrides: Iterable[str] = ()) -> LoadedPlan:

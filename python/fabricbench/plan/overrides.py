@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from fabricbench.plan.document import Document, kind_name, read_value, shorten
+from fabricbench.plan.document import Document, read_value
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
+from fabricbench.plan.nodes import kind_name, shorten
 
 _FORM = "FIELD=VALUE, such as transport.ack_every=4 or jobs.0.ranks=0-3"
 

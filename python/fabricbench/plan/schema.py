@@ -11,8 +11,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 def plan_schema() -> dict[str, Any]:
     """Return the JSON Schema of a plan file.
 
-    It holds what each field may be by itself, with the engine's collectives and algorithms; what only the whole
-    plan shows, such as whether the ranks fit on the hosts, is for `plan check`.
+    It holds what each field may be by itself, with the engine's collectives and algorithms; what only the
+    whole plan shows, such as whether the ranks fit on the hosts, is for `plan check`.
     """
     schema = Plan.model_json_schema(by_alias=True)
     _drop_generated_titles(schema)

@@ -9,9 +9,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.document import Document, kind_name, shorten
+from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem, dotted
 from fabricbench.plan.model import Plan
+from fabricbench.plan.nodes import kind_name, shorten
 
 _TAGGED: Final[tuple[FieldPath, ...]] = (("fabric", "topology"), ("sweep", "data_size"))
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
@@ -57,7 +58,7 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     kind, loc, value = details["type"], details["loc"], details["input"]
     path, context = _document_path(loc), details.get("ctx", {})
     if kind == "missing":
-        return document.problem(path, "nothing", "a value: it has no default", _meaning(loc))
+        return document.problem(path, "nothing, and it has no default", "", _meaning(loc))
     if kind == "extra_forbidden":
         return _unknown_key(loc, document)
     if kind in ("union_tag_invalid", "union_tag_not_found"):

@@ -48,10 +48,10 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Switch",
-        "Store and forward with a fixed pipeline latency, output queues, one packet buffer shared by all "
-        "ports, drop at the tail when it is full.",
-        "Cut-through, priorities, per-queue thresholds, the cell structure of the buffer and limits of the "
-        "internal fabric.",
+        "Store and forward with a fixed pipeline latency, output queues with acknowledgements ahead of data, "
+        "one packet buffer shared by all ports, drop at the tail when it is full.",
+        "Cut-through, configurable priorities, per-queue thresholds, the cell structure of the buffer and "
+        "limits of the internal fabric.",
     ),
     ModelNote(
         "Load balancing",

@@ -67,21 +67,15 @@ def _order(job: JobReport) -> tuple[object, ...]:
 
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
-    rows = [row for job in jobs for row in _rows(job, with_iteration=_repeats(jobs))]
+    repeats = any(job.trial.facts.iteration for job in jobs)
+    rows = [row for job in jobs for row in _rows(job, with_iteration=repeats)]
     lines = [styled(_heading(jobs[0]), Style.BOLD, colour=colour), render(_COLUMNS, rows, colour=colour)]
-    lines += [
-        styled(
-            f"{_label(job, with_iteration=True)} is incomplete: {job.summary.reason}",
-            Style.RED,
-            colour=colour,
-        )
-        for job in jobs
-        if job.summary.status != "complete"
-    ]
-    sources = {
-        job.trial.facts.published["table"] for job in jobs if job.deviations and job.trial.facts.published
-    }
-    lines += [f"published: {name}" for name in sorted(sources)]
+    for job in jobs:
+        if job.summary.status != "complete":
+            text = f"{_label(job, with_iteration=repeats)} is incomplete: {job.summary.reason}"
+            lines.append(styled(text, Style.RED, colour=colour))
+    rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
+    lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
     return "\n".join(lines)
 
 
@@ -91,10 +85,6 @@ def _heading(job: JobReport) -> str:
     variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
     what = f"{variant}job {summary.job}: {summary.collective} {summary.algorithm}, {summary.ranks} ranks"
     return f"{facts.plan}{tag}, {what}"
-
-
-def _repeats(jobs: Sequence[JobReport]) -> bool:
-    return any(job.trial.facts.iteration for job in jobs)
 
 
 def _label(job: JobReport, *, with_iteration: bool) -> str:
@@ -150,7 +140,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("status", trial.status),
         ("engine", f"{facts.backend} {facts.engine_version}"),
         ("started", trial.started_at),
-        ("took", f"{engine['wall_s']:.3g} s with {engine['threads']} threads on {machine['host']}"),
+        ("took", f"{engine['wall_s']:.3g} s on {machine['host']}, threads: {engine['threads']}"),
         ("packet-hops", f"{engine['packet_hops']:,}"),
         ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
     ]
@@ -186,14 +176,14 @@ _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
     Column(("plan",), is_text=True),
     Column(("job",), is_text=True),
-    Column(("data size",)),
+    Column(("data", "size")),
     Column(("#",)),
     Column(("tag",), is_text=True),
     Column(("status",), is_text=True),
-    Column(("time ms",)),
-    Column(("busbw GB/s",)),
-    Column(("ideal %",)),
-    Column(("started (UTC)",), is_text=True),
+    Column(("time", "ms")),
+    Column(("busbw", "GB/s")),
+    Column(("ideal", "%")),
+    Column(("started", "(UTC)"), is_text=True),
 ]
 
 
@@ -219,7 +209,7 @@ def _list_row(trial: Trial, job: JobReport | None) -> Row:
         metric_text(name, job.summary.value(name)) if job else "-"
         for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
     ]
-    started = trial.started_at[:19].replace("T", " ")
+    started = trial.started_at[:16].replace("T", " ")
     size = data_size(job.summary.data_size_bytes if job else facts.data_size_bytes)
     status = job.summary.status if job else trial.status
     plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"

@@ -62,6 +62,5 @@ trials = Table(
         "id",
         unique=True,
         sqlite_where=text("status IN ('complete', 'incomplete')"),
-        postgresql_where=text("status IN ('complete', 'incomplete')"),
     ),
 )

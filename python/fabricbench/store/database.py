@@ -5,17 +5,17 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import create_engine, event, text
-from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from fabricbench.store.catalog_schema import REVISION, REVISION_TABLE, metadata
-from fabricbench.store.errors import DiskFullError, StoreError
+from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -37,7 +37,7 @@ class Database:
     """The catalog's database.
 
     Attributes:
-        path: Its file in the workspace; with another database, the workspace's place for it, for errors.
+        path: Its file.
     """
 
     def __init__(self, workspace: Path, url: str | None = None) -> None:
@@ -45,24 +45,20 @@ class Database:
 
         Args:
             workspace: Folder of the workspace.
-            url: Database URL as SQLAlchemy reads it; by default the SQLite file of the workspace.
+            url: Database URL as SQLAlchemy reads it; by default a file in the workspace.
+
+        Raises:
+            StoreError: The URL is not of an SQLite file; other databases are not supported yet.
         """
-        self.path = workspace / CATALOG_FILE
-        self._url = make_url(url) if url else URL.create("sqlite", database=str(self.path))
-        self._engine = self._create_engine()
-
-    @property
-    def _is_file(self) -> bool:
-        return self._url.get_backend_name() == "sqlite"
-
-    def _create_engine(self) -> Engine:
-        if not self._is_file:
-            return create_engine(self._url, poolclass=NullPool)
+        self.path = _sqlite_file(url, workspace) if url else workspace / CATALOG_FILE
         # One transaction at a time: a connection for each, none kept open across a long run.
-        engine = create_engine(self._url, poolclass=NullPool, connect_args={"timeout": BUSY_TIMEOUT_S})
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
+        self._engine = create_engine(
+            URL.create("sqlite", database=str(self.path)),
+            poolclass=NullPool,
+            connect_args={"timeout": BUSY_TIMEOUT_S},
+        )
+        event.listen(self._engine, "connect", _prepare_sqlite)
+        event.listen(self._engine, "begin", _begin_sqlite)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -98,7 +94,9 @@ class Database:
         """Say what a database error means for the user."""
         original: Any = error.orig
         code: str = getattr(original, "sqlite_errorname", "")
-        if code.startswith("SQLITE_FULL"):
+        is_failure = code.startswith("SQLITE_IOERR")
+        # SQLite shares an index of its log through a mapped file; no room for that is an I/O error to it.
+        if code.startswith("SQLITE_FULL") or (is_failure and has_little_room(self.path)):
             return DiskFullError(self.path, "the disk is full")
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
@@ -107,7 +105,7 @@ class Database:
             return StoreError(self.path, f"cannot be opened for writing: {original}", "check its permissions")
         if any(code.startswith(prefix) for prefix in _NOT_OURS):
             return StoreError(self.path, f"the catalog is corrupted: {original}", _CORRUPTED_HINT)
-        if code.startswith("SQLITE_IOERR"):
+        if is_failure:
             return StoreError(self.path, f"the disk failed: {original}", "check the disk and its free space")
         found = f"not the catalog of a fabricbench workspace, or a damaged one: {original}"
         return StoreError(self.path, found, _CORRUPTED_HINT)
@@ -121,14 +119,12 @@ class Database:
         Raises:
             StoreError: The catalog is corrupted, foreign, newer than this version, missing or not writable.
         """
-        if self._is_file:
-            self._check_file(has_records=has_records)
+        self._check_file(has_records=has_records)
         revision = self._revision()
         if revision is None:
             if has_records:
                 raise self._gone()
-            if self._is_file:
-                self._set_journal()
+            self._set_journal()
             revision = self._create()
         if revision != REVISION:
             self._migrate(revision)
@@ -234,6 +230,21 @@ class Database:
             )
         with self.writing() as connection:
             upgrade(connection)
+
+
+def _sqlite_file(url: str, workspace: Path) -> Path:
+    """Return the file that a database URL names.
+
+    Raises:
+        StoreError: It names none; a password in it is not repeated.
+    """
+    found = "the catalog's URL cannot be read"
+    with suppress(ArgumentError):
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database:
+            return Path(parsed.database)
+        found = f"the catalog's URL {parsed.render_as_string()} is no file of SQLite"
+    raise StoreError(workspace, found, "write sqlite:////folder/catalog.sqlite, or leave it out")
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _record: object) -> None:

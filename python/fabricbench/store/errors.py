@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from pathlib import Path
 
+_LITTLE_BYTES = 64 * 1024
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -48,10 +50,15 @@ def is_disk_full(error: OSError) -> bool:
 
 def write_error(path: Path, error: OSError) -> StoreError:
     """Turn an error of the operating system while writing `path` into one that says what to do."""
-    reason = error.strerror or str(error)
+    reason = os.strerror(error.errno) if error.errno else str(error)
     if is_disk_full(error):
         return DiskFullError(path, reason)
     return StoreError(path, f"cannot write: {reason}", "choose another folder with --workspace")
+
+
+def has_little_room(path: Path) -> bool:
+    """Tell whether the file system of `path` is full but for some bytes."""
+    return _free_bytes(path) < _LITTLE_BYTES
 
 
 def _free_bytes(path: Path) -> int:

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,7 @@ class Workspace:
                 )
                 if same_place and not trial.tables.missing(TABLES):
                     self.catalog.adopt(connection, trial, facts)
-                    return trial
+                    return replace(trial, facts=facts)
         return None
 
     def begin(self, facts: TrialFacts, machine: Mapping[str, Any]) -> TrialWriter:

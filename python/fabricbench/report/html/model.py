@@ -23,10 +23,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, what stands small below it, and its tone."""
+    """A cell: its text, the small lines below it, and its tone."""
 
     text: str
-    below: str = ""
+    below: Sequence[str] = ()
     tone: Tone = ""
 
 
@@ -68,9 +68,10 @@ class TextPart:
 
 @dataclass(frozen=True)
 class PlotPart:
-    """A plot."""
+    """A plot; two of `half` width stand side by side where there is room."""
 
     plot: Plot
+    half: bool = False
     kind: Literal["plot"] = "plot"
 
 

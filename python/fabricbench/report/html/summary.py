@@ -17,7 +17,7 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plot
+from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plots
 from fabricbench.report.html.plots.fct import FctSample, fct_plot
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import data_size
@@ -66,7 +66,7 @@ def _row(row: ResultRow, has_parts: bool) -> Row:
     cells = [Cell(data_size(row.summary.data_size_bytes))]
     cells += [Cell(row.part)] if has_parts else []
     cells += [_metric_cell(row, name) for name in _TITLES]
-    cells.append(Cell(row.trial.id, "incomplete" if incomplete else "", incomplete or "muted"))
+    cells.append(Cell(row.trial.id, ["incomplete"] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
 
 
@@ -78,8 +78,8 @@ def _metric_cell(row: ResultRow, name: str) -> Cell:
     if published is None:
         return Cell(text, tone=tone)
     deviation = published.deviation_percent
-    apart = "" if deviation is None else f" ({deviation:+.2f} %)"
-    return Cell(text, f"{published.published:g}{apart}", tone)
+    apart = [] if deviation is None else [f"{deviation:+.2f} %"]
+    return Cell(text, [f"{published.published:.10g}", *apart], tone)
 
 
 def _caption(rows: Sequence[ResultRow]) -> str:
@@ -92,7 +92,7 @@ def _caption(rows: Sequence[ResultRow]) -> str:
         row.trial.facts.published["source"] for row in rows if row.published and row.trial.facts.published
     }
     if sources:
-        text += " Small figures are published values and, in brackets, our deviation from them. Source: "
+        text += " Small figures are published values and our deviation from them. Source: "
         text += " ".join(" ".join(sorted(sources)).split())
     if len(rows) > 1:
         text += " The shaded row is the trial that the detailed plots show."
@@ -113,11 +113,11 @@ def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
 
 def bandwidth_section(rows: Sequence[ResultRow]) -> Section:
     """Give bus bandwidth and share of the ideal against data size."""
-    plot = bandwidth_plot([_point(row) for row in rows])
-    if plot is None:
+    plots = bandwidth_plots([_point(row) for row in rows])
+    if not plots:
         missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")
         return Section("bandwidth", "Bandwidth", [missing])
-    return Section("bandwidth", "Bandwidth", [PlotPart(plot)])
+    return Section("bandwidth", "Bandwidth", [PlotPart(plot, half=True) for plot in plots])
 
 
 def _point(row: ResultRow) -> BandwidthPoint:

@@ -27,6 +27,7 @@ ORDER_SCALE = ((0.0, "#c7dcb4"), (0.33, "#41a693"), (0.66, "#2a6a9e"), (1.0, "#3
 _LOGARITHMIC_FROM = 4
 _MAX_DECADES_IN_FULL = 6
 _MARGIN = 0.03
+_SPACE_BELOW = "<br><span style='font-size:5px'>\u00a0</span>"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -37,7 +38,9 @@ def category(index: int) -> str:
 
 
 def order_colours(count: int) -> list[str]:
-    """Give `count` colours along `ORDER_SCALE`, first to last."""
+    """Give `count` colours along `ORDER_SCALE`, first to last; one alone is a colour that is easy to see."""
+    if count == 1:
+        return [category(0)]
     return [colour_at(ORDER_SCALE, index / max(1, count - 1)) for index in range(count)]
 
 
@@ -90,7 +93,7 @@ def layout(*, height: int, **more: Any) -> dict[str, Any]:
     return {
         "height": height,
         "autosize": True,
-        "margin": {"l": 64, "r": 16, "t": 32, "b": 52},
+        "margin": margin(),
         "font": {"family": FONT, "size": 12.5, "color": INK},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
@@ -102,10 +105,15 @@ def layout(*, height: int, **more: Any) -> dict[str, Any]:
     }
 
 
+def margin(*, l: int = 64, r: int = 16, t: int = 32, b: int = 52) -> dict[str, int]:  # noqa: E741
+    """Give the margins of a plot [px], named as Plotly does; a legend needs more room at the top."""
+    return {"l": l, "r": r, "t": t, "b": b}
+
+
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
     """Give the settings of a colour bar at the right of a plot; `<br>` breaks the title above it."""
     return {
-        "title": {"text": title, "side": "top", "font": {"size": 12, "color": MUTED}},
+        "title": {"text": f"{title}{_SPACE_BELOW}", "side": "top", "font": {"size": 12, "color": MUTED}},
         "thickness": 12,
         "outlinewidth": 0,
         "tickfont": {"size": 11.5},

@@ -89,7 +89,8 @@ def _published(samples: Sequence[FctSample], scale: TimeScale) -> go.Scatter:
 
 def _layout(scale: TimeScale, shortest_ps: float, longest_ps: float) -> dict[str, object]:
     return theme.layout(
-        height=430,
+        height=440,
+        margin=theme.margin(t=58),
         xaxis=theme.spread_axis(
             f"flow completion time ({scale.unit})", shortest_ps / scale.ps, longest_ps / scale.ps
         ),

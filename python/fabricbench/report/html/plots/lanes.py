@@ -26,6 +26,9 @@ _COLUMNS = (
     "job", "src_rank", "dst_rank", "step", "channel", "block", "qp", "status", "payload_bytes",
     "start_ps", "completed_ps", "fct_ps", "retransmits",
 )  # fmt: skip
+_OVERLAP_SHARE = 0.005
+"""Share of the drawn time by which bars of one lane may overlap: a ring's next chunk starts when its data has
+arrived, a moment before the last acknowledgement of the one before."""
 _ORDER = ("start_ps", "end_ps", "dst_rank", "step", "qp")
 
 
@@ -154,23 +157,24 @@ def _evenly(chunks: pl.DataFrame, per_sender: int) -> pl.DataFrame:
 def _lay_out(chunks: pl.DataFrame, reduction: Reduction, total: int, senders_total: int) -> Timeline:
     bars: list[dict[str, Any]] = []
     senders: list[Sender] = []
-    ordered = chunks.sort([*SENDER, *_ORDER])
+    ordered = chunks.sort([*SENDER, "start_ps", "dst_rank", "step", "qp"])
     lane = 0
+    overlap_ps = int(_OVERLAP_SHARE * int(str(chunks["end_ps"].max() or 0)))
     for (job, rank), group in ordered.group_by(SENDER, maintain_order=True):
         own = group.to_dicts()
-        lanes = _assign_lanes(own, lane)
+        lanes = _assign_lanes(own, lane, overlap_ps)
         senders.append(Sender(str(job), int(str(rank)), lane, lanes))
         bars.extend(own)
         lane += lanes
     return Timeline(bars, senders, total, senders_total, reduction)
 
 
-def _assign_lanes(bars: list[dict[str, Any]], first_lane: int) -> int:
+def _assign_lanes(bars: list[dict[str, Any]], first_lane: int, overlap_ps: int) -> int:
     """Give each bar, in order of start, the lane that has been free longest; return the number of lanes."""
     free_at: list[tuple[int, int]] = []
     used = 0
     for bar in bars:
-        if free_at and free_at[0][0] <= bar["start_ps"]:
+        if free_at and free_at[0][0] <= bar["start_ps"] + overlap_ps:
             lane = heappop(free_at)[1]
         else:
             lane = first_lane + used

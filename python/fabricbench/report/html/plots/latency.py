@@ -48,7 +48,8 @@ def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
         )
     figure.update_layout(
         theme.layout(
-            height=360,
+            height=370,
+            margin=theme.margin(t=58),
             xaxis=theme.spread_axis(
                 f"frame latency ({scale.unit})", *(edge / scale.ps for edge in _range_ps(table))
             ),

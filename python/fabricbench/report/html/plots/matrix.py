@@ -109,7 +109,7 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
     figure.update_layout(
         theme.layout(
             height=total,
-            margin={"l": 64, "r": 16, "t": 30, "b": 50},
+            margin=theme.margin(t=30),
             coloraxis={
                 "cmin": 0,
                 "cmax": 100,

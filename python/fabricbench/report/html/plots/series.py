@@ -15,6 +15,7 @@ from fabricbench.report.topology_map import natural_key
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96
 _MAX_TIMES = 1000
+_MAX_QUEUE_POINTS = 200
 _ROWS_WITH_GAPS = 40
 _BYTE_UNITS = (("B", 1), ("kB", 10**3), ("MB", 10**6), ("GB", 10**9))
 
@@ -40,10 +41,11 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
     for index, (node, port, peak) in enumerate(longest.iter_rows()):
         samples = queues.filter((pl.col("node") == node) & (pl.col("port") == port)).sort("time_ps")
         name = f"{node} port {port} (peak {byte_count_text(peak)})"
-        figure.add_trace(_queue_line(_thinned(samples, "value"), name, scale, (unit, size), index))
+        figure.add_trace(_queue_line(_thinned(samples), name, scale, (unit, size), index))
     figure.update_layout(
         theme.layout(
-            height=380,
+            height=400,
+            margin=theme.margin(t=80),
             xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
             yaxis=theme.axis(f"egress queue ({unit}, decimal)", rangemode="tozero"),
         )
@@ -64,17 +66,22 @@ def _queue_line(
     )
 
 
-def _thinned(samples: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Keep the largest sample of each of `_MAX_TIMES` stretches of time, so that no peak is lost."""
-    step = -(-samples.height // _MAX_TIMES)
+def _thinned(samples: pl.DataFrame) -> pl.DataFrame:
+    """Keep the largest sample of each of `_MAX_QUEUE_POINTS` stretches of time, so that no peak is lost."""
+    step = -(-samples.height // _MAX_QUEUE_POINTS)
     if step <= 1:
         return samples
     stretch = (pl.int_range(pl.len()) // step).alias("stretch")
-    return samples.group_by(stretch, maintain_order=True).agg(pl.all().sort_by(column).last()).drop("stretch")
+    return (
+        samples.group_by(stretch, maintain_order=True).agg(pl.all().sort_by("value").last()).drop("stretch")
+    )
 
 
 def _queue_caption(ports: int, drawn: int) -> str:
-    text = "Bytes in the egress queue at each sample, the frame in transmission excluded."
+    text = (
+        "Bytes in the egress queue at each sample, the frame in transmission excluded; where a port has more "
+        f"than {_MAX_QUEUE_POINTS} samples, the largest of each of {_MAX_QUEUE_POINTS} stretches of time."
+    )
     if drawn < ports:
         text += f" Reduced: the {drawn} of {ports:,} sampled ports whose queue grew longest."
     return (

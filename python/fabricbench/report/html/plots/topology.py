@@ -44,13 +44,14 @@ def map_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot | 
     for trace in _line_traces(lines):
         figure.add_trace(trace)
     figure.add_trace(_hover_points(lines))
-    for level, (tier, names) in enumerate(nodes_by_tier(tiers).items()):
-        figure.add_trace(_nodes(tier, names, places, label_below=level == 0))
     levels = len(set(tiers.values()))
+    for level, (tier, names) in enumerate(nodes_by_tier(tiers).items()):
+        side = "bottom center" if level == 0 else "top center" if level == levels - 1 else "middle right"
+        figure.add_trace(_nodes(tier, names, places, side))
     figure.update_layout(
         theme.layout(
             height=80 + _TIER_PX * max(1, levels - 1),
-            margin={"l": 12, "r": 12, "t": 24, "b": 36},
+            margin=theme.margin(l=12, r=12, t=24, b=36),
             xaxis={"visible": False, "range": [0, 1]},
             yaxis={"visible": False, "range": [-0.22, levels - 1 + 0.22]},
             hovermode="closest",
@@ -120,7 +121,7 @@ def link_text(link: DirectedLink) -> str:
     )
 
 
-def _nodes(tier: int, names: Sequence[str], places: Mapping[str, Point], *, label_below: bool) -> go.Scatter:
+def _nodes(tier: int, names: Sequence[str], places: Mapping[str, Point], side: str) -> go.Scatter:
     labelled = len(names) <= _MAX_LABELS_PER_TIER
     marker: dict[str, Any] = {"symbol": "square", "size": 13 if tier else 10, "color": theme.INK}
     marker["line"] = {"width": 1.5, "color": "white"}
@@ -128,8 +129,8 @@ def _nodes(tier: int, names: Sequence[str], places: Mapping[str, Point], *, labe
         x=[places[name][0] for name in names],
         y=[places[name][1] for name in names],
         mode="markers+text" if labelled else "markers",
-        text=list(names),
-        textposition="bottom center" if label_below else "top center",
+        text=[f" {name} " for name in names],
+        textposition=side,
         textfont={"size": 11 if len(names) <= 16 else 8.5, "shadow": _HALO},
         marker=marker,
         hovertemplate=f"%{{text}}<br>tier {tier}<extra></extra>",

@@ -23,10 +23,7 @@
   };
 
   const resize = () => document.querySelectorAll(".js-plotly-plot").forEach((plot) => Plotly.Plots.resize(plot));
-  window.addEventListener("beforeprint", () => {
-    document.querySelectorAll("details").forEach((element) => { element.open = true; });
-    resize();
-  });
+  window.addEventListener("beforeprint", resize);
   window.addEventListener("afterprint", resize);
   draw(0);
 })();

@@ -1,0 +1,64 @@
+//! What a requester sends.
+
+use wire::Psn;
+
+/// Where a packet stands in its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Position {
+    /// First of several.
+    First,
+    /// Neither first nor last.
+    Middle,
+    /// Last of several.
+    Last,
+    /// The whole message.
+    Only,
+}
+
+impl Position {
+    /// From the two ends it may stand at.
+    #[inline]
+    #[must_use]
+    pub const fn new(starts_message: bool, ends_message: bool) -> Self {
+        match (starts_message, ends_message) {
+            (true, true) => Self::Only,
+            (true, false) => Self::First,
+            (false, true) => Self::Last,
+            (false, false) => Self::Middle,
+        }
+    }
+
+    /// First or only: carries the RETH.
+    #[inline]
+    #[must_use]
+    pub const fn starts_message(self) -> bool {
+        matches!(self, Self::First | Self::Only)
+    }
+
+    /// Last or only: asks for an acknowledgement.
+    #[inline]
+    #[must_use]
+    pub const fn ends_message(self) -> bool {
+        matches!(self, Self::Last | Self::Only)
+    }
+}
+
+/// A packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Packet sequence number.
+    pub psn: Psn,
+    /// Place in its message; with `ends_message` the ACK-request bit is set.
+    pub position: Position,
+    /// Payload, without padding [bytes].
+    pub payload_bytes: u32,
+    /// Payload of the whole message [bytes], for the RETH.
+    pub message_bytes: u64,
+    /// Offset of this payload in its work request [bytes].
+    pub offset_bytes: u64,
+    /// Sent before.
+    pub is_retransmission: bool,
+    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    pub work: usize,
+}

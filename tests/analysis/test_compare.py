@@ -1,0 +1,81 @@
+"""Comparisons with published results and between trials."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
+from tests.support.fake_backend import chunk_row
+from tests.support.samples import run_spec
+
+from fabricbench.analysis.compare import Deviation, compare, deviations
+from fabricbench.analysis.distribution import nearest_rank, rank_of
+from fabricbench.analysis.results import result_row, result_table, summary_of
+from fabricbench.analysis.summary import Summary, summarise
+
+
+def of_time(completion_ps: int, **chunk: int) -> Summary:
+    tables = MemoryTables(chunks=[chunk_row(fct_ps=completion_ps, **chunk)])
+    return summarise(run_spec(), run_summary(job_summary(end_ps=completion_ps)), tables)[0]
+
+
+def test_deviations_from_a_published_row() -> None:
+    published = {"completion_time_ms": 2.0, "min_fct_ms": 0.5, "p50_fct_ms": 0.0, "power_w": 400.0}
+    assert deviations(of_time(10**9), published) == [
+        Deviation("completion_time_ms", 2.0, -50.0),
+        Deviation("fct_ms_min", 0.5, 100.0),
+        Deviation("fct_ms_p50", 0.0, None),
+    ]
+
+
+def test_an_incomplete_trial_has_no_deviation() -> None:
+    outcome = run_summary(job_summary(status="incomplete", end_ps=None))
+    ours = summarise(run_spec(), outcome, MemoryTables())[0]
+    assert deviations(ours, {"busbw_gb_per_s": 5.0}) == [Deviation("busbw_gb_per_s", 5.0, None)]
+
+
+def test_a_comparison_knows_which_value_is_better() -> None:
+    changes = {
+        change.metric.name: change for change in compare(of_time(2 * 10**9, retransmits=4), of_time(10**9))
+    }
+    assert changes["completion_time_ms"].ratio == 0.5
+    assert changes["completion_time_ms"].verdict == "better"
+    assert changes["busbw_gb_per_s"].verdict == "better"
+    assert changes["busbw_gb_per_s"].ratio == pytest.approx(2)
+    assert changes["retransmits"].verdict == "better"
+    assert changes["latency_us_max"].verdict == "same"
+    assert (changes["pfc_rx"].ratio, changes["pfc_rx"].verdict) == (None, "same")
+    assert (changes["queue_max_bytes"].ratio, changes["queue_max_bytes"].verdict) == (None, "")
+    back = {
+        change.metric.name: change for change in compare(of_time(10**9), of_time(2 * 10**9, retransmits=4))
+    }
+    assert {back[name].verdict for name in ("completion_time_ms", "busbw_gb_per_s", "retransmits")} == {
+        "worse"
+    }
+
+
+def test_rows_and_summaries_are_each_others_inverse() -> None:
+    ours = of_time(10**9)
+    assert summary_of(result_row(ours)) == ours
+    table = result_table({"id": "a", "iteration": 0}, [ours])
+    assert summary_of(table.to_pylist()[0]) == ours
+    assert table.schema.field("queue_max_bytes").type == pa.int64()
+    assert table.schema.field("retransmits").nullable is False
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "rank"), [(0.95, 20, 19), (0.5, 4, 2), (0.999, 1000, 999), (1e-9, 5, 1), (1.0, 7, 7)]
+)
+def test_ranks(share: float, count: int, rank: int) -> None:
+    assert rank_of(share, count) == rank
+
+
+@given(
+    st.lists(st.integers(0, 2**62), min_size=1, max_size=300),
+    st.sampled_from([0.001, 0.5, 0.95, 0.99, 0.999, 1.0]),
+)
+def test_nearest_rank_is_a_place_in_the_sorted_list(values: list[int], share: float) -> None:
+    column = pa.chunked_array([values[: len(values) // 2], values[len(values) // 2 :]], type=pa.int64())
+    assert nearest_rank(column, [share]) == [sorted(values)[rank_of(share, len(values)) - 1]]

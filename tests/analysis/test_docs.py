@@ -1,0 +1,83 @@
+"""The documentation of metrics, tables and output says what the code does."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from fabricbench.analysis.bandwidth import BUS_FACTORS
+from fabricbench.analysis.compare import PUBLISHED_COLUMNS
+from fabricbench.analysis.metrics import METRICS, Scope
+from fabricbench.analysis.summary import Summary
+from fabricbench.store.schema import SCHEMAS, TABLES
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of every line of a table."""
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
+
+
+def names(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def section(text: str, title: str) -> str:
+    return text.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_every_metric_is_documented_as_it_is_declared() -> None:
+    documented = {
+        names(row[0])[0]: row[1:]
+        for row in rows((DOCS / "metrics.md").read_text())
+        if len(row) == 6 and names(row[0])
+    }
+    assert list(documented) == [metric.name for metric in METRICS]
+    for metric in METRICS:
+        title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
+        expected = [title, metric.unit or "-", str(metric.direction), metric.formula, metric.reference]
+        assert documented[metric.name] == expected
+
+
+def test_every_collective_has_its_bus_factor_documented() -> None:
+    text = section((DOCS / "metrics.md").read_text(), "What the data size means, and the bus factor")
+    factors = {names(row[0])[0]: row[3] for row in rows(text) if names(row[0])}
+    assert set(factors) == set(BUS_FACTORS)
+    for collective, formula in factors.items():
+        expression = re.sub(r"\b2 (\(|n)", r"2 * \1", formula)
+        assert BUS_FACTORS[collective](8) == eval(expression, {"n": 8})
+
+
+def test_the_published_columns_are_documented() -> None:
+    text = section((DOCS / "metrics.md").read_text(), "Against published results")
+    assert {names(row[0])[0]: names(row[1])[0] for row in rows(text) if names(row[0])} == PUBLISHED_COLUMNS
+
+
+def test_every_column_of_every_table_is_documented() -> None:
+    text = (DOCS / "records.md").read_text()
+    for table in TABLES:
+        documented = [name for row in rows(section(text, table)) for name in names(row[0])]
+        if table in SCHEMAS:
+            assert documented == SCHEMAS[table].names
+        else:
+            metrics = {metric.name for metric in METRICS}
+            fields = [field.name for field in dataclasses.fields(Summary) if field.name not in metrics]
+            assert documented == ["id", "plan", "variant", "iteration", *fields]
+
+
+def test_nullable_columns_are_marked() -> None:
+    text = (DOCS / "records.md").read_text()
+    for table, schema in SCHEMAS.items():
+        marked = {
+            name
+            for row in rows(section(text, table))
+            if len(row) > 1 and "null" in row[1]
+            for name in names(row[0])
+        }
+        assert marked == {field.name for field in schema if field.nullable}

@@ -1,0 +1,160 @@
+"""Metrics from rows whose answers are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
+from tests.support.fake_backend import chunk_row, link_row, port_row, with_noise
+from tests.support.samples import job_spec, run_spec
+
+from fabricbench.analysis.metrics import METRICS
+from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.store.schema import conform
+
+
+def summary_of(chunks: list[dict[str, Any]], **tables: Any) -> Summary:
+    return summarise(run_spec(), run_summary(job_summary()), MemoryTables(chunks=chunks, **tables))[0]
+
+
+def test_flow_completion_by_nearest_rank() -> None:
+    chunks = [chunk_row(fct_ps=value * 10**9) for value in range(1000, 0, -1)]
+    ours = summary_of(chunks)
+    found = [ours.value(f"fct_ms_{name}") for name in ("min", "p50", "p95", "p99", "p999", "max")]
+    assert found == [1, 500, 950, 990, 999, 1000]
+    assert ours.fct_mean_ms == 500.5
+
+
+def test_the_flow_completion_of_one_chunk() -> None:
+    ours = summary_of([chunk_row(fct_ps=2_500_000_000)])
+    assert {ours.fct_ms_min, ours.fct_ms_p50, ours.fct_ms_p999, ours.fct_ms_max, ours.fct_mean_ms} == {2.5}
+    assert ours.jain_fairness == 1
+
+
+def test_counters_are_summed_over_the_chunks_of_the_job() -> None:
+    counters = {"retransmits": 3, "ecn_ce_rx": 5, "cnp_tx": 2, "out_of_order": 1, "rx_frames": 8}
+    chunks = [chunk_row(**counters)] * 4
+    ours = summary_of(chunks)
+    assert (ours.retransmits, ours.ecn_ce_rx, ours.cnp_tx) == (12, 20, 8)
+    assert ours.out_of_order_percent == 12.5
+
+
+def test_frames_lost_are_the_runs() -> None:
+    ours = summarise(run_spec(), run_summary(job_summary(), lost=9), MemoryTables(chunks=[chunk_row()]))
+    assert ours[0].frames_lost == 9
+
+
+def test_latency_is_weighted_with_the_frames() -> None:
+    fast = chunk_row(rx_frames=3, latency_min_ps=1_000_000, latency_mean_ps=2e6, latency_max_ps=5_000_000)
+    slow = chunk_row(rx_frames=1, latency_min_ps=4_000_000, latency_mean_ps=6e6, latency_max_ps=9_000_000)
+    never = chunk_row(rx_frames=0, latency_min_ps=None, latency_mean_ps=None, latency_max_ps=None)
+    ours = summary_of([fast, slow, never])
+    assert (ours.latency_us_min, ours.latency_us_mean, ours.latency_us_max) == (1, 3, 9)
+
+
+def test_fairness_is_jains_index_of_the_rates() -> None:
+    # Rates 1, 1, 2: (1 + 1 + 2)^2 / (3 * (1 + 1 + 4)) = 16 / 18.
+    ours = summary_of([chunk_row(fct_ps=2000), chunk_row(fct_ps=2000), chunk_row(fct_ps=1000)])
+    assert ours.jain_fairness == pytest.approx(16 / 18, abs=1e-9)
+
+
+def test_fairness_compares_chunks_of_one_size_only() -> None:
+    same = [chunk_row(payload_bytes=4096, fct_ps=1000)] * 3
+    others = [chunk_row(payload_bytes=8192, fct_ps=value) for value in (1000, 9000)]
+    assert summary_of(same + others).jain_fairness == 1
+    assert summary_of(same[:2] + others).jain_fairness == pytest.approx(
+        (10 / 9) ** 2 / (2 * (1 + 1 / 81)), abs=1e-9
+    )
+
+
+def test_pause_frames_count_where_they_reach_a_nic_of_the_job() -> None:
+    ports = [port_row(f"host{host}", 0, pfc_rx=10**host) for host in range(6)]
+    ports += [port_row("host0", 0, port=1, pfc_rx=1), port_row("leaf0", 1, pfc_rx=10**9)]
+    assert summary_of([chunk_row()], ports=ports).pfc_rx == 1112
+
+
+def test_the_deepest_queue_is_a_switchs() -> None:
+    ports = [port_row("host0", 0, queue_max_bytes=99), port_row("leaf0", 1, queue_max_bytes=7)]
+    assert summary_of([chunk_row()], ports=ports).queue_max_bytes == 7
+    assert summary_of([chunk_row()], ports=ports[:1]).queue_max_bytes is None
+
+
+def test_link_load_compares_links_between_switches_of_a_tier() -> None:
+    ports = [port_row("host0", 0), port_row("leaf0", 1), port_row("spine0", 2), port_row("core0", 3)]
+    links = [
+        link_row("host0", "leaf0", 1, 1000),
+        link_row("leaf0", "spine0", 2, 30),
+        link_row("spine0", "leaf0", 2, 10),
+        link_row("spine0", "core0", 3, 5),
+        link_row("core0", "spine0", 3, 5),
+    ]
+    assert summary_of([chunk_row()], ports=ports, links=links).link_load_max_to_mean == 1.5
+    assert summary_of([chunk_row()], ports=ports, links=links[:1]).link_load_max_to_mean is None
+    idle = [link_row("leaf0", "spine0", 2, 0)]
+    assert summary_of([chunk_row()], ports=ports, links=idle).link_load_max_to_mean is None
+
+
+def test_jobs_are_kept_apart() -> None:
+    spec = run_spec(job_spec("one", (0, 1)), job_spec("two", (2, 3), collective="permutation"))
+    chunks = [chunk_row(job="one", fct_ps=10**9), chunk_row(job="two", fct_ps=3 * 10**9, retransmits=4)] * 2
+    outcome = run_summary(job_summary(name="one"), job_summary(name="two"))
+    one, two = summarise(spec, outcome, MemoryTables(batch_rows=3, chunks=chunks))
+    assert (one.job, one.fct_ms_max, one.retransmits) == ("one", 1, 0)
+    assert (two.job, two.fct_ms_min, two.retransmits) == ("two", 3, 8)
+
+
+def test_an_incomplete_job_has_no_time_no_rate_and_no_fct() -> None:
+    reason = "2 of 3 chunks, first transfer 7"
+    outcome = job_summary(status="incomplete", end_ps=None, chunks=3, chunks_failed=2, reason=reason)
+    chunks = [chunk_row(retransmits=1), chunk_row(fct_ps=None), chunk_row(fct_ps=None, status="failed")]
+    ours = summarise(run_spec(), run_summary(outcome), MemoryTables(chunks=chunks))[0]
+    measured = {metric.name for metric in METRICS if ours.value(metric.name) is not None}
+    assert not {
+        name for name in measured if name.startswith(("fct", "completion", "algbw", "busbw", "ideal", "jain"))
+    }
+    assert (ours.status, ours.reason, ours.chunks_failed, ours.retransmits) == ("incomplete", reason, 2, 1)
+
+
+def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
+    fields = [field.name for field in dataclasses.fields(Summary)]
+    names = [metric.name for metric in METRICS]
+    assert [name for name in fields if name in names] == names
+    assert set(fields) - set(names) == {
+        "job",
+        "collective",
+        "algorithm",
+        "ranks",
+        "data_size_bytes",
+        "status",
+        "reason",
+        "chunks",
+        "chunks_complete",
+        "chunks_failed",
+    }
+
+
+def test_a_million_chunks_take_little_time_and_memory() -> None:
+    rows = conform("chunks", pa.RecordBatch.from_pylist([chunk_row()] * 65_536))
+    fct_ps = with_noise(rows, 3).column("tx_bytes")
+    positive = pa.Array.from_buffers(pa.int64(), len(fct_ps), fct_ps.buffers())
+    many = rows.set_column(rows.schema.get_field_index("fct_ps"), "fct_ps", _absolute(positive))
+
+    class Many(MemoryTables):
+        def batches(self, table: str, columns: Any = None) -> Any:
+            if table == "chunks":
+                yield from (many.select(list(columns)) for _ in range(16))
+
+    before, started = pa.total_allocated_bytes(), time.process_time()
+    ours = summarise(run_spec(), run_summary(job_summary()), Many())[0]
+    assert ours.fct_ms_p50
+    assert time.process_time() - started < 3
+    assert pa.total_allocated_bytes() - before < 100 << 20
+
+
+def _absolute(values: pa.Array) -> pa.Array:
+    return pc.add(pc.shift_right(pc.bit_wise_and(values, 2**62 - 1), 20), 1)

@@ -1,0 +1,123 @@
+"""Errors: the user's are 2 with a message and a hint, ours are 1, a broken pipe is quiet."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import PLAN, PROGRAM, call
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (("run", "nothing.yaml"), "no such plan"),
+        (("run", "small.yaml", "-s", "jobs.0.rank=0-9"), "jobs.0.rank"),
+        (("run", "small.yaml", "--threads", "0"), "--threads"),
+        (("run", "small.yaml", "--seed", "-1"), "--seed"),
+        (("run", "small.yaml", "--format", "xml"), "--format"),
+        (("run", "small.yaml", "--path", "fast"), "--path"),
+        (("run",), "PLAN"),
+        (("run", "small.yaml", "--workspace", "small.yaml"), "this is a file"),
+        (("runs",), "No such command"),
+        (("trials",), "there is no workspace"),
+        (("show", "0000"), "there is no workspace"),
+        (("export", "latest", "--table", "nothing"), "--table"),
+    ],
+)
+def test_a_users_error_is_one_message_and_a_hint(
+    folder: Path, arguments: tuple[str, ...], found: str
+) -> None:
+    finished = call(*arguments, cwd=folder)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("error: ")
+    assert found in finished.stderr
+    assert "\nhint: " in finished.stderr
+    assert "Traceback" not in finished.stderr
+    assert not (folder / "fabricbench-workspace").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "ffff"),
+        ("compare", "latest", "latest~9"),
+        ("export", "zzz"),
+        ("report", "ffff", "-o", "x.html"),
+    ],
+)
+def test_an_unknown_trial_is_a_users_error(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert call("run", "small.yaml", cwd=folder).returncode == 0
+    finished = call(*arguments, cwd=folder)
+    assert finished.returncode == 2
+    assert "error: " in finished.stderr
+    assert "no trial" in finished.stderr
+    assert "hint: " in finished.stderr
+
+
+def test_without_a_command_it_prints_its_help(folder: Path) -> None:
+    finished = call(cwd=folder)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.strip() == call("--help", cwd=folder).stdout.strip()
+
+
+def test_a_corrupted_catalog_and_a_half_written_record_are_users_errors(folder: Path) -> None:
+    call("run", "small.yaml", cwd=folder)
+    records = folder / "fabricbench-workspace/trials"
+    for chunks in records.glob("*/chunks.parquet"):
+        chunks.unlink()
+    finished = call("show", cwd=folder)
+    assert finished.returncode == 2
+    assert "this trial's record is incomplete: the file is missing" in finished.stderr
+    assert call("trials", cwd=folder).returncode == 0
+    assert call("run", "small.yaml", "--resume", cwd=folder).returncode == 0
+    assert call("show", cwd=folder).returncode == 0
+    (folder / "fabricbench-workspace/catalog.sqlite").write_bytes(b"nonsense" * 100)
+    finished = call("show", cwd=folder)
+    assert finished.returncode == 2
+    assert "corrupted" in finished.stderr
+
+
+def test_an_export_that_cannot_be_written_is_a_users_error(folder: Path) -> None:
+    call("run", "small.yaml", cwd=folder)
+    finished = call("export", "latest", "-o", "nowhere/chunks.csv", cwd=folder)
+    assert finished.returncode == 2
+    assert "there is no folder nowhere" in finished.stderr
+
+
+def test_our_own_error_is_said_to_be_a_bug(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = FakeBackend(error=ZeroDivisionError("oops"))
+    finished = call("run", "small.yaml", cwd=folder, backend=broken)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert "error: this is a bug in fabricbench: ZeroDivisionError: oops" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    finished = call("--debug", "run", "small.yaml", cwd=folder, backend=broken)
+    assert (finished.returncode, "Traceback" in finished.stderr) == (1, True)
+    monkeypatch.setenv("FABRICBENCH_DEBUG", "1")
+    assert "Traceback" in call("run", "small.yaml", cwd=folder, backend=broken).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("trials", "--format", "json"), ("export", "latest", "--format", "json"), ("export", "latest")],
+)
+def test_a_reader_that_goes_away_is_no_error(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert call("run", "small.yaml", cwd=folder, backend=FakeBackend(copies=2000)).returncode == 0
+    command = [sys.executable, str(PROGRAM), *arguments]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    finished = subprocess.run(command, cwd=folder, stdout=write_end, stderr=subprocess.PIPE, check=False)
+    os.close(write_end)
+    assert finished.stderr == b""
+    assert finished.returncode == 128 + 13

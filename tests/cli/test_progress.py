@@ -1,0 +1,68 @@
+"""The progress display: on a terminal only, and what it says."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.samples import PLAN, PROGRAM
+
+from fabricbench.cli.progress import progress_text
+
+
+def test_progress_tells_simulated_time_speed_and_time_left() -> None:
+    progress = {
+        "delivered_bytes": 25,
+        "total_bytes": 100,
+        "sim_ps": 1_234_000_000,
+        "packet_hops": 5_000_000,
+        "wall_s": 2.0,
+    }
+    assert progress_text(progress) == "1.234 ms simulated, 2.5M packet-hops/s, 0:06 left"  # type: ignore[arg-type]
+
+
+def test_progress_before_anything_has_arrived_promises_nothing() -> None:
+    progress = {"delivered_bytes": 0, "total_bytes": 100, "sim_ps": 0, "packet_hops": 0, "wall_s": 0.0}
+    assert progress_text(progress) == "0.000 ms simulated, 0 packet-hops/s, - left"  # type: ignore[arg-type]
+
+
+def test_a_terminal_sees_progress_and_standard_output_does_not(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    controller, terminal = pty.openpty()
+    command = [sys.executable, str(PROGRAM), "run", "small.yaml", "--format", "csv"]
+    environment = {
+        **os.environ,
+        "FAKE_PAUSE_S": "0.05",
+        "FAKE_COPIES": "500",
+        "TERM": "xterm",
+        "COLUMNS": "120",
+    }
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=terminal, text=True
+    ) as process:
+        os.close(terminal)
+        seen = _read_all(controller)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert output.startswith("id,tag,plan")
+    assert len(output.splitlines()) == 3
+    assert "trial 1 of 2, 1 MB" in seen
+    assert "trial 2 of 2, 2 MB" in seen
+    assert re.search(r"\d+ %.*ms simulated, .*packet-hops/s, .* left", seen)
+
+
+def _read_all(controller: int) -> str:
+    """Read what goes to a terminal until its last writer has closed it, which Linux reports as an error."""
+    parts = []
+    try:
+        while part := os.read(controller, 4096):
+            parts.append(part)
+    except OSError:
+        pass
+    finally:
+        os.close(controller)
+    return b"".join(parts).decode()

@@ -1,0 +1,168 @@
+"""Text tables: numbers that stay whole and columns that fit."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from tests.support.samples import trial_facts
+
+from fabricbench.analysis.compare import deviations
+from fabricbench.analysis.results import summary_of
+from fabricbench.report.terminal import run_table, trial_list
+from fabricbench.report.text_table import Column, Row, Style, count, data_size, number, render, styled
+from fabricbench.report.trials import JobReport
+from fabricbench.store import Trial
+
+LARGE = {
+    "job": "test",
+    "collective": "all-to-all",
+    "algorithm": "parallel",
+    "ranks": 8,
+    "data_size_bytes": 200 << 30,
+    "status": "complete",
+    "reason": "",
+    "completion_time_ms": 7798.941,
+    "algbw_gb_per_s": 149.537,
+    "busbw_gb_per_s": 148.191,
+    "ideal_percent": 101.3,
+    "fct_ms_min": 5653.65,
+    "fct_ms_p50": 5756.56,
+    "fct_ms_p95": 5856.56,
+    "fct_ms_max": 15856.5,
+    "pfc_rx": 2**40,
+    "ecn_ce_rx": 12_345_678,
+    "cnp_tx": 99_999,
+    "retransmits": 100_000,
+    "frames_lost": 999_999_999,
+}
+PUBLISHED = {
+    "completion_time_ms": 7798.94,
+    "busbw_gb_per_s": 48.19,
+    "ideal_percent": 98.3,
+    "min_fct_ms": 553.65,
+    "p50_fct_ms": 556.56,
+}
+
+
+def report(**given: Any) -> JobReport:
+    summary = summary_of(LARGE | given)
+    facts = trial_facts(published={"table": "a.csv", "source": "", "values": PUBLISHED})
+    none: Any = None
+    trial = Trial(1, facts, "complete", "", "2026-01-01T00:00:00", None, {}, (), {}, {}, none)
+    return JobReport(trial, summary, deviations(summary, PUBLISHED))
+
+
+def test_the_table_of_a_run_fits_120_columns_with_large_numbers() -> None:
+    lines = run_table([report()]).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[3].split() == (
+        [
+            "200",
+            "GB",
+            "7798.9",
+            "149.5",
+            "148.2",
+            "101.30",
+            "5653.6",
+            "5756.6",
+            "5856.6",
+            "15856",
+            "1.1T",
+            "12.3M",
+            "99999",
+            "100k",
+            "1G",
+        ]
+    )
+    assert lines[4].split() == ["published", "7798.94", "48.19", "98.3", "553.65", "556.56"]
+    assert lines[5].split()[:3] == ["deviation", "+0.00%", "+207.51%"]
+
+
+def test_columns_line_up() -> None:
+    lines = run_table([report(), report(data_size_bytes=16 << 20, completion_time_ms=0.3)]).splitlines()
+    table = [line for line in lines[1:] if line.strip() and not line.startswith("published:")]
+    ends = {
+        line.index(word) + len(word) for line, word in zip(table[2:4], ["7798.9", "7798.94"], strict=True)
+    }
+    assert len(ends) == 1
+
+
+def test_what_could_not_be_measured_is_a_dash_and_says_why() -> None:
+    text = run_table([report(status="incomplete", reason="3 chunks", busbw_gb_per_s=None)])
+    assert "200 GB is incomplete: 3 chunks" in text
+    assert text.splitlines()[3].split()[4] == "-"
+
+
+def test_variants_and_tags_have_tables_of_their_own() -> None:
+    one = report()
+    facts = dataclasses.replace(one.trial.facts, variant="spray", tag="b")
+    two = dataclasses.replace(one, trial=dataclasses.replace(one.trial, facts=facts))
+    text = run_table([one, two])
+    assert text.count("algbw") == 2
+    assert "small [b], spray, job test" in text
+
+
+def test_a_list_has_a_line_for_a_trial_without_jobs() -> None:
+    one = report()
+    running = dataclasses.replace(one.trial, attempt=2, status="running")
+    lines = trial_list([one.trial, running], [one]).splitlines()
+    assert [line.split()[-3] for line in lines[2:]] == ["101.30", "-"]
+    assert "running" in lines[3]
+    assert max(map(len, lines)) <= 120
+
+
+def test_styles_are_for_terminals_only() -> None:
+    rows = [Row(["1"], Style.RED)]
+    assert render([Column(("a",))], rows, colour=False) == "a\n1"
+    assert render([Column(("a",))], rows, colour=True) == "\x1b[1ma\x1b[0m\n\x1b[31m1\x1b[0m"
+    assert styled("a", Style.PLAIN, colour=True) == "a"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "-"),
+        (0.0, "0"),
+        (0.30825, "0.30825"),
+        (158.3244, "158.32"),
+        (7798.941, "7798.9"),
+        (123456.7, "123457"),
+        (0.0000123, "0.0000123"),
+    ],
+)
+def test_numbers_keep_their_digits(value: float | None, text: str) -> None:
+    assert number(value, 5) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (99_999, "99999"),
+        (100_000, "100k"),
+        (999_499, "999k"),
+        (999_500, "1M"),
+        (2**63, "9.22e+18"),
+        (None, "-"),
+    ],
+)
+def test_counts_are_short(value: int | None, text: str) -> None:
+    assert count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (16 << 20, "16 MB"),
+        (3 << 29, "1.5 GB"),
+        (1000, "1000 B"),
+        (1 << 40, "1 TB"),
+        (0, "0 B"),
+        (1 << 10, "1 KB"),
+        (1_000_000, "1000000 B"),
+    ],
+)
+def test_data_sizes_are_exact(size: int, text: str) -> None:
+    assert data_size(size) == text

@@ -1,0 +1,57 @@
+"""Running plans with the real engine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from fabricbench.report.trials import JobReport, measured_reports, result_rows
+from fabricbench.runner import Listener, Quiet, Runner, load, simulator
+from fabricbench.store import Trial, Workspace
+
+PROGRAM = Path(sys.executable).with_name("fabricbench")
+"""The program as it is installed beside this interpreter."""
+
+LOSSY_INCAST = """
+fabricbench: 1
+name: lossy-incast
+fabric:
+  topology: {kind: single-switch, hosts: 8, host_link: 400Gbps}
+  switch: {buffer: 64KB}
+transport: {retry_count: 0, timeout: 100us}
+jobs:
+  - {name: test, ranks: "0-7", collective: incast}
+sweep: {data_size: 1MB}
+"""
+
+
+LONG_RING = """
+fabricbench: 1
+name: long-ring
+fabric:
+  topology: {kind: single-switch, hosts: 300, host_link: 400Gbps}
+jobs:
+  - {name: test, ranks: all, collective: all-reduce}
+sweep: {data_size: 2400KB}
+observe: {series_points: 0}
+"""
+
+
+def run_plan(
+    root: Path, plan: str | Path, *overrides: str, listener: Listener | None = None, **options: Any
+) -> list[Trial]:
+    """Run a plan into a workspace and return its trials."""
+    path = options.pop("path", "auto")
+    workspace = Workspace.open(root, create=True)
+    runner = Runner(workspace, simulator(path), result_rows, listener or Quiet(), **options)
+    return list(runner.run(load(str(plan), overrides)).trials)
+
+
+def jobs_of(trials: list[Trial]) -> list[JobReport]:
+    return [job for trial in trials for job in measured_reports(trial)]
+
+
+def tables_of(root: Path) -> dict[str, bytes]:
+    """Return the bytes of every table of a workspace."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("trials/*/*.parquet")}

@@ -1,0 +1,106 @@
+"""Whole runs with the real engine: while they run, when they fail, when they are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.real import LONG_RING, LOSSY_INCAST, PROGRAM, jobs_of, run_plan
+
+from fabricbench.runner import Quiet
+from fabricbench.store import Workspace
+
+COMMAND = [str(PROGRAM)]
+
+
+def test_rows_reach_the_disk_while_the_run_goes_on(tmp_path: Path) -> None:
+    class Watch(Quiet):
+        sizes: list[int] = []  # noqa: RUF012 -- one instance
+
+        def trial_progressed(self, progress: Any) -> None:
+            if progress["delivered_bytes"] < progress["total_bytes"]:
+                self.sizes += [path.stat().st_size for path in tmp_path.glob("trials/.*/chunks.parquet")]
+
+    plan = tmp_path / "ring.yaml"
+    plan.write_text(LONG_RING)
+    watch = Watch()
+    trial = run_plan(tmp_path, plan, listener=watch)[0]
+    assert trial.tables.table("chunks", ["status"]).num_rows == 2 * 299 * 300
+    # Two of the three row groups are full before the end.
+    assert len(set(watch.sizes)) >= 2
+    assert trial.engine["peak_rss_bytes"] < 1 << 30
+
+
+def test_a_trial_whose_chunks_fail_is_incomplete_and_says_which(tmp_path: Path) -> None:
+    plan = tmp_path / "incast.yaml"
+    plan.write_text(LOSSY_INCAST)
+    trial = run_plan(tmp_path / "workspace", plan)[0]
+    job = jobs_of([trial])[0].summary
+    assert (trial.status, job.status) == ("incomplete", "incomplete")
+    assert (job.completion_time_ms, job.busbw_gb_per_s, job.fct_ms_p50) == (None, None, None)
+    assert job.chunks_failed > 0
+    assert f"{job.chunks_failed} of 7 chunks" in job.reason
+    assert job.frames_lost > 0
+    assert {"qp_failed"} <= set(trial.tables.table("events")["kind"].to_pylist())
+
+
+def test_an_incast_without_loss_fills_the_receivers_port(tmp_path: Path) -> None:
+    plan = tmp_path / "incast.yaml"
+    plan.write_text(LOSSY_INCAST.replace("64KB", "1GB").replace("100us", "67ms"))
+    job = jobs_of(run_plan(tmp_path / "workspace", plan, "sweep.data_size=16MB"))[0].summary
+    assert job.frames_lost == 0
+    assert job.ideal_percent == pytest.approx(100, abs=0.5)
+
+
+def test_ctrl_c_stops_the_engine_and_keeps_what_has_finished(tmp_path: Path) -> None:
+    command = [
+        *COMMAND,
+        "run",
+        "jct-alltoall",
+        "-s",
+        "sweep.data_size=[1MB,64GB]",
+        "--workspace",
+        str(tmp_path),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        _wait_for_second_trial(tmp_path)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        stopped = time.monotonic()
+        _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - stopped < 5
+    assert process.returncode == 130, errors
+    assert "1 of 2 trials finished" in errors
+    workspace = Workspace.open(tmp_path)
+    assert [trial.status for trial in workspace.trials()] == ["complete", "interrupted"]
+
+
+def _wait_for_second_trial(root: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        names = [path.name for path in root.glob("trials/*")]
+        if len(names) == 2 and any(name.endswith(".partial") for name in names):
+            return
+        time.sleep(0.02)
+    raise TimeoutError("the second trial did not begin in 60 s")
+
+
+def test_the_program_as_a_user_runs_it(tmp_path: Path) -> None:
+    environment = os.environ | {"FABRICBENCH_WORKSPACE": str(tmp_path / "workspace")}
+    run = [*COMMAND, "run", "jct-allreduce-ring", "-s", "sweep.data_size=1MB", "--format", "json"]
+    finished = subprocess.run(run, env=environment, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    content = json.loads(finished.stdout)
+    assert content["trials"][0]["status"] == "complete"
+    assert content["engine"]["packet_hops"] > 0
+    shown = subprocess.run(
+        [*COMMAND, "show", "latest"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 0
+    assert content["trials"][0]["id"] in shown.stdout

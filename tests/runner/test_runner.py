@@ -1,0 +1,164 @@
+"""The runner: order, results, resuming, and what stops it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import PLAN
+
+from fabricbench.report.trials import result_rows
+from fabricbench.runner import Outcome, Runner, load, problem_text, simulator, suite_id
+from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
+
+
+class Recorder:
+    """A listener that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+        self.calls.append(("started", facts.data_size_bytes, number, count))
+
+    def trial_progressed(self, progress: Any) -> None:
+        self.calls.append(("progressed", progress["delivered_bytes"]))
+
+    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+        self.calls.append(("finished", trial.status, resumed))
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.open(tmp_path / "workspace", create=True)
+
+
+def run(workspace: Workspace, plan: Path, backend: FakeBackend, *overrides: str, **options: Any) -> Outcome:
+    return Runner(workspace, backend, result_rows, **options).run(load(str(plan), overrides))
+
+
+def test_trials_run_in_the_order_of_the_plan(workspace: Workspace, plan: Path) -> None:
+    recorder = Recorder()
+    outcome = run(workspace, plan, FakeBackend(), "iterations=2", listener=recorder)
+    places = [(trial.facts.data_size_bytes, trial.facts.iteration) for trial in outcome.trials]
+    assert places == [(1 << 20, 0), (1 << 20, 1), (2 << 20, 0), (2 << 20, 1)]
+    assert (outcome.count, outcome.stopped_by) == (4, None)
+    assert recorder.calls[:3] == [
+        ("started", 1 << 20, 1, 4),
+        ("progressed", 0),
+        ("finished", "complete", False),
+    ]
+    assert [call[2] for call in recorder.calls if call[0] == "started"] == [1, 2, 3, 4]
+
+
+def test_a_trial_knows_what_was_run(workspace: Workspace, plan: Path) -> None:
+    outcome = run(workspace, plan, FakeBackend(), "tag=night", "seed=5", threads=3)
+    facts = outcome.trials[1].facts
+    assert (facts.plan, facts.title, facts.position) == ("small", "A small all-to-all", 1)
+    assert (facts.tag, facts.overrides) == ("night", ("tag=night", "seed=5"))
+    assert facts.plan_source == PLAN
+    assert facts.run_spec["seed"] == 5
+    assert outcome.trials[1].engine["threads"] == 3
+    assert len(workspace.suite(outcome.trials[0])) == 2
+
+
+def test_a_published_row_goes_with_its_data_size(workspace: Workspace, plan: Path) -> None:
+    table = plan.with_name("table.csv")
+    table.write_text("# A lab\ndata_size_bytes,busbw_gb_per_s\n2097152,40\n")
+    outcome = run(workspace, plan, FakeBackend(), "published=table.csv")
+    first, second = (trial.facts.published for trial in outcome.trials)
+    assert first is None
+    assert second == {"table": "table.csv", "source": "A lab", "values": {"busbw_gb_per_s": 40.0}}
+
+
+def test_resuming_runs_only_what_has_no_record(workspace: Workspace, plan: Path) -> None:
+    first = run(workspace, plan, FakeBackend(), "sweep.data_size=1MB")
+    recorder = Recorder()
+    second = run(workspace, plan, FakeBackend(), listener=recorder, resume=True)
+    assert [trial.attempt for trial in second.trials] == [
+        first.trials[0].attempt,
+        first.trials[0].attempt + 1,
+    ]
+    finished = [call for call in recorder.calls if call[0] == "finished"]
+    assert finished == [("finished", "complete", True), ("finished", "complete", False)]
+    # Both belong to the larger plan now.
+    assert len(workspace.suite(second.trials[0])) == 2
+
+
+def test_without_resume_everything_runs_again(workspace: Workspace, plan: Path) -> None:
+    first = run(workspace, plan, FakeBackend())
+    second = run(workspace, plan, FakeBackend())
+    assert [trial.id for trial in first.trials] == [trial.id for trial in second.trials]
+    assert [trial.attempt for trial in second.trials] == [3, 4]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_has_finished(workspace: Workspace, plan: Path, number: signal.Signals) -> None:
+    class StopAtSecond(Recorder):
+        def trial_progressed(self, progress: Any) -> None:  # noqa: ARG002 -- a listener's signature
+            if sum(call[0] == "started" for call in self.calls) == 2:
+                os.kill(os.getpid(), number)
+
+    handler = signal.getsignal(signal.SIGTERM)
+    outcome = run(workspace, plan, FakeBackend(), listener=StopAtSecond())
+    assert outcome.stopped_by == number
+    assert [trial.facts.data_size_bytes for trial in outcome.trials] == [1 << 20]
+    assert [trial.status for trial in workspace.trials()] == ["complete", "interrupted"]
+    assert workspace.trials()[1].message == "stopped by the user"
+    assert signal.getsignal(signal.SIGTERM) == handler
+
+
+def test_an_error_of_the_backend_comes_out_and_marks_the_trial(workspace: Workspace, plan: Path) -> None:
+    with pytest.raises(RuntimeError, match="broken"):
+        run(workspace, plan, FakeBackend(error=RuntimeError("broken")))
+    assert [trial.status for trial in workspace.trials()] == ["failed"]
+
+
+def test_a_full_disk_comes_out_of_the_backend_as_it_is(workspace: Workspace, plan: Path) -> None:
+    with pytest.raises(DiskFullError):
+        run(workspace, plan, FakeBackend(error=DiskFullError(workspace.root, "full")))
+
+
+def test_a_suite_depends_on_its_trials_and_its_tag() -> None:
+    assert suite_id(["a", "b"], "") == suite_id(["a", "b"], "")
+    assert (
+        len(
+            {
+                suite_id(["a", "b"], ""),
+                suite_id(["b", "a"], ""),
+                suite_id(["a", "b"], "x"),
+                suite_id(["ab"], ""),
+            }
+        )
+        == 4
+    )
+
+
+def test_only_errors_about_the_plan_are_told_as_such(plan: Path) -> None:
+    with pytest.raises(Exception, match="10 ranks on 4 hosts") as caught:
+        load(str(plan), ["jobs.0.ranks=0-9"])
+    assert problem_text(caught.value) == str(caught.value)
+    assert problem_text(ValueError("else")) is None
+
+
+def test_the_simulator_refuses_a_spec_it_cannot_run(workspace: Workspace, plan: Path) -> None:
+    loaded = load(str(plan))
+    broken = dataclasses.replace(loaded.trials[0], run_spec=loaded.trials[0].run_spec | {"jobs": []})
+    with pytest.raises(Exception, match="jobs") as caught:
+        Runner(workspace, simulator(), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
+    text = problem_text(caught.value)
+    assert text is not None
+    assert "the engine refuses the trial: jobs" in text
+    assert "hint:" in text

@@ -1,0 +1,77 @@
+"""The catalog that is made at once and the one that migrations build are the same."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
+
+from fabricbench.store import StoreError, Workspace, database, migrate
+from fabricbench.store.catalog_schema import REVISION, metadata
+from fabricbench.store.migrate import known_revisions, upgrade
+
+
+def schema_of(path: Path) -> list[tuple[str, str]]:
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT name, type FROM sqlite_master ORDER BY name").fetchall()
+    connection.close()
+    return [tuple(row) for row in rows]
+
+
+def test_migrations_build_what_the_code_describes(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path}/migrated.sqlite")
+    with engine.begin() as connection:
+        upgrade(connection)
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    engine.dispose()
+    Workspace.open(tmp_path / "workspace", create=True)
+    assert schema_of(tmp_path / "migrated.sqlite") == schema_of(tmp_path / "workspace/catalog.sqlite")
+
+
+def test_the_code_knows_the_newest_revision() -> None:
+    assert max(known_revisions()) == REVISION
+
+
+def test_an_older_catalog_is_migrated_with_its_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    calls: list[str] = []
+    monkeypatch.setattr(database, "REVISION", "0002")
+    monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
+    assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
+    assert calls == ["True"]
+
+
+def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from fabricbench.store import Workspace\n"
+        f"Workspace.open(Path({str(tmp_path)!r}), create=True).trials()\n"
+        "assert 'alembic' not in sys.modules and 'pyarrow.dataset' not in sys.modules, 'loaded'"
+    )
+    for _ in ("made", "opened"):
+        subprocess.run([sys.executable, "-c", script], check=True, env=os.environ)
+
+
+def test_the_catalog_may_live_in_another_database(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/elsewhere.sqlite"
+    workspace = Workspace.open(tmp_path / "workspace", create=True, catalog_url=url)
+    run_trial(workspace, trial_facts(), FakeBackend())
+    assert Workspace.open(tmp_path / "workspace", catalog_url=url).find("latest").id == "0123456789ab"
+    assert not (tmp_path / "workspace/catalog.sqlite").exists()
+
+
+@pytest.mark.parametrize("url", ["postgresql://team:secret@db/bench", "sqlite://", "nonsense"])
+def test_a_catalog_elsewhere_than_in_an_sqlite_file_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(StoreError, match="catalog's URL") as caught:
+        Workspace.open(tmp_path, create=True, catalog_url=url)
+    assert "secret" not in str(caught.value)
