@@ -6,15 +6,20 @@ python tools/generate_plan_reference.py --check    # exit status 1 when the page
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from fabricbench import units
+from fabricbench.plan.presets import DCQCN, ECN, DcqcnPreset, EcnPreset
 from fabricbench.plan.schema import plan_schema
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "plan.md"
 BEGIN, END = "<!-- fields: begin (tools/generate_plan_reference.py) -->\n", "<!-- fields: end -->\n"
+PRESETS_BEGIN = "<!-- presets: begin (tools/generate_plan_reference.py) -->\n"
+PRESETS_END = "<!-- presets: end -->\n"
 _SOURCE = " Source: "
 
 
@@ -74,7 +79,9 @@ def _default(prop: dict[str, Any]) -> str:
     if "default" not in prop:
         return "see below"
     default = prop["default"]
-    return "none" if default in (None, "") else f"`{default}`"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
+    return "none" if default in (None, "", []) else f"`{default}`"
 
 
 def _values(prop: dict[str, Any]) -> str:
@@ -94,6 +101,10 @@ def _form(form: dict[str, Any]) -> str:
         return _range(form)
     if form.get("type") == "array":
         return "list"
+    if form.get("type") == "boolean":
+        return "`true`, `false`"
+    if form.get("type") == "object":
+        return "mapping"
     if "$ref" in form:
         return "mapping"
     return str(form.get("format", "text"))
@@ -107,11 +118,44 @@ def _range(form: dict[str, Any]) -> str:
     return f"{least} to {most}"
 
 
+def presets() -> str:
+    """Return a table of the presets of DCQCN and one of those of ECN."""
+    return f"{_preset_table('dcqcn', DCQCN)}\n{_preset_table('ecn', ECN)}"
+
+
+def _preset_table(title: str, known: Mapping[str, DcqcnPreset | EcnPreset]) -> str:
+    """Write the parameters of presets, one in each column."""
+    first = next(iter(known.values()))
+    lines = [f"| `{title}` | {' | '.join(f'`{name}`' for name in known)} |", "|---" * (len(known) + 1) + "|"]
+    for field in fields(first):
+        name, _, unit = field.name.rpartition("_")
+        write = _WRITERS.get(unit, str)
+        cells = [getattr(preset, field.name) for preset in known.values()]
+        shown = ["-" if cell in (None, 0) else write(cell) for cell in cells]
+        label = f"`{name}`" if unit in _WRITERS else "" if field.name == "source" else f"`{field.name}`"
+        lines.append(f"| {label or 'source'} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+_WRITERS: dict[str, Callable[[int], str]] = {
+    "bytes": units.format_size,
+    "bps": units.format_rate,
+    "ps": units.format_time,
+    "ppm": units.format_share,
+}
+
+
 def page(old: str) -> str:
     """Return the page with its tables replaced."""
-    before, _, rest = old.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{reference(plan_schema())}{END}{after}"
+    text = _replaced(old, PRESETS_BEGIN, presets(), PRESETS_END)
+    return _replaced(text, BEGIN, reference(plan_schema()), END)
+
+
+def _replaced(text: str, begin: str, table: str, end: str) -> str:
+    """Return the text with what stands between two marks replaced."""
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{table}{end}{after}"
 
 
 def main() -> int:

@@ -48,6 +48,7 @@ class QueuePairDescription(TypedDict):
     dst_ip: str
     udp_source_port: int
     channel: int
+    step: int
 
 class Description(TypedDict):
     nodes: list[NodeDescription]

@@ -1,8 +1,9 @@
-"""Quantities with units: the one parser and formatter of "400Gbps", "16MB", "2us", "30m" and "5ns/m".
+"""Quantities with units: the one parser and formatter of "400Gbps", "16MB", "2us", "30m", "5ns/m", "50%".
 
 Every quantity is a whole number of one base unit: rates in bit/s, sizes in bytes, times in picoseconds,
-lengths in millimetres, propagation in picoseconds per metre. Sizes count in powers of 1024, as nccl-tests
-does: 1 KB is 1024 bytes, and KiB means the same. Rates count in powers of 1000, as every port speed does.
+lengths in millimetres, propagation in picoseconds per metre, shares in parts per million. Sizes count in
+powers of 1024, as nccl-tests does: 1 KB is 1024 bytes, and KiB means the same. Rates count in powers of 1000,
+as every port speed does.
 """
 
 import re
@@ -15,7 +16,7 @@ QUANTITY_MAX: Final = 2**63 - 1
 """Largest quantity in its base unit: what a signed 64-bit column holds."""
 
 _TEXT_LENGTH_MAX: Final = 64
-_QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/]*)", re.ASCII)
+_QUANTITY = re.compile(r"([+-]?)([0-9][0-9_]*)(?:\.([0-9]+))?\s*([A-Za-z\u00b5/%]*)", re.ASCII)
 _GREEK_MU, _MICRO_SIGN = "\u03bc", "\u00b5"
 
 
@@ -92,8 +93,9 @@ LENGTH: Final = Dimension("a length", "millimetres", {"mm": 1, "cm": 10, "m": 10
 PROPAGATION: Final = Dimension(
     "a propagation delay", "ps/m", {"ps/m": 1, "ns/m": 10**3, "us/km": 10**3}, "5ns/m"
 )
+SHARE: Final = Dimension("a share", "parts per million", {"ppm": 1, "%": 10**4}, "50%")
 
-_DIMENSIONS: Final = (RATE, SIZE, TIME, LENGTH, PROPAGATION)
+_DIMENSIONS: Final = (RATE, SIZE, TIME, LENGTH, PROPAGATION, SHARE)
 
 
 def parse_rate(value: object) -> int:
@@ -141,6 +143,15 @@ def parse_propagation(value: object) -> int:
     return parse(value, PROPAGATION)
 
 
+def parse_share(value: object) -> int:
+    """Read a share such as "50%" into parts per million.
+
+    Raises:
+        UnitError: It is not a share, or not a whole number of parts per million.
+    """
+    return parse(value, SHARE)
+
+
 def parse(value: object, dimension: Dimension) -> int:
     """Read a quantity of a dimension into its base unit.
 
@@ -153,7 +164,7 @@ def parse(value: object, dimension: Dimension) -> int:
             `QUANTITY_MAX`.
     """
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise UnitError(_describe(value), dimension.allowed)
+        raise UnitError(describe(value), dimension.allowed)
     text = (
         _integer_text(value, dimension)
         if isinstance(value, int)
@@ -161,11 +172,11 @@ def parse(value: object, dimension: Dimension) -> int:
     )
     match = _QUANTITY.fullmatch(text) if len(text) <= _TEXT_LENGTH_MAX else None
     if match is None:
-        raise UnitError(_describe(value), dimension.allowed)
+        raise UnitError(describe(value), dimension.allowed)
     sign, whole, fraction, unit = match.groups(default="")
     digits = int(whole + fraction)
     if sign == "-" and digits:
-        raise UnitError(f"{_describe(value)}, which is negative", dimension.allowed)
+        raise UnitError(f"{describe(value)}, which is negative", dimension.allowed)
     scale = _unit_scale(unit, value, dimension, is_zero=digits == 0)
     return _whole(digits * scale, 10 ** len(fraction), value, dimension)
 
@@ -185,11 +196,11 @@ def _unit_scale(unit: str, value: object, dimension: Dimension, *, is_zero: bool
         return 1
     if not unit:
         hint = f'write the unit, such as "{value}{dimension.example.lstrip("0123456789")}"'
-        raise UnitError(f"{_describe(value)}, which has no unit", dimension.allowed, hint)
+        raise UnitError(f"{describe(value)}, which has no unit", dimension.allowed, hint)
     for other in _DIMENSIONS:
         if unit in other.units:
-            raise UnitError(f"{_describe(value)}, which is {other.name}", dimension.allowed)
-    found = f'{_describe(value)} with the unknown unit "{unit}"'
+            raise UnitError(f"{describe(value)}, which is {other.name}", dimension.allowed)
+    found = f'{describe(value)} with the unknown unit "{unit}"'
     raise UnitError(found, dimension.allowed, _unit_hint(unit, dimension))
 
 
@@ -204,15 +215,15 @@ def _whole(numerator: int, denominator: int, value: object, dimension: Dimension
     """Return the quotient, which must be a whole number of base units."""
     quotient, remainder = divmod(numerator, denominator)
     if remainder:
-        found = f"{_describe(value)}, which is no whole number of {dimension.base}"
+        found = f"{describe(value)}, which is no whole number of {dimension.base}"
         raise UnitError(found, dimension.allowed)
     if quotient > QUANTITY_MAX:
-        raise UnitError(f"{_describe(value)}, which is above 2^63 - 1 {dimension.base}", dimension.allowed)
+        raise UnitError(f"{describe(value)}, which is above 2^63 - 1 {dimension.base}", dimension.allowed)
     return quotient
 
 
-def _describe(value: object) -> str:
-    """Name a value in an error, shortened."""
+def describe(value: object) -> str:
+    """Name a value in an error, shortened and in quotes if it is text."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping | list | tuple):
@@ -245,6 +256,11 @@ def format_length(length_mm: int) -> str:
 def format_propagation(propagation_ps_per_m: int) -> str:
     """Write a propagation delay exactly, such as "5ns/m"; `parse_propagation` reads it back."""
     return _format_decimal(propagation_ps_per_m, PROPAGATION)
+
+
+def format_share(share_ppm: int) -> str:
+    """Write a share exactly, such as "50%"; `parse_share` reads it back."""
+    return _format_decimal(share_ppm, SHARE)
 
 
 def human_size(size_bytes: int, digits: int = 3) -> str:

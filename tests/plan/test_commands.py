@@ -53,7 +53,9 @@ def test_the_list_is_also_data(capsys: Capture) -> None:
         "published": "keysight_jct2_alltoall.csv",
     }
     rows = list(csv.DictReader(output_of(capsys, "plans", "--format", "csv").splitlines()))
-    assert rows == [{key: str(value) for key, value in plan.items()} for plan in plans]
+    assert rows == [
+        {key: "" if value is None else str(value) for key, value in plan.items()} for plan in plans
+    ]
 
 
 def test_a_plan_that_can_be_run_is_ok(capsys: Capture, tmp_path: Path) -> None:

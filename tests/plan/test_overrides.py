@@ -48,7 +48,7 @@ def test_fields_are_replaced_and_added() -> None:
     assert (plan.transport.ack_every, plan.transport.mtu_bytes) == (4, 4096)
     assert plan.jobs[0].hosts == (0, 1, 2, 3)
     assert plan.observe.series_points == 0
-    assert plan.fabric.switch.buffer_bytes == 32 * 2**20
+    assert plan.fabric.switch.buffer.size_bytes == 32 * 2**20
     assert plan.tag == "night"
 
 

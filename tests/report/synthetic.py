@@ -136,6 +136,8 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
                 "rx_bytes": link["bytes"] * 7 // 10,
                 "dropped_frames": 0,
                 "dropped_bytes": 0,
+                "dropped_headroom_frames": 0,
+                "dropped_headroom_bytes": 0,
                 "queue_max_bytes": index * 7919 % 1_500_000 if tier else 0,
                 "pfc_tx": 0,
                 "pfc_rx": 0,

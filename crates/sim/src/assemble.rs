@@ -14,7 +14,31 @@ pub(crate) struct JobProgress {
     /// When the last chunk so far completed.
     pub(crate) last: Instant,
     /// The first chunk that failed.
-    pub(crate) first_failed: Option<u32>,
+    pub(crate) first_failed: Option<Failure>,
+    /// Chunks that failed because frames of them were lost and not sent again.
+    pub(crate) losers: u64,
+    /// Frames of those, sent and lost.
+    pub(crate) frames_sent: u64,
+    pub(crate) frames_lost: u64,
+}
+
+/// A chunk that failed, with the frames sent and lost if that was for their loss.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) chunk: u32,
+    pub(crate) loss: Option<(u64, u64)>,
+}
+
+impl JobProgress {
+    fn fail(&mut self, failure: Failure) {
+        self.failed += 1;
+        if let Some((sent, lost)) = failure.loss {
+            self.losers += 1;
+            self.frames_sent += sent;
+            self.frames_lost += lost;
+        }
+        self.first_failed.get_or_insert(failure);
+    }
 }
 
 /// Collects reports and makes rows of them.
@@ -22,6 +46,8 @@ pub(crate) struct Assembler<'a> {
     flows: &'a Flows,
     /// Delivered and not yet acknowledged.
     delivered: HashMap<u32, ReceiveReport>,
+    /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
+    acknowledged: HashMap<u32, SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
     /// Chunks without a row yet.
     pub(crate) open: u64,
@@ -37,6 +63,7 @@ impl<'a> Assembler<'a> {
         Self {
             flows,
             delivered: HashMap::new(),
+            acknowledged: HashMap::new(),
             jobs: vec![JobProgress::default(); jobs],
             open: flows.chunks.len() as u64,
             has_ended: vec![false; flows.chunks.len()],
@@ -53,6 +80,7 @@ impl<'a> Assembler<'a> {
         for record in records.drain(..) {
             match record {
                 Record::Delivered(report) => {
+                    sent.extend(self.acknowledged.remove(&report.chunk));
                     self.delivered.insert(report.chunk, report);
                 }
                 Record::Sent(report) => sent.push(report),
@@ -61,8 +89,12 @@ impl<'a> Assembler<'a> {
             }
         }
         sent.sort_unstable_by_key(|report| (report.completed, report.chunk));
-        for report in &sent {
-            self.finish(report);
+        for report in sent {
+            if report.completed.is_some() && !self.delivered.contains_key(&report.chunk) {
+                self.acknowledged.insert(report.chunk, report);
+            } else {
+                self.finish(&report);
+            }
         }
     }
 
@@ -87,29 +119,42 @@ impl<'a> Assembler<'a> {
                 job.complete += 1;
                 job.last = job.last.max(at);
             }
-            None => {
-                job.failed += 1;
-                job.first_failed.get_or_insert(sent.chunk);
-            }
+            None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
         self.open -= 1;
         self.has_ended[sent.chunk as usize] = true;
         self.rows.push(self.row(sent.chunk, Some(sent), &received));
     }
 
-    /// Makes rows of the chunks that never ended. `sent` and `received` are what their hosts know of them.
+    /// Makes rows of the chunks that never ended. `sent` and `received` are what their hosts know of them. When the
+    /// run `is_idle`, nothing is on its way any more: a frame that did not arrive was lost.
     pub(crate) fn finish_rest(
         &mut self,
         sent: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
+        is_idle: bool,
     ) {
-        let sent: HashMap<u32, SendReport> = sent.map(|report| (report.chunk, report)).collect();
+        let mut sent: HashMap<u32, SendReport> = sent.map(|report| (report.chunk, report)).collect();
+        sent.extend(self.acknowledged.drain());
         self.delivered.extend(received.map(|report| (report.chunk, report)));
         let has_ended = std::mem::take(&mut self.has_ended);
         for chunk in (0..).zip(&has_ended).filter_map(|(chunk, ended)| (!ended).then_some(chunk)) {
             let received = self.delivered.remove(&chunk).unwrap_or_default();
-            self.rows.push(self.row(chunk, sent.get(&chunk), &received));
+            let report = sent.remove(&chunk).map(|report| report.ended(ChunkStatus::Unfinished, None));
+            let report = report.map(|report| if is_idle { self.judge(report, &received) } else { report });
+            self.rows.push(self.row(chunk, report.as_ref(), &received));
         }
+    }
+
+    /// Fails a chunk of which frames were lost that nobody will send again.
+    fn judge(&mut self, sent: SendReport, received: &ReceiveReport) -> SendReport {
+        let lost = sent.frames.saturating_sub(received.frames);
+        if lost == 0 {
+            return sent;
+        }
+        let job = &mut self.jobs[self.flows.chunks[sent.chunk as usize].job as usize];
+        job.fail(Failure { chunk: sent.chunk, loss: Some((sent.frames, lost)) });
+        sent.ended(ChunkStatus::Failed, None)
     }
 
     fn row(&self, chunk: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {

@@ -149,7 +149,7 @@ fn bth(frame: &Frame) -> bth::Repr {
         FrameKind::Ack { .. } | FrameKind::Nak { .. } => Opcode::Acknowledge,
         FrameKind::Cnp => Opcode::CongestionNotification,
     };
-    let ack_request = matches!(frame.kind, FrameKind::Data { position, .. } if position.ends_message());
+    let ack_request = matches!(frame.kind, FrameKind::Data { ack_request: true, .. });
     let destination = Qpn::new((FIRST_QPN + frame.queue_pair) & Qpn::MAX.value()).unwrap_or_default();
     let becn = matches!(frame.kind, FrameKind::Cnp);
     bth::Repr { ack_request, becn, ..bth::Repr::new(opcode, destination, frame.psn) }

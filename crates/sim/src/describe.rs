@@ -1,6 +1,6 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
-use crate::setup::{Fabric, Flows};
+use crate::setup::{Fabric, Flows, QueuePair};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 use topology::NodeKind;
@@ -60,6 +60,8 @@ pub struct QueuePairDescription {
     pub udp_source_port: u16,
     /// Channel of the algorithm.
     pub channel: u32,
+    /// Step of the algorithm at which its first data chunk is sent.
+    pub step: u32,
 }
 
 /// A spec, spelled out.
@@ -129,6 +131,12 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             dst_ip: ip(pair.dst_attachment),
             udp_source_port: pair.udp_source_port,
             channel: pair.channel,
+            step: first_step(flows, pair),
         })
         .collect()
+}
+
+/// Step of a queue pair's first chunk; every queue pair has one.
+fn first_step(flows: &Flows, pair: &QueuePair) -> u32 {
+    pair.chunks.first().map_or(0, |&chunk| flows.transfer(&flows.chunks[chunk as usize]).step)
 }

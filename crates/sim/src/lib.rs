@@ -43,6 +43,7 @@ use spec::{RunSpec, SpecError};
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     let fabric = setup::Fabric::new(&spec.fabric)?;
+    setup::check_buffers(spec, &fabric)?;
     setup::Flows::new(spec, &fabric).map(|_| ())
 }
 
@@ -55,12 +56,13 @@ pub fn patterns() -> Vec<(&'static str, &'static str)> {
 /// Into how many equal parts a collective's data size is cut.
 ///
 /// # Errors
-/// When there is no such algorithm for that collective.
+/// When there is no such algorithm for that collective, or it is not for so many ranks.
 pub fn equal_parts(collective: &str, algorithm: &str, ranks: u32) -> Result<u64, SpecError> {
     let pattern = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
         field: "algorithm".into(),
         found: error.to_string(),
         allowed: "see the collectives of the registry".into(),
     })?;
+    pattern.supports(ranks).map_err(|error| setup::refusal("ranks", &error))?;
     Ok(pattern.parts(ranks))
 }

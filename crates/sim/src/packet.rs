@@ -77,6 +77,8 @@ const PRIORITY_SHIFT: u32 = KIND_SHIFT + 3;
 const PRIORITY_MASK: u32 = 7;
 /// Congestion experienced.
 const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
+/// An acknowledgement is asked for.
+const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 
@@ -85,13 +87,14 @@ const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 pub(crate) struct Packet {
     /// When the node it travels to acts on it.
     at: Instant,
-    /// When its first bit left the sending NIC.
-    pub(crate) sent: Instant,
+    /// When its first bit left the sending NIC; of ACK and NAK, whose latency nobody measures, the message sequence
+    /// number of the AETH.
+    sent: Instant,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,
     /// Hash of the 5-tuple.
     pub(crate) entropy: u32,
-    /// PSN, kind, priority and mark.
+    /// PSN, kind, priority, mark and ACK request.
     header: u32,
     /// Frame size, then destination.
     size_destination: u32,
@@ -147,6 +150,38 @@ impl Packet {
     pub(crate) const fn leaving(mut self, sent: Instant) -> Self {
         self.sent = sent;
         self
+    }
+
+    /// When the first bit of a data packet left the sending NIC.
+    #[inline]
+    pub(crate) const fn sent(&self) -> Instant {
+        self.sent
+    }
+
+    /// The same packet, asking for an acknowledgement or not.
+    #[inline]
+    pub(crate) const fn asking(mut self, ack_request: bool) -> Self {
+        self.header |= (ack_request as u32) << ACK_REQUEST_SHIFT;
+        self
+    }
+
+    /// An acknowledgement is asked for.
+    #[inline]
+    pub(crate) const fn asks(&self) -> bool {
+        self.header >> ACK_REQUEST_SHIFT != 0
+    }
+
+    /// The same ACK or NAK with that message sequence number, 24 bits.
+    #[inline]
+    pub(crate) const fn with_message_sequence(mut self, message_sequence: u32) -> Self {
+        self.sent = Instant(message_sequence as u64);
+        self
+    }
+
+    /// Message sequence number of an ACK or NAK; with selective recovery a PSN stands in its place.
+    #[inline]
+    pub(crate) const fn message_sequence(&self) -> u32 {
+        self.sent.0 as u32
     }
 
     /// Marks the packet with congestion experienced.
@@ -211,8 +246,11 @@ mod tests {
             let kind = Kind::from_code(code);
             let mut packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path);
             assert!(!packet.is_marked());
+            assert!(!packet.asks() && !packet.asking(false).asks());
             packet.mark();
-            assert!(packet.is_marked());
+            packet = packet.asking(true).with_message_sequence(0xff_ffff);
+            assert!(packet.is_marked() && packet.asks());
+            assert_eq!(packet.message_sequence(), 0xff_ffff);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));

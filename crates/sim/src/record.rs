@@ -108,7 +108,7 @@ pub(crate) struct Frame {
 /// What a captured frame carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FrameKind {
-    Data { position: Position, payload_bytes: u32, message_bytes: u64, offset_bytes: u64 },
+    Data { position: Position, ack_request: bool, payload_bytes: u32, message_bytes: u64, offset_bytes: u64 },
     Ack { message_sequence: u32 },
     Nak { message_sequence: u32 },
     Cnp,

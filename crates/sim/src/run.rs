@@ -90,7 +90,7 @@ fn run_with<F: Forward>(
     if let Some(since) = stalled_since {
         assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
     }
-    finish_chunks::<F>(&partitions, &mut assembler);
+    finish_chunks::<F>(&partitions, &mut assembler, stalled_since.is_none());
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
     let summary = summary::summarise(spec, &world, &jobs, outcome.last, stalled_since.is_some());
@@ -102,6 +102,7 @@ fn run_with<F: Forward>(
 fn finish_chunks<F: Forward>(
     partitions: &[kernel::Partition<FabricNode<F>, crate::probe::SeriesProbe>],
     assembler: &mut Assembler,
+    is_idle: bool,
 ) {
     if assembler.open == 0 {
         return;
@@ -115,6 +116,7 @@ fn finish_chunks<F: Forward>(
     assembler.finish_rest(
         hosts().flat_map(|host| host.open_chunks()),
         hosts().flat_map(|host| host.undelivered_chunks()),
+        is_idle,
     );
 }
 

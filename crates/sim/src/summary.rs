@@ -115,18 +115,23 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     let Some(first) = progress.first_failed else {
         return format!("{waiting} of {chunks} chunks never completed");
     };
-    let chunk = &flows.chunks[first as usize];
+    let chunk = &flows.chunks[first.chunk as usize];
     let pair = &flows.queue_pairs[chunk.queue_pair as usize];
-    format!(
-        "{} of {chunks} chunks failed and {waiting} never completed; first: rank {} to rank {}, step {}, queue pair {} \
-         used up its {} retries",
-        progress.failed,
+    let place = format!(
+        "first: rank {} to rank {}, step {}, queue pair {}",
         pair.src,
         pair.dst,
         flows.transfer(chunk).step,
-        chunk.queue_pair,
-        spec.transport.retry_count
-    )
+        chunk.queue_pair
+    );
+    let ended = format!("{} of {chunks} chunks failed and {waiting} never completed", progress.failed);
+    match first.loss {
+        None => format!("{ended}; {place} used up its {} retries", spec.transport.retry_count),
+        Some((sent, lost)) => format!(
+            "{} of {} frames lost on {} queue pairs without recovery: {ended}; {place} lost {lost} of its {sent} frames",
+            progress.frames_lost, progress.frames_sent, progress.losers
+        ),
+    }
 }
 
 const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {

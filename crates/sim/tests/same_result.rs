@@ -5,7 +5,10 @@ mod common;
 use common::{collective, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
-use spec::{EcmpHash, ImpairmentSpec, LoadBalancing, RatioSpec, RunSpec, SchedulingSpec, TopologySpec};
+use spec::{
+    EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RunSpec, SchedulingSpec,
+    TopologySpec,
+};
 
 fn fat_tree() -> TopologySpec {
     TopologySpec::FatTree {
@@ -56,6 +59,9 @@ prop_compose! {
         seed: u64,
         congestion in (0_u8..16),
         balancing in prop::sample::select(balancings()),
+        recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective, LossRecovery::None]),
+        ooo_window_packets in 1_u32..300,
+        per_pair: bool,
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
@@ -71,6 +77,11 @@ prop_compose! {
         spec.transport.ack_every = ack_every;
         spec.transport.qps_per_rank_pair = qps;
         spec.transport.timeout_ps = 50_000_000;
+        spec.transport.recovery = recovery;
+        spec.transport.ooo_window_packets = ooo_window_packets;
+        if per_pair {
+            spec.transport.qp_mode = QpMode::PerPair;
+        }
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.
@@ -106,7 +117,10 @@ proptest! {
         }
         prop_assert_eq!(recorder.chunks.len() as u64, summary.jobs[0].chunks);
         for chunk in recorder.chunks.iter().filter(|chunk| chunk.completed_ps.is_some()) {
-            prop_assert!(chunk.start_ps < chunk.delivered_ps && chunk.delivered_ps < chunk.completed_ps);
+            prop_assert!(chunk.start_ps < chunk.delivered_ps && chunk.start_ps < chunk.completed_ps);
+            // Without recovery the last packet acknowledges those that are late.
+            let is_ordered = spec.transport.recovery != LossRecovery::None;
+            prop_assert!(!is_ordered || chunk.delivered_ps < chunk.completed_ps);
         }
     }
 }

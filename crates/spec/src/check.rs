@@ -1,6 +1,6 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
-use crate::{JobSpec, LinkSpec, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec};
+use crate::{JobSpec, LinkSpec, LossRecovery, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec};
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
@@ -146,6 +146,10 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
     })?;
     require((1..=transport.window_packets).contains(&transport.ack_every), || {
         value(field("ack_every"), transport.ack_every, "1 to window_packets, or the window never opens")
+    })?;
+    let is_selective = transport.recovery == LossRecovery::Selective;
+    require(!is_selective || (1..=WINDOW_PACKETS_MAX).contains(&transport.ooo_window_packets), || {
+        value(field("ooo_window_packets"), transport.ooo_window_packets, format!("1 to {WINDOW_PACKETS_MAX}"))
     })?;
     require(transport.timeout_ps > 0, || value(field("timeout_ps"), 0, "more than 0"))
 }

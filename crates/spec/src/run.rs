@@ -331,13 +331,15 @@ pub struct TransportSpec {
     pub window_packets: u32,
     /// What the requester does about loss.
     pub recovery: LossRecovery,
-    /// Selective recovery: packets this far beyond the first missing one are refused.
+    /// Selective recovery: packets this far beyond the first missing one are refused, so the requester sends no
+    /// further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to 2^23.
     pub ooo_window_packets: u32,
     /// Priority of each kind of packet.
     pub priorities: PrioritySpec,
     /// Time without progress after which the requester resends [ps].
     pub timeout_ps: u64,
-    /// Timeouts in a row before the queue pair fails.
+    /// On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
+    /// next timeout.
     pub retry_count: u32,
     /// How the requester paces itself.
     pub rate_control: RateControl,

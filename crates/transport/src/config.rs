@@ -1,7 +1,21 @@
 //! What every queue pair of a host agrees on.
 
-use units::Span;
+use units::{Instant, Span};
 use wire::Psn;
+
+/// What is done about packets that the network loses or reorders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// The responder takes packets in order only, and the requester resends everything from the first missing one.
+    GoBackN,
+    /// Each packet places itself: the responder takes packets in any order and names those that it misses.
+    Selective {
+        /// The responder takes packets of a window so long, from the first missing one on; at most 2^23.
+        ooo_window_packets: u32,
+    },
+    /// Nothing: a traffic generator that counts what is lost. The requester never resends and never times out.
+    None,
+}
 
 /// Parameters of a reliable connection. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +34,8 @@ pub struct Config {
     /// Resends after a timeout, without progress in between, before the queue pair fails: it fails on timeout
     /// number `retry_count + 1`.
     pub retry_count: u32,
+    /// What is done about loss.
+    pub recovery: Recovery,
 }
 
 impl Config {
@@ -46,6 +62,12 @@ impl Config {
         bytes.div_ceil(self.message_bytes)
     }
 
+    /// When the timer that starts at `now` goes off.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Instant) -> Instant {
+        if self.recovery == Recovery::None { Instant::NEVER } else { now + self.timeout }
+    }
+
     /// Panics when a field is outside its range: the run spec is checked before it gets here.
     pub(crate) fn assert_in_range(&self) {
         assert!(self.mtu_bytes > 0, "the MTU is positive");
@@ -59,5 +81,11 @@ impl Config {
             "a window of {} packets is outside 1..=2^23",
             self.window_packets
         );
+        if let Recovery::Selective { ooo_window_packets } = self.recovery {
+            assert!(
+                (1..=Psn::WINDOW_MAX).contains(&ooo_window_packets),
+                "an out-of-order window of {ooo_window_packets} packets is outside 1..=2^23"
+            );
+        }
     }
 }

@@ -12,7 +12,7 @@
 //! move the deadline; look at it again afterwards.
 //!
 //! # What is modelled
-//! Go-back-N recovery with coalesced ACKs and one NAK per gap (IBTA Volume 1 release 1.7, chapter 9.7). It
+//! [`Recovery`] chooses one of three. Go-back-N recovery with coalesced ACKs and one NAK per gap (IBTA Volume 1 release 1.7, chapter 9.7). It
 //! differs from the standard in points that only a device with other choices would show:
 //!
 //! - The retry counter counts timeouts. The standard (9.7.6) also counts NAKs, but a responder repeats no NAK
@@ -25,6 +25,18 @@
 //! - A NAK that the network duplicated makes the requester go back twice; some devices ignore the second.
 //! - The responder does not check that positions follow each other (First, Middle, Last; 9.7.4.1).
 //!
+//! Selective recovery is no part of the standard, and devices that have it differ. Here every packet is a WRITE Only
+//! that says itself where it belongs, as in IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM
+//! 2018), and work completes in order. It differs from IRN in who decides what is lost: the responder, which knows
+//! every hole, not the requester. It reports a hole once, when a packet three quarters of a window beyond it has arrived, so that
+//! spraying over several paths causes neither reports nor resends, and acknowledges in groups; IRN answers each
+//! packet. What a report does not reach (the last packets of a burst, a report or a resent packet that is lost
+//! again) waits for the timer; the requester then sends the first missing packet, learns from the acknowledgement
+//! how far the responder got, and resends what is beyond and hole by hole what lies before.
+//!
+//! Without recovery the pair is a traffic generator: whatever arrives counts, nothing is sent twice, and the highest
+//! PSN seen acknowledges everything before it.
+//!
 //! # What is left out
 //! End-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, READ, writes of no bytes.
 //! An application that reads its data sees no difference; one that posts more receives than it owns buffers
@@ -33,12 +45,14 @@
 mod config;
 mod dcqcn;
 mod packet;
+mod placement;
 mod rate;
 mod requester;
 mod responder;
 mod segment;
+mod selective;
 
-pub use config::Config;
+pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use packet::{Position, Transmit};
 pub use rate::{Controller, LineRate, RateControl};

@@ -36,7 +36,7 @@ impl Position {
         matches!(self, Self::First | Self::Only)
     }
 
-    /// Last or only: asks for an acknowledgement.
+    /// Last or only.
     #[inline]
     #[must_use]
     pub const fn ends_message(self) -> bool {
@@ -49,11 +49,13 @@ impl Position {
 pub struct Transmit {
     /// Packet sequence number.
     pub psn: Psn,
-    /// Place in its message; with `ends_message` the ACK-request bit is set.
+    /// Place in its message. With selective recovery every packet is a message of its own.
     pub position: Position,
+    /// It asks for an acknowledgement: it is the last of a full message, or resent by selective recovery.
+    pub ack_request: bool,
     /// Payload, without padding [bytes].
     pub payload_bytes: u32,
-    /// Payload of the whole message [bytes], for the RETH.
+    /// Payload of its message [bytes], for the RETH.
     pub message_bytes: u64,
     /// Offset of this payload in its work request [bytes].
     pub offset_bytes: u64,

@@ -1,7 +1,8 @@
 //! The sending side of a reliable connection.
 
 use crate::segment::Cursor;
-use crate::{Config, RateControl, Transmit};
+use crate::selective::Resends;
+use crate::{Config, Position, RateControl, Recovery, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -20,7 +21,8 @@ pub struct AckOutcome {
 pub enum TimeoutOutcome {
     /// The deadline had moved; nothing happened.
     NotDue,
-    /// Everything unacknowledged will be sent again.
+    /// Everything unacknowledged will be sent again; with selective recovery the first of it, whose acknowledgement
+    /// tells the rest.
     Resend,
     /// The retries are used up: the queue pair is in error and sends nothing more.
     Failed,
@@ -39,7 +41,8 @@ struct Work {
 ///
 /// Sequences are 64-bit packet counts since the queue pair began; only the low 24 bits plus the initial PSN
 /// travel. At any time `unacked <= next <= sent`, and `sent - unacked` is at most the window; `next < sent`
-/// while going back. The timer runs exactly while `next > unacked`.
+/// while going back. The timer runs exactly while `next > unacked`, except that selective recovery, which never goes
+/// back, stops it from a timeout until something was sent.
 #[derive(Clone, Debug)]
 pub struct Requester<R> {
     /// The packet that is sent next.
@@ -60,6 +63,10 @@ pub struct Requester<R> {
     /// Timeouts since the last progress.
     retries: u32,
     failed: bool,
+    /// There are packets in `resends`.
+    resending: bool,
+    /// With selective recovery.
+    resends: Option<Box<Resends>>,
     /// Posted and not completed, oldest first.
     work: VecDeque<Work>,
     rate: R,
@@ -80,6 +87,8 @@ impl<R: RateControl> Requester<R> {
             sending: 0,
             retries: 0,
             failed: false,
+            resending: false,
+            resends: None,
             work: VecDeque::new(),
             rate,
         }
@@ -93,6 +102,9 @@ impl<R: RateControl> Requester<R> {
     pub fn post(&mut self, config: &Config, bytes: u64) {
         assert!(bytes > 0, "a work request moves at least one byte");
         config.assert_in_range();
+        if matches!(config.recovery, Recovery::Selective { .. }) {
+            self.resends.get_or_insert_default();
+        }
         // Without work everything was sent and acknowledged.
         let first = self.work.back().map_or(self.next, |work| work.end);
         let end = first + config.packets(bytes);
@@ -113,7 +125,13 @@ impl<R: RateControl> Requester<R> {
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config) -> bool {
-        !self.cursor.is_exhausted() && self.next - self.unacked < config.window_packets as u64 && !self.failed
+        (self.has_next(config) || self.resending) && !self.failed
+    }
+
+    /// The window lets `next` out.
+    #[inline]
+    const fn has_next(&self, config: &Config) -> bool {
+        !self.cursor.is_exhausted() && self.next - self.unacked < config.window_packets as u64
     }
 
     /// The earliest time of the next packet, as far as the rate controller is concerned.
@@ -129,26 +147,73 @@ impl<R: RateControl> Requester<R> {
         if !self.can_transmit(config) {
             return None;
         }
-        let cursor = self.cursor;
-        let transmit = Transmit {
-            psn: self.psn_of(self.next),
-            position: cursor.position(config),
+        if self.resends.is_some() {
+            return Some(self.transmit_alone(config, now));
+        }
+        let transmit = self.describe(config, &self.cursor, self.next, self.sending);
+        if self.next == self.unacked {
+            self.deadline = config.deadline(now);
+        }
+        self.advance(config);
+        Some(transmit)
+    }
+
+    /// What is sent of `sequence`, whose place is `cursor` in `work[index]`.
+    #[inline]
+    fn describe(&self, config: &Config, cursor: &Cursor, sequence: u64, index: u32) -> Transmit {
+        let position = cursor.position(config);
+        Transmit {
+            psn: self.psn_of(sequence),
+            position,
+            ack_request: position.ends_message(),
             payload_bytes: cursor.payload_bytes(config),
             message_bytes: u64::from(cursor.message_bytes),
             offset_bytes: cursor.offset_bytes,
-            is_retransmission: self.next < self.sent,
-            work: self.sending as usize,
-        };
-        if self.next == self.unacked {
-            self.deadline = now + config.timeout;
+            is_retransmission: sequence < self.sent,
+            work: index as usize,
         }
+    }
+
+    /// Moves on to the packet after `next`.
+    #[inline]
+    fn advance(&mut self, config: &Config) {
         self.next += 1;
         self.sent = self.sent.max(self.next);
         self.cursor.advance(config);
         if self.cursor.is_exhausted() {
             self.start_work(config, self.sending + 1);
         }
-        Some(transmit)
+    }
+
+    /// The next packet under selective recovery: what is missing first.
+    fn transmit_alone(&mut self, config: &Config, now: Instant) -> Transmit {
+        if self.deadline == Instant::NEVER {
+            self.deadline = config.deadline(now);
+        }
+        let transmit = match self.take_resend() {
+            Some(sequence) => self.describe_resend(config, sequence),
+            None => {
+                let transmit = self.describe(config, &self.cursor, self.next, self.sending);
+                self.advance(config);
+                transmit
+            }
+        };
+        Transmit { position: Position::Only, message_bytes: u64::from(transmit.payload_bytes), ..transmit }
+    }
+
+    fn take_resend(&mut self) -> Option<u64> {
+        let resends = self.resends.as_mut().filter(|_| self.resending)?;
+        let sequence = resends.pop();
+        self.resending = !resends.is_empty();
+        sequence
+    }
+
+    /// A packet sent again asks for an acknowledgement: nothing else may be under way.
+    fn describe_resend(&self, config: &Config, sequence: u64) -> Transmit {
+        let index = self.work.partition_point(|work| work.end <= sequence);
+        let work = self.work[index];
+        let cursor = Cursor::at(config, work.bytes, sequence - work.first);
+        Transmit { ack_request: true, ..self.describe(config, &cursor, sequence, index as u32) }
     }
 
     /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent since
@@ -170,9 +235,49 @@ impl<R: RateControl> Requester<R> {
         let outcome = self.acknowledge(config, now, self.packets_before(psn));
         // A NAK from before the last progress asks for nothing that is still missing, and one of a packet that
         // was never sent for nothing that there is.
-        if psn == self.psn_of(self.unacked) {
+        if config.recovery == Recovery::GoBackN && psn == self.psn_of(self.unacked) {
             self.go_back(config);
         }
+        outcome
+    }
+
+    /// Selective recovery: everything up to and with `newest` arrived, and nothing beyond `highest`.
+    pub fn on_selective_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        newest: Psn,
+        highest: Psn,
+    ) -> AckOutcome {
+        let highest_end = self.sequence_of(highest) + 1;
+        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1);
+        if let Some(resends) = self.resends.as_mut().filter(|_| outcome.progressed) {
+            resends.on_progress(self.unacked, Some(highest_end.max(0) as u64));
+            self.resending = !resends.is_empty();
+        }
+        outcome
+    }
+
+    /// Selective recovery: everything up to and with `newest` arrived, and `missing` did not, although packets far
+    /// beyond it did.
+    pub fn on_selective_nak(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        newest: Psn,
+        missing: Psn,
+    ) -> AckOutcome {
+        let missing = self.sequence_of(missing);
+        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1);
+        let outstanding = self.unacked as i64..self.sent as i64;
+        let Some(resends) = self.resends.as_mut().filter(|_| !self.failed) else { return outcome };
+        if outcome.progressed {
+            resends.on_progress(self.unacked, None);
+        }
+        if outstanding.contains(&missing) {
+            resends.report(missing as u64);
+        }
+        self.resending = !resends.is_empty();
         outcome
     }
 
@@ -187,7 +292,13 @@ impl<R: RateControl> Requester<R> {
             return TimeoutOutcome::Failed;
         }
         self.retries += 1;
-        self.go_back(config);
+        if let Some(resends) = &mut self.resends {
+            resends.probe(self.unacked, self.sent);
+            self.resending = true;
+            self.deadline = Instant::NEVER;
+        } else {
+            self.go_back(config);
+        }
         TimeoutOutcome::Resend
     }
 
@@ -215,6 +326,11 @@ impl<R: RateControl> Requester<R> {
         i64::from(psn.distance_from(self.psn_of(self.unacked)))
     }
 
+    /// The sequence with that PSN that is closest to the oldest unacknowledged one; negative before the first.
+    const fn sequence_of(&self, psn: Psn) -> i64 {
+        self.unacked as i64 + psn.distance_from(self.initial_psn.add(self.unacked as u32)) as i64
+    }
+
     /// Acknowledges `count` packets beyond `unacked`; ignores what is stale or was never sent.
     #[inline]
     fn acknowledge(&mut self, config: &Config, now: Instant, count: i64) -> AckOutcome {
@@ -228,7 +344,7 @@ impl<R: RateControl> Requester<R> {
             self.seek(config, self.unacked);
         }
         // IBTA 9.7.6.1.3: progress restarts the timer, and stops it when nothing is left to wait for.
-        self.deadline = if self.next == self.unacked { Instant::NEVER } else { now + config.timeout };
+        self.deadline = if self.next == self.unacked { Instant::NEVER } else { config.deadline(now) };
         AckOutcome { completed: self.retire(), progressed: true }
     }
 
@@ -280,6 +396,6 @@ mod tests {
     fn a_queue_pair_stays_within_two_cache_lines() {
         // The simulator slows down when queue pairs grow; what a rate controller adds comes on top of this.
         let bytes = size_of::<Requester<LineRate>>();
-        assert!(bytes <= 112, "{bytes} bytes");
+        assert!(bytes <= 120, "{bytes} bytes");
     }
 }

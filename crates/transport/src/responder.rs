@@ -1,6 +1,7 @@
 //! The receiving side of a reliable connection.
 
-use crate::{Config, Position};
+use crate::placement::Placement;
+use crate::{Config, Position, Recovery};
 use wire::Psn;
 
 /// What becomes of a packet.
@@ -8,9 +9,11 @@ use wire::Psn;
 pub enum Disposition {
     /// In order: its payload is placed.
     Accepted,
+    /// Out of order: its payload is placed all the same.
+    Placed,
     /// Already placed; dropped.
     Duplicate,
-    /// Ahead of a gap; dropped.
+    /// Ahead of a gap, with selective recovery ahead of the window; dropped.
     OutOfOrder,
 }
 
@@ -21,6 +24,23 @@ pub enum Reply {
     Ack(Psn),
     /// Everything before this PSN arrived, it did not (NAK "PSN sequence error").
     Nak(Psn),
+    /// Selective recovery: an ACK that also tells how far packets have been placed. On the wire an ACK with
+    /// `newest` in the BTH and, specific to this implementation, `highest` in place of the message sequence number.
+    SelectiveAck {
+        /// Everything up to and with this PSN arrived.
+        newest: Psn,
+        /// Nothing beyond this PSN did.
+        highest: Psn,
+    },
+    /// Selective recovery: a NAK that does not tell of what follows the missing packet. On the wire a NAK "PSN
+    /// sequence error" with `missing` in the BTH and, specific to this implementation, `newest` in place of the
+    /// message sequence number.
+    SelectiveNak {
+        /// Everything up to and with this PSN arrived.
+        newest: Psn,
+        /// This PSN did not, although packets far beyond it did.
+        missing: Psn,
+    },
 }
 
 /// The judgement on one packet.
@@ -32,7 +52,8 @@ pub struct Arrival {
     pub reply: Option<Reply>,
 }
 
-/// The responder: accepts packets in order, acknowledges them in groups and reports each gap once.
+/// The responder: accepts packets in order, acknowledges them in groups and reports each gap once. With selective
+/// recovery it takes packets in any order, and without recovery whatever comes.
 #[derive(Clone, Debug)]
 pub struct Responder {
     expected: Psn,
@@ -40,44 +61,95 @@ pub struct Responder {
     unacknowledged: u32,
     /// Messages completed, modulo 2^24.
     message_sequence: u32,
+    /// Without recovery: packets skipped and not arrived since.
+    skipped: u32,
     gap_reported: bool,
+    /// With selective recovery, from the first packet on.
+    placement: Option<Box<Placement>>,
 }
 
 impl Responder {
     /// A queue pair whose first packet will carry `initial_psn`.
     #[must_use]
     pub const fn new(initial_psn: Psn) -> Self {
-        Self { expected: initial_psn, unacknowledged: 0, message_sequence: 0, gap_reported: false }
+        Self {
+            expected: initial_psn,
+            unacknowledged: 0,
+            message_sequence: 0,
+            skipped: 0,
+            gap_reported: false,
+            placement: None,
+        }
     }
 
-    /// Message sequence number for the AETH: messages completed, modulo 2^24.
+    /// Message sequence number for the AETH: messages completed, modulo 2^24. Selective recovery puts something
+    /// else there, see [`Reply`].
     #[must_use]
     pub const fn message_sequence(&self) -> u32 {
         self.message_sequence & 0xff_ffff
     }
 
+    /// Without recovery: packets that were skipped and have not arrived since. What was lost behind the last
+    /// arrival is not among them; a packet that the network duplicated is taken for one that was late.
+    #[must_use]
+    pub const fn skipped_packets(&self) -> u32 {
+        self.skipped
+    }
+
     /// Judges a packet.
     #[inline]
-    pub fn on_packet(&mut self, config: &Config, psn: Psn, position: Position) -> Arrival {
+    pub fn on_packet(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
+        match config.recovery {
+            Recovery::GoBackN => self.take_in_order(config, psn, position, ack_request),
+            Recovery::Selective { ooo_window_packets } => {
+                let start = self.expected;
+                let placement =
+                    self.placement.get_or_insert_with(|| Box::new(Placement::new(start, ooo_window_packets)));
+                placement.on_packet(config, psn, ack_request)
+            }
+            Recovery::None => self.take_any(config, psn, position, ack_request),
+        }
+    }
+
+    #[inline]
+    fn take_in_order(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);
         if distance == 0 {
             self.expected = self.expected.add(1);
             self.gap_reported = false;
             self.message_sequence = self.message_sequence.wrapping_add(u32::from(position.ends_message()));
-            return Arrival { disposition: Disposition::Accepted, reply: self.coalesce(config, position) };
+            return Arrival { disposition: Disposition::Accepted, reply: self.coalesce(config, ack_request) };
         }
         if distance < 0 {
             // IBTA 9.7.5.1: a duplicate write is acknowledged again, with the newest packet placed, and otherwise
             // dropped.
-            return Arrival { disposition: Disposition::Duplicate, reply: self.coalesce(config, position) };
+            return Arrival {
+                disposition: Disposition::Duplicate,
+                reply: self.coalesce(config, ack_request),
+            };
         }
         Arrival { disposition: Disposition::OutOfOrder, reply: self.report_gap() }
     }
 
+    /// Without recovery: whatever arrives is placed, and acknowledged with the highest PSN seen.
+    fn take_any(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
+        let distance = psn.distance_from(self.expected);
+        let disposition = if distance < 0 {
+            self.skipped = self.skipped.saturating_sub(1);
+            Disposition::Placed
+        } else {
+            self.skipped += distance as u32;
+            self.expected = psn.add(1);
+            Disposition::Accepted
+        };
+        self.message_sequence = self.message_sequence.wrapping_add(u32::from(position.ends_message()));
+        Arrival { disposition, reply: self.coalesce(config, ack_request) }
+    }
+
     #[inline]
-    fn coalesce(&mut self, config: &Config, position: Position) -> Option<Reply> {
+    fn coalesce(&mut self, config: &Config, ack_request: bool) -> Option<Reply> {
         self.unacknowledged += 1;
-        if !position.ends_message() && self.unacknowledged < config.ack_every {
+        if !ack_request && self.unacknowledged < config.ack_every {
             return None;
         }
         self.unacknowledged = 0;
@@ -105,7 +177,7 @@ impl Responder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Disposition::{Accepted, Duplicate, OutOfOrder};
+    use Disposition::{Accepted, Duplicate, OutOfOrder, Placed};
     use Position::{First, Last, Middle, Only};
     use units::Span;
 
@@ -119,6 +191,7 @@ mod tests {
             window_packets: 64,
             timeout: Span::from_us(1),
             retry_count: 7,
+            recovery: Recovery::GoBackN,
         }
     }
 
@@ -134,7 +207,8 @@ mod tests {
     fn expect(config: &Config, packets: &[(u32, Position, Disposition, Option<Reply>)]) -> Responder {
         let mut responder = Responder::new(Psn::new(START));
         for &(packet, position, disposition, reply) in packets {
-            let arrival = responder.on_packet(config, Psn::new(START + packet), position);
+            let arrival =
+                responder.on_packet(config, Psn::new(START + packet), position, position.ends_message());
             assert_eq!(arrival, Arrival { disposition, reply }, "packet {packet}");
         }
         responder
@@ -213,11 +287,23 @@ mod tests {
     }
 
     #[test]
+    fn without_recovery_everything_is_placed_and_what_was_skipped_is_counted() {
+        let config = Config { recovery: Recovery::None, ..config(2) };
+        let steps = [
+            (0, First, Accepted, None),
+            (3, Middle, Accepted, ack(3)),
+            (2, Middle, Placed, None),
+            (7, Last, Accepted, ack(7)),
+        ];
+        assert_eq!(expect(&config, &steps).skipped_packets(), 4, "1, 4, 5 and 6");
+    }
+
+    #[test]
     fn half_the_number_space_back_is_a_duplicate_and_the_rest_lies_ahead() {
         let config = config(1);
         let judge = |ahead| {
             let mut responder = Responder::new(Psn::new(START));
-            responder.on_packet(&config, Psn::new(START).add(ahead), Only).disposition
+            responder.on_packet(&config, Psn::new(START).add(ahead), Only, true).disposition
         };
         assert_eq!(judge(Psn::WINDOW_MAX - 1), OutOfOrder);
         assert_eq!(judge(Psn::WINDOW_MAX), Duplicate);
@@ -225,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_pair_stays_within_a_quarter_of_a_cache_line() {
-        assert_eq!(size_of::<Responder>(), 16);
+    fn a_queue_pair_stays_within_half_a_cache_line() {
+        assert_eq!(size_of::<Responder>(), 32);
     }
 }

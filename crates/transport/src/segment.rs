@@ -101,6 +101,7 @@ mod tests {
             window_packets: 1,
             timeout: Span::from_us(1),
             retry_count: 7,
+            recovery: crate::Recovery::GoBackN,
         }
     }
 

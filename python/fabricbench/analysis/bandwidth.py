@@ -24,7 +24,10 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         "reduce-scatter": _all_but_one,
         "all-to-all": _all_but_one,
         "gather": _all_but_one,
+        "scatter": _all_but_one,
         "broadcast": lambda _ranks: 1.0,
+        "reduce": lambda _ranks: 1.0,
+        "send-receive": lambda _ranks: 1.0,
         # S is what each sender sends, so the receiver's port takes (n - 1) S.
         "incast": lambda ranks: float(ranks - 1),
         "permutation": lambda _ranks: 1.0,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabricbench.cli.options import FormatOption
-from fabricbench.cli.output import Format, write
+from fabricbench.cli.output import Format, note, write
 
 if TYPE_CHECKING:
     from fabricbench.plan.load import PlanSummary
@@ -36,7 +36,10 @@ def plan_check_command(
     """Check a plan without running it; exit status 2 if it cannot be run."""
     from fabricbench import runner
 
-    write(f"ok: {plan}: {runner.load(plan, overrides or ()).extent}")
+    loaded = runner.load(plan, overrides or ())
+    for warning in loaded.warnings:
+        note(warning.text("warning"))
+    write(f"ok: {plan}: {loaded.extent}")
 
 
 def plan_schema_command() -> None:

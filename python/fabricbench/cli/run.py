@@ -58,6 +58,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store import Workspace
 
     loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)])
+    for warning in loaded.warnings:
+        note(warning.text("warning"))
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         outcome = runner.Runner(

@@ -17,6 +17,54 @@ class CableSpec(TypedDict):
     """
 
 
+EcmpHash: TypeAlias = Literal["crc", "toeplitz"]
+"""
+Hash of a 5-tuple.
+"""
+
+
+class EcnSpec(TypedDict):
+    """
+    ECN marking by queue length: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above.
+    """
+
+    kmax_bytes: int
+    """
+    Kmax [bytes], for a port of `reference_rate_bps`.
+    """
+    kmin_bytes: int
+    """
+    Kmin [bytes], for a port of `reference_rate_bps`.
+    """
+    pmax_ppm: int
+    """
+    Pmax [parts per million].
+    """
+    priorities: list[int]
+    """
+    Priorities whose frames are marked.
+    """
+    reference_rate_bps: NotRequired[int | None]
+    """
+    Thresholds are scaled to each port's rate from this one [bit/s]; absent, they hold for every port.
+    """
+
+
+class ImpairmentSpec(TypedDict):
+    """
+    A NIC that works at a fraction of its rate, sending and receiving.
+    """
+
+    host: int
+    """
+    The host.
+    """
+    throughput_ppm: int
+    """
+    What is left of its throughput, of line rate [parts per million].
+    """
+
+
 class JobSpec(TypedDict):
     """
     One tenant: ranks that run a collective.
@@ -76,16 +124,67 @@ class EcmpLoadBalancing(TypedDict):
     By a hash of the 5-tuple with a seed of the switch: one path for each queue pair.
     """
 
+    hash: EcmpHash
+    """
+    The hash.
+    """
+    include_qp: bool
+    """
+    The destination queue pair is part of the hash.
+    """
     kind: Literal["ecmp"]
 
 
-LoadBalancing: TypeAlias = EcmpLoadBalancing
-"""
-How a switch chooses among equal next hops.
-"""
+class FlowletLoadBalancing(TypedDict):
+    """
+    ECMP, drawn anew after each pause of a queue pair.
+    """
+
+    gap_ps: int
+    """
+    The pause [ps].
+    """
+    kind: Literal["flowlet"]
 
 
-LossRecovery: TypeAlias = Literal["go_back_n"]
+class SprayRandomLoadBalancing(TypedDict):
+    """
+    Each packet to a next hop drawn at random.
+    """
+
+    kind: Literal["spray-random"]
+
+
+class SprayRoundRobinLoadBalancing(TypedDict):
+    """
+    Packets to the next hops in turn.
+    """
+
+    kind: Literal["spray-round-robin"]
+
+
+class AdaptiveLoadBalancing(TypedDict):
+    """
+    Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
+    sent there in it.
+    """
+
+    kind: Literal["adaptive"]
+
+
+class WeightedLoadBalancing(TypedDict):
+    """
+    ECMP with weights.
+    """
+
+    kind: Literal["weighted"]
+    weights: list[int]
+    """
+    Weight of each uplink in a group, in order of ports.
+    """
+
+
+LossRecovery: TypeAlias = Literal["go_back_n", "selective", "none"]
 """
 What the requester does about loss.
 """
@@ -96,9 +195,25 @@ class NicSpec(TypedDict):
     Every NIC.
     """
 
+    drain_rate_bps: NotRequired[int | None]
+    """
+    How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
+    """
+    impairments: list[ImpairmentSpec]
+    """
+    Hosts with NICs that work slower than they should.
+    """
     latency_ps: int
     """
     Fixed latency on each side, sending and receiving [ps].
+    """
+    receive_buffer_bytes: int
+    """
+    Receive buffer [bytes]; it matters only with a drain rate.
+    """
+    receive_xoff_bytes: int
+    """
+    The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
     """
 
 
@@ -121,6 +236,44 @@ class ObserveSpec(TypedDict):
     """
 
 
+class PinSpec(TypedDict):
+    """
+    Where a switch sends a queue pair.
+    """
+
+    qp: int
+    """
+    Queue pair of the run.
+    """
+    switch: str
+    """
+    Name of the switch, such as `leaf0`.
+    """
+    uplink: int
+    """
+    Position among the equal next hops, from 0.
+    """
+
+
+class PrioritySpec(TypedDict):
+    """
+    Priority of each kind of packet (IEEE 802.1Q), 0 to 7.
+    """
+
+    ack: int
+    """
+    ACK and NAK.
+    """
+    cnp: int
+    """
+    CNP.
+    """
+    data: int
+    """
+    Payload.
+    """
+
+
 QpMode: TypeAlias = Literal["per_pair", "per_chunk"]
 """
 Which transfers share a queue pair.
@@ -135,25 +288,102 @@ class LineRateRateControl(TypedDict):
     kind: Literal["line-rate"]
 
 
-RateControl: TypeAlias = LineRateRateControl
+class DcqcnRateControl(TypedDict):
+    """
+    DCQCN (Zhu et al., SIGCOMM 2015).
+    """
+
+    additive_increase_bps: int
+    """
+    Additive increase R_AI [bit/s].
+    """
+    alpha_timer_ps: int
+    """
+    Alpha decays after this long without a CNP [ps].
+    """
+    byte_counter_bytes: int
+    """
+    Rate increase byte counter [bytes]; 0 switches it off.
+    """
+    cnp_interval_ps: int
+    """
+    A receiver sends at most one CNP per queue pair in this time [ps].
+    """
+    fast_recovery_rounds: int
+    """
+    Rounds of fast recovery F.
+    """
+    g_2e20: int
+    """
+    Gain g of alpha [1/2^20].
+    """
+    hyper_increase_bps: int
+    """
+    Hyper increase R_HAI [bit/s].
+    """
+    increase_timer_ps: int
+    """
+    Rate increase timer [ps].
+    """
+    kind: Literal["dcqcn"]
+    rate_cut_period_ps: int
+    """
+    At most one rate cut in this time [ps].
+    """
+    rate_min_bps: int
+    """
+    Smallest rate [bit/s].
+    """
+
+
+RateControl: TypeAlias = LineRateRateControl | DcqcnRateControl
 """
 How the requester paces itself.
 """
 
 
-class SwitchSpec(TypedDict):
+class RatioSpec(TypedDict):
     """
-    Every switch of the fabric.
+    A positive ratio.
     """
 
-    buffer_bytes: int
+    denominator: int
     """
-    Packet buffer shared by all ports [bytes of frames].
+    Denominator, 1 or more.
     """
-    pipeline_latency_ps: int
+    numerator: int
     """
-    From the last bit in to the earliest first bit out [ps].
+    Numerator, 1 or more.
     """
+
+
+class StrictSchedulingSpec(TypedDict):
+    """
+    The highest priority that has something to send.
+    """
+
+    kind: Literal["strict"]
+
+
+QuantumByte: TypeAlias = int
+
+
+class DwrrSchedulingSpec(TypedDict):
+    """
+    Deficit weighted round robin over the priorities.
+    """
+
+    kind: Literal["dwrr"]
+    quantum_bytes: list[QuantumByte]
+    """
+    Quantum of each priority, from 0 to 7 [bytes].
+    """
+
+
+SchedulingSpec: TypeAlias = StrictSchedulingSpec | DwrrSchedulingSpec
+"""
+Which priority a port serves next.
+"""
 
 
 class SingleSwitchTopologySpec(TypedDict):
@@ -328,6 +558,15 @@ class TransportSpec(TypedDict):
     """
     RoCE MTU: payload of a full packet [bytes]; 256, 512, 1024, 2048 or 4096.
     """
+    ooo_window_packets: int
+    """
+    Selective recovery: packets this far beyond the first missing one are refused, so the requester sends no
+    further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to 2^23.
+    """
+    priorities: PrioritySpec
+    """
+    Priority of each kind of packet.
+    """
     qp_mode: QpMode
     """
     Which transfers share a queue pair.
@@ -346,7 +585,8 @@ class TransportSpec(TypedDict):
     """
     retry_count: int
     """
-    Timeouts in a row before the queue pair fails.
+    On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
+    next timeout.
     """
     timeout_ps: int
     """
@@ -355,6 +595,141 @@ class TransportSpec(TypedDict):
     window_packets: int
     """
     At most this many packets unacknowledged on a queue pair; at most 2^23 (IBTA 1.7, 9.7.2).
+    """
+
+
+class StaticXoffSpec(TypedDict):
+    """
+    A fixed number of bytes.
+    """
+
+    bytes: int
+    """
+    The threshold [bytes].
+    """
+    kind: Literal["static"]
+
+
+class DynamicXoffSpec(TypedDict):
+    """
+    A share of the shared buffer that is free.
+    """
+
+    alpha: RatioSpec
+    """
+    The share.
+    """
+    kind: Literal["dynamic"]
+
+
+XoffSpec: TypeAlias = StaticXoffSpec | DynamicXoffSpec
+"""
+Threshold of a pause.
+"""
+
+
+class BufferSpec(TypedDict):
+    """
+    The packet buffer of a switch, shared by all ports.
+    """
+
+    cell_bytes: int
+    """
+    A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    """
+    lossy_alpha: NotRequired[RatioSpec | None]
+    """
+    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared buffer.
+    Without it only the whole buffer is a limit.
+    """
+    size_bytes: int
+    """
+    Size of the whole buffer, headroom and reserves included [bytes].
+    """
+
+
+class PinnedLoadBalancing(TypedDict):
+    """
+    An explicit uplink for each queue pair at some switches, ECMP elsewhere.
+    """
+
+    kind: Literal["pinned"]
+    pins: list[PinSpec]
+    """
+    The map.
+    """
+
+
+LoadBalancing: TypeAlias = (
+    EcmpLoadBalancing
+    | FlowletLoadBalancing
+    | SprayRandomLoadBalancing
+    | SprayRoundRobinLoadBalancing
+    | AdaptiveLoadBalancing
+    | WeightedLoadBalancing
+    | PinnedLoadBalancing
+)
+"""
+How a switch chooses among equal next hops.
+"""
+
+
+class PfcSpec(TypedDict):
+    """
+    Priority flow control (IEEE 802.1Qbb).
+    """
+
+    headroom_bytes: NotRequired[int | None]
+    """
+    Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, lossless
+    priority) [bytes]; computed from rate, delay and response time of the port when absent.
+    """
+    priorities: list[int]
+    """
+    Lossless priorities.
+    """
+    quanta: int
+    """
+    Pause time asked for [quanta of 512 bit times].
+    """
+    reserved_bytes: int
+    """
+    Buffer reserved for each (ingress port, lossless priority) [bytes].
+    """
+    xoff: XoffSpec
+    """
+    How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause.
+    """
+    xon_offset_bytes: int
+    """
+    The pause ends once that much less than at the threshold is held [bytes].
+    """
+
+
+class SwitchSpec(TypedDict):
+    """
+    Every switch of the fabric.
+    """
+
+    buffer: BufferSpec
+    """
+    The packet buffer.
+    """
+    ecn: NotRequired[EcnSpec | None]
+    """
+    ECN marking, if there is any.
+    """
+    pfc: NotRequired[PfcSpec | None]
+    """
+    Priority flow control, if any priority is lossless.
+    """
+    pipeline_latency_ps: int
+    """
+    From the last bit in to the earliest first bit out [ps].
+    """
+    scheduling: SchedulingSpec
+    """
+    Which priority a port serves next.
     """
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
+from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
@@ -24,10 +25,19 @@ def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    for check in (_check_transport, _check_jobs, _check_sizes):
+    for check in (_check_transport, check_congestion, _check_jobs, _check_sizes):
         problems += check(plan, document)
     # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
     yield from problems or _check_division(plan, document)
+
+
+def plan_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield what can be carried out, but is hardly meant."""
+    for index, job in enumerate(plan.jobs):
+        if job.algorithm == "double-binary-tree" and plan.transport.qp_mode == "per_chunk":
+            found = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
+            hint = "set `transport.qp_mode: per_pair`"
+            yield document.problem(("jobs", index, "algorithm"), found, hint=hint)
 
 
 def _check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -107,11 +117,11 @@ def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
         ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
         if 0 < ranks <= job.root:
             yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
-        yield from _check_algorithm(job, path, document)
+        yield from _check_algorithm(job, ranks, path, document)
 
 
-def _check_algorithm(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
-    """Check that the engine knows the collective and the algorithm for it."""
+def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
     known = engine.algorithms()
     if job.collective not in known:
         hint = close_match_hint(job.collective, known)
@@ -121,6 +131,12 @@ def _check_algorithm(job: Job, path: FieldPath, document: Document) -> Iterator[
         found = f'"{job.algorithm}", which is no algorithm of {job.collective}'
         hint = close_match_hint(job.algorithm, names)
         yield document.problem((*path, "algorithm"), found, ", ".join(names), hint)
+    elif ranks >= 2:
+        algorithm = job.algorithm or engine.default_algorithm(job.collective)
+        refusal = engine.refusal(job.collective, algorithm, ranks)
+        if refusal is not None:
+            found = f"{refusal.found} for {job.collective} {algorithm}"
+            yield document.problem((*path, "ranks"), found, refusal.allowed)
 
 
 def _check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:

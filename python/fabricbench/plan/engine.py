@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fabricbench._core import SpecError
+    from fabricbench._core import Description, SpecError
 
 
 @cache
@@ -32,6 +32,24 @@ def equal_parts(collective: str, algorithm: str, ranks: int) -> int:
     from fabricbench import _core
 
     return _core.equal_parts(collective, algorithm, ranks)
+
+
+def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
+    """Return why an algorithm cannot be carried out by `ranks` ranks; none if it can."""
+    from fabricbench import _core
+
+    try:
+        _core.equal_parts(collective, algorithm, ranks)
+    except _core.SpecError as error:
+        return error
+    return None
+
+
+def describe(spec_json: str) -> "Description":
+    """Return the nodes, links and queue pairs of a run spec that has been checked."""
+    from fabricbench import _core
+
+    return _core.describe(spec_json)
 
 
 def check(spec_json: str) -> "SpecError | None":

@@ -47,8 +47,12 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
+        return self.text("error")
+
+    def text(self, severity: str) -> str:
+        """Write the problem out for the user, as an `error` or a `warning`."""
         parts = [str(self.place), self.field, f"found {self.found}"]
-        text = "error: " + ": ".join(part for part in parts if part)
+        text = f"{severity}: " + ": ".join(part for part in parts if part)
         if self.allowed:
             text += f"; allowed: {self.allowed}"
         return f"{text}\nhint: {self.hint}" if self.hint else text

@@ -10,13 +10,13 @@ from fabricbench.plan import engine
 from fabricbench.plan._run_spec import (
     FabricSpec,
     JobSpec,
-    LoadBalancing,
     ObserveSpec,
-    RateControl,
     RunSpec,
     TransportSpec,
 )
-from fabricbench.plan.model import Fabric, Job, Observe, Plan, Transport
+from fabricbench.plan.balancing import Pinned
+from fabricbench.plan.model import Job, Observe, Plan
+from fabricbench.plan.pins import resolve_pins
 from fabricbench.plan.sizes import job_size, trial_sizes
 
 SCHEMA_VERSION: Final = 1
@@ -60,11 +60,13 @@ class PlannedTrial:
 def expand(plan: Plan) -> list[PlannedTrial]:
     """Return the trials of a plan that has been checked, by data size and then by iteration."""
     version = engine.version()
-    fabric, transport, observe = _fabric(plan.fabric), _transport(plan.transport), _observe(plan.observe)
+    # Which queue pairs there are may depend on the seed, never on the data size.
+    fabrics = [_fabric(plan, iteration) for iteration in range(plan.iterations)]
+    transport, observe = _transport(plan), _observe(plan.observe)
     trials: list[PlannedTrial] = []
     for size in trial_sizes(plan):
         jobs = [_job(job, size, plan.fabric.topology.host_count) for job in plan.jobs]
-        for iteration in range(plan.iterations):
+        for iteration, fabric in enumerate(fabrics):
             spec: RunSpec = {
                 "schema_version": SCHEMA_VERSION,
                 "seed": run_seed(plan.seed, iteration),
@@ -75,6 +77,34 @@ def expand(plan: Plan) -> list[PlannedTrial]:
             }
             trials.append(PlannedTrial(len(trials), BASE_VARIANT, iteration, size, spec, version))
     return trials
+
+
+def first_spec(plan: Plan, iteration: int = 0) -> RunSpec:
+    """Return the run spec of an iteration's first data size, without the pins of its load balancing.
+
+    The engine tells from it which queue pairs there are for pins to name.
+    """
+    size = trial_sizes(plan)[0]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "seed": run_seed(plan.seed, iteration),
+        "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
+        "transport": _transport(plan),
+        "jobs": [_job(job, size, plan.fabric.topology.host_count) for job in plan.jobs],
+        "observe": _observe(plan.observe),
+    }
+
+
+def _fabric(plan: Plan, iteration: int) -> FabricSpec:
+    """Write the fabric of an iteration out, its pins resolved to queue pairs."""
+    balancing, pins = plan.fabric.load_balancing, []
+    if isinstance(balancing, Pinned):
+        pins = resolve_pins(balancing.pins, engine.describe(json.dumps(first_spec(plan, iteration))))
+    return plan.fabric.run_spec(plan.transport.priorities.data, pins)
+
+
+def _transport(plan: Plan) -> TransportSpec:
+    return plan.transport.run_spec(plan.fabric.topology.host_link.rate_bps)
 
 
 def run_seed(seed: int, iteration: int) -> int:
@@ -102,38 +132,9 @@ def _job(job: Job, trial_size_bytes: int, host_count: int) -> JobSpec:
     }
 
 
-def _transport(transport: Transport) -> TransportSpec:
-    rate_control: RateControl = {"kind": transport.rate_control}
-    return {
-        "mtu_bytes": transport.mtu_bytes,
-        "message_bytes": transport.message_bytes,
-        "qp_mode": transport.qp_mode,
-        "qps_per_rank_pair": transport.qps_per_rank_pair,
-        "ack_every": transport.ack_every,
-        "window_packets": transport.window_packets,
-        "recovery": transport.recovery,
-        "timeout_ps": transport.timeout_ps,
-        "retry_count": transport.retry_count,
-        "rate_control": rate_control,
-    }
-
-
 def _observe(observe: Observe) -> ObserveSpec:
     return {
         "series_points": observe.series_points,
         "series_interval_ps": observe.series_interval_ps,
         "series_ports": observe.series_ports,
-    }
-
-
-def _fabric(fabric: Fabric) -> FabricSpec:
-    load_balancing: LoadBalancing = {"kind": fabric.load_balancing}
-    return {
-        "topology": fabric.topology.run_spec(fabric.propagation_ps_per_m),
-        "load_balancing": load_balancing,
-        "switch": {
-            "pipeline_latency_ps": fabric.switch.pipeline_latency_ps,
-            "buffer_bytes": fabric.switch.buffer_bytes,
-        },
-        "nic": {"latency_ps": fabric.nic.latency_ps},
     }

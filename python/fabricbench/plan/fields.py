@@ -1,9 +1,10 @@
 """The types of plan fields: quantities with units, and lists of hosts."""
 
 import re
+from fractions import Fraction
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from fabricbench import units
 from fabricbench.units import Dimension, UnitError
@@ -13,6 +14,20 @@ HOSTS_MAX: Final = 1 << 20
 MESSAGE_BYTES_MAX: Final = 1 << 31
 """Largest RDMA message [bytes] (IBTA 1.7, 9.7.1.1)."""
 
+PRIORITIES: Final = 8
+"""Priorities of a port (IEEE 802.1Q)."""
+QUANTUM_BYTES: Final = 8 << 10
+"""Quantum of a priority for which none is given [bytes]."""
+QUANTUM_BYTES_MAX: Final = 1 << 30
+"""Largest quantum of a priority [bytes]."""
+PPM: Final = 1_000_000
+"""The whole, in parts per million."""
+RATIO_MAX: Final = (1 << 32) - 1
+"""Largest numerator and denominator of a ratio."""
+
+_RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\s*([0-9]+))?", re.ASCII)
+_RATIO_LENGTH_MAX: Final = 40
+_RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
 _HOSTS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", re.ASCII)
 _HOSTS_ALLOWED: Final = 'all, hosts such as "0-7" or "0,1,6,7", or a list of host numbers'
 
@@ -54,6 +69,68 @@ def _positive_time(value: object) -> int:
     return _positive(value, units.TIME)
 
 
+def _part(value: object) -> int:
+    share = _positive(value, units.SHARE)
+    if share > PPM:
+        raise UnitError(_show(value), "more than 0 and at most 100%")
+    return share
+
+
+def parse_ratio(value: object) -> Fraction:
+    """Read a positive ratio: 2, 0.25 or "5/1024".
+
+    Raises:
+        UnitError: It is something else, or its numerator or denominator is above `RATIO_MAX`.
+    """
+    if isinstance(value, Fraction):
+        return value
+    text = str(value).strip() if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    match = _RATIO.fullmatch(text) if len(text) <= _RATIO_LENGTH_MAX else None
+    if match is None or int(match[2] or 1) == 0:
+        raise UnitError(units.describe(value), _RATIO_ALLOWED)
+    ratio = Fraction(match[1]) / int(match[2] or 1)
+    if ratio <= 0 or max(ratio.numerator, ratio.denominator) > RATIO_MAX:
+        raise UnitError(_show(value), _RATIO_ALLOWED)
+    return ratio
+
+
+def parse_quanta(value: object) -> tuple[int, ...]:
+    """Read the quantum of each priority [bytes].
+
+    Args:
+        value: A list of 8 sizes, or a mapping from a priority to a size that leaves the others at
+            `QUANTUM_BYTES`.
+
+    Raises:
+        UnitError: It is something else.
+    """
+    if isinstance(value, tuple):
+        return value
+    if isinstance(value, list) and len(value) == PRIORITIES:
+        return tuple(_quantum(item) for item in value)
+    named = {str(priority): priority for priority in range(PRIORITIES)}
+    if not isinstance(value, dict) or not value or set(value) - set(named):
+        found = f"a list of {len(value)}" if isinstance(value, list) else _show_keys(value)
+        allowed = "a list of 8 sizes, or a mapping from priorities 0 to 7 to sizes"
+        raise UnitError(found, allowed)
+    given = {named[key]: _quantum(item) for key, item in value.items()}
+    return tuple(given.get(priority, QUANTUM_BYTES) for priority in range(PRIORITIES))
+
+
+def _show_keys(value: object) -> str:
+    """Name a value, and a mapping by its keys."""
+    return (
+        f"the priorities {', '.join(map(str, value))}" if isinstance(value, dict) else units.describe(value)
+    )
+
+
+def _quantum(value: object) -> int:
+    size = _positive(value, units.SIZE)
+    if size > QUANTUM_BYTES_MAX:
+        raise UnitError(_show(value), f"at most {units.format_size(QUANTUM_BYTES_MAX)}")
+    return size
+
+
 def _message_size(value: object) -> int:
     size = _positive(value, units.SIZE)
     if size > MESSAGE_BYTES_MAX:
@@ -67,6 +144,8 @@ Size = Annotated[int, BeforeValidator(_positive_size), _quantity_schema(units.SI
 """Text such as "16MB", or a number of bytes, as bytes; more than 0."""
 MessageSize = Annotated[int, BeforeValidator(_message_size), _quantity_schema(units.SIZE, 1)]
 """A size of at most `MESSAGE_BYTES_MAX`."""
+AnySize = Annotated[int, BeforeValidator(units.parse_size), _quantity_schema(units.SIZE)]
+"""Text such as "16MB", or a number of bytes, as bytes; it may be 0."""
 Time = Annotated[int, BeforeValidator(units.parse_time), _quantity_schema(units.TIME)]
 """Text such as "2us", as picoseconds."""
 Duration = Annotated[int, BeforeValidator(_positive_time), _quantity_schema(units.TIME, 1)]
@@ -75,6 +154,30 @@ Length = Annotated[int, BeforeValidator(units.parse_length), _quantity_schema(un
 """Text such as "30m", as millimetres."""
 Propagation = Annotated[int, BeforeValidator(units.parse_propagation), _quantity_schema(units.PROPAGATION)]
 """Text such as "5ns/m", as picoseconds per metre."""
+
+
+Part = Annotated[int, BeforeValidator(_part), _quantity_schema(units.SHARE, 1)]
+"""Text such as "20%", as parts per million; more than 0 and at most 100 %."""
+Ratio = Annotated[
+    InstanceOf[Fraction],
+    BeforeValidator(parse_ratio),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "format": "ratio", "exclusiveMinimum": 0},
+                {
+                    "type": "string",
+                    "format": "ratio",
+                    "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(/\s*[0-9]+)?\s*$",
+                },
+            ],
+            "examples": [2, 0.25, "5/1024"],
+        }
+    ),
+]
+"""A ratio above 0: a number, or text such as "5/1024"."""
+Priority = Annotated[int, Field(ge=0, le=7)]
+"""A priority of IEEE 802.1Q."""
 
 
 def parse_hosts(value: object) -> tuple[int, ...] | None:

@@ -1,5 +1,6 @@
 """Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +11,15 @@ from pydantic import ValidationError
 
 from fabricbench import units
 from fabricbench.plan import engine
-from fabricbench.plan.check import check_plan
+from fabricbench.plan.balancing import Pinned
+from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file
 from fabricbench.plan.errors import FieldPath, PlanError, Problem
-from fabricbench.plan.expand import PlannedTrial, expand
+from fabricbench.plan.expand import PlannedTrial, expand, first_spec
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.nodes import kind_name
 from fabricbench.plan.overrides import apply_overrides
+from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.shipped import find_plan, find_published, published_tables
 from fabricbench.plan.validate import close_match_hint, problems_of
@@ -50,6 +53,7 @@ class LoadedPlan:
         overrides: The overrides applied to it.
         published: The published results that stand beside ours, if the plan names any.
         trials: Its trials.
+        warnings: What can be carried out, but is hardly meant.
     """
 
     plan: Plan
@@ -58,6 +62,7 @@ class LoadedPlan:
     overrides: tuple[str, ...]
     published: PublishedTable | None
     trials: list[PlannedTrial]
+    warnings: tuple[Problem, ...] = ()
 
     @property
     def summary(self) -> PlanSummary:
@@ -101,9 +106,10 @@ def load_plan(name: str, overrides: Iterable[str] = ()) -> LoadedPlan:
     document = apply_overrides(read_file(path, source), overrides)
     plan = validate(document)
     published = _published(plan, path, document)
+    _check_with_engine(plan, document)
     trials = expand(plan)
-    _check_with_engine(trials[0], document)
-    return LoadedPlan(plan, path, document.text, overrides, published, trials)
+    warnings = tuple(_in_order(plan_warnings(plan, document)))
+    return LoadedPlan(plan, path, document.text, overrides, published, trials, warnings)
 
 
 def validate(document: Document) -> Plan:
@@ -149,12 +155,18 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
     return read_published(found)
 
 
-def _check_with_engine(trial: PlannedTrial, document: Document) -> None:
-    """Let the engine check a trial, so that what only it knows is also reported with its line."""
-    refusal = engine.check(trial.spec_json)
+def _check_with_engine(plan: Plan, document: Document) -> None:
+    """Let the engine check the first trial, so that what only it knows is also reported with its line."""
+    spec_json = json.dumps(first_spec(plan))
+    refusal = engine.check(spec_json)
     if refusal is not None:
         path = plan_path(refusal.field)
         raise PlanError([document.problem(path, refusal.found, refusal.allowed)])
+    balancing = plan.fabric.load_balancing
+    if isinstance(balancing, Pinned):
+        problems = _in_order(pin_problems(balancing.pins, engine.describe(spec_json), document))
+        if problems:
+            raise PlanError(problems)
 
 
 def plan_path(spec_field: str) -> FieldPath:

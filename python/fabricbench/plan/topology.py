@@ -4,12 +4,10 @@ A model says how many hosts and cables it has, and writes itself as the part of 
 reads.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
-from pydantic_core import CoreSchema
+from pydantic import Field
 
-from fabricbench import units
 from fabricbench.plan._run_spec import (
     FatTreeTopologySpec,
     FullMeshTopologySpec,
@@ -18,7 +16,7 @@ from fabricbench.plan._run_spec import (
     RailOptimisedTopologySpec,
     SingleSwitchTopologySpec,
 )
-from fabricbench.plan.base import PlanModel
+from fabricbench.plan.base import PlanModel, ShortModel
 from fabricbench.plan.fields import HOSTS_MAX, Length, Rate
 
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
@@ -26,8 +24,10 @@ Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
 _MM_PER_M: Final = 1000
 
 
-class Link(PlanModel):
+class Link(ShortModel):
     """A cable and the ports at its ends; a rate alone, such as `400Gbps`, leaves the length its default."""
+
+    short_key = "rate"
 
     rate_bps: Rate
     length_mm: Length
@@ -36,24 +36,6 @@ class Link(PlanModel):
         """Write the link out, the delay of its cable rounded to the nearest picosecond, halves up."""
         delay_ps = (self.length_mm * propagation_ps_per_m + _MM_PER_M // 2) // _MM_PER_M
         return {"rate_bps": self.rate_bps, "cable": {"delay_ps": delay_ps}}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _rate_alone(cls, value: Any) -> Any:
-        return value if isinstance(value, dict) else {"rate": value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        """Allow the rate alone beside the mapping."""
-        reference = handler(core_schema)
-        schema = handler.resolve_ref_schema(reference)
-        mapping = dict(schema)
-        schema.clear()
-        rate = {"type": "string", "pattern": units.RATE.pattern, "examples": [units.RATE.example]}
-        schema["anyOf"] = [rate, mapping]
-        return reference
 
 
 class HostLink(Link):

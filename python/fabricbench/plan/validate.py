@@ -14,7 +14,11 @@ from fabricbench.plan.errors import FieldPath, Problem, dotted
 from fabricbench.plan.model import Plan
 from fabricbench.plan.nodes import kind_name, shorten
 
-_TAGGED: Final[tuple[FieldPath, ...]] = (("fabric", "topology"), ("sweep", "data_size"))
+_TAGGED: Final[tuple[FieldPath, ...]] = (
+    ("fabric", "topology"),
+    ("fabric", "load_balancing"),
+    ("sweep", "data_size"),
+)
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
 
 _LIMITS: Final = {

@@ -13,6 +13,9 @@ mod context;
 mod partition;
 mod threads;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use context::{Context, Destination, Totals};
 pub(crate) use partition::{Partition, PartitionPlan};
 pub(crate) use threads::{Hooks, run};

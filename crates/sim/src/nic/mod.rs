@@ -4,6 +4,7 @@
 //! fixed latency on each side (part of the links' latency here) and, where the host is slower than the link, a
 //! receive buffer. Leaves out PCIe, memory and doorbells.
 
+mod arrivals;
 mod intake;
 mod port;
 mod receiver;
@@ -26,8 +27,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
-use transport::{Config, Position, TimeoutOutcome};
+use transport::{AckOutcome, Config, Position, Recovery, TimeoutOutcome};
 use units::{Instant, Span};
+use wire::Psn;
 
 /// What may be due at a host, besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,7 +114,7 @@ impl Host {
 
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
-        self.receivers.iter().filter_map(|receiver| receiver.undelivered(&self.receives))
+        self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives))
     }
 
     /// See [`crate::kernel::Node::process`].
@@ -218,7 +220,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         let receiver = &mut self.receivers[packet.queue_pair as usize];
-        let latency = Span(packet.at().0 - self.latency.0 - packet.sent.0);
+        let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
         context.totals.progress += u64::from(outcome.payload_bytes);
         let port = usize::from(receiver.port());
@@ -227,49 +229,71 @@ impl Host {
             self.ports[port].enqueue_control(control, now);
         }
         if outcome.chunk_delivered {
-            self.deliver_chunk(packet.queue_pair, now, context);
+            self.deliver_chunks(packet.queue_pair, now, context);
         }
     }
 
-    /// A chunk has arrived whole: reports it and starts what waited for it.
-    fn deliver_chunk(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let Delivery { report, inbound } =
-            self.receivers[receiver as usize].finish_chunk(now, &self.receives);
-        context.records.push(Record::Delivered(report));
-        let mut started = std::mem::take(&mut self.transfers.started);
-        self.transfers.deliver_part(inbound, &mut started);
-        for outgoing in started.drain(..) {
-            self.start_transfer(outgoing, now);
+    /// Chunks have arrived whole: reports them and starts what waited for them.
+    fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        while let Some(Delivery { report, inbound }) =
+            self.receivers[receiver as usize].next_delivery(now, &self.receives)
+        {
+            context.records.push(Record::Delivered(report));
+            let mut started = std::mem::take(&mut self.transfers.started);
+            self.transfers.deliver_part(inbound, &mut started);
+            for outgoing in started.drain(..) {
+                self.start_transfer(outgoing, now, context);
+            }
+            self.transfers.started = started;
         }
-        self.transfers.started = started;
     }
 
     #[inline]
     fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
         let sender = &mut self.senders[packet.queue_pair as usize];
-        let outcome = sender.requester().on_ack(&self.config, packet.at(), packet.psn());
-        let completed = sender.complete(outcome.completed, packet.at(), context);
-        self.make_ready(packet.queue_pair, packet.at());
-        self.acknowledge(completed, packet.at());
+        let (requester, now) = (sender.requester(), packet.at());
+        let outcome = match self.config.recovery {
+            Recovery::GoBackN | Recovery::None => requester.on_ack(&self.config, now, packet.psn()),
+            Recovery::Selective { .. } => {
+                let highest = Psn::new(packet.message_sequence());
+                requester.on_selective_ack(&self.config, now, packet.psn(), highest)
+            }
+        };
+        self.follow_up(packet, outcome, context);
     }
 
     #[cold]
     fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
         let sender = &mut self.senders[packet.queue_pair as usize];
         sender.count_nak();
-        let outcome = sender.requester().on_nak(&self.config, packet.at(), packet.psn());
-        let completed = sender.complete(outcome.completed, packet.at(), context);
-        self.make_ready(packet.queue_pair, packet.at());
-        self.acknowledge(completed, packet.at());
+        let (requester, now) = (sender.requester(), packet.at());
+        let outcome = match self.config.recovery {
+            Recovery::GoBackN | Recovery::None => requester.on_nak(&self.config, now, packet.psn()),
+            Recovery::Selective { .. } => {
+                let newest = Psn::new(packet.message_sequence());
+                requester.on_selective_nak(&self.config, now, newest, packet.psn())
+            }
+        };
+        self.follow_up(packet, outcome, context);
+    }
+
+    /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
+    #[inline]
+    fn follow_up(&mut self, packet: &Packet, outcome: AckOutcome, context: &mut Context<Packet, Record>) {
+        let now = packet.at();
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        let completed = sender.complete(outcome.completed, now, context);
+        self.make_ready(packet.queue_pair, now);
+        self.acknowledge(completed, now, context);
     }
 
     /// Sends have been acknowledged: starts what waited for that.
     #[inline]
-    fn acknowledge(&mut self, sends: Range<u32>, now: Instant) {
+    fn acknowledge(&mut self, sends: Range<u32>, now: Instant, context: &mut Context<Packet, Record>) {
         for send in sends {
             let outgoing = self.sends[send as usize].outgoing;
             if let Some(next) = self.transfers.acknowledge_part(outgoing) {
-                self.start_transfer(next, now);
+                self.start_transfer(next, now, context);
             }
         }
     }
@@ -285,7 +309,7 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
-            Some(Reverse((_, Timer::Post(outgoing)))) => self.post_transfer(outgoing, now),
+            Some(Reverse((_, Timer::Post(outgoing)))) => self.post_transfer(outgoing, now, context),
             Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             None => {}
@@ -293,20 +317,20 @@ impl Host {
     }
 
     /// The dependencies of a transfer have arrived: it is posted once the software overhead has passed.
-    fn start_transfer(&mut self, outgoing: u32, now: Instant) {
+    fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let overhead = self.transfers.overhead();
         if overhead == Span::ZERO {
-            self.post_transfer(outgoing, now);
+            self.post_transfer(outgoing, now, context);
         } else {
             self.timers.push(Reverse((now + overhead, Timer::Post(outgoing))));
         }
     }
 
-    fn post_transfer(&mut self, outgoing: u32, now: Instant) {
+    fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context<Packet, Record>) {
         for part in self.transfers.parts(outgoing) {
             let (sender, chunk) = self.transfers.part(part);
             self.sends[chunk as usize].is_ready = true;
-            self.senders[sender as usize].post_ready(&self.config, &self.sends, now);
+            self.senders[sender as usize].post_ready(&self.config, &self.sends, now, context);
             self.make_ready(sender, now);
         }
     }
@@ -341,10 +365,10 @@ impl Host {
     fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
         match self.ports[port].pop_next(now) {
-            Next::Pause(pause) => self.ports[port].transmit(pause.leaving(sent), now, context),
+            Next::Pause(pause) => self.ports[port].transmit(pause, now, context),
             Next::Control(Control { packet, receiver }) => {
                 self.receivers[receiver as usize].note_reply(&packet, sent, context);
-                self.ports[port].transmit(packet.leaving(sent), now, context);
+                self.ports[port].transmit(packet, now, context);
             }
             Next::Sender(sender) => self.send_data(port, sender, now, context),
             Next::Nothing => {}

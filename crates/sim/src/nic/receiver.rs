@@ -1,11 +1,12 @@
 //! The responder side of a queue pair, with what is recorded of its chunks.
 
+use super::arrivals::Arrivals;
 use super::sender::write_opcode;
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use std::ops::Range;
-use transport::{Config, Disposition, Position, Reply, Responder};
+use transport::{Config, Disposition, Position, Recovery, Reply, Responder};
 use units::{Instant, Span};
 use wire::Psn;
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
@@ -17,8 +18,8 @@ pub(crate) struct ReceiveChunk {
     pub(crate) chunk: u32,
     /// The inbound transfer it is part of.
     pub(crate) inbound: u32,
-    /// Messages it comes in.
-    pub(crate) messages: u64,
+    /// Packets it comes in.
+    pub(crate) packets: u64,
 }
 
 /// What an arriving data packet led to.
@@ -29,7 +30,7 @@ pub(super) struct DataOutcome {
     pub(super) notification: Option<Packet>,
     /// Payload placed by it [bytes].
     pub(super) payload_bytes: u32,
-    /// It was the last of its chunk.
+    /// It was the last of a chunk to arrive: see [`Receiver::next_delivery`].
     pub(super) chunk_delivered: bool,
 }
 
@@ -60,8 +61,11 @@ pub(crate) struct Receiver {
     queue_pair: u32,
     /// Its chunks in the host's list of receives; the one being received comes first.
     chunks: Range<u32>,
-    messages_done: u64,
+    /// Packets of it that must still arrive.
+    packets_left: u64,
     report: ReceiveReport,
+    /// Stands for the three above when packets are not taken in order.
+    arrivals: Option<Box<Arrivals>>,
 }
 
 /// Which receiver, and where it answers to.
@@ -76,6 +80,9 @@ pub(crate) struct ReceiverPlan {
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
+    pub(crate) recovery: Recovery,
+    /// Packets of its first chunk.
+    pub(crate) first_packets: Option<u64>,
 }
 
 impl Receiver {
@@ -89,8 +96,9 @@ impl Receiver {
             port: plan.port,
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
+            arrivals: Arrivals::new(plan.recovery, plan.initial_psn, plan.chunks.clone()),
             chunks: plan.chunks,
-            messages_done: 0,
+            packets_left: plan.first_packets.unwrap_or(u64::MAX),
             report: ReceiveReport::default(),
         }
     }
@@ -111,74 +119,101 @@ impl Receiver {
         latency: Span,
         receives: &[ReceiveChunk],
     ) -> DataOutcome {
-        let arrival = self.responder.on_packet(config, packet.psn(), position);
-        self.report.frames += 1;
-        self.report.bytes += u64::from(packet.frame_bytes());
+        let arrival = self.responder.on_packet(config, packet.psn(), position, packet.asks());
         let mut outcome = DataOutcome {
             reply: arrival.reply.map(|reply| self.reply_packet(reply)),
             notification: if packet.is_marked() { self.notice_mark(now) } else { None },
             payload_bytes: 0,
             chunk_delivered: false,
         };
-        match arrival.disposition {
-            Disposition::Accepted => {
-                self.report.latency.add(latency);
-                outcome.payload_bytes = packet.frame_bytes() - data_frame_bytes(write_opcode(position), 0);
-                if position.ends_message() {
-                    self.messages_done += 1;
-                    let expected = receives[self.chunks.start as usize].messages;
-                    outcome.chunk_delivered = self.messages_done == expected;
-                }
+        let mut chunk = None;
+        let report = match &mut self.arrivals {
+            None => &mut self.report,
+            Some(arrivals) => {
+                chunk = arrivals.chunk_of(packet.psn(), receives);
+                let Some(chunk) = &mut chunk else { return outcome };
+                &mut chunk.report
             }
-            Disposition::OutOfOrder => self.report.out_of_order += 1,
-            Disposition::Duplicate => {}
+        };
+        report.frames += 1;
+        report.bytes += u64::from(packet.frame_bytes());
+        if packet.is_marked() {
+            report.marks += 1;
+            report.cnps += u64::from(outcome.notification.is_some());
+        }
+        if matches!(arrival.disposition, Disposition::OutOfOrder | Disposition::Placed) {
+            report.out_of_order += 1;
+        }
+        if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
+            report.latency.add(latency);
+            outcome.payload_bytes = packet.frame_bytes() - data_frame_bytes(write_opcode(position), 0);
+            outcome.chunk_delivered = match chunk {
+                Some(chunk) => chunk.count_placed(),
+                None => {
+                    self.packets_left -= 1;
+                    self.packets_left == 0
+                }
+            };
         }
         outcome
     }
 
     #[inline]
     fn reply_packet(&self, reply: Reply) -> Packet {
-        let (kind, psn) = match reply {
-            Reply::Ack(psn) => (Kind::Ack, psn),
-            Reply::Nak(psn) => (Kind::Nak, psn),
+        let (kind, psn, message_sequence) = match reply {
+            Reply::Ack(psn) => (Kind::Ack, psn, self.responder.message_sequence()),
+            Reply::Nak(psn) => (Kind::Nak, psn, self.responder.message_sequence()),
+            Reply::SelectiveAck { newest, highest } => (Kind::Ack, newest, highest.value()),
+            Reply::SelectiveNak { newest, missing } => (Kind::Nak, missing, newest.value()),
         };
         Packet::new(kind, self.priorities.ack, psn, ACK_FRAME_BYTES, self.path)
+            .with_message_sequence(message_sequence)
     }
 
-    /// Counts a mark; the notification to send, if one is due.
+    /// A marked packet arrived; the notification to send, if one is due.
     #[cold]
     fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
-        self.report.marks += 1;
         if now < self.next_cnp {
             return None;
         }
         self.next_cnp = now + self.cnp_interval;
-        self.report.cnps += 1;
         Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), CNP_FRAME_BYTES, self.path))
     }
 
-    /// Ends the chunk being received and begins the next.
-    pub(super) fn finish_chunk(&mut self, now: Instant, receives: &[ReceiveChunk]) -> Delivery {
-        let chunk = receives[self.chunks.start as usize];
-        self.chunks.start += 1;
-        self.messages_done = 0;
-        let mut report = std::mem::take(&mut self.report);
-        report.chunk = chunk.chunk;
-        report.delivered = Some(now);
-        Delivery { report, inbound: chunk.inbound }
+    /// Ends the next chunk that has arrived whole, if there is one.
+    pub(super) fn next_delivery(&mut self, now: Instant, receives: &[ReceiveChunk]) -> Option<Delivery> {
+        let (report, inbound) = match &mut self.arrivals {
+            None => self.finish_chunk(receives)?,
+            Some(arrivals) => arrivals.next_delivered().map(|chunk| (chunk.report, chunk.inbound))?,
+        };
+        Some(Delivery { report: ReceiveReport { delivered: Some(now), ..report }, inbound })
     }
 
-    /// What has arrived of the chunk being received, if there is one and anything has.
-    pub(super) fn undelivered(&self, receives: &[ReceiveChunk]) -> Option<ReceiveReport> {
-        let chunk = receives[..self.chunks.end as usize].get(self.chunks.start as usize)?;
-        (self.report.frames > 0).then(|| ReceiveReport { chunk: chunk.chunk, ..self.report.clone() })
+    /// Ends the chunk being received, if it has arrived whole, and begins the next.
+    fn finish_chunk(&mut self, receives: &[ReceiveChunk]) -> Option<(ReceiveReport, u32)> {
+        if self.packets_left > 0 {
+            return None;
+        }
+        let ReceiveChunk { chunk, inbound, .. } = receives[self.chunks.start as usize];
+        self.chunks.start += 1;
+        let next = self.chunks.clone().next().map(|next| receives[next as usize].packets);
+        self.packets_left = next.unwrap_or(u64::MAX);
+        Some((ReceiveReport { chunk, ..std::mem::take(&mut self.report) }, inbound))
+    }
+
+    /// What has arrived of the chunks that were not delivered.
+    pub(super) fn undelivered(&self, receives: &[ReceiveChunk]) -> impl Iterator<Item = ReceiveReport> {
+        let chunk = receives[..self.chunks.end as usize].get(self.chunks.start as usize);
+        let current = chunk.filter(|_| self.report.frames > 0);
+        let current = current.map(|chunk| ReceiveReport { chunk: chunk.chunk, ..self.report.clone() });
+        current.into_iter().chain(self.arrivals.iter().flat_map(|arrivals| arrivals.undelivered()))
     }
 
     /// Records a reply that leaves, if the queue pair is captured.
     #[inline]
     pub(super) fn note_reply(&self, packet: &Packet, sent: Instant, context: &mut Context<Packet, Record>) {
         if self.is_captured {
-            let message_sequence = self.responder.message_sequence();
+            let message_sequence = packet.message_sequence();
             let kind = match packet.kind() {
                 Kind::Cnp => FrameKind::Cnp,
                 Kind::Nak => FrameKind::Nak { message_sequence },

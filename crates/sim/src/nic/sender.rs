@@ -96,15 +96,27 @@ impl Sender {
         }
     }
 
-    /// Posts every chunk whose turn it is and that is ready: a queue pair keeps the order of its schedule.
-    pub(super) fn post_ready(&mut self, config: &Config, sends: &[SendChunk], now: Instant) {
+    /// Posts every chunk whose turn it is and that is ready: a queue pair keeps the order of its schedule. A failed
+    /// queue pair sends nothing more, so the chunk ends at once.
+    pub(super) fn post_ready(
+        &mut self,
+        config: &Config,
+        sends: &[SendChunk],
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
         while let Some(send) = self.chunks.clone().next().map(|first| sends[first as usize]) {
             if !send.is_ready {
                 break;
             }
             self.chunks.start += 1;
-            self.requester.post(config, send.bytes);
-            self.open.push_back(SendReport::new(send.chunk, now));
+            let report = SendReport::new(send.chunk, now);
+            if self.requester.is_failed() {
+                context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
+            } else {
+                self.requester.post(config, send.bytes);
+                self.open.push_back(report);
+            }
         }
     }
 
@@ -143,13 +155,15 @@ impl Sender {
         }
         let kind = Kind::Data(transmit.position);
         self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
-        Some(Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path))
+        let packet = Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path);
+        Some(packet.asking(transmit.ack_request))
     }
 
     #[cold]
     fn capture(&self, transmit: &Transmit, sent: Instant, context: &mut Context<Packet, Record>) {
         let kind = FrameKind::Data {
             position: transmit.position,
+            ack_request: transmit.ack_request,
             payload_bytes: transmit.payload_bytes,
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use topology::Attachment;
 use units::{AttachmentId, HostId, Rank, Seed, TransferId};
 use wire::Psn;
-use workload::{Schedule, Shape, Transfer};
+use workload::{Schedule, Shape, Transfer, WorkloadError};
 
 /// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
@@ -175,10 +175,11 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let schedule = workload::schedule_for(&job.collective, &job.algorithm, &shape).map_err(|error| {
         let field = match error {
-            workload::WorkloadError::Indivisible { .. } => "data_bytes",
+            WorkloadError::Indivisible { .. } => "data_bytes",
+            WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
             _ => "algorithm",
         };
-        value(format!("jobs[{index}].{field}"), error.to_string(), "see the collectives of the registry")
+        refusal(&format!("jobs[{index}].{field}"), &error)
     })?;
     match schedule.transfers().iter().find(|transfer| !transfer.bytes.is_multiple_of(parts)) {
         None => Ok(schedule),
@@ -188,6 +189,18 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
             &format!("transfers that divide evenly over {parts} queue pairs"),
         )),
     }
+}
+
+/// Why a collective cannot be carried out, for the field that says so.
+pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
+    let (found, allowed) = match *error {
+        WorkloadError::NotPowerOfTwo { ranks, below, above } => {
+            (format!("{ranks} ranks"), format!("a power of two, such as {below} or {above}"))
+        }
+        WorkloadError::OddRanks { ranks } => (format!("{ranks} ranks"), "an even number of ranks".into()),
+        _ => (error.to_string(), "see the collectives of the registry".into()),
+    };
+    value(field.into(), found, &allowed)
 }
 
 fn value(field: String, found: String, allowed: &str) -> SpecError {

@@ -74,6 +74,7 @@ pub(crate) fn host_flows(
         let target = &mut hosts[pair.dst_host.index()];
         let first = target.receives.len() as u32;
         target.receives.extend(pair.chunks.iter().map(|&chunk| receive_chunk(flows, config, &places, chunk)));
+        let first_packets = target.receives[first as usize..].first().map(|receive| receive.packets);
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
@@ -87,6 +88,8 @@ pub(crate) fn host_flows(
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
             chunks: first..first + pair.chunks.len() as u32,
+            recovery: config.recovery,
+            first_packets,
         }));
     }
     place_parts(flows, &sends, &mut hosts);
@@ -98,7 +101,7 @@ fn receive_chunk(flows: &Flows, config: &Config, places: &[Vec<Place>], chunk: u
     ReceiveChunk {
         chunk,
         inbound: places[info.job as usize][info.transfer.index()].inbound,
-        messages: config.messages(info.bytes),
+        packets: config.packets(info.bytes),
     }
 }
 

@@ -102,7 +102,7 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
 }
 
 /// Checks that every switch has buffer to share beside its reserves and headrooms.
-pub(super) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     let Some(pfc) = &spec.fabric.switch.pfc else { return Ok(()) };
     let size = spec.fabric.switch.buffer.size_bytes;
     for (index, node) in

@@ -12,10 +12,10 @@ use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::switch::Switch;
 use crate::switch::forward::Forward;
-use spec::{RunSpec, SpecError, TransportSpec};
+use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
-use transport::Config;
+use transport::{Config, Recovery};
 use units::{Instant, NodeId, Span};
 
 /// A node of the fabric.
@@ -192,14 +192,25 @@ fn fill_partitions<F: Forward>(
         .collect()
 }
 
-/// The transport parameters of a run.
+/// The transport parameters of a run. With selective recovery the requester sends no further than the responder takes
+/// packets in.
 fn transport_config(spec: &TransportSpec) -> Config {
+    let recovery = match spec.recovery {
+        LossRecovery::GoBackN => Recovery::GoBackN,
+        LossRecovery::Selective => Recovery::Selective { ooo_window_packets: spec.ooo_window_packets },
+        LossRecovery::None => Recovery::None,
+    };
+    let window_packets = match recovery {
+        Recovery::Selective { ooo_window_packets } => spec.window_packets.min(ooo_window_packets),
+        Recovery::GoBackN | Recovery::None => spec.window_packets,
+    };
     Config {
         mtu_bytes: spec.mtu_bytes,
         message_bytes: spec.message_bytes,
-        ack_every: spec.ack_every,
-        window_packets: spec.window_packets,
+        ack_every: spec.ack_every.min(window_packets),
+        window_packets,
         timeout: Span(spec.timeout_ps),
         retry_count: spec.retry_count,
+        recovery,
     }
 }

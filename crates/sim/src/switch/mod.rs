@@ -53,6 +53,8 @@ pub(crate) struct Switch<F> {
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
+    /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
+    is_pause_active: bool,
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
@@ -89,6 +91,7 @@ impl<F: Forward> Switch<F> {
             ports: plan.ports.into_iter().map(EgressPort::new).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
             requests: PauseRequests::new(plan.pause_quanta, rates),
+            is_pause_active: false,
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
@@ -143,14 +146,14 @@ impl<F: Forward> Switch<F> {
                 *load = port.queued_bytes();
             }
         }
-        if self.is_calm(&arriving) {
+        let next = if self.is_calm(&arriving) {
             self.paths.fast += 1;
-            self.serve_ports(window.end, inboxes, context);
+            self.serve_ports(window.end, inboxes, context)
         } else {
             self.paths.exact += 1;
-            self.replay(window.end, inboxes, context);
-        }
-        self.next_wake(window.end)
+            self.replay(window.end, inboxes, context)
+        };
+        if next == Instant::NEVER { next } else { next.max(window.end) }
     }
 
     /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
@@ -159,16 +162,9 @@ impl<F: Forward> Switch<F> {
         // The buffer as a whole first: what all hold is more than what one holds.
         !self.exact_only
             && !arriving.has_pause
+            && !self.is_pause_active
             && !self.buffer.any_pausing()
-            && !self.ports.iter().any(EgressPort::is_pause_active)
             && self.buffer.is_far_from_thresholds(arriving.charge)
-    }
-
-    #[inline]
-    fn next_wake(&mut self, end: Instant) -> Instant {
-        let next_send = self.ports.iter().map(EgressPort::next_send).min().unwrap_or(Instant::NEVER);
-        let next = next_send.min(self.requests.next_renewal());
-        if next == Instant::NEVER { next } else { next.max(end) }
     }
 
     /// Counts what arrives by each port.
@@ -188,15 +184,21 @@ impl<F: Forward> Switch<F> {
         arriving
     }
 
-    /// The fast path: every port by itself.
+    /// The fast path: every port by itself. Returns when the first of them sends next.
     #[inline]
-    fn serve_ports<R>(&mut self, end: Instant, inboxes: &[Vec<Packet>], context: &mut Context<Packet, R>) {
+    fn serve_ports<R>(
+        &mut self,
+        end: Instant,
+        inboxes: &[Vec<Packet>],
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
         for (ingress, packets) in (0..).zip(inboxes) {
             for &packet in packets {
                 let egress = self.route(&packet);
                 self.buckets[usize::from(egress)].push(Stored { packet, ingress });
             }
         }
+        let mut next = Instant::NEVER;
         for (port, bucket) in self.ports.iter_mut().zip(&mut self.buckets) {
             if bucket.is_empty() && port.queued_bytes() == 0 {
                 continue;
@@ -204,11 +206,18 @@ impl<F: Forward> Switch<F> {
             sort_by_arrival(bucket);
             port.serve(bucket, &mut self.buffer, end, context);
             bucket.clear();
+            next = next.min(port.next_send());
         }
+        next
     }
 
-    /// The exact path: everything in strict order of time.
-    fn replay<R>(&mut self, end: Instant, inboxes: &[Vec<Packet>], context: &mut Context<Packet, R>) {
+    /// The exact path: everything in strict order of time. Returns when something is due next.
+    fn replay<R>(
+        &mut self,
+        end: Instant,
+        inboxes: &[Vec<Packet>],
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
         for (ingress, packets) in (0..).zip(inboxes) {
             for &packet in packets {
                 let egress = if packet.is_pause() { ingress } else { self.route(&packet) };
@@ -217,6 +226,9 @@ impl<F: Forward> Switch<F> {
         }
         let parts = Parts { ports: &mut self.ports, buffer: &mut self.buffer, requests: &mut self.requests };
         self.replay.run(parts, end, context);
+        self.is_pause_active = self.ports.iter().any(EgressPort::is_pause_active);
+        let sends = self.ports.iter().map(EgressPort::next_send);
+        sends.min().unwrap_or(Instant::NEVER).min(self.requests.next_renewal())
     }
 }
 

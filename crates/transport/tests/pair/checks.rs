@@ -7,16 +7,16 @@ use wire::Psn;
 
 /// A packet as the definition of segmentation gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Expected {
-    request: usize,
-    position: Position,
-    offset_bytes: u64,
-    payload_bytes: u64,
-    message_bytes: u64,
+pub(crate) struct Expected {
+    pub(crate) request: usize,
+    pub(crate) position: Position,
+    pub(crate) offset_bytes: u64,
+    pub(crate) payload_bytes: u64,
+    pub(crate) message_bytes: u64,
 }
 
 /// Every packet of the work requests, in order: cut byte ranges, one after the other.
-fn segmentation(config: &Config, posted: &[u64]) -> Vec<Expected> {
+pub(crate) fn segmentation(config: &Config, posted: &[u64]) -> Vec<Expected> {
     let mut packets = Vec::new();
     for (request, &bytes) in posted.iter().enumerate() {
         for message_start in (0..bytes).step_by(config.message_bytes as usize) {
@@ -57,7 +57,7 @@ pub(crate) fn check_complete(history: &History, config: &Config) {
 
 /// Position, offset, sizes and PSN follow from the place in the stream; nothing is skipped, and exactly what was
 /// sent before is marked as sent again.
-fn packets_are_cut_and_numbered_right(history: &History, config: &Config, initial_psn: Psn) {
+pub(crate) fn packets_are_cut_and_numbered_right(history: &History, config: &Config, initial_psn: Psn) {
     let expected = segmentation(config, &history.posted());
     let mut sent = 0;
     for frame in history.sent() {
@@ -65,6 +65,7 @@ fn packets_are_cut_and_numbered_right(history: &History, config: &Config, initia
         let sequence = sequence_near(sent, initial_psn, transmit.psn);
         assert!(sequence <= sent, "{transmit:?} skips {} packets", sequence - sent);
         assert_eq!(transmit.is_retransmission, sequence < sent, "{transmit:?}");
+        assert_eq!(transmit.ack_request, transmit.position.ends_message(), "{transmit:?}");
         assert_eq!(observed(frame.request, &transmit), expected[sequence], "packet {sequence}");
         sent = sent.max(sequence + 1);
     }
@@ -81,12 +82,12 @@ fn observed(request: usize, transmit: &Transmit) -> Expected {
 }
 
 /// The packet number with that PSN that is closest to `near`.
-fn sequence_near(near: usize, initial_psn: Psn, psn: Psn) -> usize {
+pub(crate) fn sequence_near(near: usize, initial_psn: Psn, psn: Psn) -> usize {
     let ahead = psn.distance_from(initial_psn.add(near as u32));
     near.checked_add_signed(ahead as isize).expect("a PSN from before the first packet")
 }
 
-fn the_window_is_kept(history: &History, config: &Config) {
+pub(crate) fn the_window_is_kept(history: &History, config: &Config) {
     for (at, step) in &history.steps {
         if let Step::Sent { outstanding, .. } = step {
             assert!(*outstanding <= u64::from(config.window_packets), "{outstanding} outstanding at {at}");
@@ -123,6 +124,7 @@ fn replies_say_what_arrived(history: &History, initial_psn: Psn) {
                 let newest = Reply::Ack(initial_psn.add(accepted.wrapping_sub(1)));
                 assert!(arrival.reply.is_none_or(|reply| reply == newest), "{arrival:?}, not {newest:?}");
             }
+            Disposition::Placed => panic!("go-back-N places nothing out of order: {arrival:?}"),
             Disposition::OutOfOrder => {
                 let nak = Reply::Nak(initial_psn.add(accepted));
                 let is_new = gaps.insert(accepted);
@@ -133,7 +135,7 @@ fn replies_say_what_arrived(history: &History, initial_psn: Psn) {
 }
 
 /// No work request completes before its last byte was placed.
-fn completions_follow_delivery(history: &History) {
+pub(crate) fn completions_follow_delivery(history: &History) {
     let posted = history.posted();
     let (mut delivered, mut delivered_bytes, mut completed) = (0, 0, 0);
     for (at, step) in &history.steps {
@@ -155,7 +157,7 @@ fn completions_follow_delivery(history: &History) {
 }
 
 /// The timer goes off at most `retry_count` times without progress, then once more, and then nothing follows.
-fn retries_are_counted(history: &History, config: &Config) {
+pub(crate) fn retries_are_counted(history: &History, config: &Config) {
     let (mut retries, mut has_failed) = (0, false);
     for (at, step) in &history.steps {
         match step {

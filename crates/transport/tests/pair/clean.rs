@@ -5,7 +5,7 @@ use crate::driver::PACKET_TIME;
 use crate::history::Step;
 use crate::network::Clean;
 use crate::scenario::{LATENCY, Workload, workload};
-use fabricbench_transport::{Config, Reply};
+use fabricbench_transport::{Config, Recovery, Reply};
 use proptest::prelude::*;
 use units::{Instant, Span};
 use wire::Psn;
@@ -51,6 +51,7 @@ fn a_request_takes_a_round_trip_and_the_sending_of_its_packets() {
         window_packets: 1 << 10,
         timeout: TIMEOUT,
         retry_count: 7,
+        recovery: Recovery::GoBackN,
     };
     let posts = vec![(Instant::ZERO, 100 * 1024)];
     let workload = Workload { config, initial_psn: Psn::new(0), posts };
@@ -73,6 +74,7 @@ fn a_window_shorter_than_the_round_trip_paces_the_requester() {
         window_packets: 4,
         timeout: TIMEOUT,
         retry_count: 7,
+        recovery: Recovery::GoBackN,
     };
     let posts = vec![(Instant::ZERO, 40 * 1024)];
     let workload = Workload { config, initial_psn: Psn::new(0), posts };

@@ -87,6 +87,7 @@ impl<N: Network> Pair<N> {
     pub(crate) fn run(mut self, steps_max: usize) -> History {
         for _ in 0..steps_max {
             if !self.step() {
+                self.history.skipped_packets = self.responder.skipped_packets();
                 return self.history;
             }
         }
@@ -137,7 +138,12 @@ impl<N: Network> Pair<N> {
     }
 
     fn receive(&mut self, frame: Frame) {
-        let arrival = self.responder.on_packet(&self.config, frame.transmit.psn, frame.transmit.position);
+        let arrival = self.responder.on_packet(
+            &self.config,
+            frame.transmit.psn,
+            frame.transmit.position,
+            frame.transmit.ack_request,
+        );
         self.accepted += u64::from(arrival.disposition == Disposition::Accepted);
         self.record(Step::Arrived { frame, arrival });
         self.answer(arrival.reply);
@@ -153,6 +159,12 @@ impl<N: Network> Pair<N> {
         let outcome = match reply {
             Reply::Ack(psn) => self.requester.on_ack(&self.config, self.now, psn),
             Reply::Nak(psn) => self.requester.on_nak(&self.config, self.now, psn),
+            Reply::SelectiveAck { newest, highest } => {
+                self.requester.on_selective_ack(&self.config, self.now, newest, highest)
+            }
+            Reply::SelectiveNak { newest, missing } => {
+                self.requester.on_selective_nak(&self.config, self.now, newest, missing)
+            }
         };
         self.completed += outcome.completed as usize;
         self.record(Step::Heard { reply, outcome });
@@ -195,7 +207,7 @@ impl<N: Network> Pair<N> {
         let expected = self.initial_psn.add(self.accepted as u32);
         let psn = expected.add(1 + self.forger.below((1 << 24) - 1) as u32);
         let position = Position::new(self.forger.below(2) == 0, self.forger.below(2) == 0);
-        let arrival = self.responder.on_packet(&self.config, psn, position);
+        let arrival = self.responder.on_packet(&self.config, psn, position, position.ends_message());
         self.record(Step::ForgedData(arrival));
         self.answer(arrival.reply);
     }

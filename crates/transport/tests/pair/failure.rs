@@ -5,7 +5,7 @@ use crate::driver::Pair;
 use crate::history::{History, Step};
 use crate::network::{Direction, Scripted, Severed};
 use crate::scenario::{LATENCY, workload};
-use fabricbench_transport::{AckOutcome, Config, LineRate, Requester, TimeoutOutcome};
+use fabricbench_transport::{AckOutcome, Config, LineRate, Recovery, Requester, TimeoutOutcome};
 use proptest::prelude::*;
 use units::{Instant, Span};
 use wire::Psn;
@@ -20,6 +20,7 @@ fn config(window_packets: u32, retry_count: u32) -> Config {
         window_packets,
         timeout: TIMEOUT,
         retry_count,
+        recovery: Recovery::GoBackN,
     }
 }
 

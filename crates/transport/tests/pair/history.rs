@@ -35,6 +35,8 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) steps: Vec<(Instant, Step)>,
+    /// What the responder counts as skipped at the end.
+    pub(crate) skipped_packets: u32,
 }
 
 impl History {
@@ -58,6 +60,15 @@ impl History {
             Step::Arrived { arrival, .. } | Step::ForgedData(arrival) => Some(arrival),
             _ => None,
         })
+    }
+
+    /// Packets that reached the responder, with its judgement.
+    pub(crate) fn arrived(&self) -> impl Iterator<Item = (Frame, Arrival)> {
+        self.pick(
+            |step| {
+                if let Step::Arrived { frame, arrival } = step { Some((frame, arrival)) } else { None }
+            },
+        )
     }
 
     /// Replies of the responder.
@@ -120,6 +131,8 @@ impl fmt::Display for ReplyText {
         match self.0 {
             Reply::Ack(psn) => write!(f, "ACK {psn}"),
             Reply::Nak(psn) => write!(f, "NAK {psn}"),
+            Reply::SelectiveAck { newest, highest } => write!(f, "ACK {newest} of {highest}"),
+            Reply::SelectiveNak { newest, missing } => write!(f, "NAK {missing} after {newest}"),
         }
     }
 }
@@ -130,6 +143,7 @@ impl fmt::Display for ArrivalText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let disposition = match self.0.disposition {
             Disposition::Accepted => "accepted",
+            Disposition::Placed => "placed",
             Disposition::Duplicate => "duplicate",
             Disposition::OutOfOrder => "out of order",
         };

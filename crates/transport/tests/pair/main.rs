@@ -8,7 +8,7 @@
 //!
 //! The other files are tests: `traces` (exact sequences), `properties` (any network), `clean` (a network without
 //! faults), `failure` (retry exhaustion), `forgery` (packets that nobody sent), `wrap` (long streams), `model`
-//! (the requester against a simple model of it).
+//! (the requester against a simple model of it), `selective` and `unrecovered` (the other ways of recovery).
 
 mod checks;
 mod clean;
@@ -20,5 +20,7 @@ mod model;
 mod network;
 mod properties;
 mod scenario;
+mod selective;
 mod traces;
+mod unrecovered;
 mod wrap;

@@ -1,6 +1,6 @@
 //! The requester against a model of it that counts whole packets and knows no cursor, no queue and no modulus.
 
-use fabricbench_transport::{AckOutcome, Config, LineRate, Requester, TimeoutOutcome};
+use fabricbench_transport::{AckOutcome, Config, LineRate, Recovery, Requester, TimeoutOutcome};
 use proptest::prelude::*;
 use units::{Instant, Span};
 use wire::Psn;
@@ -232,6 +232,7 @@ proptest! {
             window_packets,
             timeout: Span::from_us(1),
             retry_count,
+            recovery: Recovery::GoBackN,
         };
         let mut twins = Twins::new(config, Psn::new(initial_psn));
         actions.into_iter().for_each(|action| twins.act(action));

@@ -60,6 +60,19 @@ impl Network for Impaired {
     }
 }
 
+/// Treats data as the network in it does and replies well.
+#[derive(Clone, Debug)]
+pub(crate) struct DataOnly(pub(crate) Impaired);
+
+impl Network for DataOnly {
+    fn carry(&mut self, now: Instant, direction: Direction) -> Copies {
+        match direction {
+            Direction::Data => self.0.carry(now, direction),
+            Direction::Reply => [Some(self.0.latency), None],
+        }
+    }
+}
+
 /// Carries everything until it breaks, and then nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Severed {

@@ -3,7 +3,7 @@
 use crate::checks::{check, check_complete};
 use crate::network::Impaired;
 use crate::scenario::{LATENCY, Workload, impaired, workload};
-use fabricbench_transport::{Config, TimeoutOutcome};
+use fabricbench_transport::{Config, Recovery, TimeoutOutcome};
 use proptest::prelude::*;
 use units::{Instant, Seed, Span};
 use wire::Psn;
@@ -56,6 +56,7 @@ fn a_long_run_over_a_bad_network_ends() {
         window_packets: 64,
         timeout: Span::from_us(20),
         retry_count: 100,
+        recovery: Recovery::GoBackN,
     };
     let posts = (0..10).map(|number| (Instant(number * 1_000_000_000), 4 << 20)).collect();
     let workload = Workload { config, initial_psn: Psn::new(0xff_f000), posts };

@@ -2,7 +2,7 @@
 
 use crate::driver::Pair;
 use crate::network::{Impaired, Network};
-use fabricbench_transport::Config;
+use fabricbench_transport::{Config, Recovery};
 use proptest::prelude::*;
 use units::{Instant, Seed, Span};
 use wire::Psn;
@@ -58,6 +58,7 @@ fn config() -> impl Strategy<Value = Config> {
             window_packets,
             timeout: Span::from_us(timeout_us),
             retry_count,
+            recovery: Recovery::GoBackN,
         },
     )
 }

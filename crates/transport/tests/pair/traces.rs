@@ -5,7 +5,7 @@
 
 use crate::driver::Pair;
 use crate::network::{Direction, Scripted};
-use fabricbench_transport::Config;
+use fabricbench_transport::{Config, Recovery};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -19,6 +19,7 @@ fn trace(network: Scripted) -> Vec<String> {
         window_packets: 16,
         timeout: Span::from_us(10),
         retry_count: 7,
+        recovery: Recovery::GoBackN,
     };
     let mut pair = Pair::new(config, Psn::new(0xff_fffe), network);
     pair.post_at(Instant::ZERO, 16_000);

@@ -1,6 +1,8 @@
 //! Streams longer than the number space.
 
-use fabricbench_transport::{Config, Disposition, LineRate, Reply, Requester, Responder, TimeoutOutcome};
+use fabricbench_transport::{
+    Config, Disposition, LineRate, Recovery, Reply, Requester, Responder, TimeoutOutcome,
+};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -26,7 +28,8 @@ impl Line {
             self.lost += 1;
             return true;
         }
-        let arrival = self.responder.on_packet(&self.config, transmit.psn, transmit.position);
+        let arrival =
+            self.responder.on_packet(&self.config, transmit.psn, transmit.position, transmit.ack_request);
         if arrival.disposition == Disposition::Accepted {
             assert_eq!(transmit.offset_bytes, self.accepted * u64::from(self.config.mtu_bytes));
             self.accepted += 1;
@@ -34,6 +37,7 @@ impl Line {
         let outcome = match arrival.reply {
             Some(Reply::Ack(psn)) => self.requester.on_ack(&self.config, Instant::ZERO, psn),
             Some(Reply::Nak(psn)) => self.requester.on_nak(&self.config, Instant::ZERO, psn),
+            Some(reply) => panic!("{reply:?} belongs to selective recovery"),
             None => return true,
         };
         self.completed += outcome.completed;
@@ -51,6 +55,7 @@ fn a_stream_may_go_round_the_number_space() {
         window_packets: 64,
         timeout: Span::from_us(1),
         retry_count: 1,
+        recovery: Recovery::GoBackN,
     };
     let initial_psn = Psn::new(0xff_ff00);
     let mut line = Line {

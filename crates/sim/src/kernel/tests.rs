@@ -1,0 +1,162 @@
+//! The kernel on a toy world: nodes on a ring that pass tokens on and note what they saw.
+
+use super::{
+    Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Totals, Window, run,
+};
+use std::ops::ControlFlow;
+use units::{Instant, Span};
+
+const SPAN: Span = Span(100);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Token {
+    at: Instant,
+    name: u32,
+    hops_left: u32,
+}
+
+impl Message for Token {
+    fn at(&self) -> Instant {
+        self.at
+    }
+}
+
+/// What a node saw: (time, node, inbox, token).
+type Sighting = (Instant, u32, usize, u32);
+
+/// Passes a token to both neighbours, to one of them after a long time.
+struct Relay {
+    node: u32,
+    neighbours: [Destination; 2],
+    delays: [Span; 2],
+    starts: Option<Instant>,
+}
+
+impl Node for Relay {
+    type Message = Token;
+    type Record = Sighting;
+
+    fn process(
+        &mut self,
+        window: Window,
+        inboxes: &[Vec<Token>],
+        context: &mut Context<Token, Sighting>,
+    ) -> Instant {
+        if let Some(at) = self.starts.filter(|at| *at < window.end) {
+            self.starts = None;
+            self.pass(Token { at, name: self.node, hops_left: 6 }, context);
+        }
+        let mut arrivals: Vec<(usize, Token)> = Vec::new();
+        for (inbox, tokens) in inboxes.iter().enumerate() {
+            assert!(tokens.iter().all(|token| token.at >= window.start && token.at < window.end));
+            arrivals.extend(tokens.iter().map(|token| (inbox, *token)));
+        }
+        // Equal times keep the order of inbox and sequence.
+        arrivals.sort_by_key(|(_, token)| token.at);
+        for (inbox, token) in arrivals {
+            context.records.push((token.at, self.node, inbox, token.name));
+            self.pass(token, context);
+        }
+        self.starts.unwrap_or(Instant::NEVER)
+    }
+}
+
+impl Relay {
+    fn pass(&self, token: Token, context: &mut Context<Token, Sighting>) {
+        if token.hops_left == 0 {
+            return;
+        }
+        for (to, delay) in self.neighbours.into_iter().zip(self.delays) {
+            context.send(to, Token { at: token.at + delay, hops_left: token.hops_left - 1, ..token });
+        }
+    }
+}
+
+struct Blind;
+
+impl Probe<Relay> for Blind {
+    fn observe(&mut self, _: Window, _: &[Relay]) {}
+}
+
+#[derive(Default)]
+struct Witness {
+    seen: Vec<Sighting>,
+    windows: Vec<u64>,
+    stop_after: Option<usize>,
+}
+
+impl Hooks<Sighting> for Witness {
+    fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Totals) -> ControlFlow<()> {
+        self.windows.push(window.index);
+        self.seen.append(records);
+        let done = self.stop_after.is_some_and(|limit| self.seen.len() >= limit);
+        if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Twelve nodes in a ring over `partitions`, with windows kept for 8 spans and sleeps far beyond.
+fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
+    const NODES: u32 = 12;
+    let home = |node: u32| (node % partitions, node / partitions);
+    let inbox = |node: u32, side: u32| {
+        let (partition, place) = home(node);
+        Destination { partition, inbox: place * 2 + side, node: place }
+    };
+    let mut members: Vec<Vec<Relay>> = (0..partitions).map(|_| Vec::new()).collect();
+    for node in 0..NODES {
+        members[home(node).0 as usize].push(Relay {
+            node,
+            neighbours: [inbox((node + 1) % NODES, 0), inbox((node + NODES - 1) % NODES, 1)],
+            delays: [Span(100 + u64::from(node % 3) * 50), Span(650)],
+            starts: (node % 5 == 0).then_some(Instant(u64::from(node) * 10_000)),
+        });
+    }
+    let plan = |index| PartitionPlan { index, partitions: partitions as usize, span: SPAN, slots: 8 };
+    let build = |(index, nodes): (usize, Vec<Relay>)| {
+        let inboxes = vec![2; nodes.len()];
+        Partition::new(plan(index as u32), nodes, &inboxes, Blind)
+    };
+    members.into_iter().enumerate().map(build).collect()
+}
+
+fn witness(partitions: u32) -> Witness {
+    let mut witness = Witness::default();
+    let outcome = run(&mut ring(partitions), SPAN, &mut witness);
+    assert!(!outcome.stopped);
+    witness.seen.sort_unstable();
+    witness
+}
+
+#[test]
+fn every_partition_count_sees_the_same_in_the_same_windows() {
+    let alone = witness(1);
+    // Three tokens, each doubled at every hop: 2 + 4 + ... + 64 sightings.
+    assert_eq!(alone.seen.len(), 3 * 126);
+    for partitions in [2, 3, 5] {
+        let together = witness(partitions);
+        assert_eq!(together.seen, alone.seen);
+        assert_eq!(together.windows, alone.windows);
+    }
+}
+
+#[test]
+fn windows_in_which_nothing_happens_are_skipped() {
+    let windows = witness(1).windows;
+    assert!(windows.is_sorted());
+    assert!(windows.len() < 120, "{}", windows.len());
+    assert!(windows.contains(&500) && windows.contains(&1_000), "the sleepers woke up in time");
+}
+
+#[test]
+fn the_hooks_end_a_run_after_the_window_they_saw() {
+    for partitions in [1, 3] {
+        let mut witness = Witness { stop_after: Some(10), ..Witness::default() };
+        let mut world = ring(partitions);
+        let outcome = run(&mut world, SPAN, &mut witness);
+        assert!(outcome.stopped);
+        assert_eq!(witness.windows.last(), Some(&outcome.last.index));
+        let in_flight: u64 = world.iter().map(|partition| partition.in_flight(|_| true)).sum();
+        let sent: u64 = world.iter().map(|partition| partition.totals().messages).sum();
+        assert_eq!(sent, in_flight + witness.seen.len() as u64, "nothing is lost on the way");
+    }
+}

@@ -1,0 +1,75 @@
+//! What the requester resends under selective recovery.
+
+use std::collections::BTreeSet;
+
+/// Packets that are known to be missing, by their sequence.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Resends {
+    /// To be sent again.
+    queued: BTreeSet<u64>,
+    /// Reported missing and not acknowledged nor timed out since: it was sent again or is queued, and another report
+    /// of it is a copy.
+    reported: BTreeSet<u64>,
+    recovery: Option<Recovery>,
+}
+
+/// What follows a timeout, until everything sent before it is accounted for.
+#[derive(Clone, Copy, Debug)]
+struct Recovery {
+    /// One past the last packet sent before the timeout.
+    end: u64,
+    /// Packets before this are holes one by one, those from here on were all queued; none before the first
+    /// acknowledgement.
+    holes_end: Option<u64>,
+}
+
+impl Resends {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queued.is_empty()
+    }
+
+    /// Takes out the first packet to send again.
+    pub(crate) fn pop(&mut self) -> Option<u64> {
+        self.queued.pop_first()
+    }
+
+    /// The responder misses `sequence`.
+    pub(crate) fn report(&mut self, sequence: u64) {
+        if self.reported.insert(sequence) {
+            self.queued.insert(sequence);
+        }
+    }
+
+    /// Nothing was heard for a whole timeout: nothing is under way any more. The oldest unacknowledged packet is sent
+    /// to learn which of those before `sent` are missing.
+    pub(crate) fn probe(&mut self, unacked: u64, sent: u64) {
+        self.reported.clear();
+        self.queued.insert(unacked);
+        self.recovery = Some(Recovery { end: sent, holes_end: None });
+    }
+
+    /// Everything before `unacked` has arrived, and nothing from `highest_end` on, if that is known.
+    pub(crate) fn on_progress(&mut self, unacked: u64, highest_end: Option<u64>) {
+        forget_before(&mut self.queued, unacked);
+        forget_before(&mut self.reported, unacked);
+        let Some(mut recovery) = self.recovery else { return };
+        if recovery.holes_end.is_none()
+            && let Some(highest_end) = highest_end
+        {
+            let holes_end = highest_end.clamp(unacked, recovery.end.max(unacked));
+            self.queued.extend(holes_end..recovery.end);
+            recovery.holes_end = Some(holes_end);
+        }
+        let is_hole = unacked < recovery.holes_end.unwrap_or(recovery.end);
+        self.recovery = is_hole.then_some(recovery);
+        if is_hole {
+            self.report(unacked);
+        }
+    }
+}
+
+fn forget_before(set: &mut BTreeSet<u64>, sequence: u64) {
+    while set.first().is_some_and(|&first| first < sequence) {
+        set.pop_first();
+    }
+}

@@ -1,0 +1,132 @@
+"""Checks of congestion control, priorities and impairments that need more than one field."""
+
+from collections.abc import Iterator
+
+from fabricbench import units
+from fabricbench.plan.balancing import Pinned
+from fabricbench.plan.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.model import Plan
+from fabricbench.plan.switch import Ecn
+from fabricbench.plan.transport import RECOVERIES
+
+_SWITCH: FieldPath = ("fabric", "switch")
+_DCQCN: FieldPath = ("transport", "rate_control", "dcqcn")
+
+
+def check_congestion(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with PFC, ECN, DCQCN, loss recovery, NICs and pins."""
+    yield from _check_recovery(plan, document)
+    yield from _check_xoff(plan, document)
+    yield from _check_ecn(plan, document)
+    yield from _check_priorities(plan, document)
+    yield from _check_dcqcn(plan, document)
+    yield from _check_nic(plan, document)
+    yield from _check_pinned_steps(plan, document)
+
+
+def _check_recovery(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the engine carries the loss recovery out."""
+    recovery = plan.transport.recovery
+    if recovery not in RECOVERIES:
+        found = f'"{recovery}", which the engine does not carry out yet'
+        yield document.problem(("transport", "recovery"), found, ", ".join(sorted(RECOVERIES)))
+
+
+def _check_xoff(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the threshold of a pause is given in one way."""
+    pfc = plan.fabric.switch.pfc
+    if pfc and (pfc.xoff.alpha is None) == (pfc.xoff.size_bytes is None):
+        found = "neither `alpha` nor `bytes`" if pfc.xoff.alpha is None else "both `alpha` and `bytes`"
+        yield document.problem((*_SWITCH, "pfc", "xoff"), found, "one of them")
+
+
+def _check_ecn(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the thresholds of ECN are whole and in order."""
+    ecn = plan.fabric.switch.ecn
+    if ecn is None:
+        return
+    missing = _missing(ecn)
+    if missing:
+        hint = "give it, or a `preset`: alibaba or sonic"
+        yield document.problem((*_SWITCH, "ecn", missing), "nothing", "a value, as there is no preset", hint)
+        return
+    kmin, kmax = ecn.thresholds
+    if kmin > kmax:
+        key = "kmax" if ecn.kmin_bytes is None else "kmin"
+        found = f"kmin {units.format_size(kmin)} above kmax {units.format_size(kmax)}"
+        yield document.problem((*_SWITCH, "ecn", key), found, "kmin of at most kmax")
+
+
+def _missing(ecn: Ecn) -> str | None:
+    """Return the first threshold that neither the plan nor a preset gives."""
+    given = {"kmin": ecn.kmin_bytes, "kmax": ecn.kmax_bytes, "pmax": ecn.pmax_ppm}
+    return None if ecn.preset else next((name for name, value in given.items() if value is None), None)
+
+
+def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that PFC and ECN hold for priorities that traffic uses, each named once."""
+    priorities = plan.transport.priorities
+    users = {priorities.ack: "acknowledgements", priorities.data: "data"}
+    if plan.transport.rate_control:
+        users.setdefault(priorities.cnp, "CNPs")
+    used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
+    for name, model in (("pfc", plan.fabric.switch.pfc), ("ecn", plan.fabric.switch.ecn)):
+        chosen = (model.priorities or ()) if model else ()
+        for place, priority in enumerate(chosen):
+            path: FieldPath = (*_SWITCH, name, "priorities", place)
+            if priority not in users:
+                found = f"priority {priority}, which no traffic uses"
+                hint = "`transport.priorities` gives traffic its priorities"
+                yield document.problem(path, found, used, hint)
+            elif priority in chosen[:place]:
+                yield document.problem(path, f"priority {priority} twice", "each priority once")
+
+
+def _check_dcqcn(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that DCQCN can work: marks to react to, and rates within those of the port."""
+    if plan.transport.rate_control is None:
+        return
+    ecn, data = plan.fabric.switch.ecn, plan.transport.priorities.data
+    if ecn is None or data not in (ecn.priorities or (data,)):
+        found = "DCQCN without ECN marking of data, so that it never gets a CNP"
+        hint = "add `fabric.switch.ecn: alibaba`, or take `line-rate`"
+        yield document.problem(("transport", "rate_control"), found, "DCQCN with ECN", hint)
+    dcqcn = plan.transport.rate_control.dcqcn
+    port_bps = plan.fabric.topology.host_link.rate_bps
+    if dcqcn.g is not None and dcqcn.g > 1:
+        yield document.problem((*_DCQCN, "g"), f"{dcqcn.g}", "a ratio above 0 and at most 1")
+    if dcqcn.rate_min_bps is not None and dcqcn.rate_min_bps > port_bps:
+        allowed = f"at most the rate of the host's port, {units.format_rate(port_bps)}"
+        yield document.problem((*_DCQCN, "rate_min"), units.format_rate(dcqcn.rate_min_bps), allowed)
+
+
+def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the receive buffer, and that impaired hosts exist, each named once."""
+    nic, path = plan.fabric.nic, ("fabric", "nic")
+    if nic.receive_xoff_bytes is not None and nic.receive_xoff_bytes >= nic.receive_buffer_bytes:
+        found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
+        allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
+        yield document.problem((*path, "receive_xoff"), found, allowed)
+    host_count, seen = plan.fabric.topology.host_count, set()
+    for index, impairment in enumerate(nic.impairments):
+        place: FieldPath = (*path, "impairments", index, "host")
+        if impairment.host >= host_count:
+            allowed = f"hosts 0 to {host_count - 1} of this topology"
+            yield document.problem(place, f"host {impairment.host}", allowed)
+        elif impairment.host in seen:
+            yield document.problem(place, f"host {impairment.host} again", "each host once")
+        seen.add(impairment.host)
+
+
+def _check_pinned_steps(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that steps are pinned only where each step has queue pairs of its own."""
+    balancing = plan.fabric.load_balancing
+    if not isinstance(balancing, Pinned) or plan.transport.qp_mode == "per_chunk":
+        return
+    for index, pin in enumerate(balancing.pins):
+        for place, flow in enumerate(pin.flows):
+            if flow.steps is not None:
+                path: FieldPath = ("fabric", "load_balancing", "pins", index, "flows", place)
+                found = f'"{flow.text}", which names steps while queue pairs serve several'
+                yield document.problem(path, found, "flows without `@`, or `qp_mode: per_chunk`")

@@ -1,0 +1,115 @@
+"""The network of a plan: topology, load balancing, switches, NICs."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
+from fabricbench.plan.balancing import LoadBalancing
+from fabricbench.plan.base import PlanModel
+from fabricbench.plan.fields import HOSTS_MAX, Part, Propagation, Rate, Size, Time
+from fabricbench.plan.switch import Switch
+from fabricbench.plan.topology import Topology
+
+
+class Impairment(PlanModel):
+    """A NIC that works at a fraction of its rate, sending and receiving."""
+
+    host: Annotated[int, Field(ge=0, lt=HOSTS_MAX)] = Field(description="The host [number].")
+    throughput_ppm: Part = Field(
+        alias="throughput", description="What is left of its throughput [%, of line rate]."
+    )
+
+
+class Nic(PlanModel):
+    """Every NIC."""
+
+    latency_ps: Time = Field(
+        default="400ns",
+        alias="latency",
+        validate_default=True,
+        description=(
+            "Fixed latency on each side, sending and receiving [time]. Source: an estimate; "
+            "adapters are quoted below 1 us from end to end."
+        ),
+    )
+    drain_rate_bps: Rate | None = Field(
+        default=None,
+        alias="drain_rate",
+        description=(
+            "How fast the host takes data out of the NIC's receive buffer [bit/s]. Default: at line rate."
+        ),
+    )
+    receive_buffer_bytes: Size = Field(
+        default="2MB",
+        alias="receive_buffer",
+        validate_default=True,
+        description=(
+            "Receive buffer [size]; it matters only with a drain rate or an impairment. Source: an estimate; "
+            "adapters of 400 Gb/s have a few megabytes."
+        ),
+    )
+    receive_xoff_bytes: Size | None = Field(
+        default=None,
+        alias="receive_xoff",
+        description=(
+            "With PFC on the priority of data, the NIC asks for a pause above this level of its receive "
+            "buffer [size]. Default: half of the buffer."
+        ),
+    )
+    impairments: Annotated[tuple[Impairment, ...], Field(strict=False)] = Field(
+        default=(), description="Hosts with NICs that work slower than they should."
+    )
+
+    def run_spec(self) -> NicSpec:
+        """Write the NICs out for the engine."""
+        return {
+            "latency_ps": self.latency_ps,
+            "drain_rate_bps": self.drain_rate_bps,
+            "receive_buffer_bytes": self.receive_buffer_bytes,
+            "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
+            "impairments": [
+                {"host": impairment.host, "throughput_ppm": impairment.throughput_ppm}
+                for impairment in self.impairments
+            ],
+        }
+
+
+class Fabric(PlanModel):
+    """The network under test."""
+
+    topology: Topology = Field(description="The graph of hosts, switches and cables.")
+    load_balancing: LoadBalancing = Field(
+        default="ecmp",
+        validate_default=True,
+        description=(
+            "How a switch chooses among equal next hops: a kind, or a mapping with it. `ecmp`: by a hash of "
+            "the 5-tuple with a seed of the switch, so that a queue pair keeps one path. Source: what "
+            "switches do by default; RFC 2992 analyses it."
+        ),
+    )
+    switch: Switch = Field(default_factory=Switch, description="Every switch.")
+    nic: Nic = Field(default_factory=Nic, description="Every NIC.")
+    propagation_ps_per_m: Propagation = Field(
+        default="5ns/m",
+        alias="propagation",
+        validate_default=True,
+        description=(
+            "Propagation delay of every cable [time per length]; a cable's delay is rounded "
+            "to 1 ps. Source: a refractive index of 1.5 in optical fibre."
+        ),
+    )
+
+    def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
+        """Write the fabric out for the engine.
+
+        Args:
+            data_priority: Priority of data, for which PFC and ECN hold unless they name others.
+            pins: The queue pairs of pinned load balancing, with their uplinks.
+        """
+        return {
+            "topology": self.topology.run_spec(self.propagation_ps_per_m),
+            "load_balancing": self.load_balancing.run_spec(pins),
+            "switch": self.switch.run_spec(data_priority),
+            "nic": self.nic.run_spec(),
+        }

@@ -1,0 +1,113 @@
+"""Names queue pairs by what they carry: `"0-3>4"` is what ranks 0 to 3 send to rank 4.
+
+The engine numbers queue pairs in the order in which jobs post their transfers; nobody should have to count.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.units import UnitError, describe
+
+if TYPE_CHECKING:
+    from fabricbench._core import QueuePairDescription
+
+_SET: Final = r"[0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*"
+FLOW_PATTERN: Final = rf"^(?:([A-Za-z0-9][A-Za-z0-9._-]*)/)?({_SET})>({_SET})(?:@({_SET}))?(?:#({_SET}))?$"
+"""Regular expression of the text form: job, senders, receivers, steps, parts."""
+_FLOW: Final = re.compile(FLOW_PATTERN, re.ASCII)
+_SPACES: Final = re.compile(r"\s*([>,@#/-])\s*")
+_ALLOWED: Final = (
+    'flows such as "0>4" (rank 0 to rank 4), "0-3>4,5@2" (at step 2), "0>4#1" (part 1) or "job/0>4"'
+)
+
+Numbers = tuple[range, ...]
+"""Whole numbers, as written: ranges with their end included."""
+
+
+@dataclass(frozen=True)
+class FlowFilter:
+    """Which queue pairs are meant.
+
+    Attributes:
+        text: As written.
+        job: Name of the job; none for every job.
+        senders: Sending ranks.
+        receivers: Receiving ranks.
+        steps: Steps at which a queue pair is used; none for all.
+        parts: Which of the queue pairs of a rank pair; none for all.
+    """
+
+    text: str
+    job: str | None
+    senders: Numbers
+    receivers: Numbers
+    steps: Numbers | None
+    parts: Numbers | None
+
+    def takes(self, pair: "QueuePairDescription") -> bool:
+        """Tell whether a queue pair is meant."""
+        return (
+            self.job in (None, pair["job"])
+            and _has(self.senders, pair["src_rank"])
+            and _has(self.receivers, pair["dst_rank"])
+            and (self.steps is None or _has(self.steps, pair["step"]))
+            and (self.parts is None or _has(self.parts, pair["part"]))
+        )
+
+
+class QueuePairIndex:
+    """The queue pairs of a run by job and ranks, so that a filter need not look at them all."""
+
+    def __init__(self, pairs: list["QueuePairDescription"]) -> None:
+        self._by_ranks: dict[tuple[int, int], list[QueuePairDescription]] = {}
+        for pair in pairs:
+            self._by_ranks.setdefault((pair["src_rank"], pair["dst_rank"]), []).append(pair)
+
+    def find(self, flow: FlowFilter) -> Iterator["QueuePairDescription"]:
+        """Yield the queue pairs that a filter means, in their order."""
+        found = [
+            pair
+            for (sender, receiver), pairs in self._by_ranks.items()
+            if _has(flow.senders, sender) and _has(flow.receivers, receiver)
+            for pair in pairs
+            if flow.takes(pair)
+        ]
+        yield from sorted(found, key=lambda pair: pair["qp"])
+
+
+def parse_flow(value: object) -> FlowFilter:
+    """Read a filter such as "0-3>4@2".
+
+    Raises:
+        UnitError: It is none.
+    """
+    if isinstance(value, FlowFilter):
+        return value
+    match = _FLOW.fullmatch(_SPACES.sub(r"\1", value.strip())) if isinstance(value, str) else None
+    if match is None or not isinstance(value, str):
+        raise UnitError(describe(value), _ALLOWED)
+    job, senders, receivers, steps, parts = match.groups()
+    numbers: Mapping[str, Numbers | None] = {
+        name: None if text is None else _numbers(text, value)
+        for name, text in (("senders", senders), ("receivers", receivers), ("steps", steps), ("parts", parts))
+    }
+    return FlowFilter(
+        value, job, numbers["senders"] or (), numbers["receivers"] or (), numbers["steps"], numbers["parts"]
+    )
+
+
+def _numbers(text: str, whole: str) -> Numbers:
+    """Read "0-3,5"."""
+    ranges = []
+    for item in text.split(","):
+        first, _, last = item.partition("-")
+        if last and int(last) < int(first):
+            raise UnitError(f'"{item}" in {describe(whole)}, which runs backwards', "ranges from low to high")
+        ranges.append(range(int(first), int(last or first) + 1))
+    return tuple(ranges)
+
+
+def _has(numbers: Numbers, number: int) -> bool:
+    return any(number in part for part in numbers)

@@ -1,0 +1,302 @@
+"""Switches in a plan: packet buffer, scheduling, PFC and ECN. Each model writes itself for the engine."""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from fabricbench.plan._run_spec import (
+    BufferSpec,
+    EcnSpec,
+    PfcSpec,
+    RatioSpec,
+    SchedulingSpec,
+    SwitchSpec,
+    XoffSpec,
+)
+from fabricbench.plan.base import PlanModel, ShortModel
+from fabricbench.plan.fields import (
+    PRIORITIES,
+    QUANTUM_BYTES,
+    AnySize,
+    Part,
+    Priority,
+    Rate,
+    Ratio,
+    Size,
+    Time,
+    parse_quanta,
+    parse_ratio,
+)
+from fabricbench.plan.forms import Named
+from fabricbench.plan.presets import ECN
+from fabricbench.units import parse_size
+
+Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
+"""Priorities that something holds for."""
+
+
+def ratio_spec(ratio: Fraction) -> RatioSpec:
+    """Write a ratio out for the engine."""
+    return {"numerator": ratio.numerator, "denominator": ratio.denominator}
+
+
+class Buffer(ShortModel):
+    """The packet buffer of a switch, shared by all ports: a size, or a mapping."""
+
+    short_key = "size"
+
+    size_bytes: Size = Field(
+        default="64MB",
+        alias="size",
+        validate_default=True,
+        description=(
+            "Size of the whole buffer, headroom and reserves included [size, in frame bytes]. Source: the "
+            "buffer of 12.8 Tb/s switch chips."
+        ),
+    )
+    cell_bytes: Size = Field(
+        default=1,
+        alias="cell",
+        description=(
+            "A frame takes whole cells of this size [size]; 1 counts frames as they are. Source: the size of "
+            "a cell differs from chip to chip; common are 176 to 256 bytes."
+        ),
+    )
+    lossy_alpha: Annotated[Ratio | None, Named({"none": None}, parse_ratio)] = Field(
+        default=None,
+        description=(
+            "Dynamic threshold of lossy priorities: an egress queue holds at most this many times what is "
+            "free of the shared buffer [ratio], `none` for no limit but the whole buffer. Source: "
+            "Choudhury and Hahne, 1998, for the rule; a generator's fabric without any is the default."
+        ),
+        json_schema_extra={"default": "none"},
+    )
+
+    def run_spec(self) -> BufferSpec:
+        """Write the buffer out for the engine."""
+        alpha = self.lossy_alpha
+        return {
+            "size_bytes": self.size_bytes,
+            "cell_bytes": self.cell_bytes,
+            "lossy_alpha": ratio_spec(alpha) if alpha else None,
+        }
+
+
+class Dwrr(PlanModel):
+    """Deficit weighted round robin over the priorities."""
+
+    quantum_bytes: Annotated[
+        tuple[int, ...],
+        BeforeValidator(parse_quanta),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "minItems": PRIORITIES, "maxItems": PRIORITIES},
+                    {"type": "object", "propertyNames": {"pattern": "^[0-7]$"}},
+                ]
+            }
+        ),
+    ] = Field(
+        default=(QUANTUM_BYTES,) * PRIORITIES,
+        alias="quantum",
+        description=(
+            "What a priority may send in its turn [size]: a list for the priorities 0 to 7, or a mapping "
+            "such as `{3: 32KB, 6: 8KB}` that leaves the others at 8 KB. Source: 8 KB hold a full frame, so "
+            "that each turn sends one (Shreedhar and Varghese, 1995)."
+        ),
+        json_schema_extra={"default": "8KB each"},
+    )
+
+
+class Scheduling(PlanModel):
+    """How a port chooses among its priorities, if not strictly by number."""
+
+    dwrr: Dwrr = Field(description="Deficit weighted round robin.")
+
+
+class Xoff(PlanModel):
+    """Threshold of a pause: one of the two."""
+
+    alpha: Ratio | None = Field(
+        default=None,
+        description="So many times what is free of the shared buffer [ratio].",
+    )
+    size_bytes: Size | None = Field(
+        default=None,
+        alias="bytes",
+        description="A fixed number of bytes [size].",
+    )
+
+    def run_spec(self) -> XoffSpec:
+        """Write the threshold out for the engine."""
+        if self.alpha is None:
+            return {"kind": "static", "bytes": self.size_bytes or 0}
+        return {"kind": "dynamic", "alpha": ratio_spec(self.alpha)}
+
+
+class Pfc(PlanModel):
+    """Priority flow control (IEEE 802.1Qbb) on lossless priorities."""
+
+    priorities: Priorities | None = Field(
+        default=None,
+        description="Lossless priorities [0 to 7]. Default: that of data.",
+    )
+    xoff: Xoff = Field(
+        default_factory=lambda: Xoff.model_validate({"alpha": "1/4"}),
+        description=(
+            "How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause: "
+            "`{alpha: 0.25}` or `{bytes: 100KB}`. Source: SONiC's lossless profiles have a dynamic "
+            "threshold of 2^-2."
+        ),
+        json_schema_extra={"default": "{alpha: 0.25}"},
+    )
+    xon_offset_bytes: AnySize = Field(
+        default="16KB",
+        alias="xon_offset",
+        validate_default=True,
+        description=(
+            "The pause ends once that much less than at the threshold is held [size]. Source: an "
+            "estimate: four full frames; it only has to keep pauses from flapping."
+        ),
+    )
+    reserved_bytes: AnySize = Field(
+        default="9KB",
+        alias="reserved",
+        validate_default=True,
+        description=(
+            "Buffer reserved for each (ingress port, lossless priority) [size]. Source: one jumbo frame."
+        ),
+    )
+    headroom_bytes: Annotated[AnySize | None, Named({"auto": None}, parse_size)] = Field(
+        default=None,
+        alias="headroom",
+        description=(
+            "Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, "
+            "lossless priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the "
+            "peer, in whole cells. Source: SONiC computes it in this way."
+        ),
+        json_schema_extra={"default": "auto"},
+    )
+    quanta: Annotated[int, Field(ge=1, le=65_535)] = Field(
+        default=65_535,
+        description=(
+            "Pause time asked for [quanta of 512 bit times]; renewed after half of it. Source: the largest "
+            "there is, as switches ask for."
+        ),
+    )
+
+    def run_spec(self, data_priority: int) -> PfcSpec:
+        """Write PFC out for the engine."""
+        return {
+            "priorities": list(self.priorities or (data_priority,)),
+            "xoff": self.xoff.run_spec(),
+            "xon_offset_bytes": self.xon_offset_bytes,
+            "reserved_bytes": self.reserved_bytes,
+            "headroom_bytes": self.headroom_bytes,
+            "quanta": self.quanta,
+        }
+
+
+class Ecn(PlanModel):
+    """ECN marking: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above."""
+
+    preset: Literal["alibaba", "sonic"] | None = Field(
+        default=None,
+        description=(
+            "Where the thresholds come from that are not given here. Without a preset all three are needed."
+        ),
+    )
+    kmin_bytes: AnySize | None = Field(
+        default=None, alias="kmin", description="Kmin [size]. Default: the preset's."
+    )
+    kmax_bytes: Size | None = Field(
+        default=None, alias="kmax", description="Kmax [size], at least Kmin. Default: the preset's."
+    )
+    pmax_ppm: Part | None = Field(
+        default=None, alias="pmax", description="Pmax [%], at most 100 %. Default: the preset's."
+    )
+    reference_rate_bps: Rate | None = Field(
+        default=None,
+        alias="reference_rate",
+        description=(
+            "Kmin and Kmax hold for a port of this rate and are scaled to the rate of each port [bit/s]. "
+            "Default: the preset's; without one they hold for every port."
+        ),
+    )
+    priorities: Priorities | None = Field(
+        default=None, description="Priorities whose frames are marked [0 to 7]. Default: that of data."
+    )
+
+    def run_spec(self, data_priority: int) -> EcnSpec:
+        """Write the marking out for the engine."""
+        kmin, kmax = self.thresholds
+        preset = ECN[self.preset] if self.preset else None
+        reference = self.reference_rate_bps or (preset.reference_rate_bps if preset else None)
+        return {
+            "priorities": list(self.priorities or (data_priority,)),
+            "kmin_bytes": kmin,
+            "kmax_bytes": kmax,
+            "pmax_ppm": self.pmax_ppm or (preset.pmax_ppm if preset else 0),
+            "reference_rate_bps": reference,
+        }
+
+    @property
+    def thresholds(self) -> tuple[int, int]:
+        """Kmin and Kmax at the reference rate [bytes]."""
+        preset = ECN[self.preset] if self.preset else None
+        kmin = preset.kmin_bytes if preset and self.kmin_bytes is None else self.kmin_bytes
+        kmax = preset.kmax_bytes if preset and self.kmax_bytes is None else self.kmax_bytes
+        return kmin or 0, kmax or 0
+
+
+class Switch(PlanModel):
+    """Every switch of the fabric."""
+
+    pipeline_latency_ps: Time = Field(
+        default="500ns",
+        alias="pipeline_latency",
+        validate_default=True,
+        description=(
+            "From the last bit of a frame in to its earliest first bit out [time]. Source: "
+            "with it, a full frame at 400 Gb/s takes 0.7 us through one leaf and 2.2 us "
+            "through leaf, spine and leaf; published are about 0.8 and 2.1 us."
+        ),
+    )
+    buffer: Buffer = Field(default_factory=Buffer, description="The packet buffer.")
+    scheduling: Annotated[Scheduling | None, Named({"strict": None, "dwrr": {"dwrr": {}}})] = Field(
+        default=None,
+        description=(
+            "Which priority a port serves next. `strict`: the highest. `dwrr`: deficit weighted round robin. "
+            "Source: control packets, which have a priority of their own, come first with it."
+        ),
+        json_schema_extra={"default": "strict"},
+    )
+    pfc: Annotated[Pfc | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "Priority flow control: `off`, `on` (with every default) or a mapping. Source: the published "
+            "completion times were taken without congestion."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+    ecn: Annotated[Ecn | None, Named({"off": None} | {name: {"preset": name} for name in ECN})] = Field(
+        default=None,
+        description=("ECN marking: `off`, a preset, or a mapping. Source: as for `pfc`."),
+        json_schema_extra={"default": "off"},
+    )
+
+    def run_spec(self, data_priority: int) -> SwitchSpec:
+        """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
+        return {
+            "pipeline_latency_ps": self.pipeline_latency_ps,
+            "buffer": self.buffer.run_spec(),
+            "scheduling": self._scheduling_spec(),
+            "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
+            "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
+        }
+
+    def _scheduling_spec(self) -> SchedulingSpec:
+        if self.scheduling is None:
+            return {"kind": "strict"}
+        return {"kind": "dwrr", "quantum_bytes": list(self.scheduling.dwrr.quantum_bytes)}

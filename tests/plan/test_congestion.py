@@ -1,0 +1,241 @@
+"""Buffers, PFC, ECN, DCQCN, priorities and NICs: what a plan says is what the engine is told."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.plan.examples import SMALL, golden, plan_of, write_plan
+
+from fabricbench.plan.check_congestion import check_congestion
+from fabricbench.plan.document import read_text
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.expand import expand
+from fabricbench.plan.fields import parse_ratio
+from fabricbench.plan.load import load_plan
+from fabricbench.plan.presets import DCQCN, ECN
+from fabricbench.plan.transport import RECOVERIES
+from fabricbench.units import UnitError
+
+MISTAKES = golden("congestion")
+OFF_PATHS = {"pfc": None, "ecn": None, "scheduling": {"kind": "strict"}}
+
+
+def plan_text(where: str, lines: str) -> str:
+    """Return the small plan with lines added to its fabric or transport, or in place of its job's."""
+    if where == "fabric":
+        return SMALL.replace("host_link: 400Gbps\n", f"host_link: 400Gbps\n  {lines}\n")
+    if where == "transport":
+        # DCQCN is given ECN where only its parameters are in question.
+        ecn = "  switch: {ecn: sonic}\n" if "dcqcn: {" in lines else ""
+        text = SMALL.replace("transport: {mtu: 4096, ack_every: 2}", f"transport:\n  {lines}")
+        return text.replace("host_link: 400Gbps\n", f"host_link: 400Gbps\n{ecn}")
+    given = "".join(f"    {line}\n" for line in lines.splitlines())
+    collective = "" if "collective" in lines else "    collective: all-reduce\n"
+    return SMALL.replace('    ranks: "0-7"\n    collective: all-to-all\n', given + collective)
+
+
+def fabric_of(lines: str) -> Any:
+    return expand(plan_of(plan_text("fabric", lines)))[0].run_spec["fabric"]
+
+
+def switch_of(fields: str) -> Any:
+    return fabric_of(f"switch: {{{fields}}}")["switch"]
+
+
+def transport_of(lines: str) -> Any:
+    return expand(plan_of(plan_text("transport", lines)))[0].run_spec["transport"]
+
+
+@pytest.mark.parametrize("case", MISTAKES, ids=[case["add"] for case in MISTAKES])
+def test_a_mistake_is_named_with_its_line(case: dict[str, str], tmp_path: Path) -> None:
+    name = write_plan(tmp_path, plan_text(case["where"], case["add"]))
+    with pytest.raises(PlanError) as caught:
+        load_plan(name)
+    assert str(caught.value).replace(name, "plan.yaml") == case["expect"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("buffer: 32MB", {"size_bytes": 2**25, "cell_bytes": 1, "lossy_alpha": None}),
+        (
+            "buffer: {size: 1MB, cell: 256, lossy_alpha: 0.5}",
+            {"size_bytes": 2**20, "cell_bytes": 256, "lossy_alpha": {"numerator": 1, "denominator": 2}},
+        ),
+        (
+            "buffer: {lossy_alpha: 2}",
+            {"size_bytes": 2**26, "cell_bytes": 1, "lossy_alpha": {"numerator": 2, "denominator": 1}},
+        ),
+        ("buffer: {lossy_alpha: none}", {"size_bytes": 2**26, "cell_bytes": 1, "lossy_alpha": None}),
+    ],
+)
+def test_buffers_are_written_out(fields: str, expected: dict[str, Any]) -> None:
+    assert switch_of(fields)["buffer"] == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("scheduling: strict", {"kind": "strict"}),
+        ("scheduling: dwrr", {"kind": "dwrr", "quantum_bytes": [8192] * 8}),
+        (
+            "scheduling: {dwrr: {quantum: {3: 32KB, 6: 4KB}}}",
+            {"kind": "dwrr", "quantum_bytes": [8192, 8192, 8192, 32768, 8192, 8192, 4096, 8192]},
+        ),
+        (
+            "scheduling: {dwrr: {quantum: [1, 2, 3, 4, 5, 6, 7, 1KB]}}",
+            {"kind": "dwrr", "quantum_bytes": [1, 2, 3, 4, 5, 6, 7, 1024]},
+        ),
+    ],
+)
+def test_schedulings_are_written_out(fields: str, expected: dict[str, Any]) -> None:
+    assert switch_of(fields)["scheduling"] == expected
+
+
+def test_off_is_the_default() -> None:
+    for fields in ("", "pfc: off, ecn: off, scheduling: strict"):
+        assert OFF_PATHS.items() <= switch_of(fields).items()
+
+
+def test_pfc_takes_its_defaults_or_what_is_given() -> None:
+    assert switch_of("pfc: on")["pfc"] == {
+        "priorities": [3],
+        "xoff": {"kind": "dynamic", "alpha": {"numerator": 1, "denominator": 4}},
+        "xon_offset_bytes": 16_384,
+        "reserved_bytes": 9_216,
+        "headroom_bytes": None,
+        "quanta": 65_535,
+    }
+    fields = "priorities: [6, 3], xoff: {bytes: 100KB}, xon_offset: 0, reserved: 0, headroom: 50KB, quanta: 1"
+    assert switch_of(f"pfc: {{{fields}}}")["pfc"] == {
+        "priorities": [6, 3],
+        "xoff": {"kind": "static", "bytes": 102_400},
+        "xon_offset_bytes": 0,
+        "reserved_bytes": 0,
+        "headroom_bytes": 51_200,
+        "quanta": 1,
+    }
+    assert switch_of("pfc: {headroom: auto}")["pfc"]["headroom_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("ecn", "expected"),
+    [
+        # At 400 Gb/s the engine makes 1.6 and 6.4 MB of it.
+        ("alibaba", [100_000, 400_000, 200_000, 25 * 10**9]),
+        ("sonic", [512_000, 2_097_152, 50_000, None]),
+        ("{preset: alibaba, kmin: 1MB, kmax: 2MB, pmax: 1%}", [2**20, 2**21, 10_000, 25 * 10**9]),
+        ("{preset: sonic, kmin: 0, reference_rate: 100Gbps}", [0, 2_097_152, 50_000, 10**11]),
+        ("{kmin: 1MB, kmax: 1MB, pmax: 100%}", [2**20, 2**20, 1_000_000, None]),
+    ],
+)
+def test_thresholds_of_ecn_come_from_the_preset_unless_given(ecn: str, expected: list[int | None]) -> None:
+    spec = switch_of(f"ecn: {ecn}")["ecn"]
+    names = ("kmin_bytes", "kmax_bytes", "pmax_ppm", "reference_rate_bps")
+    assert ([spec[name] for name in names], spec["priorities"]) == (expected, [3])
+
+
+def test_pfc_and_ecn_follow_the_priority_of_data() -> None:
+    text = plan_text("fabric", "switch: {pfc: on, ecn: sonic}").replace(
+        "ack_every: 2", "priorities: {data: 4, ack: 4}"
+    )
+    spec = expand(plan_of(text))[0].run_spec
+    assert spec["transport"]["priorities"] == {"data": 4, "ack": 4, "cnp": 6}
+    pfc, ecn = spec["fabric"]["switch"]["pfc"], spec["fabric"]["switch"]["ecn"]
+    assert pfc is not None
+    assert ecn is not None
+    assert (pfc["priorities"], ecn["priorities"]) == ([4], [4])
+
+
+def test_the_priority_of_cnps_is_in_use_with_dcqcn_only() -> None:
+    text = plan_text("fabric", "switch: {ecn: sonic, pfc: {priorities: [3, 5]}}")
+    for rate_control, count in (("line-rate", 1), ("dcqcn", 0)):
+        transport = f"priorities: {{cnp: 5}}, rate_control: {rate_control}"
+        changed = text.replace("ack_every: 2", transport)
+        if count:
+            with pytest.raises(PlanError, match="priority 5, which no traffic uses"):
+                plan_of(changed)
+        else:
+            assert plan_of(changed).transport.rate_control is not None
+
+
+@pytest.mark.parametrize("name", DCQCN)
+def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
+    us, mbps = 10**6, 10**6
+    # In this order: g, alpha timer, cut period, increase timer, byte counter, F, R_AI, R_HAI, CNP interval.
+    expected = {
+        "nvidia": [5120, 1 * us, 4 * us, 300 * us, 32_768, 1, 5 * mbps, 50 * mbps, 4 * us],
+        "paper": [4096, 55 * us, 50 * us, 55 * us, 10 * 2**20, 5, 40 * mbps, 400 * mbps, 50 * us],
+        # Scaled from 25 to 400 Gb/s.
+        "hpcc": [4096, 1 * us, 4 * us, 300 * us, 0, 1, 80 * mbps, 800 * mbps, 4 * us],
+    }[name]
+    names = [
+        *("g_2e20", "alpha_timer_ps", "rate_cut_period_ps", "increase_timer_ps", "byte_counter_bytes"),
+        *("fast_recovery_rounds", "additive_increase_bps", "hyper_increase_bps", "cnp_interval_ps"),
+    ]
+    spec = transport_of(f"rate_control: {{dcqcn: {{preset: {name}}}}}")["rate_control"]
+    assert spec["kind"] == "dcqcn"
+    assert [spec[field] for field in names] == expected
+
+
+def test_what_is_given_replaces_the_preset_and_is_not_scaled() -> None:
+    given = "preset: hpcc, g: 1/16, additive_increase: 1Gbps, byte_counter: 1MB, rate_min: 10Mbps"
+    spec = transport_of(f"rate_control: {{dcqcn: {{{given}}}}}")["rate_control"]
+    found = [spec[name] for name in ("g_2e20", "additive_increase_bps", "hyper_increase_bps")]
+    assert found == [65_536, 10**9, 8 * 10**8]
+    assert (spec["byte_counter_bytes"], spec["rate_min_bps"]) == (2**20, 10**7)
+    off = transport_of("rate_control: {dcqcn: {preset: nvidia, byte_counter: off}}")["rate_control"]
+    assert off["byte_counter_bytes"] == 0
+
+
+def test_presets_of_ecn_are_in_order() -> None:
+    for preset in ECN.values():
+        assert 0 < preset.kmin_bytes < preset.kmax_bytes
+
+
+def test_nics_are_written_out() -> None:
+    fields = "drain_rate: 200Gbps, receive_buffer: 1MB, impairments: [{host: 3, throughput: 50%}]"
+    assert fabric_of(f"nic: {{{fields}}}")["nic"] == {
+        "latency_ps": 400_000,
+        "drain_rate_bps": 2 * 10**11,
+        "receive_buffer_bytes": 2**20,
+        "receive_xoff_bytes": 2**19,
+        "impairments": [{"host": 3, "throughput_ppm": 500_000}],
+    }
+
+
+@pytest.mark.parametrize("recovery", ["go_back_n", "selective", "none"])
+def test_only_what_the_engine_carries_out_is_taken(recovery: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = plan_text("transport", f"recovery: {recovery}")
+    if recovery not in RECOVERIES:
+        with pytest.raises(PlanError, match="does not carry out yet"):
+            plan_of(text)
+    # The set of those that it carries out is the only switch.
+    monkeypatch.setattr("fabricbench.plan.check_congestion.RECOVERIES", {recovery})
+    assert expand(plan_of(text))[0].run_spec["transport"]["recovery"] == recovery
+    assert list(check_congestion(plan_of(text), read_text(text, "plan.yaml"))) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(2, Fraction(2)), (0.25, Fraction(1, 4)), ("5/1024", Fraction(5, 1024)), ("0.1", Fraction(1, 10))],
+)
+def test_ratios_are_exact(value: object, expected: Fraction) -> None:
+    assert parse_ratio(value) == expected
+
+
+@pytest.mark.parametrize("value", [0, -1, True, None, "x", "1/0", "1/2/3", 2**40, "1e99", float("nan"), []])
+def test_what_is_no_ratio_is_refused(value: object) -> None:
+    with pytest.raises(UnitError):
+        parse_ratio(value)
+
+
+def test_a_double_binary_tree_without_shared_queue_pairs_is_warned_of(tmp_path: Path) -> None:
+    text = plan_text("job", 'ranks: "0-7"\nalgorithm: double-binary-tree')
+    (warning,) = load_plan(write_plan(tmp_path, text)).warnings
+    assert warning.text("warning").startswith(
+        f"warning: {tmp_path}/plan.yaml:14: jobs.0.algorithm: found a pipeline"
+    )
+    assert warning.hint == "set `transport.qp_mode: per_pair`"
+    assert load_plan(write_plan(tmp_path, text), ["transport.qp_mode=per_pair"]).warnings == ()
