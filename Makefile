@@ -71,6 +71,14 @@ format: $(STAMPS)/requirements-dev ## Format Rust and Python, and mend what ruff
 generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec from its schema
 	$(BIN)/python tools/generate_run_spec.py
 
+.PHONY: validation
+validation: $(STAMPS)/extension ## Run the plans with published results and write docs/validation.md
+	$(BIN)/python tools/validation.py
+
+.PHONY: bench
+bench: ## Time whole runs of the simulator: packet-hops per second, memory (B=B1 for one workload)
+	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || { \

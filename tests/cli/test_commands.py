@@ -202,3 +202,14 @@ def test_doctor_fails_where_something_needed_is_missing(used: Path) -> None:
     finished = call("doctor", "--workspace", "small.yaml", cwd=used)
     assert finished.returncode == 1
     assert "this is a file" in finished.stdout
+
+
+def test_doctor_makes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/file").write_text("")
+    for folder in ("empty", "none", "mine"):
+        finished = call("doctor", "--workspace", folder, cwd=tmp_path)
+        assert finished.returncode == 0
+        assert f"{folder} is made by the first run" in finished.stdout
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "file", "mine"]

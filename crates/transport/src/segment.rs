@@ -5,7 +5,7 @@ use crate::{Config, Position};
 /// Place of the next packet in its work request.
 ///
 /// Message sizes fit 32 bits: a message is at most [`Config::MESSAGE_BYTES_MAX`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// Bytes of the request before the next packet.
     pub(crate) offset_bytes: u64,

@@ -91,19 +91,19 @@ def _engine() -> Check:
 
 
 def _workspace(workspace: Path | None) -> Check:
-    """Open the workspace if it exists; if not, look whether it could be made."""
-    from fabricbench.store import StoreError, Workspace, workspace_folder
+    """Open the workspace if there is one; if not, look whether it could be made."""
+    from fabricbench.store import StoreError, Workspace, holds_workspace, workspace_folder
 
     folder = workspace_folder(workspace)
-    if folder.exists():
+    if folder.is_file() or holds_workspace(folder):
         try:
-            count = len(Workspace.open(folder, create=True).trials())
+            count = len(Workspace.open(folder).trials())
         except StoreError as error:
             return Check("workspace", False, True, str(error), error.hint)
         return Check("workspace", True, True, f"{folder}, {count} trials")
-    parent = _existing(folder)
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
-    return Check("workspace", os.access(parent, os.W_OK), True, f"{folder} would be made", hint)
+    writable = os.access(_existing(folder), os.W_OK)
+    return Check("workspace", writable, True, f"{folder} is made by the first run", hint)
 
 
 def _existing(folder: Path) -> Path:

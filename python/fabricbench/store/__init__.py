@@ -11,12 +11,13 @@ from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialErro
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial, TrialFacts
-    from fabricbench.store.workspace import Workspace, workspace_folder
+    from fabricbench.store.workspace import Workspace, holds_workspace, workspace_folder
 
 _LATER = {
     "Trial": "fabricbench.store.trial",
     "TrialFacts": "fabricbench.store.trial",
     "Workspace": "fabricbench.store.workspace",
+    "holds_workspace": "fabricbench.store.workspace",
     "workspace_folder": "fabricbench.store.workspace",
 }
 
@@ -27,6 +28,7 @@ __all__ = [
     "TrialFacts",
     "UnknownTrialError",
     "Workspace",
+    "holds_workspace",
     "workspace_folder",
 ]
 

@@ -199,6 +199,11 @@ def workspace_folder(root: Path | None = None) -> Path:
     return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
 
 
+def holds_workspace(folder: Path) -> bool:
+    """Tell whether a folder has been used as a workspace."""
+    return (folder / CATALOG_FILE).exists() or (folder / _RECORDS).exists()
+
+
 def _check_folder(folder: Path, *, create: bool) -> None:
     """Check that a workspace folder is there and can be written, making it if asked to.
 
@@ -209,7 +214,7 @@ def _check_folder(folder: Path, *, create: bool) -> None:
         raise StoreError(
             folder, "a workspace is a folder, and this is a file", "name another one with --workspace"
         )
-    if not create and not (folder / CATALOG_FILE).exists() and not (folder / _RECORDS).exists():
+    if not create and not holds_workspace(folder):
         hint = "`fabricbench run PLAN` makes one; --workspace or FABRICBENCH_WORKSPACE says where it is"
         raise StoreError(folder, "there is no workspace", hint)
     try:
