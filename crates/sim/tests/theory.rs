@@ -83,7 +83,6 @@ fn jain_thousandths(chunks: &[ChunkRow]) -> u128 {
 }
 
 #[test]
-#[expect(clippy::float_arithmetic, reason = "compared with a formula from the literature")]
 fn dcqcn_settles_at_its_fixed_point_and_is_fair() {
     // With more flows the fixed point nears Kmax, above which everything is marked, and the queue oscillates.
     for flows in [2, 4, 6] {

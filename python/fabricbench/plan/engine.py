@@ -8,7 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fabricbench._core import Description, SpecError
+    # For the rest of the plan to name; only with an alias is a name exported to type checkers.
+    from fabricbench._core import Description as Description  # noqa: PLC0414
+    from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
+    from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fabricbench.units import UnitError, describe
 
 if TYPE_CHECKING:
-    from fabricbench._core import QueuePairDescription
+    from fabricbench.plan.engine import QueuePairDescription
 
 _SET: Final = r"[0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*"
 FLOW_PATTERN: Final = rf"^(?:([A-Za-z0-9][A-Za-z0-9._-]*)/)?({_SET})>({_SET})(?:@({_SET}))?(?:#({_SET}))?$"

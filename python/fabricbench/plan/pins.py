@@ -11,7 +11,7 @@ from fabricbench.plan.flows import QueuePairIndex
 from fabricbench.plan.validate import close_match_hint
 
 if TYPE_CHECKING:
-    from fabricbench._core import Description, QueuePairDescription
+    from fabricbench.plan.engine import Description, QueuePairDescription
 
 PINS: FieldPath = ("fabric", "load_balancing", "pins")
 

@@ -113,7 +113,7 @@ pub(crate) struct SharedBuffer {
 impl SharedBuffer {
     /// A buffer for `ports` ingress ports. Reserves and headrooms come out of its size.
     pub(crate) fn new(plan: BufferPlan, ports: usize) -> Self {
-        let set_aside = plan.lossless.as_ref().map_or(0, |lossless| set_aside(lossless));
+        let set_aside = plan.lossless.as_ref().map_or(0, set_aside);
         Self {
             cell_bytes: plan.cell_bytes,
             shared_size: plan.size_bytes.saturating_sub(set_aside),

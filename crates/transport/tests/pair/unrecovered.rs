@@ -26,7 +26,7 @@ fn sequences_arrived(history: &History, workload: &Workload) -> BTreeSet<usize> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn nothing_is_resent_and_exactly_what_is_lost_is_counted(
