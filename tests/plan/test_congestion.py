@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 from tests.plan.examples import SMALL, golden, plan_of, write_plan
 
-from fabricbench.plan.check_congestion import check_congestion
-from fabricbench.plan.document import read_text
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import expand
 from fabricbench.plan.fields import parse_ratio
 from fabricbench.plan.load import load_plan
 from fabricbench.plan.presets import DCQCN, ECN
-from fabricbench.plan.transport import RECOVERIES
 from fabricbench.units import UnitError
 
 MISTAKES = golden("congestion")
@@ -206,15 +203,9 @@ def test_nics_are_written_out() -> None:
 
 
 @pytest.mark.parametrize("recovery", ["go_back_n", "selective", "none"])
-def test_only_what_the_engine_carries_out_is_taken(recovery: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = plan_text("transport", f"recovery: {recovery}")
-    if recovery not in RECOVERIES:
-        with pytest.raises(PlanError, match="does not carry out yet"):
-            plan_of(text)
-    # The set of those that it carries out is the only switch.
-    monkeypatch.setattr("fabricbench.plan.check_congestion.RECOVERIES", {recovery})
-    assert expand(plan_of(text))[0].run_spec["transport"]["recovery"] == recovery
-    assert list(check_congestion(plan_of(text), read_text(text, "plan.yaml"))) == []
+def test_recoveries_are_taken(recovery: str) -> None:
+    plan = plan_of(plan_text("transport", f"recovery: {recovery}"))
+    assert expand(plan)[0].run_spec["transport"]["recovery"] == recovery
 
 
 @pytest.mark.parametrize(

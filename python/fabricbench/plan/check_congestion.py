@@ -8,29 +8,19 @@ from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
 from fabricbench.plan.switch import Ecn
-from fabricbench.plan.transport import RECOVERIES
 
 _SWITCH: FieldPath = ("fabric", "switch")
 _DCQCN: FieldPath = ("transport", "rate_control", "dcqcn")
 
 
 def check_congestion(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with PFC, ECN, DCQCN, loss recovery, NICs and pins."""
-    yield from _check_recovery(plan, document)
+    """Yield what is wrong with PFC, ECN, DCQCN, NICs and pins."""
     yield from _check_xoff(plan, document)
     yield from _check_ecn(plan, document)
     yield from _check_priorities(plan, document)
     yield from _check_dcqcn(plan, document)
     yield from _check_nic(plan, document)
     yield from _check_pinned_steps(plan, document)
-
-
-def _check_recovery(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that the engine carries the loss recovery out."""
-    recovery = plan.transport.recovery
-    if recovery not in RECOVERIES:
-        found = f'"{recovery}", which the engine does not carry out yet'
-        yield document.problem(("transport", "recovery"), found, ", ".join(sorted(RECOVERIES)))
 
 
 def _check_xoff(plan: Plan, document: Document) -> Iterator[Problem]:

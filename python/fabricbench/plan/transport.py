@@ -16,8 +16,6 @@ from fabricbench.units import parse_size
 
 WINDOW_PACKETS_MAX: Final = 1 << 23
 """Half of the 24-bit PSN space: more in flight could not be told from duplicates (IBTA 1.7, 9.7.2)."""
-RECOVERIES: Final = frozenset({"go_back_n"})
-"""Kinds of loss recovery that the engine carries out; the others are refused."""
 _G_ONE: Final = 1 << 20
 _OF_PRESET: Final = "Default: the preset's."
 
