@@ -24,8 +24,14 @@ class MemoryTables:
             yield conform(table, part).select(list(columns or SCHEMAS[table].names))
 
 
-def run_summary(*jobs: dict[str, Any], lost: int = 0) -> dict[str, Any]:
-    return {"jobs": list(jobs), "frames_lost": {"buffer_full": lost}}
+def run_summary(*jobs: dict[str, Any], lost: int = 0, **given: Any) -> dict[str, Any]:
+    statuses = {job["status"] for job in jobs}
+    return {
+        "status": "complete" if statuses == {"complete"} else "incomplete",
+        "end_ps": max((job["end_ps"] or 0) for job in jobs),
+        "jobs": list(jobs),
+        "frames_lost": {"buffer_full": lost},
+    } | given
 
 
 def job_summary(**given: Any) -> dict[str, Any]:

@@ -158,3 +158,20 @@ def test_a_million_chunks_take_little_time_and_memory() -> None:
 
 def _absolute(values: pa.Array) -> pa.Array:
     return pc.add(pc.shift_right(pc.bit_wise_and(values, 2**62 - 1), 20), 1)
+
+
+def test_a_stalled_job_says_what_stalled_and_has_no_rate() -> None:
+    events = [
+        {"time_ps": 5, "kind": "stalled", "node": f"leaf{leaf}", "detail": "port 1 is paused"}
+        for leaf in range(5)
+    ]
+    stuck = job_summary(name="b", status="incomplete", end_ps=None, reason="1 of 2 chunks never completed")
+    spec = run_spec(job_spec(), job_spec("b"))
+    run = run_summary(job_summary(), stuck, status="stalled")
+    done, ours = summarise(spec, run, MemoryTables(events=events))
+    assert (done.status, done.reason) == ("complete", "")
+    assert (ours.status, ours.busbw_gb_per_s, ours.completion_time_ms) == ("stalled", None, None)
+    assert ours.reason == (
+        "1 of 2 chunks never completed; leaf0 port 1 is paused; leaf1 port 1 is paused; "
+        "leaf2 port 1 is paused; and 2 more ports"
+    )

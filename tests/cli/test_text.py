@@ -95,6 +95,12 @@ def test_what_could_not_be_measured_is_a_dash_and_says_why() -> None:
     assert text.splitlines()[3].split()[4] == "-"
 
 
+def test_a_stalled_job_is_called_so() -> None:
+    text = run_table([report(status="stalled", reason="leaf0 port 1 is paused", busbw_gb_per_s=None)])
+    assert "200 GB is stalled: leaf0 port 1 is paused" in text
+    assert text.splitlines()[3].split()[4] == "-"
+
+
 def test_variants_and_tags_have_tables_of_their_own() -> None:
     one = report()
     facts = dataclasses.replace(one.trial.facts, variant="spray", tag="b")

@@ -24,6 +24,7 @@ def run_spec(ranks: int, data_bytes: int, collective: str) -> dict[str, Any]:
         "collective": collective,
         "algorithm": "parallel" if collective == "all-to-all" else "ring",
         "data_bytes": data_bytes,
+        "start_ps": 0,
     }
     return {
         "schema_version": 1,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.report.stored import SOURCE, store_run
 
+from fabricbench.analysis.uplinks import egress_distributions
 from fabricbench.report.files import OutputFileError
 from fabricbench.report.html.build import build_page, write_report
 from fabricbench.report.html.page import render_page
@@ -99,7 +100,7 @@ def test_every_figure_is_json_with_its_place(page: Reader) -> None:
     places = {attributes.get("id") for _, attributes in page.tags}
     targets = [a["data-target"] for tag, a in page.tags if tag == "script" and "data-target" in a]
     assert set(targets) <= places
-    assert len(targets) == len(set(targets)) == len(page.figures) == 9
+    assert len(targets) == len(set(targets)) == len(page.figures) == 10
     for figure in map(json.loads, page.figures):
         assert figure["data"]
         assert "width" not in figure["layout"]
@@ -108,7 +109,7 @@ def test_every_figure_is_json_with_its_place(page: Reader) -> None:
 def test_every_section_has_its_link(page: Reader) -> None:
     links = [a["href"] for tag, a in page.tags if tag == "a"]
     assert links == [f"#{a['id']}" for tag, a in page.tags if tag == "section"]
-    assert len(links) == 11
+    assert len(links) == 12
 
 
 def test_every_axis_names_its_quantity(page: Reader) -> None:
@@ -175,6 +176,13 @@ def test_an_incomplete_run_says_why_and_shows_no_bandwidth(tmp_path: Path) -> No
     assert "16 MB: 1 chunk failed: rank 7 to rank 3" in page.shown
     assert "there is no bandwidth to draw" in page.shown
     assert "Hatched bars never completed" in page.shown
+
+
+def test_uplinks_and_causes_have_their_sections(page: Reader, run: list[Trial]) -> None:
+    assert "uplinks" in {attributes.get("id") for tag, attributes in page.tags if tag == "section"}
+    assert "leaf0" in page.shown
+    distributions = egress_distributions(run[1].tables.batches("ports"))
+    assert [each.qps_text in page.shown for each in distributions] == [True, True]
 
 
 def test_a_run_without_samples_says_so(tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from fabricbench.analysis.fabric import FabricFacts
 
 COMPLETE = "complete"
+STALLED = "stalled"
 
 _PS_PER_MS = 1e9
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
 _FCT_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_MAX_STALLS = 3
 _DIGITS = 9
 """Decimals kept of means and indices: the last bits of a sum of floats depend on the processor."""
 
@@ -42,8 +44,9 @@ class Summary:
         algorithm: How.
         ranks: How many there are.
         data_size_bytes: Data size S of the collective.
-        status: `complete`, or `incomplete` if a chunk never completed; then there is no time, rate or FCT.
-        reason: Why it is incomplete, with the chunks concerned; empty otherwise.
+        status: `complete`; `incomplete` if a chunk never completed; `stalled` if that was because the run
+            made no progress any more. Only a complete job has times, rates and FCT.
+        reason: Why it is not complete, with the chunks concerned and what stalled; empty otherwise.
         chunks: Data chunks of the job, times the queue pairs that each is split over.
         chunks_complete: Those that completed.
         chunks_failed: Those whose queue pair ran out of retries.
@@ -94,22 +97,23 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 
     Args:
         run_spec: The RunSpec that was run.
-        summary: The backend's RunSummary: `jobs` in the order of the spec, `frames_lost` by cause.
-        tables: The record tables; `chunks`, `ports` and `links` are read, batch by batch.
+        summary: The backend's RunSummary: `status`, `jobs` in the order of the spec, `frames_lost` by cause.
+        tables: The record tables; `chunks`, `ports` and `links` are read, batch by batch, and `events` of a
+            stalled run.
 
     Returns:
         One summary for each job, in the order of the spec.
     """
     from fabricbench.analysis import chunks, fabric
 
-    jobs = run_spec["jobs"]
+    jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
     chunk_facts = chunks.gather(tables.batches("chunks", chunks.COLUMNS), [job["name"] for job in jobs])
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
     return [
         Summary(
-            **_identity(job, outcome),
+            **_identity(job, outcome, stalls),
             **_completion(run_spec, job, outcome),
             **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_latency(chunk_facts[job["name"]]),
@@ -120,9 +124,26 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     ]
 
 
-def _identity(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    copied = ("status", "reason", "chunks", "chunks_complete", "chunks_failed")
+def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
+    """Return what held a stalled run up, from its events; none for any other run."""
+    if summary["status"] != STALLED:
+        return None
+    events = (row for batch in tables.batches("events") for row in batch.to_pylist())
+    return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
+
+
+def _identity(
+    job: Mapping[str, Any], outcome: Mapping[str, Any], stalls: Sequence[str] | None
+) -> dict[str, Any]:
+    copied = ("chunks", "chunks_complete", "chunks_failed")
+    status, reason = outcome["status"], outcome["reason"]
+    if stalls is not None and status != COMPLETE:
+        status, rest = STALLED, len(stalls) - _MAX_STALLS
+        more = [f"and {rest} more ports"] if rest > 0 else []
+        reason = "; ".join([part for part in (reason,) if part] + [*stalls[:_MAX_STALLS], *more])
     return {
+        "status": status,
+        "reason": reason,
         "job": job["name"],
         "collective": job["collective"],
         "algorithm": job["algorithm"],

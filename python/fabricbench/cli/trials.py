@@ -41,12 +41,20 @@ def trials_command(
 def show_command(
     trial: TrialArgument = "latest", workspace: WorkspaceOption = None, output: FormatOption = Format.TABLE
 ) -> None:
-    """Show every metric of a trial, computed from its record."""
-    from fabricbench.cli.run import render
-    from fabricbench.report import terminal
+    """Show every metric of a trial, and why it is slow if it is, computed from its record."""
+    from fabricbench.report import formats, terminal
+    from fabricbench.report.insight import insight
+    from fabricbench.report.insight_text import insight_text
 
-    jobs = _measured(workspace_trials(workspace, trial)[0])
-    write(terminal.trial_text(jobs, colour=has_colour()) if output is Format.TABLE else render(jobs, output))
+    found = workspace_trials(workspace, trial)[0]
+    jobs = _measured(found)
+    if output is Format.CSV:
+        write(formats.trials_csv(jobs))
+    elif output is Format.JSON:
+        write(formats.shown_json(jobs, insight(found)))
+    else:
+        told = insight_text(insight(found), colour=has_colour())
+        write("\n\n".join(part for part in (terminal.trial_text(jobs, colour=has_colour()), told) if part))
 
 
 def compare_command(

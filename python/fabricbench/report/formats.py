@@ -13,6 +13,7 @@ from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.summary import Summary
 
 if TYPE_CHECKING:
+    from fabricbench.report.insight import Insight
     from fabricbench.report.trials import JobPair, JobReport
     from fabricbench.store import Trial
 
@@ -23,9 +24,27 @@ _NESTED = ("fct_ms", "latency_us")
 
 def trials_json(jobs: Sequence[JobReport]) -> str:
     """Return one JSON object: `trials`, one for each job of each trial, and `engine`, their totals."""
-    trials = list({job.trial.attempt: job.trial for job in jobs}.values())
-    content = {"trials": [trial_object(job) for job in jobs], "engine": engine_totals(trials)}
+    return json.dumps(_trials_content(jobs), indent=2, allow_nan=False)
+
+
+def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
+    """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them."""
+    from fabricbench.report.insight import distribution_object, finding_object
+
+    content = _trials_content(jobs)
+    for shown in content["trials"]:
+        shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
+    content["fabric"] = {
+        "uplinks": [distribution_object(each) for each in found.distributions],
+        "frames_lost": found.losses,
+        "paused_ports": [dataclasses.asdict(port) for port in found.paused],
+    }
     return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
+    trials = list({job.trial.attempt: job.trial for job in jobs}.values())
+    return {"trials": [trial_object(job) for job in jobs], "engine": engine_totals(trials)}
 
 
 def trial_object(job: JobReport) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     lines = [styled(_heading(jobs[0]), Style.BOLD, colour=colour), render(_COLUMNS, rows, colour=colour)]
     for job in jobs:
         if job.summary.status != "complete":
-            text = f"{_label(job, with_iteration=repeats)} is incomplete: {job.summary.reason}"
+            text = f"{_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
             lines.append(styled(text, Style.RED, colour=colour))
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
@@ -154,7 +154,7 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     )
     lines = [styled(f"{_heading(job)}, data size {size}, {chunks}", Style.BOLD, colour=colour)]
     if summary.reason:
-        lines.append(styled(f"incomplete: {summary.reason}", Style.RED, colour=colour))
+        lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     known = {deviation.metric: deviation for deviation in job.deviations}
     rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]

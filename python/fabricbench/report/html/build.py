@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING
 
 from fabricbench.report.files import check_writable_target
 from fabricbench.report.html.about import facts_section, model_section, plan_section
+from fabricbench.report.html.causes import (
+    cause_words,
+    diagnosis_section,
+    loss_and_pause_parts,
+    uplinks_section,
+)
 from fabricbench.report.html.detail import TrialDetail
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.rows import ResultRow, result_rows
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+from fabricbench.report.insight import Insight, insight
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -41,17 +48,20 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
     """Put the page together; see `write_report`."""
     rows = result_rows(trials, focus)
     label = next(row.label for row in rows if row.is_focus)
+    found = insight(focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
-        verdict=_verdict(rows),
+        verdict=_verdict(rows, found, label),
         good=all(row.summary.status == "complete" for row in rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
         sections=[
             summary_section(rows),
+            *_told([diagnosis_section(found)], label, focus),
             bandwidth_section(rows),
             fct_section(rows),
-            *(_with_focus(section, label, focus) for section in TrialDetail(focus).sections()),
+            *_told([uplinks_section(found.distributions)], label, focus),
+            *_told(TrialDetail(focus, loss_and_pause_parts(found)).sections(), label, focus),
             plan_section(focus),
             facts_section(trials, focus),
             model_section(),
@@ -60,14 +70,29 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
     )
 
 
-def _with_focus(section: Section, label: str, focus: Trial) -> Section:
-    return Section(section.key, section.title, section.parts, about=f"{label} · trial {focus.id}")
+def _told(sections: Sequence[Section | None], label: str, focus: Trial) -> list[Section]:
+    """Keep the sections that there are, each with the trial that it shows."""
+    about = f"{label} · trial {focus.id}"
+    return [
+        Section(section.key, section.title, section.parts, about)
+        for section in sections
+        if section is not None
+    ]
 
 
-def _verdict(rows: Sequence[ResultRow]) -> str:
-    """Say in one line how the run ended; there are no criteria yet to pass or fail."""
+def _verdict(rows: Sequence[ResultRow], found: Insight, label: str) -> str:
+    """Say in one line how the run ended, and why the focus trial is slow if it is."""
+    causes = cause_words(found)
+    return f"{_ending(rows)}; likely cause at {label}: {causes}" if causes else _ending(rows)
+
+
+def _ending(rows: Sequence[ResultRow]) -> str:
+    """Say how the run ended; there are no criteria yet to pass or fail."""
     complete = sum(1 for row in rows if row.summary.status == "complete")
     results = "1 result" if len(rows) == 1 else f"{len(rows)} results"
     if complete == len(rows):
         return f"complete: {results}, every chunk delivered and acknowledged"
+    stalled = sum(1 for row in rows if row.summary.status == "stalled")
+    if stalled:
+        return f"stalled: {stalled} of {results} made no progress any more, {complete} complete"
     return f"incomplete: {len(rows) - complete} of {results} have chunks that never completed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.rates import link_use_percent, sampled_use
@@ -27,7 +28,8 @@ _PORT_COLUMNS = {
     "tx_bytes": Column("sent", "bytes"),
     "rx_frames": Column("received", "frames"),
     "rx_bytes": Column("received", "bytes"),
-    "dropped_frames": Column("dropped", "frames"),
+    "dropped_frames": Column("tail drops", "frames"),
+    "dropped_headroom_frames": Column("headroom overrun", "frames"),
     "queue_max_bytes": Column("largest queue", "bytes"),
     "egress_qps": Column("egress QPs"),
     "pfc_tx": Column("PFC sent", "frames"),
@@ -40,14 +42,19 @@ _PORT_COLUMNS = {
 class TrialDetail:
     """The tables of one trial and the sections made of them."""
 
-    def __init__(self, trial: Trial) -> None:
+    def __init__(self, trial: Trial, loss_parts: Sequence[Part] = ()) -> None:
         """Open the tables; `chunks` stays on the disk, whatever its size.
+
+        Args:
+            trial: The trial.
+            loss_parts: What stands first among the counters.
 
         Raises:
             StoreError: A table is missing or cannot be read.
         """
         import polars as pl
 
+        self._loss_parts = loss_parts
         tables = trial.tables
         tables.schema("chunks")  # what is wrong with the file is said in the store's words
         self._chunks = pl.scan_parquet(tables.path("chunks"))
@@ -96,7 +103,7 @@ class TrialDetail:
         return _section("series", "Over time", plots, missing)
 
     def _counters(self) -> Section:
-        parts: list[Part] = [self._port_table()]
+        parts: list[Part] = [*self._loss_parts, self._port_table()]
         if not self._events.is_empty():
             parts.append(self._event_table())
         return Section("counters", "Counters", parts)
@@ -106,7 +113,7 @@ class TrialDetail:
         import polars as pl
 
         shown = [name for name in _PORT_COLUMNS if name in _ALWAYS or (self._ports[name] != 0).any()]
-        worst = ["dropped_frames", "queue_max_bytes", "tx_bytes"]
+        worst = ["dropped_frames", "dropped_headroom_frames", "queue_max_bytes", "tx_bytes"]
         ports = self._ports.sort(worst, descending=True, maintain_order=True).head(MAX_PORT_ROWS)
         rows = sorted(
             ports.iter_rows(named=True), key=lambda row: (-row["tier"], natural_key(row["node"]), row["port"])

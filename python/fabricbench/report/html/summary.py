@@ -66,7 +66,7 @@ def _row(row: ResultRow, has_parts: bool) -> Row:
     cells = [Cell(data_size(row.summary.data_size_bytes))]
     cells += [Cell(row.part)] if has_parts else []
     cells += [_metric_cell(row, name) for name in _TITLES]
-    cells.append(Cell(row.trial.id, ["incomplete"] if incomplete else [], incomplete or "muted"))
+    cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
 
 
@@ -104,7 +104,7 @@ def _caption(rows: Sequence[ResultRow]) -> str:
 def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
     broken = [row for row in rows if row.summary.status != "complete"]
     notes: list[Part] = [
-        NotePart(f"{row.label}: {row.summary.reason or 'incomplete'}") for row in broken[:_MAX_REASONS]
+        NotePart(f"{row.label}: {row.summary.reason or row.summary.status}") for row in broken[:_MAX_REASONS]
     ]
     if len(broken) > _MAX_REASONS:
         notes.append(NotePart(f"… and {len(broken) - _MAX_REASONS} more that are incomplete."))

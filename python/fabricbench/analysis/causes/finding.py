@@ -1,0 +1,53 @@
+"""A likely cause with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_PS_UNITS = ((10**9, "ms"), (10**6, "us"), (10**3, "ns"))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A likely cause why a job is below 95 % of its ideal, or never completed.
+
+    Attributes:
+        cause: Its name, one of `fabricbench.analysis.diagnosis.CAUSES`.
+        job: Name of the job.
+        explained: Share of the time lost against the ideal that it explains, 0 to 1; none where that does not
+            follow from the counters, or the job never completed. Shares of several causes overlap.
+        sentence: What was found, with its figures.
+        evidence: The figures by name; numbers, texts, and lists of them. Names end with the unit.
+    """
+
+    cause: str
+    job: str
+    explained: float | None
+    sentence: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+def time_words(time_ps: float) -> str:
+    """Write a time with four significant digits in the unit that suits it."""
+    for length, unit in _PS_UNITS:
+        if time_ps >= length:
+            return f"{time_ps / length:,.4g} {unit}"
+    return f"{time_ps:.0f} ps"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, without decimals from 10 % on."""
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
+
+
+def listed(names: list[str], most: int = 6) -> str:
+    """List names, the first few of them."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a count with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,49 @@
+"""Fixed costs of each step: the latency of the path, the software overhead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricbench.analysis.causes.finding import Finding, counted, percent, time_words
+from fabricbench.analysis.evidence import Case
+
+_MATERIAL = 0.1
+"""Share of the lost time below which a fixed cost is not named."""
+
+
+def startup_latency(case: Case) -> Iterator[Finding]:
+    """Find a path latency that is a large part of the lost time.
+
+    Each step waits for a frame to cross the fabric and both NICs: steps * (latency_min + 2 * NIC latency);
+    the last acknowledgement comes back as far. It is a lower bound: the shortest path of the job counts.
+    """
+    least = case.chunks.latency_min_ps
+    if least is None:
+        return
+    nic_ps = int(case.record.run_spec["fabric"].get("nic", {}).get("latency_ps", 0))
+    steps, crossing_ps = case.chunks.steps, least + 2 * nic_ps
+    cost_ps = (steps + 1) * crossing_ps
+    explained = case.explained(cost_ps)
+    if explained is None or explained < _MATERIAL:
+        return
+    sentence = (
+        f"the fixed latency of the path is {percent(cost_ps / case.duration_ps)} of the completion time: "
+        f"{counted(steps, 'step')} and the last acknowledgement, {time_words(crossing_ps)} each"
+    )
+    evidence = {"steps": steps, "crossing_ps": crossing_ps, "latency_ps": cost_ps}
+    yield Finding("start-up-latency", case.job["name"], explained, sentence, evidence)
+
+
+def step_overhead(case: Case) -> Iterator[Finding]:
+    """Find a software overhead for each step that is a large part of the lost time."""
+    overhead_ps = int(case.job.get("step_overhead_ps", 0))
+    cost_ps = case.chunks.steps * overhead_ps
+    explained = case.explained(cost_ps)
+    if explained is None or explained < _MATERIAL:
+        return
+    sentence = (
+        f"the software overhead is {percent(cost_ps / case.duration_ps)} of the completion time: "
+        f"{counted(case.chunks.steps, 'step')} of {time_words(overhead_ps)}"
+    )
+    evidence = {"steps": case.chunks.steps, "step_overhead_ps": overhead_ps, "overhead_ps": cost_ps}
+    yield Finding("step-overhead", case.job["name"], explained, sentence, evidence)

@@ -1,0 +1,274 @@
+"""Links and hosts that were asked to carry more than others: hash collision, oversubscription, incast."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
+from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
+
+_OVERLOAD = 1.05
+"""A link is overloaded when its frames take so many times the time of the ideal run at line rate."""
+_UNEVEN = 1.05
+"""Links are uneven when the most loaded one carries so many times their mean."""
+_BURST_FRAMES = 16
+"""A queue of so many full frames shows that more arrived than could leave."""
+_STRETCHED = 0.1
+"""Share of the lost time that waiting on shared paths must explain to be named."""
+_BUSY = 0.9
+_IDLE = 0.75
+_INHERENT = ("gather", "incast")
+"""Collectives in which every rank sends to one: an incast by definition, and counted by the bus factor."""
+
+_Group = tuple[str, list[Port]]
+
+
+def hash_collisions(case: Case) -> Iterator[Finding]:
+    """Find uplinks, and links back down, that were given more than they can carry in the ideal run's time.
+
+    The explained effect is the time that the busiest of them needs beyond the ideal run.
+    """
+    found = [
+        Finding(
+            "hash-collision", case.job["name"], _explained(case, _excess(case, worst)), *_words(case, *group)
+        )
+        for group in _groups(case)
+        for worst in [max(group[1], key=case.needed_ps)]
+        if _excess(case, worst) > 0 and _max_to_mean(case, group[1]) >= _UNEVEN
+    ]
+    found.sort(key=lambda finding: -finding.evidence["needed_ps"])
+    # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
+    yield from [one for one in found if one.evidence["direction"] == "up"] or found
+    if not found:
+        yield from _step_collisions(case)
+
+
+def _explained(case: Case, excess_ps: float) -> float | None:
+    """Return what an overload explains; of several jobs, only for the one whose ideal ends last."""
+    return case.explained(excess_ps) if case.ideal_ps >= case.window_ps else None
+
+
+def _excess(case: Case, port: Port) -> float:
+    needed = case.needed_ps(port)
+    return needed - case.window_ps if needed > _OVERLOAD * case.window_ps else 0.0
+
+
+def _groups(case: Case) -> Iterator[_Group]:
+    """Yield the choices of load balancing: the uplinks of a switch, and all links down to a switch."""
+    up: dict[str, list[Port]] = defaultdict(list)
+    down: dict[str, list[Port]] = defaultdict(list)
+    for port in case.fabric.ports:
+        if port.is_uplink:
+            up[port.node].append(port)
+        elif port.tier > port.peer_tier > 0:
+            down[port.peer].append(port)
+    yield from ((f"uplinks of {node}", ports) for node, ports in up.items() if len(ports) > 1)
+    yield from ((f"links down to {node}", ports) for node, ports in down.items() if len(ports) > 1)
+
+
+def _max_to_mean(case: Case, ports: list[Port]) -> float:
+    needed = [case.needed_ps(port) for port in ports]
+    return max(needed) * len(needed) / sum(needed)
+
+
+def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str, Any]]:
+    worst = max(ports, key=case.needed_ps)
+    qps = [port.egress_qps for port in ports]
+    flows = pinned_flows(case, worst)
+    needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, ports)
+    carried = f" carries {worst.egress_qps} of {sum(qps)} queue pairs ({'+'.join(map(str, qps))})"
+    sentence = (
+        f"{worst.name}{carried if any(qps) else ' is the fullest'} and {ratio:.2f} times the mean load "
+        f"of the {group}: at line rate its frames take {time_words(needed_ps)}, "
+        f"the ideal run {time_words(case.window_ps)}"
+    )
+    if flows:
+        sentence += f"; on it: {listed(flows, 12)}"
+    return sentence, {
+        "switch": worst.node,
+        "port": worst.port,
+        "peer": worst.peer,
+        "direction": "up" if worst.is_uplink else "down",
+        "qps": worst.egress_qps,
+        "qps_of_links": qps,
+        "bytes": worst.tx_bytes,
+        "max_to_mean": ratio,
+        "needed_ps": round(needed_ps),
+        "ideal_ps": round(case.window_ps),
+        "flows": flows,
+    }
+
+
+def pinned_flows(case: Case, port: Port) -> list[str]:
+    """Return the queue pairs that the run spec pins to an uplink, as `rank 0 to 4`; none where it hashes.
+
+    Which queue pairs a hash sends where is not in the record.
+    """
+    balancing = case.record.run_spec["fabric"].get("load_balancing", {})
+    if balancing.get("kind") != "pinned" or not port.is_uplink:
+        return []
+    uplinks = sorted(each.port for each in case.fabric.of(port.node) if each.is_uplink)
+    pinned = {
+        pin["qp"]
+        for pin in balancing["pins"]
+        if pin["switch"] == port.node and uplinks[pin["uplink"]] == port.port
+    }
+    ends: dict[int, str] = {}
+    many_jobs = len(case.record.run_spec["jobs"]) > 1
+    for batch in case.record.tables.batches("chunks", ["job", "qp", "src_rank", "dst_rank"]):
+        for row in batch.to_pylist():
+            if row["qp"] in pinned:
+                job = f"{row['job']} " if many_jobs else ""
+                ends[row["qp"]] = f"{job}rank {row['src_rank']} to {row['dst_rank']}"
+    flows = Counter(ends[qp] for qp in sorted(ends))
+    return [flow if count == 1 else f"{flow} ({count} queue pairs)" for flow, count in flows.items()]
+
+
+def _step_collisions(case: Case) -> Iterator[Finding]:
+    """Find uplinks that queue pairs of one step share although no uplink is overloaded over the whole run.
+
+    The evidence is a step that takes longer than its hosts' ports need, and a queue at an uplink with several
+    queue pairs. The explained effect is what all steps of the slowest host take beyond that.
+    """
+    shared = [
+        port
+        for port in case.fabric.ports
+        if port.is_uplink and port.egress_qps > 1 and port.queue_max_bytes >= _BURST_FRAMES * _mtu(case)
+    ]
+    if not shared or not case.is_complete:
+        return
+    stretch_ps = stretched_ps(case)
+    explained = case.explained(stretch_ps)
+    if explained is None or explained < _STRETCHED:
+        return
+    shared.sort(key=lambda port: -port.queue_max_bytes)
+    worst = shared[0]
+    sentence = (
+        f"the steps of the slowest host took {time_words(stretch_ps)} longer than the ports at their ends "
+        f"needed, and {worst.name}, which {worst.egress_qps} queue pairs share, had a queue of "
+        f"{worst.queue_max_bytes:,} bytes"
+    )
+    yield Finding(
+        "hash-collision",
+        case.job["name"],
+        explained,
+        sentence,
+        {
+            "switch": worst.node,
+            "port": worst.port,
+            "peer": worst.peer,
+            "direction": "step",
+            "qps": worst.egress_qps,
+            "queue_max_bytes": worst.queue_max_bytes,
+            "stretch_ps": round(stretch_ps),
+            "needed_ps": round(case.needed_ps(worst)),
+            "uplinks": [port.name for port in shared],
+        },
+    )
+
+
+def stretched_ps(case: Case) -> float:
+    """Return by how much the steps of the slowest host took longer than the ports at both ends needed.
+
+    A step of a host lasts from its first byte offered to its last acknowledgement. It needs the line time of
+    what the host sends in it, or of what the busiest host receives in it if that is more.
+    """
+    import polars as pl
+
+    wire_bytes = pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
+    arriving = case.chunks.received.group_by("step").agg(wire_bytes.max().alias("arriving"))
+    steps = case.chunks.sent.join(arriving, on="step").filter(pl.col("completed_ps").is_not_null())
+    if steps.is_empty():
+        return 0.0
+    line_ps = wire_ps(1, case.host_rate_bps)
+    needed = pl.max_horizontal(wire_bytes, "arriving") * line_ps
+    waited = steps.with_columns(waited=pl.col("completed_ps") - pl.col("start_ps") - needed)
+    by_host = waited.group_by("src_host").agg(pl.col("waited").clip(lower_bound=0).sum())
+    return float(str(by_host["waited"].max()))
+
+
+def _mtu(case: Case) -> int:
+    return int(case.record.run_spec["transport"]["mtu_bytes"])
+
+
+def oversubscription(case: Case) -> Iterator[Finding]:
+    """Find switches all of whose uplinks together cannot carry their load in the ideal run's time."""
+    for group, ports in _groups(case):
+        needed = [case.needed_ps(port) for port in ports]
+        mean_ps = sum(needed) / len(needed)
+        if mean_ps <= _OVERLOAD * case.window_ps or not ports[0].is_uplink:
+            continue
+        sentence = (
+            f"the {len(ports)} {group} are too few: spread evenly, their load takes {time_words(mean_ps)} "
+            f"at line rate, the ideal run {time_words(case.window_ps)}"
+        )
+        evidence = {"switch": ports[0].node, "uplinks": len(ports), "mean_needed_ps": round(mean_ps)}
+        yield Finding(
+            "oversubscription",
+            case.job["name"],
+            _explained(case, mean_ps - case.window_ps),
+            sentence,
+            evidence | {"ideal_ps": round(case.window_ps)},
+        )
+
+
+def incast(case: Case) -> Iterator[Finding]:
+    """Find a host to which several send at once and whose link is full or overflows while theirs idle."""
+    downlinks = [
+        port for host in case.job["hosts"] for port in case.fabric.towards(f"host{host}") if port.tx_frames
+    ]
+    if not downlinks:
+        return
+    mean_ps = sum(map(case.needed_ps, downlinks)) / len(downlinks)
+    worst = max(downlinks, key=case.needed_ps)
+    host = int(worst.peer.removeprefix("host"))
+    senders = _senders(case, host)
+    use = worst.busy_ps / case.duration_ps
+    theirs = _senders_use(case, host)
+    if senders < 2 or theirs >= _IDLE or case.needed_ps(worst) <= 1.2 * mean_ps:
+        return
+    if use >= _BUSY or worst.dropped:
+        yield _incast_finding(case, worst, senders, min(1.0, use), theirs)
+
+
+def _senders(case: Case, host: int) -> int:
+    """Return how many chunks come in to a host at once, at most: those of one step."""
+    received = case.chunks.received
+    chunks = received.filter(received["dst_host"] == host)["chunks"].max()
+    return 0 if chunks is None else int(str(chunks))
+
+
+def _senders_use(case: Case, receiver: int) -> float:
+    ports = [port for host in case.job["hosts"] if host != receiver for port in case.fabric.of(f"host{host}")]
+    sending = [port.busy_ps for port in ports if port.egress_qps or port.tx_frames]
+    return sum(sending) / len(sending) / case.duration_ps if sending else 0.0
+
+
+def _incast_finding(case: Case, port: Port, senders: int, use: float, theirs: float) -> Finding:
+    is_inherent = case.job["collective"] in _INHERENT
+    sentence = (
+        f"{senders} senders at once into {port.peer}; {port.name} was busy {percent(use)} of the time, "
+        f"the senders' ports {percent(theirs)}"
+    )
+    if port.dropped:
+        sentence += f", and lost {counted(port.dropped, 'frame')}"
+    if is_inherent:
+        sentence += "; the collective is an incast by definition, and its ideal counts that one port"
+    excess_ps = case.needed_ps(port) - case.ideal_ps
+    return Finding(
+        "incast",
+        case.job["name"],
+        case.explained(excess_ps) if excess_ps > 0 and not is_inherent else None,
+        sentence,
+        {
+            "host": port.peer,
+            "senders": senders,
+            "port_use": use,
+            "senders_use": theirs,
+            "dropped_frames": port.dropped,
+            "queue_max_bytes": port.queue_max_bytes,
+            "inherent": is_inherent,
+        },
+    )

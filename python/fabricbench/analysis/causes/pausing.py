@@ -1,0 +1,163 @@
+"""What pauses tell: head-of-line blocking, NICs that hold others back, stalls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from fabricbench.analysis.causes.finding import Finding, counted, listed, percent
+from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
+
+_PAUSED_LONG = 0.05
+"""Share of the run for which a port must be paused to count."""
+_FULL_QUEUE = 0.5
+"""A port holds the buffer when its queue grew to this share of the deepest one of its switch."""
+_BYSTANDERS = 0.05
+"""Share of the traffic held back that must be bound elsewhere."""
+_SPEC_PPM = 1_000_000
+_EXCESS = 1.05
+
+
+def head_of_line_blocking(case: Case) -> Iterator[Finding]:
+    """Find switches whose pauses held traffic back that was not bound for the port that was full.
+
+    Of the bytes that came in by the paused cables, at most those that the full ports sent were bound for
+    them; the rest is held back for nothing. That is a lower bound.
+    """
+    found = []
+    for switch in dict.fromkeys(port.node for port in case.fabric.ports if port.tier and port.pfc_tx):
+        paused = [port for port in case.fabric.of(switch) if port.pfc_tx]
+        held = [port for port in case.fabric.towards(switch) if _is_paused_long(case, port)]
+        full = _full_ports(case.fabric.of(switch))
+        arrived = sum(port.rx_bytes for port in paused)
+        elsewhere = 1 - sum(port.tx_bytes for port in full) / arrived if arrived else 0.0
+        if held and full and elsewhere >= _BYSTANDERS:
+            found.append(_blocking(case, switch, held, full, elsewhere))
+    yield from sorted(found, key=lambda finding: -finding.evidence["paused_share"])
+
+
+def _is_paused_long(case: Case, port: Port) -> bool:
+    return port.paused_ps >= _PAUSED_LONG * case.duration_ps
+
+
+def _full_ports(ports: list[Port]) -> list[Port]:
+    deepest = max(port.queue_max_bytes for port in ports)
+    return [port for port in ports if deepest and port.queue_max_bytes >= _FULL_QUEUE * deepest]
+
+
+def _blocking(case: Case, switch: str, held: list[Port], full: list[Port], elsewhere: float) -> Finding:
+    worst = max(held, key=lambda port: port.paused_ps)
+    share = min(1.0, worst.paused_ps / case.duration_ps)
+    sentence = (
+        f"{switch} paused {listed(sorted(port.node for port in held))} because of "
+        f"{listed([port.name for port in full])}; {worst.node} for {percent(share)} of the time. At least "
+        f"{percent(elsewhere)} of the traffic held back was bound for other ports"
+    )
+    evidence = {
+        "switch": switch,
+        "full_ports": [port.name for port in full],
+        "paused": {port.name: port.paused_ps for port in held},
+        "paused_share": share,
+        "pfc_rx": sum(port.pfc_rx for port in held),
+        "bound_elsewhere": elsewhere,
+    }
+    return Finding("pfc-head-of-line-blocking", case.job["name"], None, sentence, evidence)
+
+
+def straggling_nics(case: Case) -> Iterator[Finding]:
+    """Find hosts of the job whose NIC is slower than its port: impaired, drained slowly, or sending pauses.
+
+    The explained effect of a known rate is the time that the host's data takes at it beyond the ideal run.
+    """
+    nic = case.record.run_spec["fabric"].get("nic", {})
+    impaired = {each["host"]: each["throughput_ppm"] for each in nic.get("impairments", ())}
+    for host in case.job["hosts"]:
+        ports = case.fabric.of(f"host{host}")
+        pauses = sum(port.pfc_tx for port in ports)
+        rate_bps = _nic_rate_bps(case, impaired.get(host), nic.get("drain_rate_bps"))
+        needed_ps = _data_ps(case, host, rate_bps)
+        if pauses or (rate_bps < case.host_rate_bps and needed_ps > _EXCESS * case.ideal_ps):
+            yield _straggler(case, host, pauses, rate_bps, needed_ps)
+
+
+def _nic_rate_bps(case: Case, impairment_ppm: int | None, drain_bps: int | None) -> float:
+    line = case.host_rate_bps
+    impaired = line if impairment_ppm is None else line * impairment_ppm / _SPEC_PPM
+    return min(impaired, line if drain_bps is None else drain_bps)
+
+
+def _data_ps(case: Case, host: int, rate_bps: float) -> float:
+    """Return how long the larger of what a host sends and receives, each frame once, takes at a rate."""
+    both = [
+        rows.filter(rows[column] == host)
+        for rows, column in ((case.chunks.sent, "src_host"), (case.chunks.received, "dst_host"))
+    ]
+    wire = [
+        int(rows["tx_bytes"].sum()) + PREAMBLE_AND_GAP_BYTES * int(rows["tx_frames"].sum()) for rows in both
+    ]
+    return wire_ps(max(wire), rate_bps) * case.chunks.first_sent_share
+
+
+def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: float) -> Finding:
+    facing = [port for port in case.fabric.towards(f"host{host}") if port.paused_ps]
+    paused_ps = max((port.paused_ps for port in facing), default=0)
+    parts = []
+    is_slow = rate_bps < case.host_rate_bps
+    if is_slow:
+        parts.append(f"works at {percent(rate_bps / case.host_rate_bps)} of its line rate")
+    if pauses:
+        share = min(1.0, paused_ps / case.duration_ps)
+        parts.append(
+            f"sent {counted(pauses, 'pause frame')} and held its switch for {percent(share)} of the time"
+        )
+    evidence = {
+        "host": f"host{host}",
+        "pfc_tx": pauses,
+        "paused_ps": paused_ps,
+        "nic_rate_bps": round(rate_bps),
+    }
+    sentence = f"the NIC of host{host} {' and '.join(parts)}"
+    explained = case.explained(needed_ps - case.ideal_ps) if is_slow else None
+    return Finding("straggling-nic", case.job["name"], explained, sentence, evidence)
+
+
+def stall(case: Case) -> Iterator[Finding]:
+    """Find what held a stalled run up, and whether the pauses wait for each other in a circle."""
+    if case.record.summary.get("status") != "stalled" or case.is_complete:
+        return
+    events = [
+        row
+        for batch in case.record.tables.batches("events")
+        for row in batch.to_pylist()
+        if row["kind"] == "stalled"
+    ]
+    waits: dict[str, list[str]] = {}
+    for event in events:
+        peer = re.search(r"paused by (\S+)", event["detail"])
+        if peer:
+            waits.setdefault(event["node"], []).append(peer[1])
+    circle = circular_wait(waits)
+    places = [f"{event['node']} {event['detail']}" for event in events]
+    sentence = "nothing was delivered any more while pauses were renewed"
+    if circle:
+        sentence = f"pauses wait for each other in a circle: {' waits for '.join([*circle, circle[0]])}"
+    if places:
+        sentence += f"; {listed(places, 4)}"
+    name = "pfc-deadlock" if circle else "pfc-stall"
+    yield Finding(name, case.job["name"], None, sentence, {"circle": circle, "paused": places})
+
+
+def circular_wait(waits: Mapping[str, list[str]]) -> list[str]:
+    """Return nodes each of which waits for the next, the last for the first; empty if there are none."""
+    waiting = set(waits)
+    while True:
+        blocked = {node for node in waiting if waiting.intersection(waits[node])}
+        if blocked == waiting:
+            break
+        waiting = blocked
+    if not waiting:
+        return []
+    path = [min(waiting)]
+    while path[-1] not in path[:-1]:
+        path.append(min(waiting.intersection(waits[path[-1]])))
+    return path[path.index(path[-1]) : -1]

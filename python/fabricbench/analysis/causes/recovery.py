@@ -1,0 +1,148 @@
+"""What was lost or sent again, and what slowed senders down: overruns, go-back-N, timeouts, ECN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
+from fabricbench.analysis.evidence import Case, Port
+
+_NOT_FULL = 0.9
+_MATERIAL = 0.02
+"""Share of the lost time below which marking is not named."""
+_LOSSES = {
+    "buffer_full": ("buffer-overrun", "found the switch buffer full (tail drop)"),
+    "headroom_overrun": (
+        "headroom-overrun",
+        "were beyond the headroom of their port: it is configured too small",
+    ),
+    "host_overrun": ("host-overrun", "found the receive buffer of a NIC full"),
+}
+
+
+def overruns(case: Case) -> Iterator[Finding]:
+    """Find frames lost, by cause, and where."""
+    lost = case.record.summary["frames_lost"]
+    for name, (cause, what) in _LOSSES.items():
+        frames = lost.get(name, 0)
+        if not frames:
+            continue
+        places = _drop_places(case.fabric.ports, name)
+        sentence = f"{counted(frames, 'frame')} {what}"
+        if places:
+            sentence += f"; most on the way to {listed(list(places), 3)}"
+        evidence = {"frames": frames, "ports": places}
+        yield Finding(cause, case.job["name"], None, sentence, evidence)
+
+
+def _drop_places(ports: list[Port], cause: str) -> dict[str, int]:
+    counters = {"buffer_full": "dropped_tail", "headroom_overrun": "dropped_headroom"}
+    if cause not in counters:
+        return {}
+    dropped = [(port.name, int(getattr(port, counters[cause]))) for port in ports]
+    return dict(sorted(((name, count) for name, count in dropped if count), key=lambda each: -each[1])[:8])
+
+
+def resending(case: Case) -> Iterator[Finding]:
+    """Find what go-back-N sent again because of losses, and because of frames that only came out of order.
+
+    Each gap in the sequence brings one NAK, and a gap by loss takes at least one frame: NAKs beyond the
+    frames lost come from reordering. The explained effect is the line time of the frames that the busiest
+    sender sent again, parted in that proportion.
+    """
+    resent, naks = case.chunks.total("retransmits"), case.chunks.total("naks")
+    if case.record.run_spec["transport"].get("recovery", "go_back_n") != "go_back_n" or not resent:
+        return
+    lost = sum(case.record.summary["frames_lost"].values())
+    reordered = max(0, naks - lost) / naks if naks else 0.0
+    resend_ps = case.resend_ps()
+    if reordered and case.chunks.total("out_of_order"):
+        yield _reordering(case, resent, naks - lost, resend_ps * reordered)
+    if lost and reordered < 1:
+        yield _go_back_n(case, resent, lost, resend_ps * (1 - reordered))
+
+
+def _reordering(case: Case, resent: int, naks: int, cost_ps: float) -> Finding:
+    arrived, early = case.chunks.total("rx_frames"), case.chunks.total("out_of_order")
+    kind = case.record.run_spec["fabric"].get("load_balancing", {}).get("kind", "unknown")
+    sentence = (
+        f"{counted(early, 'frame')} ({percent(early / arrived)}) arrived out of order under {kind} load "
+        f"balancing, and go-back-N took that for loss: {counted(naks, 'NAK')} without a lost frame, "
+        f"{counted(resent, 'frame')} sent again"
+    )
+    evidence = {
+        "out_of_order": early,
+        "naks_without_loss": naks,
+        "retransmits": resent,
+        "resend_ps": round(cost_ps),
+    }
+    return Finding("reordering-with-go-back-n", case.job["name"], case.explained(cost_ps), sentence, evidence)
+
+
+def _go_back_n(case: Case, resent: int, lost: int, cost_ps: float) -> Finding:
+    sent = case.chunks.total("tx_frames")
+    sentence = (
+        f"go-back-N sent {counted(resent, 'frame')} again for {counted(lost, 'lost frame')} "
+        f"({resent / lost:.1f} for each, {percent(resent / sent)} of all)"
+    )
+    evidence = {"retransmits": resent, "frames_lost": lost, "tx_frames": sent, "resend_ps": round(cost_ps)}
+    return Finding("loss-with-go-back-n", case.job["name"], case.explained(cost_ps), sentence, evidence)
+
+
+def timeouts(case: Case) -> Iterator[Finding]:
+    """Find retransmission timeouts; the explained effect is the waiting of the sender with most of them."""
+    count = case.chunks.total("timeouts")
+    if not count:
+        return
+    timeout_ps = int(case.record.run_spec["transport"]["timeout_ps"])
+    most = _timeouts_of_one_chunk(case)
+    waited = most * timeout_ps
+    failed = int(case.outcome["chunks_failed"])
+    sentence = (
+        f"{counted(count, 'timeout')} of {time_words(timeout_ps)}; one chunk alone waited for "
+        f"{most:,} of them, {time_words(waited)}"
+    )
+    if failed:
+        sentence += f"; {counted(failed, 'chunk')} ran out of retries"
+    evidence = {"timeouts": count, "most_of_a_chunk": most, "timeout_ps": timeout_ps, "chunks_failed": failed}
+    yield Finding("retransmission-timeout", case.job["name"], case.explained(waited), sentence, evidence)
+
+
+def _timeouts_of_one_chunk(case: Case) -> int:
+    import pyarrow.compute as pc
+
+    most = 0
+    for batch in case.record.tables.batches("chunks", ["job", "timeouts"]):
+        own = batch.filter(pc.equal(batch.column("job"), case.job["name"]))
+        most = max(most, pc.max(own.column("timeouts")).as_py() or 0)
+    return most
+
+
+def eager_marking(case: Case) -> Iterator[Finding]:
+    """Find congestion notifications that kept the bottleneck from being full.
+
+    The explained effect is what the job took beyond the time for which its busiest marking link was occupied.
+    """
+    marking = [port for port in case.fabric.ports if port.ecn_marked]
+    cnps = case.chunks.total("cnp_rx")
+    if not marking or not cnps:
+        return
+    worst = max(marking, key=lambda port: port.busy_ps)
+    use, marks = worst.busy_ps / case.duration_ps, sum(port.ecn_marked for port in marking)
+    if use >= _NOT_FULL:
+        return
+    sentence = (
+        f"{counted(marks, 'mark')} brought {counted(cnps, 'CNP')}, and senders slowed down more than needed: "
+        f"{worst.name}, the busiest link that marked, was occupied only {percent(use)} of the time"
+    )
+    evidence = {
+        "ecn_marked": marks,
+        "cnp_rx": cnps,
+        "port": worst.name,
+        "port_use": use,
+        "queue_max_bytes": worst.queue_max_bytes,
+    }
+    idle_ps = case.duration_ps - max(worst.busy_ps, case.ideal_ps)
+    explained = case.explained(idle_ps)
+    if explained is None or explained >= _MATERIAL:
+        yield Finding("ecn-too-eager", case.job["name"], explained, sentence, evidence)

@@ -1,0 +1,82 @@
+"""Why a job is slow: the likely causes, each with its evidence from the counters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from fabricbench.analysis.causes import latency, load, pausing, recovery
+from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.evidence import Case, Record, cases, ideal_job_ps
+
+HEALTHY_PERCENT = 95.0
+"""A complete job with at least this share of its ideal needs no explanation."""
+
+CAUSES: Mapping[str, str] = MappingProxyType(
+    {
+        "pfc-deadlock": "PFC deadlock",
+        "pfc-stall": "stall under PFC",
+        "straggling-nic": "straggling NIC",
+        "hash-collision": "hash collision",
+        "oversubscription": "oversubscription",
+        "incast": "incast",
+        "headroom-overrun": "headroom overrun",
+        "buffer-overrun": "buffer overrun",
+        "host-overrun": "host overrun",
+        "pfc-head-of-line-blocking": "PFC head-of-line blocking",
+        "ecn-too-eager": "ECN too eager",
+        "reordering-with-go-back-n": "reordering with go-back-N",
+        "loss-with-go-back-n": "loss with go-back-N",
+        "retransmission-timeout": "retransmission timeouts",
+        "step-overhead": "step overhead",
+        "start-up-latency": "start-up latency",
+    }
+)
+"""Every cause and its title, what comes first in the chain of events first: the order of findings whose
+effect does not follow from the counters."""
+
+_SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+    pausing.stall,
+    pausing.straggling_nics,
+    load.hash_collisions,
+    load.oversubscription,
+    load.incast,
+    recovery.overruns,
+    pausing.head_of_line_blocking,
+    recovery.eager_marking,
+    recovery.resending,
+    recovery.timeouts,
+    latency.step_overhead,
+    latency.startup_latency,
+)
+
+
+def diagnose(record: Record) -> list[Finding]:
+    """Return the likely causes for every job below `HEALTHY_PERCENT` of its ideal, incomplete or stalled.
+
+    Jobs in the order of the spec; of each job the causes with a known effect first, the largest first, then
+    the others in the order of `CAUSES`. Nothing for a healthy job. An empty list for another one means that
+    no known cause has left evidence.
+    """
+    return [finding for case in cases(record, unhealthy_jobs(record)) for finding in _of_job(case)]
+
+
+def unhealthy_jobs(record: Record) -> list[str]:
+    """Return the jobs that did not complete, or took longer than `HEALTHY_PERCENT` of the ideal allows."""
+    jobs = zip(record.run_spec["jobs"], record.summary["jobs"], strict=True)
+    return [job["name"] for job, outcome in jobs if not _is_healthy(record, job, outcome)]
+
+
+def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str, object]) -> bool:
+    if outcome["status"] != "complete":
+        return False
+    taken_ps = int(str(outcome["end_ps"])) - int(str(outcome["start_ps"]))
+    return 100 * ideal_job_ps(record.run_spec, job) >= HEALTHY_PERCENT * taken_ps
+
+
+def _of_job(case: Case) -> list[Finding]:
+    order = list(CAUSES)
+    found = [finding for search in _SEARCHES for finding in search(case)]
+    return sorted(
+        found, key=lambda each: (each.explained is None, -(each.explained or 0.0), order.index(each.cause))
+    )

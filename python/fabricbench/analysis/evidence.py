@@ -1,0 +1,317 @@
+"""The counters of one job of a trial, in the shape in which causes are looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from fabricbench.analysis.summary import Tables
+
+PREAMBLE_AND_GAP_BYTES = 20
+"""What each frame occupies on a link besides its bytes (IEEE 802.3)."""
+
+_PS_PER_S = 10**12
+_BYTES_PER_GB = 1e9
+_BITS_PER_BYTE = 8
+_SUMS = ("payload_bytes", "tx_frames", "tx_bytes", "rx_frames", "retransmits", "naks", "timeouts")
+_MORE_SUMS = ("out_of_order", "ecn_ce_rx", "cnp_rx")
+_CHUNK_COLUMNS = (
+    *("job", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
+    *_SUMS,
+    *_MORE_SUMS,
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a finished trial.
+
+    Attributes:
+        run_spec: The RunSpec.
+        summary: The backend's RunSummary.
+        tables: The record tables.
+    """
+
+    run_spec: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    tables: Tables
+
+
+@dataclass(frozen=True)
+class Port:
+    """A row of `ports` with the link that leaves there. Names and units are those of the tables.
+
+    Attributes:
+        peer_tier: Tier of the node at the other end.
+        rate_bps: Line rate of the link.
+        busy_ps: Time for which the link was occupied.
+        dropped_tail: Frames that found the buffer full on their way to this port.
+        dropped_headroom: Lossless frames on their way to this port beyond the headroom.
+    """
+
+    node: str
+    tier: int
+    port: int
+    peer: str
+    peer_tier: int
+    rate_bps: int
+    busy_ps: int
+    tx_frames: int
+    tx_bytes: int
+    rx_bytes: int
+    dropped_tail: int
+    dropped_headroom: int
+    queue_max_bytes: int
+    pfc_tx: int
+    pfc_rx: int
+    paused_ps: int
+    ecn_marked: int
+    egress_qps: int
+
+    @property
+    def dropped(self) -> int:
+        """Frames that were lost on their way to this port."""
+        return self.dropped_tail + self.dropped_headroom
+
+    @property
+    def is_uplink(self) -> bool:
+        """Whether it leads from a switch to a higher tier."""
+        return 0 < self.tier < self.peer_tier
+
+    @property
+    def name(self) -> str:
+        """Where it is, in words."""
+        return f"{self.node} port {self.port} to {self.peer}"
+
+
+class Fabric:
+    """Every port of the fabric."""
+
+    def __init__(self, tables: Tables) -> None:
+        """Read `ports` and `links`."""
+        links = {(row["from"], row["from_port"]): row for row in _rows(tables, "links")}
+        rows = list(_rows(tables, "ports"))
+        tiers = {row["node"]: row["tier"] for row in rows}
+        self.ports = [_port(row, tiers, links) for row in rows]
+
+    def of(self, node: str) -> list[Port]:
+        """Return the ports of a node."""
+        return self._of_node.get(node, [])
+
+    @cached_property
+    def _of_node(self) -> dict[str, list[Port]]:
+        ports: dict[str, list[Port]] = {}
+        for port in self.ports:
+            ports.setdefault(port.node, []).append(port)
+        return ports
+
+    def towards(self, node: str) -> list[Port]:
+        """Return the ports of other nodes that lead to a node."""
+        return self._towards_node.get(node, [])
+
+    @cached_property
+    def _towards_node(self) -> dict[str, list[Port]]:
+        ports: dict[str, list[Port]] = {}
+        for port in self.ports:
+            ports.setdefault(port.peer, []).append(port)
+        return ports
+
+
+def _rows(tables: Tables, table: str) -> Iterator[dict[str, Any]]:
+    for batch in tables.batches(table):
+        yield from batch.to_pylist()
+
+
+def _port(
+    row: Mapping[str, Any], tiers: Mapping[str, int], links: Mapping[tuple[str, int], Mapping[str, Any]]
+) -> Port:
+    link = links.get((row["node"], row["port"]), {})
+    same = ("node", "tier", "port", "peer", "tx_frames", "tx_bytes", "rx_bytes", "queue_max_bytes")
+    counters = ("pfc_tx", "pfc_rx", "paused_ps", "ecn_marked", "egress_qps")
+    return Port(
+        **{name: row[name] for name in (*same, *counters)},
+        peer_tier=tiers.get(row["peer"], 0),
+        rate_bps=link.get("rate_bps", 0),
+        busy_ps=link.get("busy_ps", 0),
+        dropped_tail=row["dropped_frames"],
+        dropped_headroom=row["dropped_headroom_frames"],
+    )
+
+
+class Chunks:
+    """Sums over the chunk rows of one job.
+
+    Attributes:
+        sent: One row for each (step, src_host): the sums, `start_ps` (first) and `completed_ps` (last).
+        received: One row for each (step, dst_host): the sums, and `chunks` (how many came in).
+        latency_min_ps: Smallest latency of a frame; none if none was accepted.
+    """
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], job: str) -> None:
+        """Take the rows of a job; only the sums are kept."""
+        import polars as pl
+
+        sent, received, least = [], [], []
+        for batch in batches:
+            rows = pl.DataFrame(batch).filter(pl.col("job") == job)
+            sent.append(_grouped(rows, "src_host", pl.col("part") == 0))
+            received.append(_grouped(rows, "dst_host", pl.col("part") == 0))
+            least.append(rows["latency_min_ps"].min())
+        self.sent = _regrouped(sent, "src_host")
+        self.received = _regrouped(received, "dst_host")
+        known = [int(str(value)) for value in least if value is not None]
+        self.latency_min_ps = min(known, default=None)
+
+    def total(self, column: str) -> int:
+        """Return the sum of a counter over the job."""
+        return int(self.sent[column].sum()) if self.sent.height else 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of the algorithm."""
+        return int(str(self.sent["step"].max())) + 1 if self.sent.height else 0
+
+    @property
+    def first_sent_share(self) -> float:
+        """Share of the data frames sent that were not sent again."""
+        frames = self.total("tx_frames")
+        return 1 - self.total("retransmits") / frames if frames else 1.0
+
+
+def _grouped(rows: pl.DataFrame, host: str, is_chunk: pl.Expr) -> pl.DataFrame:
+    import polars as pl
+
+    return rows.group_by("step", host).agg(
+        *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS)),
+        pl.col("start_ps").min(),
+        pl.col("completed_ps").max(),
+        is_chunk.sum().cast(pl.Int64).alias("chunks"),
+    )
+
+
+def _regrouped(parts: Sequence[pl.DataFrame], host: str) -> pl.DataFrame:
+    import polars as pl
+
+    if not parts:
+        names = ("step", host, *_SUMS, *_MORE_SUMS, "start_ps", "completed_ps", "chunks")
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
+    return (
+        pl.concat(parts)
+        .group_by("step", host)
+        .agg(
+            *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS, "chunks")),
+            pl.col("start_ps").min(),
+            pl.col("completed_ps").max(),
+        )
+        .sort("step", host)
+    )
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job whose result is to be explained.
+
+    Attributes:
+        record: The trial.
+        job: The job in the RunSpec.
+        outcome: The job in the run's summary.
+        fabric: Every port.
+        chunks: Sums over the chunks of the job.
+    """
+
+    record: Record
+    job: Mapping[str, Any]
+    outcome: Mapping[str, Any]
+    fabric: Fabric
+    chunks: Chunks
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every chunk completed."""
+        return bool(self.outcome["status"] == "complete")
+
+    @property
+    def duration_ps(self) -> int:
+        """From the start of the job to its end; to the end of the run if it never completed."""
+        end_ps = self.outcome["end_ps"] if self.is_complete else self.record.summary["end_ps"]
+        return max(1, int(end_ps) - int(self.outcome["start_ps"]))
+
+    @cached_property
+    def ideal_ps(self) -> float:
+        """How long the job takes if its busiest port never idles: data size * bus factor / ideal goodput."""
+        return ideal_job_ps(self.record.run_spec, self.job)
+
+    @cached_property
+    def window_ps(self) -> float:
+        """From the first start to the last end of all jobs of the trial if each were ideal."""
+        jobs = self.record.run_spec["jobs"]
+        ends = [int(job["start_ps"]) + ideal_job_ps(self.record.run_spec, job) for job in jobs]
+        return max(ends) - min(int(job["start_ps"]) for job in jobs)
+
+    @property
+    def lost_ps(self) -> float:
+        """What the job took longer than ideal."""
+        return self.duration_ps - self.ideal_ps
+
+    def explained(self, cost_ps: float) -> float | None:
+        """Return the share of the lost time that a cost explains, at most 1; none if it never completed."""
+        if not self.is_complete or self.lost_ps <= 0:
+            return None
+        return min(1.0, max(0.0, cost_ps / self.lost_ps))
+
+    def needed_ps(self, port: Port) -> float:
+        """Return how long a port takes at line rate for what it was asked to carry, each frame once.
+
+        Frames that were lost on their way to it count; of frames sent again, the job's share is taken off.
+        """
+        if not port.rate_bps:
+            return 0.0
+        mean_bytes = port.tx_bytes / port.tx_frames if port.tx_frames else 0.0
+        wire_bytes = (port.tx_frames + port.dropped) * (mean_bytes + PREAMBLE_AND_GAP_BYTES)
+        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share
+
+    @property
+    def host_rate_bps(self) -> int:
+        """Line rate of a host's port."""
+        return int(self.record.run_spec["fabric"]["topology"]["host_link"]["rate_bps"])
+
+    def resend_ps(self) -> float:
+        """Return the line time of the frames sent again by the host that lost most by it."""
+        if not self.chunks.total("retransmits"):
+            return 0.0
+        import polars as pl
+
+        wire_bytes = pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
+        again = self.chunks.sent.group_by("src_host").agg(
+            (wire_bytes * pl.col("retransmits") / pl.col("tx_frames")).fill_nan(0.0).sum().alias("again")
+        )
+        return wire_ps(float(str(again["again"].max())), self.host_rate_bps)
+
+
+def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> float:
+    """Return the time in which a job would finish at 100 % of the ideal [ps]."""
+    wire_bytes = job["data_bytes"] * bus_factor(job["collective"], len(job["hosts"]))
+    return float(wire_bytes / (ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB) * _PS_PER_S)
+
+
+def wire_ps(wire_bytes: float, rate_bps: float) -> float:
+    """Return the line time of some bytes, preamble and gap included in them [ps]."""
+    return wire_bytes * _BITS_PER_BYTE * _PS_PER_S / rate_bps
+
+
+def cases(record: Record, jobs: Iterable[str]) -> Iterator[Case]:
+    """Read the counters of some jobs of a trial, one job after the other."""
+    fabric = Fabric(record.tables)
+    wanted = set(jobs)
+    for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
+        if job["name"] in wanted:
+            chunks = Chunks(record.tables.batches("chunks", _CHUNK_COLUMNS), job["name"])
+            yield Case(record, job, outcome, fabric, chunks)

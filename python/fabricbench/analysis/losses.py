@@ -1,0 +1,63 @@
+"""Frames lost by cause, and who was paused for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PAUSE_COLUMNS = ("node", "port", "peer", "pfc_rx", "paused_ps")
+"""Columns of `ports` that are read."""
+
+LOSS_CAUSES: Mapping[str, str] = {
+    "buffer_full": "tail drop",
+    "headroom_overrun": "headroom overrun",
+    "host_overrun": "host overrun",
+}
+"""For each cause in the run's summary, its name in words."""
+
+
+@dataclass(frozen=True)
+class PausedPort:
+    """An egress port that was paused.
+
+    Attributes:
+        node: Whose port it is.
+        port: Its number.
+        peer: Who paused it.
+        pfc_rx: Pause frames with non-zero quanta that it received.
+        paused_ps: Time for which it was paused.
+        share: That time over the length of the run; may exceed 1 where pauses outlast the last chunk.
+    """
+
+    node: str
+    port: int
+    peer: str
+    pfc_rx: int
+    paused_ps: int
+    share: float
+
+
+def losses_by_cause(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Return the frames lost for each cause, in the names of `LOSS_CAUSES`; causes not reported are 0."""
+    lost = summary["frames_lost"]
+    return {title: lost.get(name, 0) for name, title in LOSS_CAUSES.items()}
+
+
+def paused_ports(ports: Iterable[pa.RecordBatch], run_ps: int) -> list[PausedPort]:
+    """Return every port that was paused, the longest first.
+
+    Args:
+        ports: Rows of `ports` with at least `PAUSE_COLUMNS`.
+        run_ps: Length of the run, `end_ps` of its summary [ps].
+    """
+    found = [
+        PausedPort(**row, share=row["paused_ps"] / run_ps if run_ps else 0.0)
+        for batch in ports
+        for row in batch.select(PAUSE_COLUMNS).to_pylist()
+        if row["paused_ps"]
+    ]
+    return sorted(found, key=lambda port: -port.paused_ps)

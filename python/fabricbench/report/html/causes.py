@@ -1,0 +1,140 @@
+"""The sections about what the counters of one trial tell: likely causes, uplinks, losses and pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.diagnosis import CAUSES
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.report.html.plots.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
+from fabricbench.report.html.scales import byte_count_text, time_text
+from fabricbench.report.insight_text import NO_CAUSE
+from fabricbench.report.text_table import fixed
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.causes.finding import Finding
+    from fabricbench.analysis.uplinks import EgressDistribution
+    from fabricbench.report.insight import Insight
+
+_LOSSES = ("headroom-overrun", "buffer-overrun", "host-overrun")
+_AFTER_LOSS = ("loss-with-go-back-n", "retransmission-timeout")
+MAX_CAUSE_ROWS = 40
+MAX_PAUSED_ROWS = 24
+
+
+def cause_words(found: Insight) -> str:
+    """Return the leading cause of each job that needs one, as a part of the verdict; empty if none does.
+
+    What a loss led to, such as timeouts, stands with the loss.
+    """
+    words = {job: _leading(found.of_job(job)) for job in found.unhealthy if found.of_job(job)}
+    if len(found.unhealthy) > 1:
+        return ", ".join(f"{cause} (job {job})" for job, cause in words.items())
+    return ", ".join(words.values())
+
+
+def _leading(findings: Sequence[Finding]) -> str:
+    first = findings[0].cause
+    losses = [each.cause for each in findings if each.cause in _LOSSES]
+    if first in _AFTER_LOSS and losses:
+        return f"{CAUSES[first]} after {CAUSES[losses[0]]}"
+    return CAUSES[first]
+
+
+def diagnosis_section(found: Insight) -> Section | None:
+    """Give the likely causes; none where every job reaches 95 % of its ideal."""
+    if not found.unhealthy:
+        return None
+    parts: list[Part] = []
+    if found.findings:
+        columns = [Column("job", numeric=False), Column("cause", numeric=False)]
+        columns += [Column("explains", "% of time lost"), Column("evidence", numeric=False)]
+        rows = [
+            Row(
+                [
+                    Cell(finding.job),
+                    Cell(CAUSES[finding.cause]),
+                    Cell("–" if finding.explained is None else f"{100 * finding.explained:.0f}"),
+                    Cell(finding.sentence),
+                ]
+            )
+            for finding in found.findings[:MAX_CAUSE_ROWS]
+        ]
+        parts.append(TablePart(columns, rows, _cause_caption(len(found.findings))))
+    silent = [job for job in found.unhealthy if not found.of_job(job)]
+    parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in silent]
+    return Section("diagnosis", "Why", parts)
+
+
+def _cause_caption(total: int) -> str:
+    text = (
+        "Likely causes of jobs below 95 % of their ideal, incomplete or stalled, found in the counters. Time "
+        "lost is what the job took longer than its ideal; shares overlap, and a dash means that the effect "
+        "does not follow from the counters."
+    )
+    if total > MAX_CAUSE_ROWS:
+        text += (
+            f" Reduced: the first {MAX_CAUSE_ROWS} of {total:,}; `fabricbench show --format json` has all."
+        )
+    return text
+
+
+def uplinks_section(distributions: Sequence[EgressDistribution]) -> Section | None:
+    """Give how each switch spread its traffic over its uplinks; none where no switch has several."""
+    plot = uplinks_plot(distributions)
+    if plot is None:
+        return None
+    columns = [Column("switch", numeric=False), Column("queue pairs", numeric=False), Column("max to mean")]
+    columns += [Column("sent", numeric=False), Column("max to mean")]
+    rows = [
+        Row(
+            [
+                Cell(each.switch),
+                Cell(each.qps_text),
+                Cell(fixed(each.qps_max_to_mean, 3)),
+                Cell(" + ".join(byte_count_text(uplink.tx_bytes) for uplink in each.uplinks)),
+                Cell(fixed(each.bytes_max_to_mean, 3)),
+            ]
+        )
+        for each in most_uneven(distributions, MAX_SWITCHES)
+    ]
+    caption = (
+        "Queue pairs and frame bytes of each uplink, in the order of its ports. A queue pair counts where "
+        "its data leaves; load balancing that is not by queue pair has no count."
+    )
+    return Section("uplinks", "Uplinks", [TablePart(columns, rows, caption), PlotPart(plot)])
+
+
+def loss_and_pause_parts(found: Insight) -> list[Part]:
+    """Give the frames lost by cause and the ports that were paused; nothing where there was neither."""
+    parts: list[Part] = []
+    if any(found.losses.values()):
+        rows = [
+            Row([Cell(cause), Cell(f"{frames:,}", tone="bad" if frames else "muted")])
+            for cause, frames in found.losses.items()
+        ]
+        parts.append(TablePart([Column("frames lost by", numeric=False), Column("frames")], rows))
+    if found.paused:
+        parts.append(_pause_table(found))
+    return parts
+
+
+def _pause_table(found: Insight) -> TablePart:
+    columns = [Column("paused port", numeric=False), Column("by", numeric=False)]
+    columns += [Column("PFC received", "frames"), Column("paused"), Column("of the run", "%")]
+    rows = [
+        Row(
+            [
+                Cell(f"{port.node} port {port.port}"),
+                Cell(port.peer),
+                Cell(f"{port.pfc_rx:,}"),
+                Cell(time_text(port.paused_ps)),
+                Cell(fixed(100 * port.share, 1)),
+            ]
+        )
+        for port in found.paused[:MAX_PAUSED_ROWS]
+    ]
+    total = len(found.paused)
+    caption = f"Reduced: {len(rows)} of {total:,} ports, those paused longest." if len(rows) < total else ""
+    return TablePart(columns, rows, caption)

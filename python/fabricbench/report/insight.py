@@ -1,0 +1,93 @@
+"""What a trial's counters tell beyond its metrics: likely causes, use of uplinks, losses, pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.diagnosis import CAUSES, diagnose, unhealthy_jobs
+from fabricbench.analysis.evidence import Record
+from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
+from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+
+@dataclass(frozen=True)
+class Insight:
+    """What the counters of one trial tell.
+
+    Attributes:
+        unhealthy: Jobs below 95 % of their ideal, incomplete or stalled.
+        findings: Likely causes for them, the most telling first.
+        distributions: Every switch with several uplinks.
+        losses: Frames lost for each cause, in words.
+        paused: Every port that was paused, the longest first.
+    """
+
+    unhealthy: Sequence[str]
+    findings: Sequence[Finding]
+    distributions: Sequence[EgressDistribution]
+    losses: Mapping[str, int]
+    paused: Sequence[PausedPort]
+
+    def of_job(self, job: str) -> list[Finding]:
+        """Return the findings of one job."""
+        return [finding for finding in self.findings if finding.job == job]
+
+
+def insight(trial: Trial) -> Insight:
+    """Read the counters of a finished trial.
+
+    Raises:
+        StoreError: A table is missing or cannot be read.
+    """
+    record = record_of(trial)
+    ports = list(trial.tables.batches("ports"))
+    return Insight(
+        unhealthy=unhealthy_jobs(record),
+        findings=diagnose(record),
+        distributions=egress_distributions(ports),
+        losses=losses_by_cause(record.summary),
+        paused=paused_ports(ports, record.summary["end_ps"]),
+    )
+
+
+def record_of(trial: Trial) -> Record:
+    """Return a finished trial as `fabricbench.analysis` takes it."""
+    return Record(trial.facts.run_spec, trial.summary or {}, trial.tables)
+
+
+def finding_text(finding: Finding) -> str:
+    """Write a finding in one line: its cause, what it found, and how much of the lost time it explains."""
+    text = f"{CAUSES[finding.cause]}: {finding.sentence}"
+    if finding.explained is None:
+        return text
+    return f"{text} (explains {100 * finding.explained:.0f} % of the time lost against the ideal)"
+
+
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """Return a finding as its JSON object."""
+    return {
+        "cause": finding.cause,
+        "explained": finding.explained,
+        "sentence": finding.sentence,
+        "evidence": dict(finding.evidence),
+    }
+
+
+def distribution_object(distribution: EgressDistribution) -> dict[str, Any]:
+    """Return the uplinks of a switch as their JSON object."""
+    return {
+        "switch": distribution.switch,
+        "qps": distribution.qps_text if distribution.has_paths else None,
+        "qps_max_to_mean": distribution.qps_max_to_mean,
+        "bytes_max_to_mean": distribution.bytes_max_to_mean,
+        "uplinks": [
+            {"port": uplink.port, "peer": uplink.peer, "qps": uplink.qps, "tx_bytes": uplink.tx_bytes}
+            for uplink in distribution.uplinks
+        ],
+    }

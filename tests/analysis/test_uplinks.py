@@ -1,0 +1,64 @@
+"""Uplinks, losses and pauses from rows whose answers are known."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from tests.support.fake_backend import batch, port_row
+
+from fabricbench.analysis.losses import losses_by_cause, paused_ports
+from fabricbench.analysis.uplinks import egress_distributions
+
+
+def leaf_ports() -> list[dict[str, object]]:
+    """leaf0 with two hosts and four uplinks, one spine with two ports down."""
+    qps, sent = (4, 5, 3, 4), (400, 500, 300, 400)
+    rows = [port_row(f"host{host}", 0, peer="leaf0") for host in range(2)]
+    rows += [port_row("leaf0", 1, port=host, peer=f"host{host}", egress_qps=9) for host in range(2)]
+    rows += [
+        port_row("leaf0", 1, port=2 + link, peer=f"spine{link}", egress_qps=qps[link], tx_bytes=sent[link])
+        for link in (3, 0, 2, 1)
+    ]
+    rows += [port_row(f"spine{link}", 2, port=0, peer="leaf0", egress_qps=1) for link in range(4)]
+    return [row | {"port": row.get("port", 0)} for row in rows]
+
+
+def batches(rows: list[dict[str, object]]) -> list[pa.RecordBatch]:
+    return [batch(rows[:3]), batch(rows[3:])]
+
+
+def test_uplinks_are_written_as_test_equipment_does() -> None:
+    found = egress_distributions(batches(leaf_ports()))
+    assert [each.switch for each in found] == ["leaf0"]
+    assert found[0].qps_text == "4+5+3+4"
+    assert found[0].qps_max_to_mean == 1.25
+    assert found[0].bytes_max_to_mean == 1.25
+    assert [uplink.port for uplink in found[0].uplinks] == [2, 3, 4, 5]
+
+
+def test_traffic_without_paths_has_no_count() -> None:
+    rows = [row | {"egress_qps": 0} for row in leaf_ports()]
+    found = egress_distributions(batches(rows))[0]
+    assert (found.qps_text, found.qps_max_to_mean) == ("-", None)
+    assert found.bytes_max_to_mean == 1.25
+
+
+def test_a_switch_with_one_uplink_has_no_distribution() -> None:
+    rows = [row for row in leaf_ports() if row["node"] != "leaf0" or row["port"] in (0, 1, 2)]
+    assert egress_distributions(batches(rows)) == []
+
+
+def test_losses_have_a_cause() -> None:
+    summary = {"frames_lost": {"buffer_full": 3, "headroom_overrun": 2, "host_overrun": 1}}
+    assert losses_by_cause(summary) == {"tail drop": 3, "headroom overrun": 2, "host overrun": 1}
+
+
+def test_the_longest_pause_comes_first() -> None:
+    rows = [port_row("host0", 0, port=0, paused_ps=10, pfc_rx=1), port_row("host1", 0, port=0)]
+    rows += [port_row("leaf0", 1, port=3, peer="spine0", paused_ps=50, pfc_rx=2)]
+    found = paused_ports([batch(rows)], 200)
+    assert [(port.node, port.port, port.peer) for port in found] == [
+        ("leaf0", 3, "spine0"),
+        ("host0", 0, "other"),
+    ]
+    assert found[0].share == pytest.approx(0.25)
