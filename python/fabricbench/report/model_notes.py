@@ -43,28 +43,28 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Flow control and marking",
-        "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each ingress "
-        "port and priority; ECN by queue length as a frame enters its queue.",
+        "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each "
+        "ingress port and priority; ECN by queue length as a frame enters its queue.",
         "A PFC watchdog; ECN by latency; thresholds that change by themselves.",
     ),
     ModelNote(
         "Switch",
-        "Store and forward with a fixed pipeline latency; eight priorities for each port, strict or weighted; one "
-        "packet buffer in cells, shared by all ports, with dynamic thresholds for lossy queues.",
+        "Store and forward with a fixed pipeline latency; eight priorities for each port, strict or weighted; "
+        "one packet buffer in cells, shared by all ports, with dynamic thresholds for lossy queues.",
         "Cut-through, egress reserves and limits of the internal fabric.",
     ),
     ModelNote(
         "Load balancing",
-        "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to the least load, by weight, or "
-        "pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
+        "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to the least load, by weight, "
+        "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
         "Link failure and convergence.",
     ),
     ModelNote(
         "Host and NIC",
         "A fixed latency on each side; queue pairs take turns frame by frame, acknowledgements first; an "
         "optional overhead before each transfer, 0 unless the plan sets it.",
-        "PCIe, host and GPU memory, GPU kernels, the software stack. The receiver takes frames at line rate unless "
-        "the plan slows it down.",
+        "PCIe, host and GPU memory, GPU kernels, the software stack. The receiver takes frames at line rate "
+        "unless the plan slows it down.",
     ),
     ModelNote(
         "Links",
