@@ -49,13 +49,13 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Switch",
-        "Store and forward with a fixed pipeline latency; eight priorities for each port, strict or weighted; "
+        "Store and forward with a fixed pipeline latency; eight priorities per port, strict or weighted; "
         "one packet buffer in cells, shared by all ports, with dynamic thresholds for lossy queues.",
         "Cut-through, egress reserves and limits of the internal fabric.",
     ),
     ModelNote(
         "Load balancing",
-        "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to the least load, by weight, "
+        "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to least load, by weight, "
         "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
         "Link failure and convergence.",
     ),
