@@ -58,7 +58,7 @@ lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_run_spec.py --check
 
 .PHONY: format

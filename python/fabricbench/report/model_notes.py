@@ -1,6 +1,6 @@
 """What the simulator assumes and leaves out, for every report: the one place where it is said.
 
-A change of a model changes its line here. `docs/models.md` has the full account.
+A change of a model changes its line here.
 """
 
 from __future__ import annotations
@@ -33,37 +33,38 @@ MODEL_NOTES = (
     ModelNote(
         "Transport",
         "Reliable connections with 24-bit PSNs, a fixed window, coalesced acknowledgements, NAK on a "
-        "sequence error, go-back-N recovery, timeout and retry count.",
-        "Selective retransmission, RNR NAKs, connection set-up.",
+        "sequence error, timeout and retry count; recovery by go-back-N, selectively, or none.",
+        "RNR NAKs, connection set-up. Selective recovery is of our own design: vendors' differ.",
     ),
     ModelNote(
         "Rate control",
-        "Senders at line rate: a queue pair sends whenever its port and window let it.",
-        "DCQCN, delay-based control and any other reaction to congestion.",
+        "Senders at line rate, or DCQCN with its timers and byte counter, and CNPs by the receiver.",
+        "Delay-based control and other reactions to congestion.",
     ),
     ModelNote(
         "Flow control and marking",
-        "Buffers drop what does not fit.",
-        "PFC and ECN: their counters and those of CNPs are 0 in every result.",
+        "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each "
+        "ingress port and priority; ECN by queue length as a frame enters its queue.",
+        "A PFC watchdog; ECN by latency; thresholds that change by themselves.",
     ),
     ModelNote(
         "Switch",
-        "Store and forward with a fixed pipeline latency, output queues with acknowledgements ahead of data, "
-        "one packet buffer shared by all ports, drop at the tail when it is full.",
-        "Cut-through, configurable priorities, per-queue thresholds, the cell structure of the buffer and "
-        "limits of the internal fabric.",
+        "Store and forward with a fixed pipeline latency; eight priorities per port, strict or weighted; "
+        "one packet buffer in cells, shared by all ports, with dynamic thresholds for lossy queues.",
+        "Cut-through, egress reserves and limits of the internal fabric.",
     ),
     ModelNote(
         "Load balancing",
-        "ECMP: a hash of the 5-tuple with a seed for each switch chooses among equal next hops, so that a "
-        "queue pair keeps to one path.",
-        "Flowlets, packet spraying and adaptive routing; link failure and convergence.",
+        "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to least load, by weight, "
+        "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
+        "Link failure and convergence.",
     ),
     ModelNote(
         "Host and NIC",
         "A fixed latency on each side; queue pairs take turns frame by frame, acknowledgements first; an "
         "optional overhead before each transfer, 0 unless the plan sets it.",
-        "PCIe, host and GPU memory, GPU kernels, the software stack; the receiver takes frames at line rate.",
+        "PCIe, host and GPU memory, GPU kernels, the software stack. The receiver takes frames at line rate "
+        "unless the plan slows it down.",
     ),
     ModelNote(
         "Links",
