@@ -42,6 +42,7 @@ def test_the_report_shows_the_run(
         "use-over-time",
         "queues",
         "latency",
+        "uplinks",
     }
     assert set(drawn) == expected
     # 4 ranks send one chunk in each of the 6 steps.

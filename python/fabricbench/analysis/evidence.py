@@ -179,11 +179,11 @@ class Chunks:
         """Steps of the algorithm."""
         return int(str(self.sent["step"].max())) + 1 if self.sent.height else 0
 
-    @property
-    def first_sent_share(self) -> float:
-        """Share of the data frames sent that were not sent again."""
-        frames = self.total("tx_frames")
-        return 1 - self.total("retransmits") / frames if frames else 1.0
+    def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
+        """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
+        rows = self.sent.filter(self.sent["src_host"].is_in(hosts)) if hosts else self.sent
+        frames = int(rows["tx_frames"].sum())
+        return 1 - int(rows["retransmits"].sum()) / frames if frames else 1.0
 
 
 def _grouped(rows: pl.DataFrame, host: str, is_chunk: pl.Expr) -> pl.DataFrame:
@@ -270,13 +270,18 @@ class Case:
     def needed_ps(self, port: Port) -> float:
         """Return how long a port takes at line rate for what it was asked to carry, each frame once.
 
-        Frames that were lost on their way to it count; of frames sent again, the job's share is taken off.
+        Frames that were lost on their way to it count. The share of frames sent again is taken off: that of
+        the hosts below, for an uplink of a leaf, and that of the job elsewhere.
         """
         if not port.rate_bps:
             return 0.0
         mean_bytes = port.tx_bytes / port.tx_frames if port.tx_frames else 0.0
         wire_bytes = (port.tx_frames + port.dropped) * (mean_bytes + PREAMBLE_AND_GAP_BYTES)
-        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share
+        below = (
+            [each.peer for each in self.fabric.of(port.node) if not each.peer_tier] if port.is_uplink else []
+        )
+        hosts = [int(name.removeprefix("host")) for name in below if name.startswith("host")]
+        return wire_ps(wire_bytes, port.rate_bps) * self.chunks.first_sent_share(hosts)
 
     @property
     def host_rate_bps(self) -> int:

@@ -95,7 +95,7 @@ def _data_ps(case: Case, host: int, rate_bps: float) -> float:
     wire = [
         int(rows["tx_bytes"].sum()) + PREAMBLE_AND_GAP_BYTES * int(rows["tx_frames"].sum()) for rows in both
     ]
-    return wire_ps(max(wire), rate_bps) * case.chunks.first_sent_share
+    return wire_ps(max(wire), rate_bps) * case.chunks.first_sent_share([host])
 
 
 def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: float) -> Finding:
