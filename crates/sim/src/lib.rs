@@ -9,9 +9,10 @@
 //! 5. `record`, `assemble`, `probe`: what is measured, chunk by chunk and port by port;
 //! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
 //!
-//! Models: RoCEv2 reliable connections with go-back-N at line rate or under DCQCN, seven ways of load balancing,
-//! store-and-forward switches with a shared buffer, PFC, ECN and eight priorities. Leaves out: cut-through, host
-//! memory and PCIe. A result is the same on every machine, for any number of threads and on either path.
+//! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
+//! ways of load balancing; store-and-forward switches with a shared buffer, PFC, ECN and eight priorities. Leaves
+//! out: cut-through, host memory and PCIe. A result is the same on every machine, for any number of threads and on
+//! either path.
 
 mod assemble;
 mod capture;
