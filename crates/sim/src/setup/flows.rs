@@ -3,6 +3,7 @@
 use super::Fabric;
 use spec::{JobSpec, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use topology::Attachment;
 use units::{AttachmentId, HostId, Rank, Seed, TransferId};
 use wire::Psn;
@@ -83,15 +84,14 @@ impl Flows {
         let schedule = schedule(spec, index, job)?;
         let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
         for (id, transfer) in schedule.transfers().iter().enumerate() {
+            let mut open = || self.open_queue_pairs(spec, fabric, index, job, transfer);
             let first = match spec.transport.qp_mode {
-                QpMode::PerChunk => None,
-                QpMode::PerPair => pairs.get(&(transfer.src, transfer.dst, transfer.channel)).copied(),
+                QpMode::PerChunk => open()?,
+                QpMode::PerPair => match pairs.entry((transfer.src, transfer.dst, transfer.channel)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(unknown) => *unknown.insert(open()?),
+                },
             };
-            let first = match first {
-                Some(first) => first,
-                None => self.open_queue_pairs(spec, fabric, index, job, transfer)?,
-            };
-            pairs.insert((transfer.src, transfer.dst, transfer.channel), first);
             self.add_chunks(index, TransferId(id as u32), transfer, first);
         }
         self.schedules.push(schedule);

@@ -159,7 +159,6 @@ impl<F: Forward> Switch<F> {
     /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
     #[inline]
     fn is_calm(&self, arriving: &Arriving) -> bool {
-        // The buffer as a whole first: what all hold is more than what one holds.
         !self.exact_only
             && !arriving.has_pause
             && !self.is_pause_active
