@@ -183,9 +183,8 @@ pub(crate) fn egress_queue_pairs<F: Forward>(
     }
     let hosts = graph.hosts();
     let mut forwards: Vec<F> = forwards(spec, fabric, flows);
-    let receivers = flows.receivers();
-    for (pair, &(_, receiver)) in flows.queue_pairs.iter().zip(&receivers) {
-        let packet = probe_packet(spec, fabric, pair, receiver);
+    for pair in &flows.queue_pairs {
+        let packet = probe_packet(spec, fabric, pair);
         let source = graph.attachment(pair.src_attachment);
         counts[pair.src_host.index()][usize::from(source.host_port)] += 1;
         let mut node = source.switch;
@@ -206,10 +205,10 @@ fn next_node(fabric: &Fabric, node: NodeId, port: usize) -> NodeId {
 }
 
 /// A packet that takes the way of a queue pair's data.
-fn probe_packet(spec: &RunSpec, fabric: &Fabric, pair: &QueuePair, receiver: u32) -> Packet {
+fn probe_packet(spec: &RunSpec, fabric: &Fabric, pair: &QueuePair) -> Packet {
     let path = Path {
         destination: pair.dst_attachment,
-        queue_pair: receiver,
+        queue_pair: pair.receiver,
         entropy: entropy(spec, &fabric.graph, pair, Direction::Forward),
     };
     Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn, 0, path)

@@ -40,6 +40,8 @@ pub(crate) struct QueuePair {
     pub(crate) dst_attachment: AttachmentId,
     pub(crate) udp_source_port: u16,
     pub(crate) initial_psn: Psn,
+    /// Its place among the queue pairs whose data ends at `dst_host`: the number its frames carry there.
+    pub(crate) receiver: u32,
     /// Its chunks, in the order of the schedule.
     pub(crate) chunks: Vec<u32>,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Flows {
     pub(crate) queue_pairs: Vec<QueuePair>,
     /// Parts of each transfer.
     pub(crate) parts: u32,
+    /// Queue pairs so far whose data ends at each host.
+    receivers: Vec<u32>,
 }
 
 impl Flows {
@@ -67,6 +71,7 @@ impl Flows {
             chunks: Vec::new(),
             queue_pairs: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
+            receivers: vec![0; fabric.graph.hosts()],
         };
         for (index, job) in spec.jobs.iter().enumerate() {
             flows.add_job(spec, fabric, index as u32, job)?;
@@ -128,6 +133,8 @@ impl Flows {
         let first = self.queue_pairs.len() as u32;
         for part in 0..self.parts {
             let id = self.queue_pairs.len() as u64;
+            let receiver = self.receivers[dst_host.index()];
+            self.receivers[dst_host.index()] += 1;
             let port = Seed(spec.seed).stream("qp.udp_source_port", id).below(UDP_SOURCE_PORTS) as u16;
             self.queue_pairs.push(QueuePair {
                 number: id as u32,
@@ -142,21 +149,11 @@ impl Flows {
                 dst_attachment,
                 udp_source_port: UDP_SOURCE_PORT_MIN + port,
                 initial_psn: Psn::new(Seed(spec.seed).stream("qp.initial_psn", id).next_u32() & 0xff_ffff),
+                receiver,
                 chunks: Vec::new(),
             });
         }
         Ok(first)
-    }
-
-    /// Where each queue pair's data arrives: host port, and number of the receiver at that host.
-    pub(crate) fn receivers(&self) -> Vec<(AttachmentId, u32)> {
-        let mut next: HashMap<HostId, u32> = HashMap::new();
-        let of_pair = |pair: &QueuePair| {
-            let number = next.entry(pair.dst_host).or_default();
-            *number += 1;
-            (pair.dst_attachment, *number - 1)
-        };
-        self.queue_pairs.iter().map(of_pair).collect()
     }
 
     /// The transfer a chunk is part of.

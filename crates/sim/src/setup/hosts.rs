@@ -48,7 +48,8 @@ pub(crate) fn host_flows(
         let id = id as u32;
         let is_captured = captured.contains(&id);
         let sender = hosts[pair.src_host.index()].senders.len() as u32;
-        let receiver = hosts[pair.dst_host.index()].receivers.len() as u32;
+        let receiver = pair.receiver;
+        debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
         let source = &mut hosts[pair.src_host.index()];
         let first = source.sends.len() as u32;
         for &chunk in &pair.chunks {

@@ -17,7 +17,6 @@ use wire::size::data_frame_bytes;
 
 /// The load balancer of each switch, in order.
 pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<F> {
-    let receivers = flows.receivers();
     let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     (0..)
         .zip(switches)
@@ -27,7 +26,7 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
                 switch,
                 name: &node.name,
                 spec: &spec.fabric.load_balancing,
-                receivers: &receivers,
+                queue_pairs: &flows.queue_pairs,
             })
         })
         .collect()

@@ -15,8 +15,9 @@ pub(crate) use spray::{SprayRandom, SprayRoundRobin};
 pub(crate) use weighted::Weighted;
 
 use crate::packet::Packet;
+use crate::setup::QueuePair;
 use spec::LoadBalancing;
-use units::{AttachmentId, Seed, mix64};
+use units::{Seed, mix64};
 
 /// How often a choice is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,8 @@ pub(crate) struct ForwardPlan<'a> {
     pub(crate) switch: u32,
     pub(crate) name: &'a str,
     pub(crate) spec: &'a LoadBalancing,
-    /// Where each queue pair's data arrives: host port, and queue pair at that host.
-    pub(crate) receivers: &'a [(AttachmentId, u32)],
+    /// Every queue pair of the run, by number.
+    pub(crate) queue_pairs: &'a [QueuePair],
 }
 
 /// Chooses among equal next hops; one instance per switch.
