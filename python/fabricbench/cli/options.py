@@ -19,6 +19,11 @@ WorkspaceOption = Annotated[
         help="Folder of the trials.",
     ),
 ]
+PlanArgument = Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")]
+OverridesOption = Annotated[
+    list[str] | None,
+    typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
+]
 TrialArgument = Annotated[
     str,
     typer.Argument(metavar="TRIAL", help="An id, the beginning of one, or `latest` or `latest~1`."),

@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from fabricbench.cli.options import FormatOption
+from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
 from fabricbench.cli.output import Format, note, write
 
 if TYPE_CHECKING:
@@ -25,13 +23,8 @@ def plans_command(output: FormatOption = Format.TABLE) -> None:
 
 
 def plan_check_command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
-        ),
-    ] = None,
+    plan: PlanArgument,
+    overrides: OverridesOption = None,
 ) -> None:
     """Check a plan without running it; exit status 2 if it cannot be run."""
     from fabricbench import runner

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.options import TrialArgument, WorkspaceOption
+from fabricbench.cli.options import OverridesOption, PlanArgument, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import note, write
 
 if TYPE_CHECKING:
@@ -42,13 +42,8 @@ def report_command(
 
 
 def capture_command(
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
-        ),
-    ] = None,
+    plan: PlanArgument,
+    overrides: OverridesOption = None,
     qps: Annotated[
         str,
         typer.Option(metavar="LIST", help="Queue pairs to capture, such as 0,1,5-8; --list-qps shows them."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.options import FormatOption, WorkspaceOption
+from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
@@ -23,13 +23,8 @@ class EnginePath(StrEnum):
 
 
 def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
-    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A shipped plan's name, or a file.")],
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."
-        ),
-    ] = None,
+    plan: PlanArgument,
+    overrides: OverridesOption = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
     seed: Annotated[
