@@ -76,7 +76,7 @@ validation: $(STAMPS)/extension ## Run the plans with published results and writ
 	$(BIN)/python tools/validation.py
 
 .PHONY: bench
-bench: ## Time whole runs of the simulator: packet-hops per second, memory (B=B1 for one workload)
+bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
 .PHONY: fuzz

@@ -148,6 +148,29 @@ impl Observer for Recorder {
     }
 }
 
+/// Counts rows and keeps none.
+#[derive(Default)]
+pub(crate) struct Counter {
+    pub(crate) rows: usize,
+}
+
+impl Observer for Counter {
+    fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
+        self.rows += match batch {
+            Batch::Chunks(rows) => rows.len(),
+            Batch::Ports(rows) => rows.len(),
+            Batch::Links(rows) => rows.len(),
+            Batch::Series(rows) => rows.len(),
+            Batch::Events(rows) => rows.len(),
+        };
+        Ok(())
+    }
+
+    fn progress(&mut self, _: Progress) -> Result<(), Stopped> {
+        Ok(())
+    }
+}
+
 /// Runs `spec` to the end.
 pub(crate) fn run_with(spec: &RunSpec, threads: usize, path: Path) -> (RunSummary, Recorder) {
     let mut recorder = Recorder::default();

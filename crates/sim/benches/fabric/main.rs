@@ -1,0 +1,165 @@
+//! Whole runs, timed: packet-hops per second, nanoseconds per hop, peak memory, instructions per hop.
+//!
+//! `cargo bench -p fabricbench-sim` runs all; `cargo bench -p fabricbench-sim -- B1 B5` some. Each run is a process of
+//! its own, so that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a
+//! link. Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
+//! thread, of wall time on several.
+//!
+//! | option | does |
+//! |---|---|
+//! | `--threads N` | runs on N threads; without it one, and two for workloads that are meant for them |
+//! | `--runs N` | takes the fastest of N runs, 3 without it |
+//! | `--exact` | takes the exact path in every window |
+//! | `--instructions` | counts instructions with valgrind, some fifty times slower |
+//! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
+#![allow(clippy::print_stdout, clippy::float_arithmetic, reason = "a benchmark prints what it measures")]
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+mod measure;
+mod workloads;
+
+use fabricbench_sim::Path;
+use measure::Figures;
+use std::process::{Command, Stdio};
+use workloads::{WORKLOADS, Workload};
+
+/// What the command line asks for.
+struct Choices {
+    threads: Option<usize>,
+    runs: usize,
+    is_exact: bool,
+    instructions: bool,
+    lines: bool,
+    /// The workload to carry out in this very process.
+    only: Option<String>,
+    names: Vec<String>,
+}
+
+impl Choices {
+    fn parse(arguments: &[String]) -> Self {
+        let has = |flag: &str| arguments.iter().any(|argument| argument == flag);
+        let value = |flag: &str| {
+            let place = arguments.iter().position(|argument| argument == flag)?;
+            arguments.get(place + 1).cloned()
+        };
+        let number = |flag: &str| value(flag).and_then(|text| text.parse().ok());
+        Self {
+            threads: number("--threads"),
+            runs: number("--runs").unwrap_or(3).max(1),
+            is_exact: has("--exact"),
+            instructions: has("--instructions"),
+            lines: has("--lines"),
+            only: value("--only"),
+            names: arguments.iter().filter(|argument| argument.starts_with('B')).cloned().collect(),
+        }
+    }
+
+    fn path(&self) -> Path {
+        if self.is_exact { Path::Exact } else { Path::Auto }
+    }
+
+    fn wants(&self, workload: &Workload) -> bool {
+        self.names.is_empty() || self.names.iter().any(|name| name == workload.name)
+    }
+
+    fn thread_counts(&self, workload: &Workload) -> Vec<usize> {
+        match self.threads {
+            Some(threads) => vec![threads],
+            None if workload.is_parallel && !self.instructions => vec![1, 2],
+            None => vec![1],
+        }
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let choices = Choices::parse(&arguments);
+    if let Some(name) = &choices.only {
+        let workload = WORKLOADS.iter().find(|workload| workload.name == name).expect("a known workload");
+        let figures = Figures::measure(workload, choices.threads.unwrap_or(1), choices.path());
+        println!("{}", figures.to_line());
+        return;
+    }
+    if !choices.lines {
+        print_heading();
+    }
+    for workload in WORKLOADS.iter().filter(|workload| choices.wants(workload)) {
+        let mut alone = None;
+        for threads in choices.thread_counts(workload) {
+            let runs = (0..choices.runs).map(|_| run_apart(workload, threads, &choices));
+            let best = runs.min_by(|a, b| a.wall_s.total_cmp(&b.wall_s)).expect("one run or more");
+            if choices.lines {
+                println!("workload={} threads={threads} {}", workload.name, best.to_line());
+            } else {
+                print_row(workload, threads, &best, alone);
+            }
+            alone = alone.or(Some(best.wall_s));
+        }
+    }
+}
+
+/// Carries `workload` out in a process of its own.
+fn run_apart(workload: &Workload, threads: usize, choices: &Choices) -> Figures {
+    let program = std::env::current_exe().expect("this program has a path");
+    let mut command = if choices.instructions {
+        let mut valgrind = Command::new("valgrind");
+        valgrind
+            .args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"])
+            .arg(program);
+        valgrind
+    } else {
+        Command::new(program)
+    };
+    command.args(["--only", workload.name, "--threads", &threads.to_string()]);
+    if choices.is_exact {
+        command.arg("--exact");
+    }
+    let output = command.stdin(Stdio::null()).output().expect("the benchmark (or valgrind) can be started");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    let figures = Figures::from_line(&String::from_utf8_lossy(&output.stdout));
+    let figures = figures.unwrap_or_else(|| panic!("{} gave no figures: {complaints}", workload.name));
+    Figures { instructions: counted_instructions(&complaints), ..figures }
+}
+
+/// The count in cachegrind's `I refs: 1,234`.
+fn counted_instructions(complaints: &str) -> f64 {
+    let text = complaints.lines().find_map(|line| line.split_once("refs:").map(|parts| parts.1));
+    text.and_then(|text| text.trim().replace(',', "").parse().ok()).unwrap_or(0.0)
+}
+
+fn print_heading() {
+    println!(
+        "{:<4}{:>8}{:>9}{:>9}{:>8}{:>8}{:>8}{:>8}{:>9}{:>9}{:>8}{:>9}  workload",
+        "",
+        "threads",
+        "M hops",
+        "wall s",
+        "cpu s",
+        "M/s",
+        "target",
+        "ns/hop",
+        "instr",
+        "exact %",
+        "speedup",
+        "peak MiB"
+    );
+}
+
+fn print_row(workload: &Workload, threads: usize, figures: &Figures, alone_s: Option<f64>) {
+    let Figures { hops, wall_s, cpu_s, peak_mib, fast_windows, exact_windows, instructions, .. } = *figures;
+    let seconds = if threads == 1 { cpu_s } else { wall_s };
+    let dash_if_zero = |value: f64| if value == 0.0 { "-".to_owned() } else { format!("{value:.0}") };
+    println!(
+        "{:<4}{threads:>8}{:>9.2}{wall_s:>9.3}{cpu_s:>8.3}{:>8.1}{:>8.0}{:>8.1}{:>9}{:>9.1}{:>8}{peak_mib:>9.0}  {}",
+        workload.name,
+        hops / 1e6,
+        hops / seconds / 1e6,
+        workload.target,
+        seconds * 1e9 / hops,
+        dash_if_zero(instructions / hops),
+        100.0 * exact_windows / (fast_windows + exact_windows),
+        alone_s.map_or("-".to_owned(), |alone| format!("{:.2}", alone / wall_s)),
+        workload.what,
+    );
+}

@@ -1,0 +1,137 @@
+//! The workloads, and what each should reach.
+
+use crate::common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, link, single_switch};
+use spec::{LoadBalancing, LossRecovery, RunSpec, TopologySpec};
+
+/// A run to time.
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    /// Million packet-hops per second it should reach on one core.
+    pub(crate) target: f64,
+    /// It is also timed on two threads.
+    pub(crate) is_parallel: bool,
+    pub(crate) spec: fn() -> RunSpec,
+}
+
+/// Every workload, by name.
+pub(crate) const WORKLOADS: [Workload; 8] = [
+    Workload {
+        name: "B1",
+        what: "8 hosts, two tiers, all-to-all of 16 MB per pair",
+        target: 30.0,
+        is_parallel: false,
+        spec: || collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * (16 << 20)),
+    },
+    Workload {
+        name: "B2",
+        what: "128 hosts, permutation of 16 MB, ECMP, PFC + DCQCN",
+        target: 22.0,
+        is_parallel: false,
+        spec: || controlled(collective(clos(8, 16, 16), 128, "permutation", "parallel", 16 << 20)),
+    },
+    Workload {
+        name: "B3",
+        what: "1,024 hosts, permutation of 4 MB, spray",
+        target: 25.0,
+        is_parallel: true,
+        spec: || sprayed(collective(clos(32, 32, 32), 1024, "permutation", "parallel", 4 << 20)),
+    },
+    Workload {
+        name: "B4",
+        what: "432 ranks, all-to-all of 16 KB per pair",
+        target: 20.0,
+        is_parallel: false,
+        spec: || collective(clos(24, 18, 18), 432, "all-to-all", "parallel", 432 * (16 << 10)),
+    },
+    Workload {
+        name: "B5",
+        what: "127:1 incast of 1 MB, lossless, PFC active throughout",
+        target: 10.0,
+        is_parallel: false,
+        spec: || lossless_incast(128),
+    },
+    Workload {
+        name: "B6",
+        what: "2,000 GPUs, 4 jobs of 500, all-to-all of 64 KB per pair, ECMP, PFC + DCQCN",
+        target: 15.0,
+        is_parallel: true,
+        spec: four_jobs,
+    },
+    Workload {
+        name: "B7",
+        what: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank",
+        target: 12.0,
+        is_parallel: true,
+        spec: ring_step,
+    },
+    Workload {
+        name: "B8",
+        what: "1,024 ranks, all-to-all of 4 KB per pair (1 million chunks)",
+        target: 12.0,
+        is_parallel: false,
+        spec: || collective(clos(32, 32, 32), 1024, "all-to-all", "parallel", 1024 * (4 << 10)),
+    },
+];
+
+fn clos(leaves: u32, hosts_per_leaf: u32, spines: u32) -> TopologySpec {
+    TopologySpec::LeafSpine {
+        leaves,
+        hosts_per_leaf,
+        spines,
+        links_per_spine: 1,
+        host_link: link(3),
+        fabric_link: link(30),
+    }
+}
+
+/// PFC, ECN and DCQCN on.
+fn controlled(mut spec: RunSpec) -> RunSpec {
+    spec.fabric.switch.pfc = Some(dynamic_pfc());
+    spec.fabric.switch.ecn = Some(ecn(400_000, 1_600_000));
+    spec.transport.rate_control = dcqcn();
+    spec
+}
+
+fn sprayed(mut spec: RunSpec) -> RunSpec {
+    spec.fabric.load_balancing = LoadBalancing::SprayRoundRobin {};
+    spec.transport.recovery = LossRecovery::Selective;
+    spec
+}
+
+fn lossless_incast(hosts: u32) -> RunSpec {
+    let mut spec = collective(single_switch(hosts), hosts, "incast", "parallel", 1 << 20);
+    spec.fabric.switch.pfc = Some(dynamic_pfc());
+    spec.fabric.switch.buffer.size_bytes = 32 << 20;
+    spec
+}
+
+/// Four tenants, each with a quarter of the hosts of every leaf.
+fn four_jobs() -> RunSpec {
+    let mut spec = collective(clos(50, 40, 40), 2_000, "all-to-all", "parallel", 500 * (64 << 10));
+    let tenant = spec.jobs[0].clone();
+    spec.jobs = (0..4)
+        .map(|job| spec::JobSpec {
+            name: format!("tenant{job}"),
+            hosts: (0..2_000).filter(|host| host % 4 == job).collect(),
+            ..tenant.clone()
+        })
+        .collect();
+    controlled(spec)
+}
+
+/// One step of a ring whose ranks are placed at random, so nearly all of it crosses the core: a permutation of one
+/// cycle is just that.
+fn ring_step() -> RunSpec {
+    let topology = TopologySpec::FatTree {
+        pods: 32,
+        leaves_per_pod: 32,
+        hosts_per_leaf: 32,
+        aggs_per_pod: 32,
+        cores_per_agg: 32,
+        host_link: link(3),
+        fabric_link: link(30),
+        core_link: link(100),
+    };
+    collective(topology, 32_768, "permutation", "parallel", 1 << 20)
+}
