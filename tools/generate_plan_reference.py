@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from typing import Any
 
 from fabricbench import units
 from fabricbench.plan.presets import DCQCN, ECN, DcqcnPreset, EcnPreset
@@ -131,10 +132,17 @@ def _preset_table(title: str, known: Mapping[str, DcqcnPreset | EcnPreset]) -> s
         name, _, unit = field.name.rpartition("_")
         write = _WRITERS.get(unit, str)
         cells = [getattr(preset, field.name) for preset in known.values()]
-        shown = ["-" if cell in (None, 0) else write(cell) for cell in cells]
+        shown = [_cell(cell, write) for cell in cells]
         label = f"`{name}`" if unit in _WRITERS else "" if field.name == "source" else f"`{field.name}`"
         lines.append(f"| {label or 'source'} | {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: object, write: Callable[[Any], str]) -> str:
+    """Write a parameter as plans do; what is absent or switched off is a dash."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "-" if value in (None, 0) else write(value)
 
 
 _WRITERS: dict[str, Callable[[int], str]] = {

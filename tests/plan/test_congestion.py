@@ -160,16 +160,17 @@ def test_the_priority_of_cnps_is_in_use_with_dcqcn_only() -> None:
 @pytest.mark.parametrize("name", DCQCN)
 def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
     us, mbps = 10**6, 10**6
-    # In this order: g, alpha timer, cut period, increase timer, byte counter, F, R_AI, R_HAI, CNP interval.
+    # In this order: g, alpha timer, cut period, increase timer, byte counter, F, R_AI, R_HAI, CNP interval, clamp.
     expected = {
-        "nvidia": [5120, 1 * us, 4 * us, 300 * us, 32_768, 1, 5 * mbps, 50 * mbps, 4 * us],
-        "paper": [4096, 55 * us, 50 * us, 55 * us, 10 * 2**20, 5, 40 * mbps, 400 * mbps, 50 * us],
+        "nvidia": [5120, 1 * us, 4 * us, 300 * us, 32_768, 1, 5 * mbps, 50 * mbps, 4 * us, False],
+        "paper": [4096, 55 * us, 50 * us, 55 * us, 10 * 2**20, 5, 40 * mbps, 400 * mbps, 50 * us, True],
         # Scaled from 25 to 400 Gb/s.
-        "hpcc": [4096, 1 * us, 4 * us, 300 * us, 0, 1, 80 * mbps, 800 * mbps, 4 * us],
+        "hpcc": [4096, 1 * us, 4 * us, 300 * us, 0, 1, 80 * mbps, 800 * mbps, 4 * us, False],
     }[name]
     names = [
         *("g_2e20", "alpha_timer_ps", "rate_cut_period_ps", "increase_timer_ps", "byte_counter_bytes"),
         *("fast_recovery_rounds", "additive_increase_bps", "hyper_increase_bps", "cnp_interval_ps"),
+        "clamp_target_rate",
     ]
     spec = transport_of(f"rate_control: {{dcqcn: {{preset: {name}}}}}")["rate_control"]
     assert spec["kind"] == "dcqcn"

@@ -393,6 +393,9 @@ pub enum RateControl {
         hyper_increase_bps: u64,
         /// Smallest rate [bit/s].
         rate_min_bps: u64,
+        /// Every rate cut lowers the target rate to the current one; without it only a cut that follows an increase
+        /// does, so that a row of cuts is recovered from at once.
+        clamp_target_rate: bool,
         /// A receiver sends at most one CNP per queue pair in this time [ps].
         cnp_interval_ps: u64,
     },

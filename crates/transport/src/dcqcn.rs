@@ -3,7 +3,10 @@
 //! On a CNP: `Rt = Rc; Rc = Rc (1 - a/2); a = (1-g) a + g`, at most once per period. Without one for the alpha
 //! timer: `a = (1-g) a`. Each expiry of the increase timer and each run of the byte counter raises the rate: F
 //! rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters are past F, hyper
-//! `Rt += R_HAI`. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
+//! `Rt += R_HAI`; without a byte counter one round of additive increase goes before the hyper ones, as in the simulator
+//! of Li et al. (HPCC, SIGCOMM 2019). `Rt = Rc` on every cut is the paper's and 802.1Qau's `clamp_tgt_rate`; adapters
+//! leave it out by default on a cut with no increase since the last one. A packet holds back the next one until the
+//! current rate, as it changes meanwhile, has made up for its bytes. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
 //! rates in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
@@ -11,8 +14,8 @@ use units::{Instant, Span};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
-/// Picoseconds per second times bits per byte.
-const PS_BITS_PER_S: u128 = 8_000_000_000_000;
+/// A byte in units of a bit per second times a picosecond.
+const BYTE: u64 = 8_000_000_000_000;
 
 /// Parameters of DCQCN. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct DcqcnConfig {
     pub hyper_increase_bps: u64,
     /// Smallest rate [bit/s].
     pub rate_min_bps: u64,
+    /// Every cut lowers the target rate; else only one that follows an increase (or is the first).
+    pub clamp_target_rate: bool,
     /// Rate of the port [bit/s].
     pub line_rate_bps: u64,
 }
@@ -47,6 +52,9 @@ pub struct Dcqcn {
     current_bps: u64,
     target_bps: u64,
     alpha: u64,
+    /// What the rate must still make up for before the next packet, at `owed_at` [bit/s x ps], and when that will be.
+    owed: u64,
+    owed_at: Instant,
     ready_at: Instant,
     /// When alpha next decays and the increase timer next expires.
     alpha_due: Instant,
@@ -66,6 +74,8 @@ impl Dcqcn {
             target_bps: config.line_rate_bps,
             config,
             alpha: ONE,
+            owed: 0,
+            owed_at: Instant::ZERO,
             ready_at: Instant::ZERO,
             alpha_due: Instant::NEVER,
             increase_due: Instant::NEVER,
@@ -100,19 +110,58 @@ impl Dcqcn {
             }
         }
         while self.increase_due <= now {
-            self.increase_due += self.config.increase_timer;
-            self.timer_rounds += 1;
-            self.increase();
+            self.expire_increase_timer();
+        }
+    }
+
+    fn expire_increase_timer(&mut self) {
+        self.make_up(self.increase_due);
+        self.increase_due += self.config.increase_timer;
+        self.timer_rounds += 1;
+        self.increase();
+    }
+
+    /// Takes off what is owed what the current rate makes up for until `now`.
+    const fn make_up(&mut self, now: Instant) {
+        let made_up = self.current_bps.saturating_mul(now.0.saturating_sub(self.owed_at.0));
+        self.owed = self.owed.saturating_sub(made_up);
+        self.owed_at = now;
+    }
+
+    /// When nothing will be owed, unless another CNP arrives.
+    fn paid_at(&self) -> Instant {
+        let paid_at = self.owed_at + Span(self.owed / self.current_bps);
+        if paid_at <= self.increase_due { paid_at } else { self.paid_after_increases() }
+    }
+
+    #[cold]
+    fn paid_after_increases(&self) -> Instant {
+        let mut ahead = *self;
+        while ahead.owed_at + Span(ahead.owed / ahead.current_bps) > ahead.increase_due {
+            ahead.expire_increase_timer();
+        }
+        ahead.owed_at + Span(ahead.owed / ahead.current_bps)
+    }
+
+    /// What a round adds to the target rate.
+    const fn target_increase_bps(&self) -> u64 {
+        let rounds = self.config.fast_recovery_rounds;
+        let byte_rounds = if self.config.byte_counter_bytes > 0 {
+            self.byte_rounds
+        } else {
+            self.timer_rounds.saturating_sub(1)
+        };
+        if self.timer_rounds > rounds && byte_rounds > rounds {
+            self.config.hyper_increase_bps
+        } else if self.timer_rounds > rounds || byte_rounds > rounds {
+            self.config.additive_increase_bps
+        } else {
+            0
         }
     }
 
     fn increase(&mut self) {
-        let rounds = self.config.fast_recovery_rounds;
-        if self.timer_rounds > rounds && self.byte_rounds > rounds {
-            self.target_bps += self.config.hyper_increase_bps;
-        } else if self.timer_rounds > rounds || self.byte_rounds > rounds {
-            self.target_bps += self.config.additive_increase_bps;
-        }
+        self.target_bps += self.target_increase_bps();
         self.target_bps = self.target_bps.min(self.config.line_rate_bps);
         self.current_bps = self.target_bps.midpoint(self.current_bps);
         // Halving leaves the last bit: at the top nothing is left to recover.
@@ -140,8 +189,8 @@ impl RateControl for Dcqcn {
                 self.increase();
             }
         }
-        let gap = u128::from(wire_bytes) * PS_BITS_PER_S / u128::from(self.current_bps);
-        self.ready_at = now + Span(gap as u64);
+        (self.owed, self.owed_at) = (u64::from(wire_bytes) * BYTE, now);
+        self.ready_at = self.paid_at();
     }
 
     fn on_cnp(&mut self, now: Instant) {
@@ -149,7 +198,11 @@ impl RateControl for Dcqcn {
         if now < self.next_cut {
             return;
         }
-        self.target_bps = self.current_bps;
+        self.make_up(now);
+        let has_increased = self.timer_rounds > 0 || self.byte_rounds > 0;
+        if self.config.clamp_target_rate || has_increased {
+            self.target_bps = self.current_bps;
+        }
         let cut = u128::from(self.current_bps) * u128::from(self.alpha) / u128::from(2 * ONE);
         self.current_bps = (self.current_bps - cut as u64).max(self.config.rate_min_bps);
         self.alpha = self.alpha - self.alpha * self.config.g / ONE + self.config.g;
@@ -159,6 +212,7 @@ impl RateControl for Dcqcn {
         self.bytes_since = 0;
         self.timer_rounds = 0;
         self.byte_rounds = 0;
+        self.ready_at = self.paid_at();
     }
 }
 
@@ -177,6 +231,7 @@ mod tests {
         additive_increase_bps: 40_000_000,
         hyper_increase_bps: 400_000_000,
         rate_min_bps: 100_000_000,
+        clamp_target_rate: true,
         line_rate_bps: 40_000_000_000,
     };
 
@@ -213,6 +268,30 @@ mod tests {
     }
 
     #[test]
+    fn an_unclamped_target_survives_a_row_of_cuts_but_not_one_after_an_increase() {
+        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER });
+        rate.on_cnp(at_us(0));
+        rate.on_cnp(at_us(50));
+        assert_eq!((rate.rate_bps(), rate.target_bps), (10_000_000_000, 40_000_000_000));
+        rate.advance(at_us(105));
+        assert_eq!(rate.rate_bps(), 25_000_000_000);
+        rate.on_cnp(at_us(106));
+        assert_eq!(rate.target_bps, 25_000_000_000);
+    }
+
+    #[test]
+    fn without_a_byte_counter_hyper_increase_follows_one_additive_round() {
+        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 0, fast_recovery_rounds: 1, ..PAPER });
+        rate.on_cnp(at_us(0));
+        rate.on_cnp(at_us(50));
+        let mut targets = [20_000_000_000, 20_040_000_000, 20_440_000_000].into_iter();
+        for round in 1..=3 {
+            rate.advance(at_us(50 + 55 * round));
+            assert_eq!(Some(rate.target_bps), targets.next());
+        }
+    }
+
+    #[test]
     fn alpha_decays_without_cnps() {
         let mut rate = Dcqcn::new(PAPER);
         rate.on_cnp(at_us(0));
@@ -229,6 +308,22 @@ mod tests {
         rate.on_sent(at_us(1), 1_000);
         // 8,000 bits at 20 Gb/s are 400 ns.
         assert_eq!(rate.ready_at(), Instant(1_000_000 + 400_000));
+    }
+
+    #[test]
+    fn a_packet_is_held_back_by_the_rate_as_it_changes() {
+        let mut rate = Dcqcn::new(DcqcnConfig { clamp_target_rate: false, ..PAPER });
+        rate.on_cnp(at_us(0));
+        // Of 2.4 Mbit, 20 Gb/s makes up for 1.1 in the first 55 us; 30 Gb/s need 43.3 us for the rest.
+        rate.on_sent(at_us(0), 300_000);
+        assert_eq!(rate.ready_at(), Instant(55_000_000 + 43_333_333));
+        // A cut after 20 us of these leaves 0.7 Mbit to the lower rate.
+        rate.on_cnp(at_us(75));
+        assert_eq!(rate.ready_at(), at_us(75) + Span(700_000 * 1_000_000_000_000 / rate.rate_bps()));
+        // With nothing owed a cut changes nothing.
+        let mut idle = Dcqcn::new(PAPER);
+        idle.on_cnp(at_us(7));
+        assert_eq!(idle.ready_at(), at_us(7));
     }
 
     #[test]

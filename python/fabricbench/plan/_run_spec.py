@@ -305,6 +305,11 @@ class DcqcnRateControl(TypedDict):
     """
     Rate increase byte counter [bytes]; 0 switches it off.
     """
+    clamp_target_rate: bool
+    """
+    Every rate cut lowers the target rate to the current one; without it only a cut that follows an increase
+    does, so that a row of cuts is recovered from at once.
+    """
     cnp_interval_ps: int
     """
     A receiver sends at most one CNP per queue pair in this time [ps].

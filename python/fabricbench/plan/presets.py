@@ -24,6 +24,7 @@ class DcqcnPreset:
         additive_increase_bps: R_AI [bit/s].
         hyper_increase_bps: R_HAI [bit/s].
         rate_min_bps: Smallest rate [bit/s].
+        clamp_target_rate: Every rate cut lowers the target rate, not only one that follows an increase.
         cnp_interval_ps: At most one CNP for each queue pair in this time [ps].
         reference_rate_bps: R_AI and R_HAI hold for a port of this rate [bit/s] and scale with it; none
             if they hold for every port.
@@ -39,6 +40,7 @@ class DcqcnPreset:
     additive_increase_bps: int
     hyper_increase_bps: int
     rate_min_bps: int
+    clamp_target_rate: bool
     cnp_interval_ps: int
     reference_rate_bps: int | None = None
 
@@ -65,7 +67,7 @@ class EcnPreset:
 
 DCQCN: Final = {
     "nvidia": DcqcnPreset(
-        source="defaults of ConnectX adapters",
+        source="defaults of ConnectX adapters (NVIDIA, DCQCN CC parameters; MLNX_OFED `clamp_tgt_rate` 0)",
         g=Fraction(5, 1024),
         alpha_timer_ps=parse_time("1us"),
         rate_cut_period_ps=parse_time("4us"),
@@ -75,6 +77,7 @@ DCQCN: Final = {
         additive_increase_bps=parse_rate("5Mbps"),
         hyper_increase_bps=parse_rate("50Mbps"),
         rate_min_bps=parse_rate("1Mbps"),
+        clamp_target_rate=False,
         cnp_interval_ps=parse_time("4us"),
     ),
     "paper": DcqcnPreset(
@@ -88,6 +91,7 @@ DCQCN: Final = {
         additive_increase_bps=parse_rate("40Mbps"),
         hyper_increase_bps=parse_rate("400Mbps"),
         rate_min_bps=parse_rate("100Mbps"),
+        clamp_target_rate=True,
         cnp_interval_ps=parse_time("50us"),
     ),
     "hpcc": DcqcnPreset(
@@ -101,6 +105,7 @@ DCQCN: Final = {
         additive_increase_bps=parse_rate("5Mbps"),
         hyper_increase_bps=parse_rate("50Mbps"),
         rate_min_bps=parse_rate("100Mbps"),
+        clamp_target_rate=False,
         cnp_interval_ps=parse_time("4us"),
         reference_rate_bps=parse_rate("25Gbps"),
     ),

@@ -87,6 +87,13 @@ class Dcqcn(PlanModel):
     rate_min_bps: Rate | None = Field(
         default=None, alias="rate_min", description=f"Smallest rate [bit/s]. {_OF_PRESET}"
     )
+    clamp_target_rate: bool | None = Field(
+        default=None,
+        description=(
+            "Every rate cut lowers the target rate to the current one (802.1Qau and adapters: "
+            f"clamp_tgt_rate); `false`: only a cut that follows an increase does. {_OF_PRESET}"
+        ),
+    )
     cnp_interval_ps: Duration | None = Field(
         default=None,
         alias="cnp_interval",
@@ -112,6 +119,7 @@ class Dcqcn(PlanModel):
             "additive_increase_bps": chosen["additive_increase_bps"],
             "hyper_increase_bps": chosen["hyper_increase_bps"],
             "rate_min_bps": chosen["rate_min_bps"],
+            "clamp_target_rate": chosen["clamp_target_rate"],
             "cnp_interval_ps": chosen["cnp_interval_ps"],
         }
 

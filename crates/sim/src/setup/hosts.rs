@@ -186,6 +186,7 @@ fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Contro
             additive_increase_bps,
             hyper_increase_bps,
             rate_min_bps,
+            clamp_target_rate,
             cnp_interval_ps: _,
         } => Controller::Dcqcn(Box::new(Dcqcn::new(DcqcnConfig {
             g: u64::from(g_2e20),
@@ -197,6 +198,7 @@ fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Contro
             additive_increase_bps,
             hyper_increase_bps,
             rate_min_bps,
+            clamp_target_rate,
             line_rate_bps: port_rate(graph, attachment).bps(),
         }))),
     }

@@ -117,6 +117,7 @@ pub(crate) fn dcqcn() -> RateControl {
         additive_increase_bps: 400_000_000,
         hyper_increase_bps: 4_000_000_000,
         rate_min_bps: 100_000_000,
+        clamp_target_rate: true,
         cnp_interval_ps: 50_000_000,
     }
 }
