@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
-from typing import Any
 
 from fabricbench import units
 from fabricbench.plan.presets import DCQCN, ECN, DcqcnPreset, EcnPreset

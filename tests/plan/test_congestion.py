@@ -160,7 +160,8 @@ def test_the_priority_of_cnps_is_in_use_with_dcqcn_only() -> None:
 @pytest.mark.parametrize("name", DCQCN)
 def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
     us, mbps = 10**6, 10**6
-    # In this order: g, alpha timer, cut period, increase timer, byte counter, F, R_AI, R_HAI, CNP interval, clamp.
+    # In this order: g, alpha timer, cut period, increase timer, byte counter, F, R_AI, R_HAI, CNP interval,
+    # clamp.
     expected = {
         "nvidia": [5120, 1 * us, 4 * us, 300 * us, 32_768, 1, 5 * mbps, 50 * mbps, 4 * us, False],
         "paper": [4096, 55 * us, 50 * us, 55 * us, 10 * 2**20, 5, 40 * mbps, 400 * mbps, 50 * us, True],
