@@ -1,6 +1,8 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
-use crate::{JobSpec, LinkSpec, LossRecovery, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec};
+use crate::{
+    CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec,
+};
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
@@ -126,7 +128,15 @@ fn check_topology(topology: &TopologySpec) -> Result<(), SpecError> {
             check_links(&[("host_link", host_link), ("fabric_link", fabric_link)])?;
             scale_up_link.as_ref().map_or(Ok(()), |link| check_links(&[("scale_up_link", link)]))
         }
+        TopologySpec::Custom { links, host_link, .. } => check_custom(links, host_link),
     }
+}
+
+/// Names and ways are for the builder to check, which knows the graph.
+fn check_custom(links: &[CustomLinkSpec], host_link: &LinkSpec) -> Result<(), SpecError> {
+    check_links(&[("host_link", host_link)])?;
+    let place = |index| format!("links[{index}].link");
+    links.iter().enumerate().try_for_each(|(index, each)| check_links(&[(&place(index), &each.link)]))
 }
 
 fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
@@ -197,6 +207,7 @@ impl TopologySpec {
                 product(&[*pods, *leaves_per_pod, *hosts_per_leaf])
             }
             Self::RailOptimised { servers, rails, .. } => product(&[*servers, *rails]),
+            Self::Custom { switches, .. } => switches.iter().map(|switch| u64::from(switch.hosts)).sum(),
         }
     }
 }

@@ -14,9 +14,10 @@ pub use record::{
     SeriesRow,
 };
 pub use run::{
-    BufferSpec, CableSpec, EcmpHash, EcnSpec, FabricSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing,
-    LossRecovery, NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl, RatioSpec,
-    RunSpec, SchedulingSpec, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec, ImpairmentSpec,
+    JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec,
+    QpMode, RateControl, RatioSpec, RunSpec, SchedulingSpec, SwitchSpec, TopologySpec, TransportSpec,
+    XoffSpec,
 };
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of

@@ -117,6 +117,15 @@ pub enum TopologySpec {
         /// GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
         scale_up_link: Option<LinkSpec>,
     },
+    /// Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest host.
+    Custom {
+        /// The switches; hosts are numbered in their order.
+        switches: Vec<CustomSwitchSpec>,
+        /// The links between them.
+        links: Vec<CustomLinkSpec>,
+        /// Host to switch.
+        host_link: LinkSpec,
+    },
     /// The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no latency
     /// but the cable's. Each host still sends and receives at its line rate.
     FullMesh {
@@ -125,6 +134,28 @@ pub enum TopologySpec {
         /// Host to the crossbar.
         host_link: LinkSpec,
     },
+}
+
+/// A switch of a custom topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomSwitchSpec {
+    /// Name, which no other node has; hosts are `host0`, `host1`, ...
+    pub name: String,
+    /// Hosts plugged into it.
+    pub hosts: u32,
+}
+
+/// Parallel links between two switches of a custom topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomLinkSpec {
+    /// Names of the two switches.
+    pub between: [String; 2],
+    /// How many there are.
+    pub count: u32,
+    /// Each of them.
+    pub link: LinkSpec,
 }
 
 /// How a switch chooses among equal next hops.

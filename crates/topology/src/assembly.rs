@@ -51,6 +51,11 @@ impl Assembly {
         self.switch(name, 1, true)
     }
 
+    /// Adds one switch of `tier`; tiers must not fall from one to the next.
+    pub(crate) fn named_switch(&mut self, name: &str, tier: u8) -> NodeId {
+        self.switch(name.to_owned(), tier, false)
+    }
+
     fn switch(&mut self, name: String, tier: u8, ideal: bool) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(Node { name, kind: NodeKind::Switch, tier, ideal, ports: Vec::new() });

@@ -4,12 +4,14 @@
 //! documentation says; link `a` is the cable of attachment `a`, then come the links between switches from the
 //! lowest tier up, ordered by (lower switch, its port).
 
+mod custom;
 mod fat_tree;
 mod full_mesh;
 mod leaf_spine;
 mod rail_optimised;
 mod single_switch;
 
+pub use custom::{Custom, CustomLink, CustomSwitch};
 pub use fat_tree::FatTree;
 pub use full_mesh::FullMesh;
 pub use leaf_spine::LeafSpine;

@@ -15,6 +15,32 @@ pub enum TopologyError {
         /// The least value allowed.
         least: u32,
     },
+    /// Two nodes of one name; `host0`, `host1`, ... are those of hosts.
+    #[error("another node is called {name} as well")]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// A link to a switch that is not there.
+    #[error("no switch is called {name}")]
+    NoSuchSwitch {
+        /// The name.
+        name: String,
+    },
+    /// A link with both ends at one switch.
+    #[error("a link from {name} to itself")]
+    LinkToItself {
+        /// The switch.
+        name: String,
+    },
+    /// A fabric in parts.
+    #[error("no way from {name} to {other}")]
+    NotConnected {
+        /// A switch that cannot be reached.
+        name: String,
+        /// The switch from which it cannot.
+        other: String,
+    },
     /// More host ports than addresses.
     #[error("the fabric would have {found} host ports; at most {limit} are supported")]
     TooManyAttachments {

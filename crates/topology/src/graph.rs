@@ -26,12 +26,12 @@ pub struct Port {
 /// A node of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// `host3`, `leaf0`, `spine1`, `agg2`, `core0`, `rail1`, `scaleup0`, `mesh`.
+    /// `host3`, `leaf0`, `spine1`, `agg2`, `core0`, `rail1`, `scaleup0`, `mesh`, or as a plan calls it.
     pub name: String,
     /// Host or switch.
     pub kind: NodeKind,
     /// 0 hosts, 1 leaves (also rail and scale-up switches, the mesh), 2 spines or aggregation switches,
-    /// 3 core switches.
+    /// 3 core switches; of a custom fabric the distance to the nearest host.
     pub tier: u8,
     /// A crossbar without pipeline latency and with an unlimited buffer: the mesh and scale-up switches.
     pub ideal: bool,

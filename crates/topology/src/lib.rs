@@ -21,7 +21,10 @@ mod limits;
 mod oversubscription;
 mod routes;
 
-pub use builder::{Builder, FatTree, FullMesh, LeafSpine, LinkParams, RailOptimised, SingleSwitch};
+pub use builder::{
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, LeafSpine, LinkParams, RailOptimised,
+    SingleSwitch,
+};
 pub use error::TopologyError;
 pub use graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
 pub use limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS, MAX_LINKS, MAX_PORTS};

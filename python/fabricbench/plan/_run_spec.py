@@ -17,6 +17,21 @@ class CableSpec(TypedDict):
     """
 
 
+class CustomSwitchSpec(TypedDict):
+    """
+    A switch of a custom topology.
+    """
+
+    hosts: int
+    """
+    Hosts plugged into it.
+    """
+    name: str
+    """
+    Name, which no other node has; hosts are `host0`, `host1`, ...
+    """
+
+
 EcmpHash: TypeAlias = Literal["crc", "toeplitz"]
 """
 Hash of a 5-tuple.
@@ -534,18 +549,6 @@ class FullMeshTopologySpec(TypedDict):
     kind: Literal["full-mesh"]
 
 
-TopologySpec: TypeAlias = (
-    SingleSwitchTopologySpec
-    | LeafSpineTopologySpec
-    | FatTreeTopologySpec
-    | RailOptimisedTopologySpec
-    | FullMeshTopologySpec
-)
-"""
-The shape of the network.
-"""
-
-
 class TransportSpec(TypedDict):
     """
     The RoCEv2 reliable connections.
@@ -653,6 +656,25 @@ class BufferSpec(TypedDict):
     """
 
 
+class CustomLinkSpec(TypedDict):
+    """
+    Parallel links between two switches of a custom topology.
+    """
+
+    between: list[str]
+    """
+    Names of the two switches.
+    """
+    count: int
+    """
+    How many there are.
+    """
+    link: LinkSpec
+    """
+    Each of them.
+    """
+
+
 class PinnedLoadBalancing(TypedDict):
     """
     An explicit uplink for each queue pair at some switches, ECMP elsewhere.
@@ -736,6 +758,39 @@ class SwitchSpec(TypedDict):
     """
     Which priority a port serves next.
     """
+
+
+class CustomTopologySpec(TypedDict):
+    """
+    Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest host.
+    """
+
+    host_link: LinkSpec
+    """
+    Host to switch.
+    """
+    kind: Literal["custom"]
+    links: list[CustomLinkSpec]
+    """
+    The links between them.
+    """
+    switches: list[CustomSwitchSpec]
+    """
+    The switches; hosts are numbered in their order.
+    """
+
+
+TopologySpec: TypeAlias = (
+    SingleSwitchTopologySpec
+    | LeafSpineTopologySpec
+    | FatTreeTopologySpec
+    | RailOptimisedTopologySpec
+    | CustomTopologySpec
+    | FullMeshTopologySpec
+)
+"""
+The shape of the network.
+"""
 
 
 class FabricSpec(TypedDict):

@@ -6,6 +6,8 @@ from typing import Final
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
+from fabricbench.plan.check_custom import check_custom
+from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
@@ -47,6 +49,8 @@ def _check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
         yield document.problem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
     elif topology.cable_count > CABLES_MAX:
         yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
+    if isinstance(topology, Custom):
+        yield from check_custom(topology, document)
     if isinstance(topology, RailOptimised) and topology.spines == 0 and topology.rails > 1:
         yield document.problem(
             (*path, "spines"),

@@ -138,6 +138,8 @@ def _message_size(value: object) -> int:
     return size
 
 
+Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
+"""A number of things of which there must be one at least."""
 Rate = Annotated[int, BeforeValidator(_positive_rate), _quantity_schema(units.RATE, 1)]
 """Text such as "400Gbps", as bit/s; more than 0."""
 Size = Annotated[int, BeforeValidator(_positive_size), _quantity_schema(units.SIZE, 1)]

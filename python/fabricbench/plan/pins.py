@@ -71,7 +71,11 @@ def _pair_problem(
         found = f"a queue pair of {name} that {pin.switch} already has on an uplink"
         return document.problem(path, found, "each queue pair once for each switch")
     hosts = ports.hosts[pin.switch]
-    if hosts and (pair["src_host"] not in hosts or pair["dst_host"] in hosts):
+    if (
+        hosts
+        and pin.switch not in ports.passed
+        and (pair["src_host"] not in hosts or pair["dst_host"] in hosts)
+    ):
         route = f"host {pair['src_host']} to host {pair['dst_host']}"
         found = f"{name}, {route}, which goes up no uplink of {pin.switch}"
         return document.problem(path, found, f"flows that leave {pin.switch}")
@@ -84,19 +88,25 @@ class _Ports:
     Attributes:
         choices: For each switch, among how many next hops it chooses at most.
         hosts: For each switch, the hosts on it.
+        passed: Switches with hosts that traffic between other switches may pass.
     """
 
     def __init__(self, description: "Description") -> None:
-        # A switch chooses among its links upwards, or among parallel links to one switch below.
+        # A switch chooses among its links upwards and to its own tier, or among parallel links to one below.
         upwards: dict[str, int] = {}
         parallel: dict[tuple[str, str], int] = {}
         number = {node["name"]: place for place, node in enumerate(description["nodes"])}
+        tier = {node["name"]: node["tier"] for node in description["nodes"]}
         switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
+        self.passed: set[str] = set()
         self.hosts: dict[str, set[int]] = {name: set() for name in switches}
         for link in description["links"]:
             below, above = link["from"], link["to"]
             if below in self.hosts:
-                upwards[below] = upwards.get(below, 0) + 1
+                level = tier[below] == tier[above]
+                for name in (below, above) if level else (below,):
+                    upwards[name] = upwards.get(name, 0) + 1
+                self.passed.update((below, above) if level else ())
                 parallel[above, below] = parallel.get((above, below), 0) + 1
             else:
                 # Hosts come before switches and in order, so a host's place is its number.

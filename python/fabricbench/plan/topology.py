@@ -4,7 +4,7 @@ A model says how many hosts and cables it has, and writes itself as the part of 
 reads.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -12,76 +12,13 @@ from fabricbench.plan._run_spec import (
     FatTreeTopologySpec,
     FullMeshTopologySpec,
     LeafSpineTopologySpec,
-    LinkSpec,
     RailOptimisedTopologySpec,
     SingleSwitchTopologySpec,
 )
-from fabricbench.plan.base import PlanModel, ShortModel
-from fabricbench.plan.fields import HOSTS_MAX, Length, Rate
-
-Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
-"""A number of things of which there must be one at least."""
-_MM_PER_M: Final = 1000
-
-
-class Link(ShortModel):
-    """A cable and the ports at its ends; a rate alone, such as `400Gbps`, leaves the length its default."""
-
-    short_key = "rate"
-
-    rate_bps: Rate
-    length_mm: Length
-
-    def run_spec(self, propagation_ps_per_m: int) -> LinkSpec:
-        """Write the link out, the delay of its cable rounded to the nearest picosecond, halves up."""
-        delay_ps = (self.length_mm * propagation_ps_per_m + _MM_PER_M // 2) // _MM_PER_M
-        return {"rate_bps": self.rate_bps, "cable": {"delay_ps": delay_ps}}
-
-
-class HostLink(Link):
-    """The cable between a host's NIC and its switch: a rate, or a mapping."""
-
-    rate_bps: Rate = Field(
-        default="400Gbps",
-        alias="rate",
-        validate_default=True,
-        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
-    )
-    length_mm: Length = Field(
-        default="3m",
-        alias="length",
-        validate_default=True,
-        description="Length of the cable [m]. Source: a passive copper cable within a rack.",
-    )
-
-
-class FabricLink(Link):
-    """The cable between two switches: a rate, or a mapping."""
-
-    rate_bps: Rate = Field(
-        default="400Gbps",
-        alias="rate",
-        validate_default=True,
-        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
-    )
-    length_mm: Length = Field(
-        default="30m",
-        alias="length",
-        validate_default=True,
-        description="Length of the cable [m]. Source: an optical cable between racks of one row.",
-    )
-
-
-class ScaleUpLink(Link):
-    """The link between a GPU and the scale-up switch inside its server: a rate, or a mapping."""
-
-    rate_bps: Rate = Field(alias="rate", description="Rate of one GPU's link, one way [bit/s].")
-    length_mm: Length = Field(
-        default="1m",
-        alias="length",
-        validate_default=True,
-        description="Length of the link [m]. Source: it stays inside a server.",
-    )
+from fabricbench.plan.base import PlanModel
+from fabricbench.plan.cables import FabricLink, HostLink, ScaleUpLink
+from fabricbench.plan.custom import Custom
+from fabricbench.plan.fields import HOSTS_MAX, Count
 
 
 class SingleSwitch(PlanModel):
@@ -282,7 +219,7 @@ class FullMesh(PlanModel):
 
 
 Topology = Annotated[
-    SingleSwitch | LeafSpine | FatTree | RailOptimised | FullMesh,
+    SingleSwitch | LeafSpine | FatTree | RailOptimised | Custom | FullMesh,
     Field(discriminator="kind"),
 ]
 """One of the shapes, told apart by `kind`."""

@@ -1,9 +1,10 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
-use spec::{FabricSpec, LinkSpec, SpecError, TopologySpec};
+use spec::{CustomLinkSpec, CustomSwitchSpec, FabricSpec, LinkSpec, SpecError, TopologySpec};
 use std::sync::Arc;
 use topology::{
-    Builder, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind, RailOptimised, Routes, SingleSwitch,
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind,
+    RailOptimised, Routes, SingleSwitch,
 };
 use units::{NodeId, Rate, Span};
 
@@ -103,10 +104,25 @@ const fn link(spec: LinkSpec) -> LinkParams {
     LinkParams { rate: Rate::from_bps(spec.rate_bps), delay: Span(spec.cable.delay_ps) }
 }
 
+fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: LinkSpec) -> Custom {
+    let switch = |spec: &CustomSwitchSpec| CustomSwitch { name: spec.name.clone(), hosts: spec.hosts };
+    let cables = |spec: &CustomLinkSpec| CustomLink {
+        between: spec.between.clone(),
+        count: spec.count,
+        cable: link(spec.link),
+    };
+    Custom {
+        switches: switches.iter().map(switch).collect(),
+        links: links.iter().map(cables).collect(),
+        host_link: link(host_link),
+    }
+}
+
 /// The builder of a topology. The fields of both have the same names.
 fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
     use TopologySpec as Spec;
     match *topology {
+        Spec::Custom { ref switches, ref links, host_link } => Box::new(custom(switches, links, host_link)),
         Spec::SingleSwitch { hosts, host_link } => {
             Box::new(SingleSwitch { hosts, host_link: link(host_link) })
         }
