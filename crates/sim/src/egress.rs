@@ -48,6 +48,12 @@ impl Transmitter {
         context.send(self.wire.to, packet.arriving(self.free_at + self.wire.latency));
     }
 
+    /// Asks for the memory that the next frame needs.
+    #[inline]
+    pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
+        context.prefetch(self.wire.to);
+    }
+
     /// Frames sent.
     pub(crate) const fn frames(&self) -> u64 {
         self.frames

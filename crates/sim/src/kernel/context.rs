@@ -1,7 +1,9 @@
 //! What a node may do while it is processed: send messages and report records.
 
 use super::bits::BitSet;
-use super::{Message, Window};
+use super::{Inbox, Message, Window};
+use crate::prefetch::prefetch;
+use std::ops::Range;
 use units::{Instant, Span};
 
 /// One directed link's inbox, resolved at build time.
@@ -15,13 +17,13 @@ pub(crate) struct Destination {
     pub(crate) node: u32,
 }
 
-/// Inboxes of the coming windows, and what is leaving for other partitions.
+/// Inboxes, who has work in the coming windows, and what is leaving for other partitions.
 pub(crate) struct Context<M, R> {
     partition: u32,
     span: Span,
     window: Window,
-    /// `slots[window % slots.len()][inbox]`.
-    slots: Vec<Vec<Vec<M>>>,
+    inboxes: Vec<Inbox<M>>,
+    /// `active[window % active.len()]`.
     active: Vec<BitSet>,
     remote: Vec<Vec<(Destination, M)>>,
     /// Earliest arrival among what left for other partitions in this window.
@@ -55,7 +57,7 @@ impl<M: Message, R> Context<M, R> {
             partition,
             span,
             window: Window::new(0, span),
-            slots: (0..slots).map(|_| (0..inboxes).map(|_| Vec::new()).collect()).collect(),
+            inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
             active: vec![BitSet::new(nodes); slots],
             remote: (0..partitions).map(|_| Vec::new()).collect(),
             remote_earliest: Instant::NEVER,
@@ -64,67 +66,83 @@ impl<M: Message, R> Context<M, R> {
         }
     }
 
-    /// Sends `message`, which must arrive after the present window.
+    /// Sends `message`, which must arrive after the present window and no sooner than what was sent there before.
     #[inline]
     pub(crate) fn send(&mut self, to: Destination, message: M) {
         debug_assert!(message.at() >= self.window.end, "a message outran the lookahead");
         self.totals.messages += 1;
         if to.partition == self.partition {
-            // Nearly every message lands in the next window or the one after; no division for those.
-            let beyond = message.at().0 - self.window.end.0;
-            let ahead = match beyond {
-                _ if beyond < self.span.0 => 0,
-                _ if beyond < 2 * self.span.0 => 1,
-                _ => beyond / self.span.0,
-            };
-            self.store(self.window.index + 1 + ahead, to, message);
+            self.receive(to, message);
         } else {
             self.remote_earliest = self.remote_earliest.min(message.at());
             self.remote[to.partition as usize].push((to, message));
         }
     }
 
-    /// Takes in a message from another partition.
+    /// Takes in a message, from this or another partition.
+    #[inline]
     pub(super) fn receive(&mut self, to: Destination, message: M) {
-        self.store(message.at().0 / self.span.0, to, message);
+        let inbox = &mut self.inboxes[to.inbox as usize];
+        inbox.push(message);
+        if message.at() >= inbox.known_until {
+            // The first of its window on this link.
+            let window = message.at().0 / self.span.0;
+            inbox.known_until = Window::new(window, self.span).end;
+            self.wake(window, to.node);
+        }
     }
 
+    /// When the first message of an inbox of the node being processed arrives; never if there is none.
     #[inline]
-    fn store(&mut self, window: u64, to: Destination, message: M) {
-        let slot = window as usize & (self.slots.len() - 1);
-        self.slots[slot][to.inbox as usize].push(message);
-        self.active[slot].insert(to.node);
+    pub(crate) fn next_arrival(&self, inbox: u32) -> Instant {
+        self.inboxes[inbox as usize].next_arrival()
+    }
+
+    /// An inbox of the node being processed.
+    #[inline]
+    pub(crate) fn inbox(&mut self, inbox: u32) -> &mut Inbox<M> {
+        &mut self.inboxes[inbox as usize]
+    }
+
+    /// The inboxes of a node.
+    #[inline]
+    pub(crate) fn inboxes(&mut self, inboxes: Range<u32>) -> &mut [Inbox<M>] {
+        &mut self.inboxes[inboxes.start as usize..inboxes.end as usize]
+    }
+
+    /// Asks for the memory of an inbox that will be sent to.
+    #[inline]
+    pub(crate) fn prefetch(&self, to: Destination) {
+        prefetch(&self.inboxes, to.inbox as usize);
     }
 
     /// Makes `node` active in `window`, which must be within the horizon.
+    #[inline]
     pub(super) fn wake(&mut self, window: u64, node: u32) {
-        let slot = window as usize & (self.slots.len() - 1);
+        let slot = self.slot(window);
         self.active[slot].insert(node);
     }
 
     /// One past the last window that has a slot, seen from the present one.
     pub(super) const fn horizon(&self) -> u64 {
-        self.window.index + self.slots.len() as u64
+        self.window.index + self.active.len() as u64
     }
 
-    /// Enters `window` and hands out its inboxes and active nodes; give both back with [`Self::leave`].
-    pub(super) fn enter(&mut self, window: Window) -> (Vec<Vec<M>>, BitSet) {
+    const fn slot(&self, window: u64) -> usize {
+        window as usize & (self.active.len() - 1)
+    }
+
+    /// Enters `window` and tells who is active in it, in ascending order.
+    pub(super) fn enter(&mut self, window: Window, nodes: &mut Vec<u32>) {
         self.window = window;
         self.remote_earliest = Instant::NEVER;
-        let slot = window.index as usize & (self.slots.len() - 1);
-        (std::mem::take(&mut self.slots[slot]), std::mem::take(&mut self.active[slot]))
-    }
-
-    pub(super) fn leave(&mut self, inboxes: Vec<Vec<M>>, active: BitSet) {
-        let slot = self.window.index as usize & (self.slots.len() - 1);
-        self.slots[slot] = inboxes;
-        self.active[slot] = active;
+        let slot = self.slot(window.index);
+        self.active[slot].drain(|node| nodes.push(node));
     }
 
     /// The next window in which something here is active.
     pub(super) fn next_active(&self) -> Option<u64> {
-        (self.window.index + 1..self.horizon())
-            .find(|&window| !self.active[window as usize & (self.slots.len() - 1)].is_empty())
+        (self.window.index + 1..self.horizon()).find(|&window| !self.active[self.slot(window)].is_empty())
     }
 
     /// The window of the earliest message that left for another partition.
@@ -139,7 +157,7 @@ impl<M: Message, R> Context<M, R> {
 
     /// Messages that no node has seen yet and that `counts` tells to count.
     pub(super) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
-        let waiting = self.slots.iter().flatten().flatten().filter(|message| counts(message)).count();
+        let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();
         let leaving = self.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
         (waiting + leaving) as u64
     }

@@ -5,11 +5,12 @@
 //! lands in inboxes of later windows. There is no global event queue, and the order of processing inside a
 //! window cannot matter: a node reads and writes only its own state and its outgoing messages.
 //!
-//! Each directed link has its own inbox, so messages of one inbox are in the order of sending. A node orders
-//! its arrivals by (time, inbox, sequence); that rule, not the order of processing, decides ties.
+//! Each directed link has its own inbox, a queue: what is sent later arrives no sooner. A node orders its arrivals by
+//! (time, inbox, sequence); that rule, not the order of processing, decides ties.
 
 mod bits;
 mod context;
+mod inbox;
 mod partition;
 mod threads;
 
@@ -17,9 +18,11 @@ mod threads;
 mod tests;
 
 pub(crate) use context::{Context, Destination, Totals};
+pub(crate) use inbox::Inbox;
 pub(crate) use partition::{Partition, PartitionPlan};
 pub(crate) use threads::{Hooks, run};
 
+use std::ops::Range;
 use units::{Instant, Span};
 
 /// A value that travels between nodes.
@@ -35,15 +38,21 @@ pub(crate) trait Node: Send {
     /// What a node reports while running.
     type Record: Send;
 
-    /// Acts on everything in `[window.start, window.end)`. `inboxes[p]` holds what arrives on inbox `p` in this
-    /// window, in order. Returns when the node next has something to do of its own; [`Instant::NEVER`] if it
-    /// only waits for messages.
+    /// Acts on everything in `[window.start, window.end)`, and takes what arrives in it out of its `inboxes`, which
+    /// `context` holds. Returns when the node next has something to do of its own; [`Instant::NEVER`] if it only waits
+    /// for messages.
     fn process(
         &mut self,
         window: Window,
-        inboxes: &[Vec<Self::Message>],
+        inboxes: Range<u32>,
         context: &mut Context<Self::Message, Self::Record>,
     ) -> Instant;
+
+    /// Asks for the memory that processing it will need: the node is one of the next. `stage` 0 comes first, when
+    /// nothing of the node may be read without waiting; then 1, when what stage 0 asked for is there.
+    fn prefetch(&self, stage: usize, inboxes: &[Inbox<Self::Message>]) {
+        let _ = (stage, inboxes);
+    }
 }
 
 /// Watches the nodes of a partition between windows.

@@ -1,11 +1,14 @@
 //! A group of nodes that one thread processes.
 
-use super::bits::BitSet;
 use super::context::Totals;
 use super::{Context, Destination, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use units::{Instant, Span};
+
+/// How many nodes ahead each stage of [`Node::prefetch`] is.
+const PREFETCH_AHEAD: [usize; 2] = [4, 2];
 
 /// How a partition is laid out.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct Partition<N: Node, P> {
     span: Span,
     probe: P,
     activations: u64,
+    /// Scratch space: who is active in this window.
+    turn: Vec<u32>,
 }
 
 impl<N: Node, P: Probe<N>> Partition<N, P> {
@@ -57,26 +62,38 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             span: plan.span,
             probe,
             activations: 0,
+            turn: Vec::new(),
         }
     }
 
     /// Processes every active node once.
     pub(crate) fn process(&mut self, window: Window) {
         self.probe.observe(window, &self.nodes);
-        let (mut inboxes, mut active) = self.context.enter(window);
-        self.wake_sleepers(window, &mut active);
-        active.drain(|node| self.process_node(node, window, &mut inboxes));
-        self.context.leave(inboxes, active);
+        let mut turn = std::mem::take(&mut self.turn);
+        self.wake_sleepers(window);
+        self.context.enter(window, &mut turn);
+        for (place, &node) in turn.iter().enumerate() {
+            for (stage, ahead) in PREFETCH_AHEAD.into_iter().enumerate() {
+                if let Some(&next) = turn.get(place + ahead) {
+                    self.prefetch_node(next, stage);
+                }
+            }
+            self.process_node(node, window);
+        }
+        turn.clear();
+        self.turn = turn;
     }
 
     #[inline]
-    fn process_node(&mut self, node: u32, window: Window, inboxes: &mut [Vec<N::Message>]) {
-        let range = self.first_inbox[node as usize] as usize..self.first_inbox[node as usize + 1] as usize;
-        let inboxes = &mut inboxes[range];
+    fn prefetch_node(&mut self, node: u32, stage: usize) {
+        let inboxes = self.context.inboxes(inboxes_of(&self.first_inbox, node));
+        self.nodes[node as usize].prefetch(stage, inboxes);
+    }
+
+    #[inline]
+    fn process_node(&mut self, node: u32, window: Window) {
+        let inboxes = inboxes_of(&self.first_inbox, node);
         let wake = self.nodes[node as usize].process(window, inboxes, &mut self.context);
-        for inbox in inboxes {
-            inbox.clear();
-        }
         self.activations += 1;
         if wake != Instant::NEVER {
             self.schedule(node, (wake.0 / self.span.0).max(window.index + 1));
@@ -92,7 +109,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    fn wake_sleepers(&mut self, window: Window, active: &mut BitSet) {
+    fn wake_sleepers(&mut self, window: Window) {
         while let Some(&Reverse((due, node))) = self.sleepers.peek() {
             if due > window.index {
                 break;
@@ -100,7 +117,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             self.sleepers.pop();
             if self.sleeping_until[node as usize] == due {
                 self.sleeping_until[node as usize] = u64::MAX;
-                active.insert(node);
+                self.context.wake(window.index, node);
             }
         }
     }
@@ -152,4 +169,10 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     pub(crate) fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
         self.context.in_flight(counts)
     }
+}
+
+/// The inboxes of a node.
+#[inline]
+fn inboxes_of(first_inbox: &[u32], node: u32) -> Range<u32> {
+    first_inbox[node as usize]..first_inbox[node as usize + 1]
 }

@@ -3,7 +3,7 @@
 use super::{
     Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Totals, Window, run,
 };
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use units::{Instant, Span};
 
 const SPAN: Span = Span(100);
@@ -39,7 +39,7 @@ impl Node for Relay {
     fn process(
         &mut self,
         window: Window,
-        inboxes: &[Vec<Token>],
+        inboxes: Range<u32>,
         context: &mut Context<Token, Sighting>,
     ) -> Instant {
         if let Some(at) = self.starts.filter(|at| *at < window.end) {
@@ -47,9 +47,11 @@ impl Node for Relay {
             self.pass(Token { at, name: self.node, hops_left: 6 }, context);
         }
         let mut arrivals: Vec<(usize, Token)> = Vec::new();
-        for (inbox, tokens) in inboxes.iter().enumerate() {
-            assert!(tokens.iter().all(|token| token.at >= window.start && token.at < window.end));
-            arrivals.extend(tokens.iter().map(|token| (inbox, *token)));
+        for (inbox, tokens) in context.inboxes(inboxes).iter_mut().enumerate() {
+            while let Some(token) = tokens.take_before(window.end) {
+                assert!(token.at >= window.start, "it should have been seen before");
+                arrivals.push((inbox, token));
+            }
         }
         // Equal times keep the order of inbox and sequence.
         arrivals.sort_by_key(|(_, token)| token.at);

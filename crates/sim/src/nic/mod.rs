@@ -17,8 +17,9 @@ pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities}
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{Inbound, Outgoing, Transfers};
 
-use crate::kernel::{Context, Message, Window};
+use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Kind, Packet};
+use crate::prefetch::prefetch;
 use crate::record::Record;
 use intake::Intake;
 use port::{Control, Next, NicPort};
@@ -72,10 +73,9 @@ pub(crate) struct Host {
     intake: Option<Intake>,
 }
 
-/// The next thing a host does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The next thing a host does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
-    Receive { port: usize },
     Drain,
     Fire,
     Send { port: usize },
@@ -121,19 +121,20 @@ impl Host {
     pub(crate) fn process(
         &mut self,
         window: Window,
-        inboxes: &[Vec<Packet>],
+        inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
-        for (port, packets) in self.ports.iter_mut().zip(inboxes) {
-            port.start_window(packets);
-        }
         loop {
-            let (now, action) = self.next_action(inboxes);
+            let (port, arrival) = self.next_arrival(inboxes.start, context);
+            let (now, action) = self.next_action();
+            if arrival <= now && arrival < window.end {
+                self.receive(port, inboxes.start, window.end, context);
+                continue;
+            }
             if now >= window.end {
                 return now;
             }
             match action {
-                Action::Receive { port } => self.receive(port, inboxes, context),
                 Action::Drain => self.drain(now, context),
                 Action::Fire => self.fire(now, context),
                 Action::Send { port } => self.send(port, now, context),
@@ -141,25 +142,53 @@ impl Host {
         }
     }
 
-    /// The earliest of what is due. At equal times arrivals come first, then the receive buffer, then timers,
-    /// then sending; ports in order.
+    /// See [`crate::kernel::Node::prefetch`].
+    pub(crate) fn prefetch(&self, inboxes: &[Inbox<Packet>]) {
+        prefetch(&self.ports, 0);
+        inboxes.iter().for_each(Inbox::prefetch);
+    }
+
+    /// The port with the first arrival, and when that is.
     #[inline]
-    fn next_action(&self, inboxes: &[Vec<Packet>]) -> (Instant, Action) {
-        let timer = self.timers.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
-        let mut next = (timer, Action::Fire);
-        if let Some(intake) = &self.intake {
-            next = next.min((intake.next_drained(), Action::Drain));
+    fn next_arrival(&self, first_inbox: u32, context: &Context<Packet, Record>) -> (usize, Instant) {
+        let mut next = (0, context.next_arrival(first_inbox));
+        for port in 1..self.ports.len() {
+            let at = context.next_arrival(first_inbox + port as u32);
+            if at < next.1 {
+                next = (port, at);
+            }
         }
-        for (index, (port, inbox)) in self.ports.iter().zip(inboxes).enumerate() {
-            next = next.min((port.next_arrival(inbox), Action::Receive { port: index }));
-            next = next.min((port.next_send(), Action::Send { port: index }));
+        next
+    }
+
+    /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer comes first,
+    /// then timers, then sending; ports in order.
+    #[inline]
+    fn next_action(&self) -> (Instant, Action) {
+        let mut next = (self.timers.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at), Action::Fire);
+        if let Some(intake) = &self.intake
+            && intake.next_drained() <= next.0
+        {
+            next = (intake.next_drained(), Action::Drain);
+        }
+        for (index, port) in self.ports.iter().enumerate() {
+            if port.next_send() < next.0 {
+                next = (port.next_send(), Action::Send { port: index });
+            }
         }
         next
     }
 
     #[inline]
-    fn receive(&mut self, port: usize, inboxes: &[Vec<Packet>], context: &mut Context<Packet, Record>) {
-        let packet = self.ports[port].take_arrival(&inboxes[port]);
+    fn receive(
+        &mut self,
+        port: usize,
+        first_inbox: u32,
+        end: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(packet) = context.inbox(first_inbox + port as u32).take_before(end) else { return };
+        self.ports[port].count_arrival(&packet);
         match packet.kind() {
             Kind::Data(position) if self.intake.is_none() => {
                 self.receive_data(&packet, position, packet.at(), context);

@@ -4,6 +4,7 @@ use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
+use crate::ring::Ring;
 use crate::switch::Received;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -41,9 +42,9 @@ pub(crate) struct NicPort {
     plan: NicPortPlan,
     /// Pause frames, ahead of everything.
     urgent: VecDeque<Packet>,
-    control: VecDeque<Control>,
+    control: Ring<Control>,
     /// Senders with something to send, in the order of service.
-    round: VecDeque<u32>,
+    round: Ring<u32>,
     /// Senders whose rate holds them back, with the time they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
     pause: PauseState,
@@ -51,8 +52,6 @@ pub(crate) struct NicPort {
     data_at: Instant,
     next_send: Instant,
     received: Received,
-    /// Arrivals of this window already taken.
-    taken: usize,
     pauses_sent: u64,
     pause_frames_sent: u64,
 }
@@ -62,14 +61,13 @@ impl NicPort {
         Self {
             transmitter: Transmitter::new(plan.wire),
             urgent: VecDeque::new(),
-            control: VecDeque::new(),
-            round: VecDeque::new(),
+            control: Ring::default(),
+            round: Ring::default(),
             paced: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
             data_at: Instant::ZERO,
             next_send: Instant::NEVER,
             received: Received::default(),
-            taken: 0,
             pauses_sent: 0,
             pause_frames_sent: 0,
             plan,
@@ -98,23 +96,11 @@ impl NicPort {
         self.pause_frames_sent
     }
 
-    /// Counts what arrives in this window.
+    /// Counts an arrival.
     #[inline]
-    pub(super) fn start_window(&mut self, packets: &[Packet]) {
-        self.taken = 0;
-        self.received.frames += packets.len() as u64;
-        self.received.bytes += packets.iter().map(|packet| u64::from(packet.frame_bytes())).sum::<u64>();
-    }
-
-    #[inline]
-    pub(super) fn next_arrival(&self, packets: &[Packet]) -> Instant {
-        packets.get(self.taken).map_or(Instant::NEVER, Message::at)
-    }
-
-    #[inline]
-    pub(super) fn take_arrival(&mut self, packets: &[Packet]) -> Packet {
-        self.taken += 1;
-        packets[self.taken - 1]
+    pub(super) const fn count_arrival(&mut self, packet: &Packet) {
+        self.received.frames += 1;
+        self.received.bytes += packet.frame_bytes() as u64;
     }
 
     /// When the next frame starts, or when to look again; never while nothing waits.

@@ -5,15 +5,17 @@ use super::ports::host_plan;
 use super::switches::{check_buffers, forwards, switch_plan};
 use super::{Fabric, Flows};
 use crate::egress::Wire;
-use crate::kernel::{Context, Destination, Node, Partition, PartitionPlan, Window};
+use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
 use crate::nic::Host;
 use crate::packet::Packet;
+use crate::prefetch::{prefetch, prefetch_item};
 use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::switch::Switch;
 use crate::switch::forward::Forward;
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 use transport::{Config, Recovery};
 use units::{Instant, NodeId, Span};
@@ -34,12 +36,24 @@ impl<F: Forward> Node for FabricNode<F> {
     fn process(
         &mut self,
         window: Window,
-        inboxes: &[Vec<Packet>],
+        inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
             Self::Switch(switch) => switch.process(window, inboxes, context),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, stage: usize, inboxes: &[Inbox<Packet>]) {
+        match (stage, self) {
+            (0, _) => {
+                prefetch_item(self);
+                prefetch(inboxes, 0);
+            }
+            (_, Self::Host(host)) => host.prefetch(inboxes),
+            (_, Self::Switch(switch)) => switch.prefetch(inboxes),
         }
     }
 }

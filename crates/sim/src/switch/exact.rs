@@ -37,16 +37,16 @@ pub(super) struct Parts<'a> {
 }
 
 impl Replay {
-    /// Takes an arrival; call in order of ingress port and sequence.
-    pub(super) fn push(&mut self, packet: Packet, ingress: u16, egress: u16) {
-        self.arrivals.push(Arrival { stored: Stored { packet, ingress }, egress });
+    /// Takes an arrival.
+    pub(super) fn push(&mut self, stored: Stored, egress: u16) {
+        self.arrivals.push(Arrival { stored, egress });
     }
 
     /// Replays the window that ends at `end`. At equal times arrivals come first, then renewed pauses, then
     /// departures; ports in order.
     pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
-        // Stable: equal times keep the order of ingress port and sequence.
-        self.arrivals.sort_by_key(|arrival| arrival.stored.packet.at());
+        // No two frames of one link arrive at the same time, so this order has no ties.
+        self.arrivals.sort_unstable_by_key(|arrival| (arrival.stored.packet.at(), arrival.stored.ingress));
         for (index, port) in parts.ports.iter().enumerate() {
             self.schedule(port.next_send(), index as u16);
         }
@@ -117,7 +117,7 @@ impl Replay {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
                 let before = port.next_send();
-                port.enqueue(stored);
+                port.enqueue(stored.charged());
                 self.reschedule(parts.ports, egress, before, now);
             }
         }

@@ -10,21 +10,27 @@ pub(crate) mod ecn;
 mod exact;
 pub(crate) mod forward;
 mod pfc;
+mod port_set;
 mod queue;
 pub(crate) mod schedule;
 
 pub(crate) use queue::{EgressPlan, EgressPort, QueueCounters};
 
-use crate::kernel::{Context, Message, Window};
+use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::Packet;
 use buffer::{BufferPlan, SharedBuffer};
 use exact::{Parts, Replay};
 use forward::Forward;
 use pfc::PauseRequests;
+use port_set::PortSet;
 use queue::Stored;
+use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
 use units::{Instant, NodeId};
+
+/// How many inboxes ahead of the one being read memory is asked for.
+const INBOXES_AHEAD: usize = 4;
 
 /// What a switch is made of.
 pub(crate) struct SwitchPlan {
@@ -58,8 +64,10 @@ pub(crate) struct Switch<F> {
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
-    /// Arrivals of this window for each egress port, in order of ingress port.
+    /// Arrivals of this window for each egress port, in order of ingress port; empty between windows.
     buckets: Vec<Vec<Stored>>,
+    /// Ports with something waiting or arriving.
+    busy: PortSet,
     replay: Replay,
     /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
     loads: Vec<u64>,
@@ -96,6 +104,7 @@ impl<F: Forward> Switch<F> {
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
             buckets: vec![Vec::new(); ports],
+            busy: PortSet::new(ports),
             replay: Replay::default(),
             loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
         }
@@ -137,23 +146,28 @@ impl<F: Forward> Switch<F> {
     pub(crate) fn process<R>(
         &mut self,
         window: Window,
-        inboxes: &[Vec<Packet>],
+        inboxes: Range<u32>,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        let arriving = self.count_arrivals(inboxes);
         if F::NEEDS_LOADS {
             for (load, port) in self.loads.iter_mut().zip(&self.ports) {
                 *load = port.queued_bytes();
             }
         }
+        let arriving = self.take_arrivals(window.end, context.inboxes(inboxes));
         let next = if self.is_calm(&arriving) {
             self.paths.fast += 1;
-            self.serve_ports(window.end, inboxes, context)
+            self.serve_ports(window.end, context)
         } else {
             self.paths.exact += 1;
-            self.replay(window.end, inboxes, context)
+            self.replay(window.end, context)
         };
         if next == Instant::NEVER { next } else { next.max(window.end) }
+    }
+
+    /// See [`crate::kernel::Node::prefetch`].
+    pub(crate) fn prefetch(&self, inboxes: &[Inbox<Packet>]) {
+        inboxes.iter().take(INBOXES_AHEAD).for_each(Inbox::prefetch);
     }
 
     /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
@@ -166,76 +180,92 @@ impl<F: Forward> Switch<F> {
             && self.buffer.is_far_from_thresholds(arriving.charge)
     }
 
-    /// Counts what arrives by each port.
+    /// Counts what arrives by each port before `end`, finds its way and sorts it by egress port.
     #[inline]
-    fn count_arrivals(&mut self, inboxes: &[Vec<Packet>]) -> Arriving {
+    fn take_arrivals(&mut self, end: Instant, inboxes: &mut [Inbox<Packet>]) -> Arriving {
         let mut arriving = Arriving { charge: 0, has_pause: false };
-        for (received, packets) in self.received.iter_mut().zip(inboxes) {
-            let mut bytes = 0;
-            for packet in packets {
-                bytes += u64::from(packet.frame_bytes());
-                arriving.charge += self.buffer.charge(packet.frame_bytes());
-                arriving.has_pause |= packet.is_pause();
+        for ingress in 0..inboxes.len() {
+            if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
+                ahead.prefetch();
             }
-            received.frames += packets.len() as u64;
-            received.bytes += bytes;
+            let mut came = Received::default();
+            while let Some(packet) = inboxes[ingress].take_before(end) {
+                came.frames += 1;
+                came.bytes += u64::from(packet.frame_bytes());
+                if packet.is_pause() {
+                    arriving.has_pause = true;
+                    self.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
+                    continue;
+                }
+                arriving.charge += self.buffer.charge(packet.frame_bytes());
+                let egress = self.route(&packet);
+                self.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
+                self.busy.insert(egress);
+            }
+            self.received[ingress].frames += came.frames;
+            self.received[ingress].bytes += came.bytes;
         }
         arriving
     }
 
     /// The fast path: every port by itself. Returns when the first of them sends next.
     #[inline]
-    fn serve_ports<R>(
-        &mut self,
-        end: Instant,
-        inboxes: &[Vec<Packet>],
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
-        for (ingress, packets) in (0..).zip(inboxes) {
-            for &packet in packets {
-                let egress = self.route(&packet);
-                self.buckets[usize::from(egress)].push(Stored { packet, ingress });
-            }
-        }
+    fn serve_ports<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
         let mut next = Instant::NEVER;
-        for (port, bucket) in self.ports.iter_mut().zip(&mut self.buckets) {
-            if bucket.is_empty() && port.queued_bytes() == 0 {
-                continue;
+        let mut index = self.busy.first();
+        while let Some(current) = index {
+            index = self.busy.after(current);
+            if let Some(ahead) = index {
+                self.ports[usize::from(ahead)].prefetch(context);
             }
+            let (port, bucket) =
+                (&mut self.ports[usize::from(current)], &mut self.buckets[usize::from(current)]);
             sort_by_arrival(bucket);
             port.serve(bucket, &mut self.buffer, end, context);
             bucket.clear();
-            next = next.min(port.next_send());
+            let sends = port.next_send();
+            next = next.min(sends);
+            if sends == Instant::NEVER {
+                self.busy.remove(current);
+            }
         }
         next
     }
 
     /// The exact path: everything in strict order of time. Returns when something is due next.
-    fn replay<R>(
-        &mut self,
-        end: Instant,
-        inboxes: &[Vec<Packet>],
-        context: &mut Context<Packet, R>,
-    ) -> Instant {
-        for (ingress, packets) in (0..).zip(inboxes) {
-            for &packet in packets {
-                let egress = if packet.is_pause() { ingress } else { self.route(&packet) };
-                self.replay.push(packet, ingress, egress);
-            }
+    fn replay<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
+        for (egress, bucket) in (0..).zip(&mut self.buckets) {
+            bucket.drain(..).for_each(|stored| self.replay.push(stored, egress));
         }
         let parts = Parts { ports: &mut self.ports, buffer: &mut self.buffer, requests: &mut self.requests };
         self.replay.run(parts, end, context);
-        self.is_pause_active = self.ports.iter().any(EgressPort::is_pause_active);
-        let sends = self.ports.iter().map(EgressPort::next_send);
-        sends.min().unwrap_or(Instant::NEVER).min(self.requests.next_renewal())
+        self.is_pause_active = false;
+        let mut next = self.requests.next_renewal();
+        for (index, port) in (0..).zip(&self.ports) {
+            self.is_pause_active |= port.is_pause_active();
+            let sends = port.next_send();
+            next = next.min(sends);
+            if sends == Instant::NEVER { self.busy.remove(index) } else { self.busy.insert(index) }
+        }
+        next
     }
 }
 
-/// Sorts by arrival; equal times keep their order, which is that of the ingress ports. Each ingress port's
-/// packets are in order already and there are few, so insertion wins.
+/// Above so many, sorting by insertion takes too many steps.
+const INSERTION_MAX: usize = 24;
+
+/// Sorts by arrival; equal times are in the order of the ingress ports. Each ingress port's packets are in order already
+/// and there are few as a rule, so insertion wins.
 #[inline]
 fn sort_by_arrival(packets: &mut [Stored]) {
+    if packets.len() > INSERTION_MAX {
+        packets.sort_unstable_by_key(|stored| (stored.packet.at(), stored.ingress));
+        return;
+    }
     for sorted in 1..packets.len() {
+        if packets[sorted - 1].packet.at() <= packets[sorted].packet.at() {
+            continue;
+        }
         let stored = packets[sorted];
         let mut place = sorted;
         while place > 0 && packets[place - 1].packet.at() > stored.packet.at() {

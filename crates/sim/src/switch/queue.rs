@@ -7,6 +7,8 @@ use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
+use crate::prefetch::prefetch_item;
+use crate::ring::Ring;
 use std::collections::VecDeque;
 use units::Instant;
 
@@ -15,6 +17,29 @@ use units::Instant;
 pub(crate) struct Stored {
     pub(crate) packet: Packet,
     pub(crate) ingress: u16,
+    /// The buffer counts it.
+    is_charged: bool,
+}
+
+impl Stored {
+    /// A frame that the buffer does not count yet.
+    #[inline]
+    pub(super) const fn new(packet: Packet, ingress: u16) -> Self {
+        Self { packet, ingress, is_charged: false }
+    }
+
+    /// The same frame, counted.
+    #[inline]
+    pub(super) const fn charged(self) -> Self {
+        Self { is_charged: true, ..self }
+    }
+}
+
+/// Frames of one priority that wait at a port.
+#[derive(Debug, Default)]
+struct Queue {
+    frames: Ring<Stored>,
+    bytes: u64,
 }
 
 /// What a port counts beyond what it sent.
@@ -52,18 +77,21 @@ pub(crate) struct EgressPlan {
 /// The rule both paths of the switch follow: when the port is free at `t` it first takes in everything that has
 /// arrived by `t`, then sends the oldest frame of the priority whose turn it is.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct EgressPort {
+    // The first line of the cache.
     transmitter: Transmitter,
-    queues: [VecDeque<Stored>; Priority::COUNT],
-    queue_bytes: [u64; Priority::COUNT],
+    // The second: all that a frame needs besides its queue.
+    queued_bytes: u64,
+    queue_max_bytes: u64,
+    scheduler: Scheduler,
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
-    queued_bytes: u64,
+    marker: Option<EcnMarker>,
+    queues: [Queue; Priority::COUNT],
     /// Pause frames to send, ahead of everything.
     urgent: VecDeque<Packet>,
     pause: PauseState,
-    scheduler: Scheduler,
-    marker: Option<EcnMarker>,
     counters: QueueCounters,
 }
 
@@ -71,16 +99,23 @@ impl EgressPort {
     pub(crate) fn new(plan: EgressPlan) -> Self {
         Self {
             transmitter: Transmitter::new(plan.wire),
-            queues: Default::default(),
-            queue_bytes: [0; Priority::COUNT],
-            occupied: 0,
             queued_bytes: 0,
+            queue_max_bytes: 0,
+            scheduler: plan.scheduler,
+            occupied: 0,
+            marker: plan.marker,
+            queues: Default::default(),
             urgent: VecDeque::new(),
             pause: PauseState::new(plan.wire.rate),
-            scheduler: plan.scheduler,
-            marker: plan.marker,
             counters: QueueCounters::default(),
         }
+    }
+
+    /// Asks for the memory that serving the port needs.
+    #[inline]
+    pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
+        prefetch_item(&self.queued_bytes);
+        self.transmitter.prefetch(context);
     }
 
     /// When the port next sends something, as far as is known; never while nothing waits.
@@ -102,7 +137,7 @@ impl EgressPort {
     }
 
     pub(crate) const fn counters(&self) -> QueueCounters {
-        self.counters
+        QueueCounters { queue_max_bytes: self.queue_max_bytes, ..self.counters }
     }
 
     pub(crate) const fn pause(&self) -> &PauseState {
@@ -118,12 +153,12 @@ impl EgressPort {
     /// Bytes of one priority waiting.
     #[inline]
     pub(crate) const fn queue_bytes(&self, priority: Priority) -> u64 {
-        self.queue_bytes[priority.index()]
+        self.queues[priority.index()].bytes
     }
 
     /// Frames waiting, pause frames excluded.
     pub(crate) fn queued_frames(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.len() as u64).sum::<u64>()
+        self.queues.iter().map(|queue| queue.frames.len() as u64).sum::<u64>()
     }
 
     /// Some priority of this port is paused, or a pause frame waits.
@@ -149,9 +184,10 @@ impl EgressPort {
         let priority = stored.packet.priority();
         self.mark(&mut stored.packet);
         let bytes = u64::from(stored.packet.frame_bytes());
-        self.queues[priority.index()].push_back(stored);
+        let queue = &mut self.queues[priority.index()];
+        queue.frames.push_back(stored);
+        queue.bytes += bytes;
         self.occupied |= priority.bit();
-        self.queue_bytes[priority.index()] += bytes;
         self.queued_bytes += bytes;
         self.note_depth(self.queued_bytes);
     }
@@ -159,7 +195,7 @@ impl EgressPort {
     #[inline]
     fn mark(&mut self, packet: &mut Packet) {
         if let Some(marker) = &mut self.marker {
-            let queue_bytes = self.queue_bytes[packet.priority().index()];
+            let queue_bytes = self.queues[packet.priority().index()].bytes;
             if marker.is_concerned(packet.priority(), queue_bytes) {
                 self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
             }
@@ -189,26 +225,32 @@ impl EgressPort {
             return None;
         }
         self.pause.expire(start);
-        let eligible = self.occupied & !self.pause.mask();
+        Some(self.send_from(self.occupied & !self.pause.mask(), start, context))
+    }
+
+    /// Sends the first frame of the `eligible` queue whose turn it is.
+    #[inline]
+    fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Stored {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
-            queues[priority.index()].front().map_or(0, |stored| stored.packet.frame_bytes())
+            queues[priority.index()].frames.front().map_or(0, |stored| stored.packet.frame_bytes())
         };
         let priority = self.scheduler.pick(eligible, head_bytes);
         let queue = &mut self.queues[priority.index()];
-        let stored = queue.pop_front().expect("the occupied bit of an empty queue is clear");
-        if queue.is_empty() {
+        let stored = queue.frames.pop_front().expect("the occupied bit of an empty queue is clear");
+        if queue.frames.is_empty() {
             self.occupied &= !priority.bit();
         }
         let bytes = u64::from(stored.packet.frame_bytes());
-        self.queue_bytes[priority.index()] -= bytes;
+        queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         self.transmitter.transmit(stored.packet, start, context);
-        Some(stored)
+        stored
     }
 
     /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and no
-    /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`.
+    /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears of frames
+    /// that leave in the window in which they came: no threshold depends on them.
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
@@ -235,28 +277,43 @@ impl EgressPort {
                 break;
             }
             while let Some(stored) = arrivals.get(next).filter(|stored| stored.packet.at() <= now) {
-                self.store(*stored, buffer);
+                self.enqueue(*stored);
                 next += 1;
             }
-            if let Some(sent) = self.send_next(now, context) {
+            let sent = self.send_from(self.occupied, now, context);
+            if sent.is_charged {
                 release(buffer, &sent);
             }
         }
         for stored in &arrivals[next..] {
-            self.store(*stored, buffer);
+            self.enqueue(*stored);
+        }
+        if self.occupied != 0 {
+            self.charge_queued(buffer);
+        }
+    }
+
+    /// Has `buffer` count the frames that it does not count yet: the last of each queue.
+    fn charge_queued(&mut self, buffer: &mut SharedBuffer) {
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            let queue = &mut self.queues[occupied.trailing_zeros() as usize];
+            occupied &= occupied - 1;
+            queue.frames.change_from_back(|stored| {
+                let is_new = !stored.is_charged;
+                if is_new {
+                    let charge = buffer.charge(stored.packet.frame_bytes());
+                    buffer.store(stored.ingress, stored.packet.priority(), charge);
+                    *stored = stored.charged();
+                }
+                is_new
+            });
         }
     }
 
     #[inline]
-    fn store(&mut self, stored: Stored, buffer: &mut SharedBuffer) {
-        let charge = buffer.charge(stored.packet.frame_bytes());
-        buffer.store(stored.ingress, stored.packet.priority(), charge);
-        self.enqueue(stored);
-    }
-
-    #[inline]
     fn note_depth(&mut self, bytes: u64) {
-        self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(bytes);
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
     }
 }
 

@@ -1,0 +1,80 @@
+//! What is on its way over one directed link.
+
+use super::Message;
+use crate::ring::Ring;
+use units::Instant;
+
+/// Messages on their way over one link, in the order in which they were sent and arrive.
+///
+/// The memory of a link is no more than what it has in flight, whatever the windows.
+#[derive(Debug)]
+pub(crate) struct Inbox<M> {
+    messages: Ring<M>,
+    /// End of the last window in which something arrives: its node knows of all windows until then.
+    pub(super) known_until: Instant,
+}
+
+impl<M: Message> Inbox<M> {
+    pub(super) fn new() -> Self {
+        Self { messages: Ring::default(), known_until: Instant::ZERO }
+    }
+
+    /// When the first message arrives; never if there is none.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Instant {
+        self.messages.front().map_or(Instant::NEVER, Message::at)
+    }
+
+    /// Takes the first message out if it arrives before `end`.
+    #[inline]
+    pub(crate) fn take_before(&mut self, end: Instant) -> Option<M> {
+        if self.next_arrival() < end { self.messages.pop_front() } else { None }
+    }
+
+    /// Messages on their way, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &M> {
+        self.messages.iter()
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, message: M) {
+        let last = || self.messages.iter().next_back().map(Message::at);
+        debug_assert!(last().is_none_or(|last| last <= message.at()), "a link is a queue");
+        self.messages.push_back(message);
+    }
+
+    /// Asks for the memory of the first message.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.messages.prefetch();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct At(u64);
+
+    impl Message for At {
+        fn at(&self) -> Instant {
+            Instant(self.0)
+        }
+    }
+
+    #[test]
+    fn only_what_arrives_before_the_end_is_taken() {
+        let mut inbox = Inbox::new();
+        [10, 20, 20, 30].into_iter().for_each(|at| inbox.push(At(at)));
+        let taken: Vec<u64> =
+            std::iter::from_fn(|| inbox.take_before(Instant(30))).map(|message| message.0).collect();
+        assert_eq!(taken, [10, 20, 20]);
+        assert_eq!((inbox.next_arrival(), inbox.iter().count()), (Instant(30), 1));
+    }
+
+    #[test]
+    fn two_inboxes_share_a_cache_line() {
+        assert_eq!(size_of::<Inbox<At>>(), 32);
+    }
+}

@@ -1,0 +1,65 @@
+//! A set of ports of a switch.
+
+/// A set of ports.
+#[derive(Debug)]
+pub(super) struct PortSet {
+    words: Vec<u64>,
+}
+
+impl PortSet {
+    /// An empty set, for `ports` ports.
+    pub(super) fn new(ports: usize) -> Self {
+        Self { words: vec![0; ports.div_ceil(64)] }
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, port: u16) {
+        self.words[usize::from(port >> 6)] |= 1 << (port & 63);
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, port: u16) {
+        self.words[usize::from(port >> 6)] &= !(1 << (port & 63));
+    }
+
+    /// The smallest member.
+    #[inline]
+    pub(super) fn first(&self) -> Option<u16> {
+        self.from(0, u64::MAX)
+    }
+
+    /// The smallest member above `port`.
+    #[inline]
+    pub(super) fn after(&self, port: u16) -> Option<u16> {
+        self.from(usize::from(port >> 6), (u64::MAX << (port & 63)) << 1)
+    }
+
+    /// The smallest member of the words from `start` on, of which the first is masked.
+    #[inline]
+    fn from(&self, start: usize, mask: u64) -> Option<u16> {
+        let mut mask = mask;
+        for (index, word) in self.words.iter().enumerate().skip(start) {
+            let members = word & mask;
+            if members != 0 {
+                return Some((index as u32 * 64 + members.trailing_zeros()) as u16);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_come_in_ascending_order() {
+        let mut set = PortSet::new(200);
+        [199, 0, 63, 64, 127, 100].into_iter().for_each(|port| set.insert(port));
+        set.remove(100);
+        let members: Vec<u16> = std::iter::successors(set.first(), |&port| set.after(port)).collect();
+        assert_eq!(members, [0, 63, 64, 127, 199]);
+        assert_eq!(PortSet::new(64).first(), None);
+    }
+}
