@@ -72,7 +72,7 @@ generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec from 
 	$(BIN)/python tools/generate_run_spec.py
 
 .PHONY: validation
-validation: $(STAMPS)/extension ## Run the plans with published results and write docs/validation.md
+validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/validation.md
 	$(BIN)/python tools/validation.py
 
 .PHONY: bench

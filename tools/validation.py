@@ -1,100 +1,169 @@
 """Write the tables of docs/validation.md from real runs.
 
-`make validation` runs every shipped plan that has a published table, or those named as arguments, and puts
-our figures beside the published ones. `--check` only says whether the page has a section for every such plan.
+A table stands between `<!-- PLAN OPTIONS: begin -->` and `<!-- PLAN: end -->`. `make validation` runs that
+plan with those options of `fabricbench run` and writes the table again; plans named as arguments are written
+alone. `--check` only says whether the page has a table for every shipped plan.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
-COLUMNS = {
+BEGIN = re.compile(r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n")
+HEADS = {
     "completion_time_ms": "time (ms)",
     "busbw_gb_per_s": "busbw (GB/s)",
     "ideal_percent": "ideal (%)",
     "fct_ms_min": "FCT min (ms)",
     "fct_ms_p50": "FCT P50 (ms)",
+    "fct_ms_p95": "FCT P95 (ms)",
+    "fct_ms_max": "FCT max (ms)",
+    "pfc_rx": "PFC",
+    "ecn_ce_rx": "ECN-CE",
+    "cnp_tx": "CNP",
+    "retransmits": "retransmits",
+    "frames_lost": "lost",
 }
+"""Metrics by their flat name, and the head of their column."""
+ALWAYS = ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
 
 
-def run(plan: str, workspace: str) -> list[dict[str, Any]]:
-    """Run a plan and return its trials as `--format json` has them."""
-    command = [str(COMMAND), "run", plan, "--workspace", workspace, "--format", "json"]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Section:
+    """A table of the page: the plan it comes from, and the options that the plan is run with."""
+
+    plan: str
+    options: tuple[str, ...]
+
+
+def sections(page: str) -> list[Section]:
+    """Return the tables of the page in order."""
+    found = BEGIN.finditer(page)
+    return [Section(each["plan"], tuple(shlex.split(each["options"]))) for each in found]
+
+
+def run(section: Section) -> list[dict[str, Any]]:
+    """Run a plan and return the jobs of its trials as `--format json` has them.
+
+    Raises:
+        SystemExit: The run ended as none of the page may, such as with an error in the plan.
+    """
+    with tempfile.TemporaryDirectory() as workspace:
+        where = ["--workspace", workspace, "--format", "json"]
+        command = [str(COMMAND), "run", section.plan, *section.options, *where]
+        finished = subprocess.run(command, check=False, capture_output=True, text=True)
+    if not finished.stdout:
+        raise SystemExit(f"error: {shlex.join(command)} said\n{finished.stderr}")
     trials: list[dict[str, Any]] = json.loads(finished.stdout)["trials"]
     return trials
 
 
-def cells(trial: dict[str, Any]) -> Iterator[str]:
-    """Yield the cells of one trial: ours, published and deviation of each column."""
-    yield f"{trial['data_size_bytes'] / 2**20:,.0f} MB"
-    for column in COLUMNS:
-        ours = value_of(trial, column)
-        published = (trial["published"] or {}).get(column)
-        if published is None:
-            yield f"{ours:.5g}"
-        else:
-            yield f"{ours:.5g} / {published['value']:g} ({published['deviation_percent']:+.2f} %)"
+def value_of(trial: dict[str, Any], metric: str) -> float | None:
+    """Return a metric of a trial by its flat name; none where it could not be measured."""
+    group, _, name = metric.rpartition("_")
+    value: float | None = trial[metric] if metric in trial else trial[group][name]
+    return value
 
 
-def value_of(trial: dict[str, Any], column: str) -> float:
-    """Return a metric of a trial by its flat name."""
-    value = trial["fct_ms"][column.removeprefix("fct_ms_")] if column.startswith("fct_ms_") else trial[column]
-    return float(value)
+def cell(trial: dict[str, Any], metric: str) -> str:
+    """Write a value of ours, and beside it the published one and the deviation."""
+    value = value_of(trial, metric)
+    ours = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
+    published = (trial["published"] or {}).get(metric)
+    if published is None:
+        return ours
+    deviation = published["deviation_percent"]
+    return f"{ours} / {published['value']:,g}" + ("" if deviation is None else f" ({deviation:+.2f} %)")
 
 
-def table(trials: list[dict[str, Any]]) -> str:
-    """Return the trials as a Markdown table: ours / published (deviation)."""
-    head = ["data size", *COLUMNS.values()]
-    rows = [list(cells(trial)) for trial in trials]
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def columns(trials: Sequence[dict[str, Any]]) -> list[str]:
+    """Choose what the table shows: what was published, or every metric if nothing was."""
+    published = {metric for trial in trials for metric in trial["published"] or {}}
+    return [metric for metric in HEADS if metric in published or metric in ALWAYS or not published]
 
 
-def replace(page: str, plan: str, text: str) -> str:
-    """Return the page with the results of a plan put between its markers.
+def label(trial: dict[str, Any], *, with_job: bool) -> str:
+    """Write what a line is about: data size, job, and the status of a trial that did not complete."""
+    parts = [f"{trial['data_size_bytes'] / 2**20:,.0f} MB"]
+    if with_job:
+        parts.append(trial["job"])
+    if trial["variant"] != "base":
+        parts.append(trial["variant"])
+    if trial["status"] != "complete":
+        parts.append(trial["status"])
+    return ", ".join(parts)
+
+
+def table(trials: Sequence[dict[str, Any]]) -> str:
+    """Return the jobs as a Markdown table: ours, or ours / published (deviation)."""
+    metrics = columns(trials)
+    with_job = len({trial["job"] for trial in trials}) > 1
+    head = ["data size", *(HEADS[metric] for metric in metrics)]
+    rows = [
+        [label(trial, with_job=with_job), *(cell(trial, metric) for metric in metrics)] for trial in trials
+    ]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
+
+
+def replaced(page: str, section: Section, text: str) -> str:
+    """Return the page with a table written again.
 
     Raises:
-        SystemExit: The page has no such markers.
+        SystemExit: The end of the table is missing.
     """
-    begin, end = f"<!-- {plan}: begin -->", f"<!-- {plan}: end -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"error: docs/validation.md has no section for {plan}\nhint: add {begin} and {end}")
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
+    begin = next(each for each in BEGIN.finditer(page) if each["plan"] == section.plan)
+    end = page.find(f"<!-- {section.plan}: end -->", begin.end())
+    if end < 0:
+        raise SystemExit(f"error: docs/validation.md: the table of {section.plan} has no end")
+    return page[: begin.end()] + text + page[end:]
 
 
-def published_plans() -> list[str]:
-    """Return the shipped plans that name a published table."""
-    plans = sorted((ROOT / "plans").glob("*/*.yaml"))
-    return [path.stem for path in plans if "\npublished:" in path.read_text(encoding="utf-8")]
+def check(page: str) -> None:
+    """See that every shipped plan has a table.
+
+    Raises:
+        SystemExit: One has none.
+    """
+    known = {section.plan for section in sections(page)}
+    methods = ("jct", "isolation", "lb", "cc")
+    plans = sorted(path.stem for method in methods for path in (ROOT / "plans" / method).glob("*.yaml"))
+    missing = [plan for plan in plans if plan not in known]
+    if missing:
+        raise SystemExit(f"error: docs/validation.md has no table for {', '.join(missing)}")
+    for section in sections(page):
+        replaced(page, section, "")
 
 
 def main() -> int:
     """Run the plans and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("plans", nargs="*", help="shipped plans; all with a published table by default")
-    parser.add_argument("--check", action="store_true", help="only check that every plan has its section")
+    parser.add_argument("plans", nargs="*", help="shipped plans; all that have a table by default")
+    parser.add_argument("--check", action="store_true", help="only check that every plan has its table")
     arguments = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
-    for plan in arguments.plans or published_plans():
-        if arguments.check:
-            replace(page, plan, "")
+    check(page)
+    if arguments.check:
+        return 0
+    for section in sections(page):
+        if arguments.plans and section.plan not in arguments.plans:
             continue
-        sys.stderr.write(f"running {plan}\n")
-        with tempfile.TemporaryDirectory() as workspace:
-            page = replace(page, plan, table(run(plan, workspace)))
-        PAGE.write_text(page, encoding="utf-8")
+        sys.stderr.write(f"running {section.plan}\n")
+        text = table(run(section))
+        # Somebody may be writing the page meanwhile: only this table changes.
+        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), section, text), encoding="utf-8")
     return 0
 
 

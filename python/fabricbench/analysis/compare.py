@@ -17,6 +17,11 @@ PUBLISHED_COLUMNS: Mapping[str, str] = {
     "fct_ms_p50": "p50_fct_ms",
     "fct_ms_p95": "p95_fct_ms",
     "fct_ms_max": "max_fct_ms",
+    "pfc_rx": "pfc_rx",
+    "ecn_ce_rx": "ecn_ce_rx",
+    "cnp_tx": "cnp_tx",
+    "retransmits": "retransmits",
+    "frames_lost": "frames_lost",
 }
 """For each metric that published tables have, the name of their column."""
 
