@@ -40,6 +40,7 @@ def job_summary(**given: Any) -> dict[str, Any]:
         "status": "complete",
         "start_ps": 0,
         "end_ps": 1_000_000,
+        "rounds": 1,
         "chunks": 1,
         "chunks_complete": 1,
         "chunks_failed": 0,

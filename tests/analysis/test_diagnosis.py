@@ -100,7 +100,7 @@ def share(finding: Finding) -> float:
 
 def test_the_ideal_time_of_the_tables() -> None:
     run = spec()
-    assert ideal_job_ps(run, run["jobs"][0]) == pytest.approx(IDEAL_PS, rel=1e-4)
+    assert ideal_job_ps(run, run["jobs"][0], {"rounds": 1}) == pytest.approx(IDEAL_PS, rel=1e-4)
 
 
 def test_a_healthy_trial_has_no_finding() -> None:

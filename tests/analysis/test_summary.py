@@ -120,6 +120,35 @@ def test_an_incomplete_job_has_no_time_no_rate_and_no_fct() -> None:
     assert (ours.status, ours.reason, ours.chunks_failed, ours.retransmits) == ("incomplete", reason, 2, 1)
 
 
+def test_rounds_count_from_the_end_of_the_one_before() -> None:
+    rows = [chunk_row(round=0, fct_ps=2 * 10**9), chunk_row(round=0, fct_ps=10**9)]
+    rows += [chunk_row(round=1, fct_ps=4 * 10**9, start_ps=2 * 10**9)]
+    outcome = job_summary(rounds=2, end_ps=6 * 10**9)
+    ours = summarise(run_spec(), run_summary(outcome), MemoryTables(batch_rows=1, chunks=rows))[0]
+    assert (ours.completion_time_ms, ours.round_ms_min, ours.round_ms_max) == (3, 2, 4)
+    busbw = (1 << 20) / 3e-3 / 1e9 * 3 / 4
+    rates = (ours.busbw_gb_per_s_min, ours.busbw_gb_per_s, ours.busbw_gb_per_s_max)
+    assert rates == pytest.approx((busbw * 3 / 4, busbw, busbw * 3 / 2))
+
+
+def test_what_was_cut_off_is_in_the_counters_alone() -> None:
+    rows = [
+        chunk_row(fct_ps=2 * 10**9),
+        chunk_row(round=1, fct_ps=10**9, retransmits=3),
+        chunk_row(round=1, fct_ps=None),
+    ]
+    ours = summarise(run_spec(), run_summary(job_summary(end_ps=2 * 10**9)), MemoryTables(chunks=rows))[0]
+    assert (ours.rounds, ours.completion_time_ms, ours.fct_ms_max, ours.retransmits) == (1, 2, 2, 3)
+    none = job_summary(end_ps=None, rounds=0)
+    ours = summarise(run_spec(), run_summary(none), MemoryTables(chunks=rows))[0]
+    assert (ours.status, ours.busbw_gb_per_s, ours.fct_ms_max, ours.retransmits) == (
+        "complete",
+        None,
+        None,
+        3,
+    )
+
+
 def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
     fields = [field.name for field in dataclasses.fields(Summary)]
     names = [metric.name for metric in METRICS]
@@ -132,6 +161,7 @@ def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
         "data_size_bytes",
         "status",
         "reason",
+        "rounds",
         "chunks",
         "chunks_complete",
         "chunks_failed",

@@ -38,6 +38,18 @@ observe: {series_points: 0}
 """
 
 
+NEIGHBOUR = """
+fabricbench: 1
+name: neighbour
+fabric:
+  topology: {kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2, host_link: 400Gbps}
+jobs:
+  - {name: test, ranks: "0,1,6,7", collective: all-reduce, repeat: 3}
+  - {name: neighbour, ranks: "2-5", collective: all-to-all, data_size: 2MB, repeat: until-others-end}
+sweep: {data_size: 8MB}
+"""
+
+
 def run_plan(
     root: Path, plan: str | Path, *overrides: str, listener: Listener | None = None, **options: Any
 ) -> list[Trial]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.real import LONG_RING, LOSSY_INCAST, PROGRAM, jobs_of, run_plan
+from tests.integration.real import LONG_RING, LOSSY_INCAST, NEIGHBOUR, PROGRAM, jobs_of, run_plan
 
 from fabricbench.runner import Quiet
 from fabricbench.store import Workspace
@@ -48,6 +48,23 @@ def test_a_trial_whose_chunks_fail_is_incomplete_and_says_which(tmp_path: Path) 
     assert f"{job.chunks_failed} of 7 chunks" in job.reason
     assert job.frames_lost > 0
     assert {"qp_failed"} <= set(trial.tables.table("events")["kind"].to_pylist())
+
+
+def test_a_neighbour_goes_on_until_the_job_under_test_has_ended(tmp_path: Path) -> None:
+    plan = tmp_path / "neighbour.yaml"
+    plan.write_text(NEIGHBOUR)
+    trial = run_plan(tmp_path / "workspace", plan)[0]
+    test, neighbour = (job.summary for job in jobs_of([trial]))
+    assert (trial.status, test.status, neighbour.status) == ("complete", "complete", "complete")
+    assert test.rounds == 3
+    assert neighbour.rounds > 3
+    assert neighbour.chunks > neighbour.rounds * 12
+    assert test.round_ms_min is not None
+    assert test.completion_time_ms is not None
+    assert test.round_ms_max is not None
+    assert test.round_ms_min <= test.completion_time_ms <= test.round_ms_max
+    chunks = trial.tables.table("chunks", ["job", "round"]).to_pylist()
+    assert {row["round"] for row in chunks if row["job"] == "test"} == {0, 1, 2}
 
 
 def test_an_incast_without_loss_fills_the_receivers_port(tmp_path: Path) -> None:

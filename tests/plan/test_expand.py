@@ -65,6 +65,7 @@ GOLDEN: dict[str, Any] = {
             "root": 0,
             "start_ps": 0,
             "step_overhead_ps": 0,
+            "repeat": {"kind": "rounds", "rounds": 1},
         }
     ],
     "observe": {"series_points": 1000, "series_interval_ps": 1_000_000, "series_ports": 64},

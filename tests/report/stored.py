@@ -140,6 +140,7 @@ def _summary(chunks: pl.DataFrame, end_ps: int, *, broken: bool) -> dict[str, An
         "status": status,
         "start_ps": 0,
         "end_ps": None if broken else end_ps,
+        "rounds": int(not broken),
         "chunks": chunks.height,
         "chunks_complete": chunks.height - broken,
         "chunks_failed": int(broken),

@@ -59,6 +59,7 @@ fn chunks(rows: &[ChunkRow], job_names: &[String]) -> Vec<Column> {
         label("job", rows, |row| job_names[row.job as usize].as_str()),
         int("transfer", rows, |row| row.transfer.into()),
         int("part", rows, |row| row.part.into()),
+        int("round", rows, |row| row.round.into()),
         int("qp", rows, |row| row.qp.into()),
         int("udp_source_port", rows, |row| row.udp_source_port.into()),
         int("src_rank", rows, |row| row.src_rank.into()),

@@ -1,43 +1,33 @@
 //! Joins the two ends of each chunk into one row.
 
+use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::Flows;
-use spec::{ChunkRow, ChunkStatus, EventRow};
-use std::collections::HashMap;
+use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
+use std::collections::{BTreeMap, HashMap};
 use units::Instant;
 
-/// Chunks of a job by how they ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct JobProgress {
-    pub(crate) complete: u64,
-    pub(crate) failed: u64,
-    /// When the last chunk so far completed.
-    pub(crate) last: Instant,
-    /// The first chunk that failed.
-    pub(crate) first_failed: Option<Failure>,
-    /// Chunks that failed because frames of them were lost and not sent again.
-    pub(crate) losers: u64,
-    /// Frames of those, sent and lost.
-    pub(crate) frames_sent: u64,
-    pub(crate) frames_lost: u64,
+/// A chunk in a round of its job.
+type Key = (u32, u32);
+
+/// How a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Nothing is on its way any more: a frame that did not arrive was lost.
+    pub(crate) is_idle: bool,
+    /// The jobs that end by themselves waited in vain for frames that nobody sends again, while others went on.
+    pub(crate) has_waited: bool,
+    /// Frames were lost.
+    pub(crate) has_losses: bool,
 }
 
-/// A chunk that failed, with the frames sent and lost if that was for their loss.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Failure {
-    pub(crate) chunk: u32,
-    pub(crate) loss: Option<(u64, u64)>,
-}
-
-impl JobProgress {
-    fn fail(&mut self, failure: Failure) {
-        self.failed += 1;
-        if let Some((sent, lost)) = failure.loss {
-            self.losers += 1;
-            self.frames_sent += sent;
-            self.frames_lost += lost;
-        }
-        self.first_failed.get_or_insert(failure);
+impl Ending {
+    /// Whether what did not arrive of a chunk was lost. Where a job is cut off, acknowledged chunks tell: without
+    /// recovery the last frame is acknowledged whatever became of the others. (A sprayed frame that was merely
+    /// overtaken, in the last microseconds of a run that lost others, is taken for lost.)
+    const fn has_lost(self, sent: &SendReport, is_background: bool) -> bool {
+        let is_late = self.has_waited && !is_background;
+        self.is_idle || is_late || (self.has_losses && sent.completed.is_some())
     }
 }
 
@@ -45,13 +35,14 @@ impl JobProgress {
 pub(crate) struct Assembler<'a> {
     flows: &'a Flows,
     /// Delivered and not yet acknowledged.
-    delivered: HashMap<u32, ReceiveReport>,
+    delivered: HashMap<Key, ReceiveReport>,
     /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
-    acknowledged: HashMap<u32, SendReport>,
+    acknowledged: HashMap<Key, SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
-    /// Chunks without a row yet.
+    /// Chunks without a row yet, in all rounds of the jobs that end by themselves.
     pub(crate) open: u64,
-    has_ended: Vec<bool>,
+    /// Rounds in which each chunk has ended.
+    rounds_ended: Vec<u32>,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
     pub(crate) events: Vec<EventRow>,
@@ -59,14 +50,20 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    pub(crate) fn new(flows: &'a Flows, jobs: usize) -> Self {
+    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
+        let chunks = |job| u64::from(flows.first_chunk[job + 1] - flows.first_chunk[job]);
+        let jobs: Vec<_> = jobs
+            .iter()
+            .enumerate()
+            .map(|(index, job)| JobProgress::new(chunks(index), job.repeat.rounds()))
+            .collect();
         Self {
             flows,
             delivered: HashMap::new(),
             acknowledged: HashMap::new(),
-            jobs: vec![JobProgress::default(); jobs],
-            open: flows.chunks.len() as u64,
-            has_ended: vec![false; flows.chunks.len()],
+            open: jobs.iter().filter_map(JobProgress::planned).sum(),
+            jobs,
+            rounds_ended: vec![0; flows.chunks.len()],
             rows: Vec::new(),
             events: Vec::new(),
             frames: Vec::new(),
@@ -80,18 +77,20 @@ impl<'a> Assembler<'a> {
         for record in records.drain(..) {
             match record {
                 Record::Delivered(report) => {
-                    sent.extend(self.acknowledged.remove(&report.chunk));
-                    self.delivered.insert(report.chunk, report);
+                    let key = (report.chunk, report.round);
+                    sent.extend(self.acknowledged.remove(&key));
+                    self.delivered.insert(key, report);
                 }
                 Record::Sent(report) => sent.push(report),
                 Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
                 Record::Frame(frame) => self.frames.push(frame),
             }
         }
-        sent.sort_unstable_by_key(|report| (report.completed, report.chunk));
+        sent.sort_unstable_by_key(|report| (report.completed, report.chunk, report.round));
         for report in sent {
-            if report.completed.is_some() && !self.delivered.contains_key(&report.chunk) {
-                self.acknowledged.insert(report.chunk, report);
+            let key = (report.chunk, report.round);
+            if report.completed.is_some() && !self.delivered.contains_key(&key) {
+                self.acknowledged.insert(key, report);
             } else {
                 self.finish(&report);
             }
@@ -112,38 +111,58 @@ impl<'a> Assembler<'a> {
     }
 
     fn finish(&mut self, sent: &SendReport) {
-        let received = self.delivered.remove(&sent.chunk).unwrap_or_default();
-        let job = &mut self.jobs[self.flows.chunks[sent.chunk as usize].job as usize];
+        let received = self.delivered.remove(&(sent.chunk, sent.round)).unwrap_or_default();
+        let job = self.job_of(sent.chunk);
         match sent.completed {
-            Some(at) => {
-                job.complete += 1;
-                job.last = job.last.max(at);
-            }
+            Some(at) => job.complete_chunk(sent.round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
-        self.open -= 1;
-        self.has_ended[sent.chunk as usize] = true;
-        self.rows.push(self.row(sent.chunk, Some(sent), &received));
+        self.open -= u64::from(!self.job_of(sent.chunk).is_background());
+        self.rounds_ended[sent.chunk as usize] += 1;
+        self.push_row(sent.chunk, sent.round, Some(sent), &received);
     }
 
-    /// Makes rows of the chunks that never ended. `sent` and `received` are what their hosts know of them. When the
-    /// run `is_idle`, nothing is on its way any more: a frame that did not arrive was lost.
+    fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
+        &mut self.jobs[self.flows.chunks[chunk as usize].job as usize]
+    }
+
+    /// Makes rows of the chunks that never ended, of every round that began. `sent` and `received` are what their
+    /// hosts know of them. A job that was cut off has rows only of what was posted.
     pub(crate) fn finish_rest(
         &mut self,
         sent: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
-        is_idle: bool,
+        ending: Ending,
     ) {
-        let mut sent: HashMap<u32, SendReport> = sent.map(|report| (report.chunk, report)).collect();
+        let keyed = |report: SendReport| ((report.chunk, report.round), report);
+        let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
-        self.delivered.extend(received.map(|report| (report.chunk, report)));
-        let has_ended = std::mem::take(&mut self.has_ended);
-        for chunk in (0..).zip(&has_ended).filter_map(|(chunk, ended)| (!ended).then_some(chunk)) {
-            let received = self.delivered.remove(&chunk).unwrap_or_default();
-            let report = sent.remove(&chunk).map(|report| report.ended(ChunkStatus::Unfinished, None));
-            let report = report.map(|report| if is_idle { self.judge(report, &received) } else { report });
-            self.rows.push(self.row(chunk, report.as_ref(), &received));
+        self.delivered.extend(received.map(|report| ((report.chunk, report.round), report)));
+        for (&(_, round), report) in &sent {
+            let job = self.job_of(report.chunk);
+            job.begun = job.begun.max(round + 1);
         }
+        for chunk in 0..self.flows.chunks.len() as u32 {
+            let mut posted = self.rounds_ended[chunk as usize];
+            for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
+                posted += 1;
+                self.finish_open(round, report.clone(), ending);
+            }
+            let begun = self.job_of(chunk).rounds_begun();
+            for round in posted..begun {
+                self.push_row(chunk, round, None, &ReceiveReport::default());
+            }
+        }
+    }
+
+    /// Makes a row of a chunk that was posted and has not ended.
+    fn finish_open(&mut self, round: u32, sent: SendReport, ending: Ending) {
+        let chunk = sent.chunk;
+        let received = self.delivered.remove(&(chunk, round)).unwrap_or_default();
+        let has_lost = ending.has_lost(&sent, self.job_of(chunk).is_background());
+        let sent = sent.ended(ChunkStatus::Unfinished, None);
+        let sent = if has_lost { self.judge(sent, &received) } else { sent };
+        self.push_row(chunk, round, Some(&sent), &received);
     }
 
     /// Fails a chunk of which frames were lost that nobody will send again.
@@ -152,12 +171,16 @@ impl<'a> Assembler<'a> {
         if lost == 0 {
             return sent;
         }
-        let job = &mut self.jobs[self.flows.chunks[sent.chunk as usize].job as usize];
-        job.fail(Failure { chunk: sent.chunk, loss: Some((sent.frames, lost)) });
+        self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: Some((sent.frames, lost)) });
         sent.ended(ChunkStatus::Failed, None)
     }
 
-    fn row(&self, chunk: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+    fn push_row(&mut self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) {
+        self.job_of(chunk).rows += 1;
+        self.rows.push(self.row(chunk, round, sent, received));
+    }
+
+    fn row(&self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
         let info = &self.flows.chunks[chunk as usize];
         let pair = &self.flows.queue_pairs[info.queue_pair as usize];
         let transfer = self.flows.transfer(info);
@@ -166,6 +189,7 @@ impl<'a> Assembler<'a> {
             job: info.job,
             transfer: info.transfer.0,
             part: info.part,
+            round,
             qp: info.queue_pair,
             udp_source_port: pair.udp_source_port,
             src_rank: pair.src.0,

@@ -69,7 +69,7 @@ fn capture_with<F: Forward>(
     }
     let mut partitions = std::mem::take(&mut world.partitions);
     let host_names = world.fabric.host_names();
-    let mut taker = Taker { assembler: Assembler::new(&world.flows, spec.jobs.len()), host_names, count };
+    let mut taker = Taker { assembler: Assembler::new(&world.flows, &spec.jobs), host_names, count };
     kernel::run(&mut partitions, world.fabric.span, &mut taker);
     let mut frames = taker.assembler.frames;
     frames.sort_by_key(|frame| frame.sent);

@@ -27,6 +27,7 @@ pub(crate) enum Record {
 #[derive(Clone, Debug)]
 pub(crate) struct SendReport {
     pub(crate) chunk: u32,
+    pub(crate) round: u32,
     pub(crate) status: ChunkStatus,
     pub(crate) posted: Instant,
     pub(crate) completed: Option<Instant>,
@@ -40,9 +41,10 @@ pub(crate) struct SendReport {
 }
 
 impl SendReport {
-    pub(crate) const fn new(chunk: u32, posted: Instant) -> Self {
+    pub(crate) const fn new(chunk: u32, round: u32, posted: Instant) -> Self {
         Self {
             chunk,
+            round,
             status: ChunkStatus::Unfinished,
             posted,
             completed: None,
@@ -66,6 +68,7 @@ impl SendReport {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiveReport {
     pub(crate) chunk: u32,
+    pub(crate) round: u32,
     pub(crate) delivered: Option<Instant>,
     pub(crate) frames: u64,
     pub(crate) bytes: u64,

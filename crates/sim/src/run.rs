@@ -1,14 +1,15 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
-use crate::assemble::Assembler;
+use crate::assemble::{Assembler, Ending};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::probe::{link_rows, port_rows};
+use crate::progress::JobProgress;
 use crate::record::Record;
-use crate::setup::{BuildOptions, FabricNode, World, build};
+use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, with_forward};
-use spec::{RunSpec, RunSummary, SpecError};
+use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -87,10 +88,17 @@ fn run_with<F: Forward>(
     if stopped {
         return Err(RunError::Stopped);
     }
+    let has_background = spec.jobs.iter().any(|job| job.repeat.rounds().is_none());
+    let has_losses = summary::frames_lost(world.nodes_of(&partitions)).total() > 0;
+    let never_resends = spec.transport.recovery == LossRecovery::None;
+    let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;
+    finish_chunks(&partitions, &mut assembler, Ending { is_idle: !outcome.stopped, has_waited, has_losses });
+    // Where others went on, a failed chunk says why the rest never came.
+    let has_failed = has_background && assembler.jobs.iter().any(|job| job.failed > 0);
+    let stalled_since = stalled_since.filter(|_| !has_failed);
     if let Some(since) = stalled_since {
         assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
     }
-    finish_chunks::<F>(&partitions, &mut assembler, stalled_since.is_none());
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
     let summary = summary::summarise(spec, &world, &jobs, outcome.last, stalled_since.is_some());
@@ -102,9 +110,9 @@ fn run_with<F: Forward>(
 fn finish_chunks<F: Forward>(
     partitions: &[kernel::Partition<FabricNode<F>, crate::probe::SeriesProbe>],
     assembler: &mut Assembler,
-    is_idle: bool,
+    ending: Ending,
 ) {
-    if assembler.open == 0 {
+    if assembler.open == 0 && !assembler.jobs.iter().any(JobProgress::is_background) {
         return;
     }
     let hosts = || {
@@ -116,7 +124,7 @@ fn finish_chunks<F: Forward>(
     assembler.finish_rest(
         hosts().flat_map(|host| host.open_chunks()),
         hosts().flat_map(|host| host.undelivered_chunks()),
-        is_idle,
+        ending,
     );
 }
 
@@ -143,6 +151,16 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Links(link_rows(world)))?;
     observer.batch(Batch::Series(series))?;
     observer.batch(Batch::Events(events))
+}
+
+/// Payload of the jobs that end by themselves, in all their rounds.
+fn total_bytes(flows: &Flows, spec: &RunSpec) -> u64 {
+    let round_bytes = |job: usize| -> u64 {
+        let chunks = flows.first_chunk[job] as usize..flows.first_chunk[job + 1] as usize;
+        flows.chunks[chunks].iter().map(|chunk| chunk.bytes).sum()
+    };
+    let rounds = spec.jobs.iter().map(|job| u64::from(job.repeat.rounds().unwrap_or(0)));
+    rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds)).sum()
 }
 
 /// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start
@@ -174,10 +192,10 @@ impl<'a> Driver<'a> {
     fn new<F: Forward>(world: &'a World<F>, spec: &RunSpec, observer: &'a mut dyn Observer) -> Self {
         let flows = &world.flows;
         Self {
-            assembler: Assembler::new(flows, spec.jobs.len()),
+            assembler: Assembler::new(flows, &spec.jobs),
             observer,
             host_names: world.fabric.host_names(),
-            total_bytes: flows.chunks.iter().map(|chunk| chunk.bytes).sum(),
+            total_bytes: total_bytes(flows, spec),
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
             stopped: false,

@@ -1,12 +1,12 @@
 //! The facts of a whole run.
 
-use crate::assemble::JobProgress;
 use crate::kernel::{Partition, Window};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::probe::SeriesProbe;
+use crate::progress::JobProgress;
 use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy, forwards};
 use crate::switch::forward::{Choice, Forward};
-use spec::{EventRow, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
+use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
 use transport::Position;
 use units::{Instant, NodeId};
 
@@ -22,9 +22,9 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<F: Forward>(world: &World<F>) -> Self {
+    fn of<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> Self {
         let mut counts = Self::default();
-        for node in world.nodes() {
+        for node in nodes {
             match node {
                 FabricNode::Host(host) => {
                     for port in host.ports() {
@@ -49,6 +49,11 @@ impl Counts {
     }
 }
 
+/// Frames that `nodes` lost.
+pub(crate) fn frames_lost<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> LossCauses {
+    Counts::of(nodes).lost
+}
+
 /// Sums a run up.
 ///
 /// # Panics
@@ -60,7 +65,7 @@ pub(crate) fn summarise<F: Forward>(
     last: Window,
     is_stalled: bool,
 ) -> RunSummary {
-    let counts = Counts::of(world);
+    let counts = Counts::of(world.nodes());
     let on_links = |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_pause());
     let in_flight = world.partitions.iter().map(on_links).sum::<u64>() + counts.queued;
     let lost = counts.lost.total();
@@ -70,11 +75,19 @@ pub(crate) fn summarise<F: Forward>(
         "frames sent = delivered ({}) + lost ({lost}) + in flight ({in_flight})",
         counts.delivered,
     );
-    let jobs: Vec<JobSummary> = (0..jobs.len()).map(|index| job_summary(spec, world, jobs, index)).collect();
+    let is_cut_off = jobs.iter().any(JobProgress::is_background);
+    let jobs: Vec<JobSummary> =
+        spec.jobs.iter().zip(jobs).map(|(job, progress)| job_summary(spec, world, job, progress)).collect();
     let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
+    let ends_with_jobs = all_complete && !is_cut_off;
     RunSummary {
         status: run_status(all_complete, is_stalled),
-        end_ps: jobs.iter().filter_map(|job| job.end_ps).max().filter(|_| all_complete).unwrap_or(last.end.0),
+        end_ps: jobs
+            .iter()
+            .filter_map(|job| job.end_ps)
+            .max()
+            .filter(|_| ends_with_jobs)
+            .unwrap_or(last.end.0),
         jobs,
         frames_sent: counts.sent,
         frames_delivered: counts.delivered,
@@ -91,21 +104,22 @@ pub(crate) fn summarise<F: Forward>(
 fn job_summary<F: Forward>(
     spec: &RunSpec,
     world: &World<F>,
-    jobs: &[JobProgress],
-    index: usize,
+    job: &JobSpec,
+    progress: &JobProgress,
 ) -> JobSummary {
-    let progress = jobs[index];
-    let chunks = u64::from(world.flows.first_chunk[index + 1] - world.flows.first_chunk[index]);
-    let is_complete = progress.complete == chunks;
+    // What was cut off is no failure of a job that others end.
+    let is_complete = progress.planned().map_or(progress.failed == 0, |chunks| progress.complete == chunks);
+    let chunks = progress.planned().unwrap_or(progress.rows);
     JobSummary {
-        name: spec.jobs[index].name.clone(),
+        name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
-        start_ps: spec.jobs[index].start_ps,
-        end_ps: is_complete.then_some(progress.last.0),
+        start_ps: job.start_ps,
+        end_ps: (is_complete && progress.rounds > 0).then_some(progress.rounds_end.0),
+        rounds: progress.rounds,
         chunks,
         chunks_complete: progress.complete,
         chunks_failed: progress.failed,
-        reason: if is_complete { String::new() } else { reason(spec, &world.flows, &progress, chunks) },
+        reason: if is_complete { String::new() } else { reason(spec, &world.flows, progress, chunks) },
     }
 }
 

@@ -6,8 +6,8 @@ use common::{collective, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RunSpec, SchedulingSpec,
-    TopologySpec,
+    EcmpHash, ImpairmentSpec, JobSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec,
+    RunStatus, SchedulingSpec, TopologySpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -47,6 +47,31 @@ fn balancings() -> Vec<LoadBalancing> {
     ]
 }
 
+/// The most ranks up to `ranks` that a pattern takes.
+fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
+    match pattern {
+        (_, "halving-doubling") => 1 << ranks.ilog2(),
+        ("send-receive", _) => ranks & !1,
+        _ => ranks,
+    }
+}
+
+/// A job on the other hosts that goes on until this one has ended.
+fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u32], qps: u32) -> JobSpec {
+    let ranks = hosts.len() as u32;
+    let parts = fabricbench_sim::equal_parts(collective, algorithm, ranks).expect("registered");
+    JobSpec {
+        name: "neighbour".into(),
+        hosts: hosts.to_vec(),
+        collective: collective.into(),
+        algorithm: algorithm.into(),
+        data_bytes: 40_960 * parts * u64::from(qps),
+        start_ps: 3_000_000,
+        repeat: RepeatSpec::UntilOthersEnd {},
+        ..job.clone()
+    }
+}
+
 prop_compose! {
     fn any_spec()(
         topology in prop_oneof![Just(leaf_spine(6)), Just(single_switch(12)), Just(fat_tree()), Just(rails())],
@@ -63,13 +88,11 @@ prop_compose! {
         ooo_window_packets in 1_u32..300,
         per_pair: bool,
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
+        rounds in prop_oneof![4 => Just(1_u32), 1 => 2_u32..5],
+        neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
-        let ranks = match pattern {
-            (_, "halving-doubling") => 1 << ranks.ilog2(),
-            ("send-receive", _) => ranks & !1,
-            _ => ranks,
-        };
+        let ranks = supported(pattern, ranks);
         let parts = fabricbench_sim::equal_parts(name, algorithm, ranks).expect("registered") * u64::from(qps);
         let mut spec = collective(topology, ranks, name, algorithm, kib_per_part * 1024 * parts / 4 * 4);
         spec.seed = seed;
@@ -83,6 +106,11 @@ prop_compose! {
             spec.transport.qp_mode = QpMode::PerPair;
         }
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
+        spec.jobs[0].repeat = RepeatSpec::Rounds { rounds };
+        if let Some(pattern) = neighbour && ranks <= 10 {
+            let others = &hosts[ranks as usize..][..supported(pattern, 12 - ranks) as usize];
+            spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others, qps));
+        }
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.
         spec.fabric.switch.pfc = (congestion & 1 != 0 && buffer_kib > 1_500).then(common::dynamic_pfc);
@@ -115,7 +143,11 @@ proptest! {
             prop_assert_eq!(summary.packet_hops, other_summary.packet_hops);
             prop_assert!(tables(&other) == expected, "tables differ with {} threads, {:?}", threads, path);
         }
-        prop_assert_eq!(recorder.chunks.len() as u64, summary.jobs[0].chunks);
+        let rows = |job| recorder.chunks.iter().filter(|chunk| chunk.job == job).count() as u64;
+        let once = spec.jobs[0].repeat == RepeatSpec::Rounds { rounds: 1 };
+        let is_complete = summary.jobs[0].status == RunStatus::Complete;
+        prop_assert!(rows(0) == summary.jobs[0].chunks || !(once || is_complete));
+        prop_assert!(summary.jobs.get(1).is_none_or(|neighbour| rows(1) == neighbour.chunks));
         for chunk in recorder.chunks.iter().filter(|chunk| chunk.completed_ps.is_some()) {
             prop_assert!(chunk.start_ps < chunk.delivered_ps && chunk.start_ps < chunk.completed_ps);
             // Without recovery the last packet acknowledges those that are late.

@@ -185,14 +185,17 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         }
         check_job(job, &field)?;
     }
-    Ok(())
+    require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
+        value("jobs", "every job runs until others end", "a job that ends by itself")
+    })
 }
 
 fn check_job(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
     let ranks = job.hosts.len() as u64;
     require(ranks >= 2, || value(field("hosts"), format!("{ranks} ranks"), "2 or more"))?;
     require(u64::from(job.root) < ranks, || value(field("root"), job.root, format!("0 to {}", ranks - 1)))?;
-    require(job.data_bytes > 0, || value(field("data_bytes"), 0, "1 or more"))
+    require(job.data_bytes > 0, || value(field("data_bytes"), 0, "1 or more"))?;
+    require(job.repeat.rounds() != Some(0), || value(field("repeat.rounds"), 0, "1 or more"))
 }
 
 impl TopologySpec {

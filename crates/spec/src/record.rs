@@ -35,6 +35,8 @@ pub struct ChunkRow {
     pub transfer: u32,
     /// Part of the transfer, `0..qps_per_rank_pair`.
     pub part: u32,
+    /// Round of the job, from 0.
+    pub round: u32,
     /// Queue pair of the run.
     pub qp: u32,
     /// UDP source port of the queue pair.
@@ -227,9 +229,12 @@ pub struct JobSummary {
     pub status: RunStatus,
     /// When it started [ps].
     pub start_ps: u64,
-    /// When its last chunk was acknowledged [ps]; none unless complete.
+    /// When the last chunk of its last complete round was acknowledged [ps]; none unless complete, or without such a
+    /// round.
     pub end_ps: Option<u64>,
-    /// Chunk rows of the job.
+    /// Complete rounds before the first that is not.
+    pub rounds: u32,
+    /// Chunks of all its rounds; of a job that runs until others end, those that were posted.
     pub chunks: u64,
     /// Those complete.
     pub chunks_complete: u64,

@@ -464,6 +464,35 @@ pub struct JobSpec {
     pub start_ps: u64,
     /// Software overhead before each transfer is posted, once its dependencies have arrived [ps].
     pub step_overhead_ps: u64,
+    /// How often the job runs.
+    pub repeat: RepeatSpec,
+}
+
+/// How often a job runs within one run. A rank starts its next round when everything it sent in this one is
+/// acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds share the
+/// queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RepeatSpec {
+    /// A number of rounds, back to back.
+    Rounds {
+        /// How many, 1 or more.
+        rounds: u32,
+    },
+    /// Round after round until every job that is not repeated in this way has ended; what is under way then is cut
+    /// off.
+    UntilOthersEnd {},
+}
+
+impl RepeatSpec {
+    /// Rounds to run; none when others decide.
+    #[must_use]
+    pub const fn rounds(self) -> Option<u32> {
+        match self {
+            Self::Rounds { rounds } => Some(rounds),
+            Self::UntilOthersEnd {} => None,
+        }
+    }
 }
 
 /// What is sampled while running.

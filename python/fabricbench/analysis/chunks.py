@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,8 +13,10 @@ from fabricbench.analysis.distribution import total
 
 COLUMNS = (
     "job",
+    "round",
     "status",
     "payload_bytes",
+    "completed_ps",
     "fct_ps",
     "rx_frames",
     "retransmits",
@@ -51,8 +54,13 @@ class RateMoments:
 
 @dataclass
 class ChunkFacts:
-    """Sums over the chunk rows of one job, and the completion time of each complete one."""
+    """Sums over the chunk rows of one job, and the completion time of each one of a complete round.
 
+    Attributes:
+        rounds: Complete rounds; chunks of later ones count in the counters alone.
+    """
+
+    rounds: int = 1
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
@@ -60,15 +68,18 @@ class ChunkFacts:
     latency_max_ps: int | None = None
     latency_sum_ps: float = 0.0
     latency_frames: int = 0
+    round_ends_ps: dict[int, int] = field(default_factory=dict)
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
         for name in _COUNTERS:
             self.counters[name] += total(rows.column(name))
         self._add_latency(rows)
-        complete = rows.filter(pc.equal(rows.column("status"), "complete"))
+        is_counted = pc.less(rows.column("round"), self.rounds)
+        complete = rows.filter(pc.and_(pc.equal(rows.column("status"), "complete"), is_counted))
         if not complete.num_rows:
             return
+        self._add_ends(complete)
         fct_ps = complete.column("fct_ps")
         self.fct_ps.append(fct_ps)
         payload_bytes = complete.column("payload_bytes")
@@ -76,6 +87,17 @@ class ChunkFacts:
         for size in sizes:
             same = fct_ps if len(sizes) == 1 else fct_ps.filter(pc.equal(payload_bytes, size))
             self.rates.setdefault(size, RateMoments()).add(same)
+
+    def _add_ends(self, rows: pa.RecordBatch) -> None:
+        ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
+        for row in ends.aggregate([("completed_ps", "max")]).to_pylist():
+            index, end_ps = row["round"], row["completed_ps_max"]
+            self.round_ends_ps[index] = max(end_ps, self.round_ends_ps.get(index, end_ps))
+
+    def round_times_ps(self, start_ps: int) -> list[int]:
+        """Return the time of each complete round: from the end of the one before to its own [ps]."""
+        ends = [start_ps, *(self.round_ends_ps[index] for index in sorted(self.round_ends_ps))]
+        return [end - begin for begin, end in pairwise(ends)]
 
     def _add_latency(self, rows: pa.RecordBatch) -> None:
         measured = rows.filter(pc.is_valid(rows.column("latency_mean_ps")))
@@ -103,14 +125,14 @@ class ChunkFacts:
         return self.rates[size].fairness()
 
 
-def gather(batches: Iterable[pa.RecordBatch], jobs: Iterable[str]) -> dict[str, ChunkFacts]:
+def gather(batches: Iterable[pa.RecordBatch], jobs: Mapping[str, int]) -> dict[str, ChunkFacts]:
     """Return the facts of each job.
 
     Args:
         batches: Rows of `chunks` with at least `COLUMNS`.
-        jobs: Names of the jobs.
+        jobs: Names of the jobs, with the complete rounds of each.
     """
-    facts = {job: ChunkFacts() for job in jobs}
+    facts = {job: ChunkFacts(rounds) for job, rounds in jobs.items()}
     for batch in batches:
         for job, job_facts in facts.items():
             rows = batch if len(facts) == 1 else batch.filter(pc.equal(batch.column("job"), job))

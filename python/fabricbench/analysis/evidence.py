@@ -246,15 +246,18 @@ class Case:
 
     @cached_property
     def ideal_ps(self) -> float:
-        """How long the job takes if its busiest port never idles: data size * bus factor / ideal goodput."""
-        return ideal_job_ps(self.record.run_spec, self.job)
+        """How long the job takes if its busiest port never idles: see `ideal_job_ps`."""
+        return ideal_job_ps(self.record.run_spec, self.job, self.outcome)
 
     @cached_property
     def window_ps(self) -> float:
         """From the first start to the last end of all jobs of the trial if each were ideal."""
-        jobs = self.record.run_spec["jobs"]
-        ends = [int(job["start_ps"]) + ideal_job_ps(self.record.run_spec, job) for job in jobs]
-        return max(ends) - min(int(job["start_ps"]) for job in jobs)
+        spec, outcomes = self.record.run_spec, self.record.summary["jobs"]
+        ends = [
+            int(job["start_ps"]) + ideal_job_ps(spec, job, outcome)
+            for job, outcome in zip(spec["jobs"], outcomes, strict=True)
+        ]
+        return max(ends) - min(int(job["start_ps"]) for job in spec["jobs"])
 
     @property
     def lost_ps(self) -> float:
@@ -301,9 +304,17 @@ class Case:
         return wire_ps(float(str(again["again"].max())), self.host_rate_bps)
 
 
-def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> float:
-    """Return the time in which a job would finish at 100 % of the ideal [ps]."""
-    wire_bytes = job["data_bytes"] * bus_factor(job["collective"], len(job["hosts"]))
+def rounds_of(outcome: Mapping[str, Any]) -> int:
+    """Return the complete rounds of a job, at least the one that began."""
+    return max(1, int(outcome["rounds"]))
+
+
+def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]) -> float:
+    """Return the time in which a job would finish its rounds at 100 % of the ideal [ps].
+
+    Formula: rounds * data size * bus factor / ideal goodput.
+    """
+    wire_bytes = rounds_of(outcome) * job["data_bytes"] * bus_factor(job["collective"], len(job["hosts"]))
     return float(wire_bytes / (ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB) * _PS_PER_S)
 
 

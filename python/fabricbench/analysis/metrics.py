@@ -52,6 +52,10 @@ class Metric:
 
 
 _NCCL = "nccl-tests, PERFORMANCE.md"
+_ROUND = (
+    "rounds follow each other without a barrier, so a round counts from the end of the one before; "
+    "their mean is the completion time"
+)
 _RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
 _FCT = "time from the first byte of a data chunk offered to the NIC to its last byte acknowledged"
 _RDMA = "counters of RoCE test equipment and NICs"
@@ -76,8 +80,28 @@ METRICS: tuple[Metric, ...] = (
         "Completion time",
         "ms",
         Direction.LOWER,
-        "(end_ps - start_ps) of the job / 1e9",
-        "job completion time: the job's start to the last acknowledgement of its last chunk",
+        "(end_ps - start_ps) of the job / rounds / 1e9",
+        "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
+        "repeats, the mean of its rounds",
+        decimals=4,
+    ),
+    Metric(
+        "round_ms_min",
+        "Shortest round",
+        "ms",
+        Direction.LOWER,
+        "smallest difference of the ends of two rounds in a row / 1e9; a round ends with its last "
+        "completed_ps, and the first begins at start_ps",
+        _ROUND,
+        decimals=4,
+    ),
+    Metric(
+        "round_ms_max",
+        "Longest round",
+        "ms",
+        Direction.LOWER,
+        "largest difference of the ends of two rounds in a row / 1e9",
+        _ROUND,
         decimals=4,
     ),
     Metric(
@@ -95,6 +119,24 @@ METRICS: tuple[Metric, ...] = (
         "GB/s",
         Direction.HIGHER,
         "algbw_gb_per_s * bus factor of the collective",
+        _NCCL,
+        decimals=3,
+    ),
+    Metric(
+        "busbw_gb_per_s_min",
+        "Bus bandwidth of the longest round",
+        "GB/s",
+        Direction.HIGHER,
+        "busbw_gb_per_s * completion_time_ms / round_ms_max",
+        _NCCL,
+        decimals=3,
+    ),
+    Metric(
+        "busbw_gb_per_s_max",
+        "Bus bandwidth of the shortest round",
+        "GB/s",
+        Direction.HIGHER,
+        "busbw_gb_per_s * completion_time_ms / round_ms_min",
         _NCCL,
         decimals=3,
     ),

@@ -21,6 +21,16 @@ _PS_PER_MS = 1e9
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
+_COMPLETION = (
+    "completion_time_ms",
+    "round_ms_min",
+    "round_ms_max",
+    "algbw_gb_per_s",
+    "busbw_gb_per_s",
+    "busbw_gb_per_s_min",
+    "busbw_gb_per_s_max",
+    "ideal_percent",
+)
 _FCT_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _MAX_STALLS = 3
 _DIGITS = 9
@@ -45,9 +55,12 @@ class Summary:
         ranks: How many there are.
         data_size_bytes: Data size S of the collective.
         status: `complete`; `incomplete` if a chunk never completed; `stalled` if that was because the run
-            made no progress any more. Only a complete job has times, rates and FCT.
+            made no progress any more. Only a complete job has times, rates and FCT. A job that goes on until
+            others end is complete unless a chunk failed.
         reason: Why it is not complete, with the chunks concerned and what stalled; empty otherwise.
-        chunks: Data chunks of the job, times the queue pairs that each is split over.
+        rounds: Complete rounds.
+        chunks: Data chunks of all rounds, times the queue pairs that each is split over; of a job that goes
+            on until others end, those posted.
         chunks_complete: Those that completed.
         chunks_failed: Those whose queue pair ran out of retries.
     """
@@ -59,12 +72,17 @@ class Summary:
     data_size_bytes: int
     status: str
     reason: str
+    rounds: int
     chunks: int
     chunks_complete: int
     chunks_failed: int
     completion_time_ms: float | None
+    round_ms_min: float | None
+    round_ms_max: float | None
     algbw_gb_per_s: float | None
     busbw_gb_per_s: float | None
+    busbw_gb_per_s_min: float | None
+    busbw_gb_per_s_max: float | None
     ideal_percent: float | None
     fct_ms_min: float | None
     fct_ms_p50: float | None
@@ -107,14 +125,15 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     from fabricbench.analysis import chunks, fabric
 
     jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
-    chunk_facts = chunks.gather(tables.batches("chunks", chunks.COLUMNS), [job["name"] for job in jobs])
+    rounds = {outcome["name"]: outcome["rounds"] for outcome in summary["jobs"]}
+    chunk_facts = chunks.gather(tables.batches("chunks", chunks.COLUMNS), rounds)
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
     return [
         Summary(
             **_identity(job, outcome, stalls),
-            **_completion(run_spec, job, outcome),
+            **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
             **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_latency(chunk_facts[job["name"]]),
             **_fabric_metrics(fabric_facts, job),
@@ -135,7 +154,7 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
 def _identity(
     job: Mapping[str, Any], outcome: Mapping[str, Any], stalls: Sequence[str] | None
 ) -> dict[str, Any]:
-    copied = ("chunks", "chunks_complete", "chunks_failed")
+    copied = ("rounds", "chunks", "chunks_complete", "chunks_failed")
     status, reason = outcome["status"], outcome["reason"]
     if stalls is not None and status != COMPLETE:
         status, rest = STALLED, len(stalls) - _MAX_STALLS
@@ -153,17 +172,28 @@ def _identity(
 
 
 def _completion(
-    run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]
+    run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
-    """Return completion time and bandwidths; none of them unless every chunk completed."""
-    names = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
-    if outcome["status"] != COMPLETE:
-        return dict.fromkeys(names)
-    completion_ps = outcome["end_ps"] - outcome["start_ps"]
-    algbw = job["data_bytes"] / (completion_ps / _PS_PER_S) / _BYTES_PER_GB
+    """Return completion time and bandwidths of a round; none of them unless every chunk of it completed."""
+    if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
+        return dict.fromkeys(_COMPLETION)
+    total_ps, rounds = outcome["end_ps"] - outcome["start_ps"], outcome["rounds"]
+    mean_ps = total_ps / rounds
+    times_ps = [total_ps] if rounds == 1 else facts.round_times_ps(outcome["start_ps"])
+    algbw = job["data_bytes"] / (mean_ps / _PS_PER_S) / _BYTES_PER_GB
     busbw = algbw * bus_factor(job["collective"], len(job["hosts"]))
-    ideal_percent = 100 * busbw / ideal_goodput_gb_per_s(run_spec)
-    return dict(zip(names, (completion_ps / _PS_PER_MS, algbw, busbw, ideal_percent), strict=True))
+    shortest_ps, longest_ps = min(times_ps), max(times_ps)
+    values = (
+        mean_ps / _PS_PER_MS,
+        shortest_ps / _PS_PER_MS,
+        longest_ps / _PS_PER_MS,
+        algbw,
+        busbw,
+        busbw * mean_ps / longest_ps,
+        busbw * mean_ps / shortest_ps,
+        100 * busbw / ideal_goodput_gb_per_s(run_spec),
+    )
+    return dict(zip(_COMPLETION, values, strict=True))
 
 
 def _chunk_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:

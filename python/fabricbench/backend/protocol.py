@@ -18,6 +18,7 @@ class JobSummary(TypedDict):
     status: str
     start_ps: int
     end_ps: int | None
+    rounds: int
     chunks: int
     chunks_complete: int
     chunks_failed: int

@@ -80,45 +80,6 @@ class ImpairmentSpec(TypedDict):
     """
 
 
-class JobSpec(TypedDict):
-    """
-    One tenant: ranks that run a collective.
-    """
-
-    algorithm: str
-    """
-    How they do it: an algorithm of that collective, such as `ring`.
-    """
-    collective: str
-    """
-    What the ranks do together: a collective of the workload registry, such as `all-reduce`.
-    """
-    data_bytes: int
-    """
-    Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
-    """
-    hosts: list[int]
-    """
-    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`.
-    """
-    name: str
-    """
-    Unique name.
-    """
-    root: int
-    """
-    Root of gather and broadcast, receiver of incast [rank].
-    """
-    start_ps: int
-    """
-    When the job starts [ps].
-    """
-    step_overhead_ps: int
-    """
-    Software overhead before each transfer is posted, once its dependencies have arrived [ps].
-    """
-
-
 class LinkSpec(TypedDict):
     """
     A cable and the ports at its two ends.
@@ -375,6 +336,35 @@ class RatioSpec(TypedDict):
     """
     Numerator, 1 or more.
     """
+
+
+class RoundsRepeatSpec(TypedDict):
+    """
+    A number of rounds, back to back.
+    """
+
+    kind: Literal["rounds"]
+    rounds: int
+    """
+    How many, 1 or more.
+    """
+
+
+class UntilOthersEndRepeatSpec(TypedDict):
+    """
+    Round after round until every job that is not repeated in this way has ended; what is under way then is cut
+    off.
+    """
+
+    kind: Literal["until-others-end"]
+
+
+RepeatSpec: TypeAlias = RoundsRepeatSpec | UntilOthersEndRepeatSpec
+"""
+How often a job runs within one run. A rank starts its next round when everything it sent in this one is
+acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds share the
+queue pairs.
+"""
 
 
 class StrictSchedulingSpec(TypedDict):
@@ -672,6 +662,49 @@ class CustomLinkSpec(TypedDict):
     link: LinkSpec
     """
     Each of them.
+    """
+
+
+class JobSpec(TypedDict):
+    """
+    One tenant: ranks that run a collective.
+    """
+
+    algorithm: str
+    """
+    How they do it: an algorithm of that collective, such as `ring`.
+    """
+    collective: str
+    """
+    What the ranks do together: a collective of the workload registry, such as `all-reduce`.
+    """
+    data_bytes: int
+    """
+    Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
+    """
+    hosts: list[int]
+    """
+    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`.
+    """
+    name: str
+    """
+    Unique name.
+    """
+    repeat: RepeatSpec
+    """
+    How often the job runs.
+    """
+    root: int
+    """
+    Root of gather and broadcast, receiver of incast [rank].
+    """
+    start_ps: int
+    """
+    When the job starts [ps].
+    """
+    step_overhead_ps: int
+    """
+    Software overhead before each transfer is posted, once its dependencies have arrived [ps].
     """
 
 

@@ -11,7 +11,7 @@ from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
-from fabricbench.plan.model import Job, Plan, SizeRange
+from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan, SizeRange
 from fabricbench.plan.sizes import sweep_sizes
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.validate import close_match_hint
@@ -122,6 +122,9 @@ def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
         if 0 < ranks <= job.root:
             yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
         yield from _check_algorithm(job, ranks, path, document)
+    if all(job.repeat is None for job in plan.jobs):
+        found = f"{UNTIL_OTHERS_END} for every job"
+        yield document.problem(("jobs", 0, "repeat"), found, "at least one job that ends by itself")
 
 
 def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -129,6 +129,9 @@ def _job(job: Job, trial_size_bytes: int, host_count: int) -> JobSpec:
         "root": job.root,
         "start_ps": job.start_ps,
         "step_overhead_ps": job.step_overhead_ps,
+        "repeat": {"kind": "until-others-end"}
+        if job.repeat is None
+        else {"kind": "rounds", "rounds": job.repeat},
     }
 
 

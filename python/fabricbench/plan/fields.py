@@ -25,6 +25,9 @@ PPM: Final = 1_000_000
 RATIO_MAX: Final = (1 << 32) - 1
 """Largest numerator and denominator of a ratio."""
 
+ROUNDS_MAX: Final = 1_000_000
+"""Most rounds of a job."""
+
 _RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\s*([0-9]+))?", re.ASCII)
 _RATIO_LENGTH_MAX: Final = 40
 _RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
@@ -180,6 +183,18 @@ Ratio = Annotated[
 """A ratio above 0: a number, or text such as "5/1024"."""
 Priority = Annotated[int, Field(ge=0, le=7)]
 """A priority of IEEE 802.1Q."""
+
+
+def parse_rounds(value: object) -> int:
+    """Read how many rounds a job runs.
+
+    Raises:
+        UnitError: It is no whole number from 1 to `ROUNDS_MAX`.
+    """
+    if type(value) is not int or not 1 <= value <= ROUNDS_MAX:
+        found = _show(value) if type(value) is int else units.describe(value)
+        raise UnitError(found, f"a whole number from 1 to {ROUNDS_MAX}")
+    return value
 
 
 def parse_hosts(value: object) -> tuple[int, ...] | None:

@@ -6,7 +6,8 @@ from pydantic import Discriminator, Field, Tag
 
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.fabric import Fabric
-from fabricbench.plan.fields import Duration, Hosts, Size, Time
+from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Size, Time, parse_rounds
+from fabricbench.plan.forms import Named
 from fabricbench.plan.transport import Transport
 from fabricbench.units import QUANTITY_MAX
 
@@ -15,6 +16,14 @@ PLAN_VERSION: Final = 1
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Name = Annotated[str, Field(pattern=_NAME, max_length=80)]
 """A name that can also be a file name: letters, digits, ".", "_" and "-"."""
+
+
+UNTIL_OTHERS_END: Final = "until-others-end"
+"""The value of `repeat` for a neighbour of the jobs under test."""
+Repeat = Annotated[
+    Annotated[int, Field(ge=1, le=ROUNDS_MAX)] | None, Named({UNTIL_OTHERS_END: None}, parse_rounds)
+]
+"""Rounds of a job; none until others end."""
 
 
 class Job(PlanModel):
@@ -63,6 +72,14 @@ class Job(PlanModel):
         description=(
             "Software overhead before each transfer is posted, once what it waits for has "
             "arrived [time]. Source: 0 measures the network alone."
+        ),
+    )
+    repeat: Repeat = Field(
+        default=1,
+        description=(
+            "How often the job runs within a trial: a number of rounds back to back, or "
+            "`until-others-end`: round after round until every job without that value has "
+            "ended. Source: a trial is one run."
         ),
     )
 

@@ -74,8 +74,9 @@ MODEL_NOTES = (
     ModelNote(
         "Workload",
         "The schedule of a collective with a dependency for each chunk: a rank sends a chunk on as soon as "
-        "it has arrived.",
-        "Reduction arithmetic takes no time; ranks start together.",
+        "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs.",
+        "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "
+        "ahead: receivers post no buffers.",
     ),
     ModelNote(
         "Determinism",

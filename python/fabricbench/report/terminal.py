@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.report.trials import JobPair, JobReport
     from fabricbench.store import Trial
 
+_ONCE = {"kind": "rounds", "rounds": 1}
 _TIME_DIGITS = 5
 _RATE_DIGITS = 4
 
@@ -42,7 +43,12 @@ _METRIC_COLUMNS = (
     _MetricColumn("retransmits", ("retx", "")),
     _MetricColumn("frames_lost", ("lost", "")),
 )
-_COLUMNS = [Column(("data", "size"), is_text=True), *(Column(column.head) for column in _METRIC_COLUMNS)]
+_ROUND_COLUMNS = (
+    _MetricColumn("rounds", ("rounds", "")),
+    _MetricColumn("round_ms_min", ("shortest", "ms")),
+    _MetricColumn("round_ms_max", ("longest", "ms")),
+)
+"""Columns of jobs that repeat, after the first: the mean."""
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
@@ -68,8 +74,10 @@ def _order(job: JobReport) -> tuple[object, ...]:
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    rows = [row for job in jobs for row in _rows(job, with_iteration=repeats)]
-    lines = [styled(_heading(jobs[0]), Style.BOLD, colour=colour), render(_COLUMNS, rows, colour=colour)]
+    metrics = _metric_columns(jobs)
+    rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
+    columns = [Column(("data", "size"), is_text=True), *(Column(column.head) for column in metrics)]
+    lines = [styled(_heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
     for job in jobs:
         if job.summary.status != "complete":
             text = f"{_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
@@ -77,6 +85,18 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
     return "\n".join(lines)
+
+
+def _metric_columns(jobs: Sequence[JobReport]) -> tuple[_MetricColumn, ...]:
+    """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
+    if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
+        return _METRIC_COLUMNS
+    return (_METRIC_COLUMNS[0], *_ROUND_COLUMNS, *_METRIC_COLUMNS[1:])
+
+
+def _job_spec(job: JobReport) -> dict[str, object]:
+    specs = job.trial.facts.run_spec["jobs"]
+    return next(spec for spec in specs if spec["name"] == job.summary.job)
 
 
 def _heading(job: JobReport) -> str:
@@ -92,13 +112,13 @@ def _label(job: JobReport, *, with_iteration: bool) -> str:
     return f"{size} #{job.trial.facts.iteration}" if with_iteration else size
 
 
-def _rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
+def _rows(job: JobReport, metrics: Sequence[_MetricColumn], *, with_iteration: bool) -> Iterator[Row]:
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
-    values = [metric_text(column.metric, job.summary.value(column.metric)) for column in _METRIC_COLUMNS]
+    values = [metric_text(column.metric, job.summary.value(column.metric)) for column in metrics]
     yield Row([_label(job, with_iteration=with_iteration), *values], style)
     if job.deviations:
         known = {deviation.metric: deviation for deviation in job.deviations}
-        found = [known.get(column.metric) for column in _METRIC_COLUMNS]
+        found = [known.get(column.metric) for column in metrics]
         yield Row(
             ["published", *("" if each is None else f"{each.published:.10g}" for each in found)], Style.DIM
         )
@@ -115,7 +135,7 @@ def metric_text(name: str, value: float | int | None) -> str:
     """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
     if name.endswith("_percent"):
         return fixed(value, 2)
-    if name.endswith("_ms") or name.startswith(("fct_", "latency_")):
+    if name.endswith("_ms") or name.startswith(("fct_", "latency_", "round_")):
         return number(value, _TIME_DIGITS)
     if isinstance(value, int):
         return count(value)

@@ -37,7 +37,7 @@ def _schema(
 
 
 _CHUNK_COLUMNS = """
-    job transfer part qp udp_source_port src_rank dst_rank src_host dst_host step channel block status
+    job transfer part round qp udp_source_port src_rank dst_rank src_host dst_host step channel block status
     payload_bytes start_ps delivered_ps completed_ps fct_ps
     tx_frames tx_bytes rx_frames rx_bytes frames_delta retransmits naks timeouts out_of_order
     latency_min_ps latency_mean_ps latency_max_ps ecn_ce_rx cnp_tx cnp_rx

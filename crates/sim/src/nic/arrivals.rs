@@ -40,8 +40,11 @@ pub(super) struct Arrivals {
     open: VecDeque<OpenChunk>,
     /// One past the last sequence of those that were opened.
     opened_end: u64,
-    /// Not opened yet, in the host's list of receives.
+    /// Its first chunk in the host's list of receives: after the last it begins again.
+    first_chunk: u32,
+    /// Not opened yet in this round.
     chunks: Range<u32>,
+    round: u32,
 }
 
 impl Arrivals {
@@ -52,8 +55,16 @@ impl Arrivals {
             Recovery::Selective { .. } => true,
             Recovery::None => false,
         };
-        let open = VecDeque::new();
-        Some(Box::new(Self { initial_psn, delivers_in_order, seen: 0, open, opened_end: 0, chunks }))
+        Some(Box::new(Self {
+            initial_psn,
+            delivers_in_order,
+            seen: 0,
+            open: VecDeque::new(),
+            opened_end: 0,
+            first_chunk: chunks.start,
+            chunks,
+            round: 0,
+        }))
     }
 
     /// The chunk that a packet belongs to; none if that was delivered before.
@@ -69,14 +80,18 @@ impl Arrivals {
     }
 
     fn open_next(&mut self, receives: &[ReceiveChunk]) {
-        let next = self.chunks.next().expect("only packets of posted chunks arrive");
-        let ReceiveChunk { chunk, inbound, packets } = receives[next as usize];
+        if self.chunks.is_empty() {
+            self.chunks.start = self.first_chunk;
+            self.round += 1;
+        }
+        let ReceiveChunk { chunk, inbound, packets } = receives[self.chunks.start as usize];
+        self.chunks.start += 1;
         let first = self.opened_end;
         self.opened_end += packets;
         self.open.push_back(OpenChunk {
             packets: first..self.opened_end,
             left: packets,
-            report: ReceiveReport { chunk, ..ReceiveReport::default() },
+            report: ReceiveReport { chunk, round: self.round, ..ReceiveReport::default() },
             inbound,
         });
     }

@@ -15,7 +15,7 @@ pub(crate) use intake::IntakePlan;
 pub(crate) use port::NicPortPlan;
 pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
-pub(crate) use transfers::{Inbound, Outgoing, Transfers};
+pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Kind, Packet};
@@ -83,7 +83,10 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let timers = plan.transfers.initial().map(|(at, outgoing)| Reverse((at, Timer::Post(outgoing))));
+        let mut transfers = plan.transfers;
+        transfers.arm();
+        let first_post = transfers.times.start + transfers.times.overhead;
+        let timers = transfers.initial().map(|outgoing| Reverse((first_post, Timer::Post(outgoing))));
         Self {
             timers: timers.collect(),
             config: plan.config,
@@ -94,7 +97,7 @@ impl Host {
             sends: plan.sends,
             receivers: plan.receivers,
             receives: plan.receives,
-            transfers: plan.transfers,
+            transfers,
         }
     }
 
@@ -251,7 +254,9 @@ impl Host {
         let receiver = &mut self.receivers[packet.queue_pair as usize];
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
-        context.totals.progress += u64::from(outcome.payload_bytes);
+        if !self.transfers.is_background() {
+            context.totals.progress += u64::from(outcome.payload_bytes);
+        }
         let port = usize::from(receiver.port());
         for reply in [outcome.reply, outcome.notification].into_iter().flatten() {
             let control = Control { packet: reply, receiver: packet.queue_pair };
@@ -267,14 +272,49 @@ impl Host {
         while let Some(Delivery { report, inbound }) =
             self.receivers[receiver as usize].next_delivery(now, &self.receives)
         {
+            let round = report.round;
             context.records.push(Record::Delivered(report));
             let mut started = std::mem::take(&mut self.transfers.started);
-            self.transfers.deliver_part(inbound, &mut started);
-            for outgoing in started.drain(..) {
-                self.start_transfer(outgoing, now, context);
-            }
-            self.transfers.started = started;
+            self.transfers.deliver_part(inbound, round, &mut started);
+            self.start_transfers(started, now, context);
         }
+        self.start_rounds(now, context);
+    }
+
+    /// Begins the rounds whose turn it is at this host.
+    #[inline]
+    fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        let mut started = std::mem::take(&mut self.transfers.started);
+        while self.transfers.next_round(&mut started) {
+            self.rearm_senders();
+            self.start_transfers(started, now, context);
+            started = std::mem::take(&mut self.transfers.started);
+        }
+        self.transfers.started = started;
+    }
+
+    fn rearm_senders(&mut self) {
+        let mut first = 0;
+        for sender in &mut self.senders {
+            first = sender.rearm(first);
+        }
+        for send in &mut self.sends {
+            send.is_ready = false;
+        }
+    }
+
+    /// Starts `outgoing` transfers and gives the list back to be used again.
+    #[inline]
+    fn start_transfers(
+        &mut self,
+        mut outgoing: Vec<u32>,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        for transfer in outgoing.drain(..) {
+            self.start_transfer(transfer, now, context);
+        }
+        self.transfers.started = outgoing;
     }
 
     #[inline]
@@ -319,12 +359,16 @@ impl Host {
     /// Sends have been acknowledged: starts what waited for that.
     #[inline]
     fn acknowledge(&mut self, sends: Range<u32>, now: Instant, context: &mut Context<Packet, Record>) {
+        if sends.is_empty() {
+            return;
+        }
         for send in sends {
             let outgoing = self.sends[send as usize].outgoing;
             if let Some(next) = self.transfers.acknowledge_part(outgoing) {
                 self.start_transfer(next, now, context);
             }
         }
+        self.start_rounds(now, context);
     }
 
     /// Puts a sender into its port's round, if it has something to send and is not there yet.
@@ -347,7 +391,7 @@ impl Host {
 
     /// The dependencies of a transfer have arrived: it is posted once the software overhead has passed.
     fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let overhead = self.transfers.overhead();
+        let overhead = self.transfers.times.overhead;
         if overhead == Span::ZERO {
             self.post_transfer(outgoing, now, context);
         } else {
@@ -359,7 +403,13 @@ impl Host {
         for part in self.transfers.parts(outgoing) {
             let (sender, chunk) = self.transfers.part(part);
             self.sends[chunk as usize].is_ready = true;
-            self.senders[sender as usize].post_ready(&self.config, &self.sends, now, context);
+            self.senders[sender as usize].post_ready(
+                &self.config,
+                &self.sends,
+                self.transfers.round(),
+                now,
+                context,
+            );
             self.make_ready(sender, now);
         }
     }

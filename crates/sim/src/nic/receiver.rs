@@ -59,7 +59,9 @@ pub(crate) struct Receiver {
     port: u16,
     is_captured: bool,
     queue_pair: u32,
-    /// Its chunks in the host's list of receives; the one being received comes first.
+    /// Its first chunk in the host's list of receives: after the last it begins again.
+    first_chunk: u32,
+    /// Its chunks from the one being received on.
     chunks: Range<u32>,
     /// Packets of it that must still arrive.
     packets_left: u64,
@@ -97,6 +99,7 @@ impl Receiver {
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
             arrivals: Arrivals::new(plan.recovery, plan.initial_psn, plan.chunks.clone()),
+            first_chunk: plan.chunks.start,
             chunks: plan.chunks,
             packets_left: plan.first_packets.unwrap_or(u64::MAX),
             report: ReceiveReport::default(),
@@ -195,10 +198,15 @@ impl Receiver {
             return None;
         }
         let ReceiveChunk { chunk, inbound, .. } = receives[self.chunks.start as usize];
+        let mut round = self.report.round;
         self.chunks.start += 1;
-        let next = self.chunks.clone().next().map(|next| receives[next as usize].packets);
-        self.packets_left = next.unwrap_or(u64::MAX);
-        Some((ReceiveReport { chunk, ..std::mem::take(&mut self.report) }, inbound))
+        if self.chunks.is_empty() {
+            self.chunks.start = self.first_chunk;
+            round += 1;
+        }
+        self.packets_left = receives[self.chunks.start as usize].packets;
+        let report = std::mem::replace(&mut self.report, ReceiveReport { round, ..ReceiveReport::default() });
+        Some((ReceiveReport { chunk, ..report }, inbound))
     }
 
     /// What has arrived of the chunks that were not delivered.

@@ -102,6 +102,7 @@ impl Sender {
         &mut self,
         config: &Config,
         sends: &[SendChunk],
+        round: u32,
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
@@ -110,7 +111,7 @@ impl Sender {
                 break;
             }
             self.chunks.start += 1;
-            let report = SendReport::new(send.chunk, now);
+            let report = SendReport::new(send.chunk, round, now);
             if self.requester.is_failed() {
                 context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
             } else {
@@ -118,6 +119,14 @@ impl Sender {
                 self.open.push_back(report);
             }
         }
+    }
+
+    /// Begins its chunks again, from `first` in the host's list of sends, now that all are acknowledged; returns one
+    /// past its last.
+    pub(super) fn rearm(&mut self, first: u32) -> u32 {
+        debug_assert!(self.open.is_empty(), "a round ends when everything is acknowledged");
+        self.chunks.start = first;
+        self.chunks.end
     }
 
     /// Whether the sender now enters its port's round.

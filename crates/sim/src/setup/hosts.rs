@@ -3,7 +3,7 @@
 use super::entropy::{Direction, entropy};
 use super::flows::Flows;
 use crate::nic::{
-    Inbound, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities, SendChunk, Sender, SenderPlan,
+    JobTimes, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities, SendChunk, Sender, SenderPlan,
     Transfers,
 };
 use crate::packet::{Path, Priority};
@@ -111,15 +111,14 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
     let mut places = Vec::new();
     for (job, schedule) in spec.jobs.iter().zip(&flows.schedules) {
         for &host in &job.hosts {
-            hosts[host as usize].transfers.start = Instant(job.start_ps);
-            hosts[host as usize].transfers.overhead = Span(job.step_overhead_ps);
+            hosts[host as usize].transfers.times = job_times(job);
+            hosts[host as usize].transfers.split = flows.parts;
         }
         let mut of_job = vec![Place::default(); schedule.transfers().len()];
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
             of_job[index].outgoing = source.outgoing.len() as u32;
-            let waits_for = schedule.dependencies(TransferId(index as u32));
-            source.outgoing.push(Outgoing { waits_for, parts: 0..0, parts_left: flows.parts, next: None });
+            source.outgoing.push(Outgoing::default());
         }
         if schedule.is_blocking() {
             place_one_after_another(job, schedule, &of_job, hosts);
@@ -127,15 +126,20 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let target = &mut hosts[job.hosts[transfer.dst.index()] as usize].transfers;
             of_job[index].inbound = target.inbound.len() as u32;
-            let first = target.successors.len() as u32;
             let waiting = schedule.successors(TransferId(index as u32));
-            target.successors.extend(waiting.iter().map(|next| of_job[next.index()].outgoing));
-            let successors = first..target.successors.len() as u32;
-            target.inbound.push(Inbound { parts_left: flows.parts, successors });
+            target.push_inbound(waiting.iter().map(|next| of_job[next.index()].outgoing));
         }
         places.push(of_job);
     }
     places
+}
+
+fn job_times(job: &JobSpec) -> JobTimes {
+    JobTimes {
+        start: Instant(job.start_ps),
+        overhead: Span(job.step_overhead_ps),
+        rounds: job.repeat.rounds(),
+    }
 }
 
 /// Makes each transfer wait until the one before it of the same rank has been acknowledged.
@@ -147,7 +151,6 @@ fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place],
         let before: Option<u32> = last[rank].replace(place.outgoing);
         if let Some(before) = before {
             outgoing[before as usize].next = Some(place.outgoing);
-            outgoing[place.outgoing as usize].waits_for += 1;
         }
     }
 }

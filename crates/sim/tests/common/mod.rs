@@ -5,8 +5,8 @@ use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
     BufferSpec, CableSpec, ChunkRow, EcmpHash, EcnSpec, FabricSpec, JobSpec, LinkRow, LinkSpec,
     LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PortRow, PrioritySpec, QpMode, RateControl,
-    RatioSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec,
-    TransportSpec, XoffSpec,
+    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec,
+    TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -83,6 +83,7 @@ pub(crate) fn collective(
             root: 0,
             start_ps: 0,
             step_overhead_ps: 0,
+            repeat: RepeatSpec::Rounds { rounds: 1 },
         }],
         observe: ObserveSpec { series_points: 100, series_interval_ps: 1_000_000, series_ports: 64 },
     }

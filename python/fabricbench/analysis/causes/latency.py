@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricbench.analysis.causes.finding import Finding, counted, percent, time_words
-from fabricbench.analysis.evidence import Case
+from fabricbench.analysis.evidence import Case, rounds_of
 
 _MATERIAL = 0.1
 """Share of the lost time below which a fixed cost is not named."""
@@ -22,7 +22,7 @@ def startup_latency(case: Case) -> Iterator[Finding]:
         return
     nic_ps = int(case.record.run_spec["fabric"].get("nic", {}).get("latency_ps", 0))
     steps, crossing_ps = case.chunks.steps, least + 2 * nic_ps
-    cost_ps = (steps + 1) * crossing_ps
+    cost_ps = rounds_of(case.outcome) * (steps + 1) * crossing_ps
     explained = case.explained(cost_ps)
     if explained is None or explained < _MATERIAL:
         return
@@ -37,7 +37,7 @@ def startup_latency(case: Case) -> Iterator[Finding]:
 def step_overhead(case: Case) -> Iterator[Finding]:
     """Find a software overhead for each step that is a large part of the lost time."""
     overhead_ps = int(case.job.get("step_overhead_ps", 0))
-    cost_ps = case.chunks.steps * overhead_ps
+    cost_ps = rounds_of(case.outcome) * case.chunks.steps * overhead_ps
     explained = case.explained(cost_ps)
     if explained is None or explained < _MATERIAL:
         return

@@ -1,0 +1,156 @@
+//! Jobs that repeat: a number of rounds, or for as long as others run.
+
+mod common;
+
+use common::{collective, completion_ps, leaf_spine, run, single_switch};
+use spec::{ChunkStatus, JobSpec, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus};
+
+/// The job under test on the first four hosts, and a neighbour on the next four that runs until it ends.
+fn with_neighbour(data_bytes: u64, neighbour_bytes: u64) -> RunSpec {
+    let mut spec = collective(single_switch(8), 4, "all-reduce", "ring", data_bytes);
+    let neighbour = JobSpec {
+        name: "neighbour".into(),
+        hosts: vec![4, 5, 6, 7],
+        data_bytes: neighbour_bytes,
+        repeat: RepeatSpec::UntilOthersEnd {},
+        ..spec.jobs[0].clone()
+    };
+    spec.jobs.push(neighbour);
+    spec
+}
+
+fn repeated(mut spec: RunSpec, rounds: u32) -> RunSpec {
+    spec.jobs[0].repeat = RepeatSpec::Rounds { rounds };
+    spec
+}
+
+#[test]
+fn rounds_of_a_ring_take_so_many_times_one_round() {
+    for mode in [QpMode::PerPair, QpMode::PerChunk] {
+        let mut once = collective(single_switch(4), 4, "all-reduce", "ring", 4 << 20);
+        once.transport.qp_mode = mode;
+        let one_ps = completion_ps(&run(&once).0);
+        let (summary, recorder) = run(&repeated(once, 10));
+        // A rank that has what it needs starts its next round while the last acknowledgements of others travel: at
+        // most one round trip of 4 us less for each round.
+        let ten_ps = completion_ps(&summary);
+        assert!(ten_ps <= 10 * one_ps && ten_ps > 10 * (one_ps - 4_000_000), "{ten_ps}, one {one_ps}");
+        assert_eq!((summary.jobs[0].rounds, summary.jobs[0].chunks), (10, 10 * 4 * 6));
+        assert_eq!(recorder.chunks.len(), 240);
+    }
+}
+
+#[test]
+fn each_chunk_of_each_round_completes_once_under_every_recovery() {
+    for recovery in [LossRecovery::GoBackN, LossRecovery::Selective, LossRecovery::None] {
+        let mut spec = repeated(collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 << 20), 5);
+        spec.transport.recovery = recovery;
+        spec.transport.qps_per_rank_pair = 2;
+        let (summary, recorder) = run(&spec);
+        assert_eq!(summary.status, RunStatus::Complete, "{recovery:?}");
+        let mut rounds = vec![Vec::new(); 112];
+        for chunk in &recorder.chunks {
+            assert_eq!(chunk.payload_bytes, chunk.tx_frames * 4096);
+            rounds[(chunk.transfer * 2 + chunk.part) as usize].push(chunk.round);
+        }
+        assert!(rounds.iter().all(|rounds| *rounds == [0, 1, 2, 3, 4]), "{recovery:?}");
+    }
+}
+
+#[test]
+fn a_rank_starts_its_next_round_when_its_part_of_this_one_is_done() {
+    let spec = repeated(collective(leaf_spine(4), 8, "all-gather", "ring", 1 << 20), 3);
+    let (_, recorder) = run(&spec);
+    for rank in 0..8 {
+        for round in 1..3 {
+            let before = recorder.chunks.iter().filter(|chunk| chunk.round == round - 1);
+            let sent = before.clone().filter(|chunk| chunk.src_rank == rank).map(|chunk| chunk.completed_ps);
+            let received = before.filter(|chunk| chunk.dst_rank == rank).map(|chunk| chunk.delivered_ps);
+            let mine = |chunk: &&spec::ChunkRow| chunk.round == round && chunk.src_rank == rank;
+            let started = recorder.chunks.iter().filter(mine).map(|chunk| chunk.start_ps).min();
+            assert_eq!(started, sent.chain(received).max(), "rank {rank}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn a_neighbour_goes_on_until_the_job_under_test_has_ended() {
+    let (summary, recorder) = run(&with_neighbour(64 << 20, 1 << 20));
+    let [test, neighbour] = &summary.jobs[..] else { panic!("two jobs") };
+    assert_eq!((summary.status, neighbour.status), (RunStatus::Complete, RunStatus::Complete));
+    assert!(neighbour.rounds > 40, "{}", neighbour.rounds);
+    assert!(neighbour.end_ps <= Some(summary.end_ps) && test.end_ps <= Some(summary.end_ps));
+    assert!(summary.frames_in_flight > 0, "the neighbour was cut off");
+    let rows = || recorder.chunks.iter().filter(|chunk| chunk.job == 1);
+    assert_eq!(rows().count() as u64, neighbour.chunks);
+    assert!(rows().all(|chunk| chunk.start_ps.is_some()));
+    let cut_off = rows().filter(|chunk| chunk.status == ChunkStatus::Unfinished);
+    assert_eq!(cut_off.count() as u64, neighbour.chunks - neighbour.chunks_complete);
+    let complete = rows().filter(|chunk| chunk.round < neighbour.rounds);
+    assert_eq!(complete.clone().count() as u32, neighbour.rounds * 24);
+    assert_eq!(complete.map(|chunk| chunk.completed_ps).max(), Some(neighbour.end_ps));
+}
+
+#[test]
+fn a_neighbour_without_a_complete_round_is_no_failure() {
+    let (summary, _) = run(&with_neighbour(1 << 20, 256 << 20));
+    let neighbour = &summary.jobs[1];
+    assert_eq!((neighbour.status, neighbour.rounds, neighbour.end_ps), (RunStatus::Complete, 0, None));
+    assert_eq!(neighbour.reason, "");
+}
+
+/// A neighbour whose three senders overrun their share of the buffer; the rest is more than a ring needs.
+fn with_lossy_neighbour(recovery: LossRecovery) -> RunSpec {
+    let mut spec = with_neighbour(64 << 20, 1 << 20);
+    spec.jobs[1].collective = "incast".into();
+    spec.jobs[1].algorithm = "parallel".into();
+    spec.fabric.switch.buffer.size_bytes = 200_000;
+    spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
+    spec.transport.recovery = recovery;
+    spec.transport.timeout_ps = 100_000_000;
+    spec
+}
+
+#[test]
+fn a_neighbour_that_loses_frames_for_good_is_incomplete() {
+    let (summary, _) = run(&with_lossy_neighbour(LossRecovery::None));
+    assert_eq!(summary.jobs[0].status, RunStatus::Complete);
+    let neighbour = &summary.jobs[1];
+    assert_eq!((neighbour.status, neighbour.rounds), (RunStatus::Incomplete, 0));
+    assert!(neighbour.reason.contains("without recovery"), "{}", neighbour.reason);
+}
+
+#[test]
+fn a_neighbour_that_sends_again_what_was_lost_goes_on() {
+    for recovery in [LossRecovery::GoBackN, LossRecovery::Selective] {
+        let (summary, _) = run(&with_lossy_neighbour(recovery));
+        assert!(summary.frames_lost.total() > 0);
+        assert_eq!(summary.status, RunStatus::Complete, "{recovery:?}: {:?}", summary.jobs);
+        // The senders of an incast do not wait for each other.
+        assert!(summary.jobs[1].chunks_complete > 30, "{recovery:?}: {:?}", summary.jobs);
+    }
+}
+
+#[test]
+fn a_run_whose_job_under_test_never_ends_does_not_go_on_for_its_neighbour() {
+    let mut spec = with_lossy_neighbour(LossRecovery::None);
+    spec.jobs.swap(0, 1);
+    spec.jobs[0].repeat = RepeatSpec::Rounds { rounds: 3 };
+    spec.jobs[1].repeat = RepeatSpec::UntilOthersEnd {};
+    let (summary, recorder) = run(&spec);
+    assert_eq!((summary.status, summary.jobs[0].status), (RunStatus::Incomplete, RunStatus::Incomplete));
+    assert!(summary.jobs[0].reason.contains("without recovery"), "{}", summary.jobs[0].reason);
+    assert_eq!(summary.jobs[1].status, RunStatus::Complete);
+    assert!(recorder.events.is_empty());
+}
+
+#[test]
+fn a_round_that_lost_frames_for_good_never_completes() {
+    let mut spec = repeated(collective(single_switch(4), 4, "incast", "parallel", 1 << 20), 4);
+    spec.fabric.switch.buffer.size_bytes = 40_000;
+    spec.transport.recovery = LossRecovery::None;
+    let (summary, recorder) = run(&spec);
+    let job = &summary.jobs[0];
+    assert_eq!((job.status, job.rounds, job.end_ps, job.chunks), (RunStatus::Incomplete, 0, None, 12));
+    assert!(recorder.chunks.len() <= 12 && recorder.chunks.len() >= 3);
+}
