@@ -182,11 +182,11 @@ class Runner:
         plan, published = loaded.plan, loaded.published
         suite = suite_id([planned.id for planned in loaded.trials], plan.tag)
         for planned in loaded.trials:
-            values = published.rows.get(planned.data_size_bytes) if published else None
+            # A published row was measured with every job there.
+            table = None if planned.is_solo else published
+            values = table.rows.get(planned.data_size_bytes) if table else None
             row = (
-                {"table": published.name, "source": published.source, "values": values}
-                if published and values
-                else None
+                {"table": table.name, "source": table.source, "values": values} if table and values else None
             )
             yield (
                 planned,

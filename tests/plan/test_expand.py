@@ -62,13 +62,19 @@ GOLDEN: dict[str, Any] = {
             "collective": "all-to-all",
             "algorithm": "parallel",
             "data_bytes": 16_777_216,
+            "stream": 0,
             "root": 0,
             "start_ps": 0,
             "step_overhead_ps": 0,
             "repeat": {"kind": "rounds", "rounds": 1},
         }
     ],
-    "observe": {"series_points": 1000, "series_interval_ps": 1_000_000, "series_ports": 64},
+    "observe": {
+        "series_points": 1000,
+        "series_interval_ps": 1_000_000,
+        "series_ports": 64,
+        "path_rows": 65_536,
+    },
 }
 
 

@@ -44,6 +44,7 @@ def job_spec(name: str = "test", hosts: tuple[int, ...] = (0, 1, 2, 3), **given:
         "start_ps": 0,
         "step_overhead_ps": 0,
         "repeat": {"kind": "rounds", "rounds": 1},
+        "stream": 0,
     } | given
 
 

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use sim::Batch;
-use spec::{ChunkRow, EventRow, LinkRow, PortRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, SeriesRow};
 use std::sync::Arc;
 
 /// The name of the batch's table, and its rows as a `pyarrow.RecordBatch`.
@@ -19,6 +19,7 @@ pub(crate) fn to_arrow<'py>(
         Batch::Chunks(rows) => ("chunks", chunks(&rows, job_names)),
         Batch::Ports(rows) => ("ports", ports(&rows)),
         Batch::Links(rows) => ("links", links(&rows)),
+        Batch::Paths(rows) => ("paths", paths(&rows, job_names)),
         Batch::Series(rows) => ("series", series(&rows)),
         Batch::Events(rows) => ("events", events(&rows)),
     };
@@ -136,6 +137,19 @@ fn links(rows: &[LinkRow]) -> Vec<Column> {
         int("frames", rows, |row| row.frames),
         int("bytes", rows, |row| row.bytes),
         int("busy_ps", rows, |row| row.busy_ps),
+    ]
+}
+
+fn paths(rows: &[PathRow], job_names: &[String]) -> Vec<Column> {
+    vec![
+        int("qp", rows, |row| row.qp.into()),
+        label("job", rows, |row| job_names[row.job as usize].as_str()),
+        int("src_rank", rows, |row| row.src_rank.into()),
+        int("dst_rank", rows, |row| row.dst_rank.into()),
+        int("hop", rows, |row| row.hop.into()),
+        label("node", rows, |row| row.node.as_str()),
+        int("port", rows, |row| row.port.into()),
+        label("peer", rows, |row| row.peer.as_str()),
     ]
 }
 

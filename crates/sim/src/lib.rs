@@ -22,6 +22,7 @@ mod kernel;
 mod nic;
 mod observer;
 mod packet;
+mod paths;
 mod pause;
 mod prefetch;
 mod probe;

@@ -1,6 +1,6 @@
 //! Who watches a run from outside.
 
-use spec::{ChunkRow, EventRow, LinkRow, PortRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, SeriesRow};
 use units::Instant;
 
 /// Rows of one table.
@@ -12,6 +12,8 @@ pub enum Batch {
     Ports(Vec<PortRow>),
     /// Every direction of every link, at the end.
     Links(Vec<LinkRow>),
+    /// The links that queue pairs take, at the end.
+    Paths(Vec<PathRow>),
     /// Sampled values, at the end.
     Series(Vec<SeriesRow>),
     /// Rare events, at the end.

@@ -3,6 +3,7 @@
 use crate::assemble::{Assembler, Ending};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
+use crate::paths::{Paths, paths};
 use crate::probe::{link_rows, port_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
@@ -145,10 +146,11 @@ fn hand_out<F: Forward>(
     // By metric, node and port, whatever the partition.
     series
         .sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
-    let egress_qps = summary::egress_queue_pairs::<F>(spec, &world.fabric, &world.flows);
+    let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
     observer.batch(Batch::Links(link_rows(world)))?;
+    observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Series(series))?;
     observer.batch(Batch::Events(events))
 }

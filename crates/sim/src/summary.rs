@@ -1,14 +1,13 @@
 //! The facts of a whole run.
 
 use crate::kernel::{Partition, Window};
-use crate::packet::{Kind, Packet, Path, Priority};
+use crate::packet::Packet;
 use crate::probe::SeriesProbe;
 use crate::progress::JobProgress;
-use crate::setup::{Direction, Fabric, FabricNode, Flows, QueuePair, World, entropy, forwards};
-use crate::switch::forward::{Choice, Forward};
+use crate::setup::{FabricNode, Flows, World};
+use crate::switch::forward::Forward;
 use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
-use transport::Position;
-use units::{Instant, NodeId};
+use units::Instant;
 
 /// Counts of all nodes together.
 #[derive(Default)]
@@ -181,49 +180,4 @@ pub(crate) fn stall_evidence<F: Forward>(
         }
     }
     events
-}
-
-/// How many queue pairs send their data out of each port of each node, where each keeps to one path; zero
-/// elsewhere.
-pub(crate) fn egress_queue_pairs<F: Forward>(
-    spec: &RunSpec,
-    fabric: &Fabric,
-    flows: &Flows,
-) -> Vec<Vec<u32>> {
-    let graph = &fabric.graph;
-    let mut counts: Vec<Vec<u32>> = graph.nodes.iter().map(|node| vec![0; node.ports.len()]).collect();
-    if F::CHOICE != Choice::PerFlow {
-        return counts;
-    }
-    let hosts = graph.hosts();
-    let mut forwards: Vec<F> = forwards(spec, fabric, flows);
-    for pair in &flows.queue_pairs {
-        let packet = probe_packet(spec, fabric, pair);
-        let source = graph.attachment(pair.src_attachment);
-        counts[pair.src_host.index()][usize::from(source.host_port)] += 1;
-        let mut node = source.switch;
-        while node.index() >= hosts {
-            let hops = fabric.routes.next_hops(node, pair.dst_attachment);
-            let choice =
-                if hops.len() > 1 { forwards[node.index() - hosts].choose(&packet, hops, &[]) } else { 0 };
-            let port = usize::from(hops[choice]);
-            counts[node.index()][port] += 1;
-            node = next_node(fabric, node, port);
-        }
-    }
-    counts
-}
-
-fn next_node(fabric: &Fabric, node: NodeId, port: usize) -> NodeId {
-    fabric.graph.node(node).ports[port].peer
-}
-
-/// A packet that takes the way of a queue pair's data.
-fn probe_packet(spec: &RunSpec, fabric: &Fabric, pair: &QueuePair) -> Packet {
-    let path = Path {
-        destination: pair.dst_attachment,
-        queue_pair: pair.receiver,
-        entropy: entropy(spec, &fabric.graph, pair, Direction::Forward),
-    };
-    Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn, 0, path)
 }

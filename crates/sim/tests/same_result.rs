@@ -171,6 +171,7 @@ fn jobs_run_side_by_side() {
     let mut spec = collective(leaf_spine(4), 4, "all-to-all", "parallel", 4 << 20);
     let mut other = spec.jobs[0].clone();
     other.name = "other".into();
+    other.stream = 1;
     other.hosts = vec![7, 6, 5, 4];
     other.collective = "all-reduce".into();
     other.algorithm = "ring".into();

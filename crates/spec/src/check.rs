@@ -8,6 +8,8 @@ use thiserror::Error;
 
 /// Largest number of unacknowledged packets: half of the 24-bit PSN space.
 const WINDOW_PACKETS_MAX: u32 = 1 << 23;
+/// Largest number of a job's random draws.
+const JOB_STREAM_MAX: u32 = 65_535;
 
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -167,10 +169,14 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
 fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     require(!spec.jobs.is_empty(), || value("jobs", "none", "1 or more"))?;
     let mut names = HashSet::new();
+    let mut streams = HashSet::new();
     let mut taken: HashMap<u32, &str> = HashMap::new();
     for (index, job) in spec.jobs.iter().enumerate() {
         let field = |name: &str| format!("jobs[{index}].{name}");
         require(names.insert(&job.name), || value(field("name"), &job.name, "a name no other job has"))?;
+        require(streams.insert(job.stream) && job.stream <= JOB_STREAM_MAX, || {
+            value(field("stream"), job.stream, format!("0 to {JOB_STREAM_MAX}, and not that of another job"))
+        })?;
         let hosts = spec.fabric.topology.hosts();
         for (rank, &host) in job.hosts.iter().enumerate() {
             let place = field(&format!("hosts[{rank}]"));

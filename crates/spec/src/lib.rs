@@ -10,8 +10,8 @@ mod run;
 
 pub use check::{SpecError, check};
 pub use record::{
-    ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PortRow, RunStatus, RunSummary,
-    SeriesRow,
+    ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, RunStatus,
+    RunSummary, SeriesRow,
 };
 pub use run::{
     BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec, ImpairmentSpec,

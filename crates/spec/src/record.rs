@@ -161,6 +161,28 @@ pub struct LinkRow {
     pub busy_ps: u64,
 }
 
+/// Table `paths`: one row for each link between switches on the way of a queue pair's data, where each queue pair
+/// keeps to one path.
+#[derive(Clone, Debug)]
+pub struct PathRow {
+    /// Queue pair of the run.
+    pub qp: u32,
+    /// Index of the job in the spec.
+    pub job: u32,
+    /// Sending rank.
+    pub src_rank: u32,
+    /// Receiving rank.
+    pub dst_rank: u32,
+    /// Number of the link on the way, from 0.
+    pub hop: u32,
+    /// Switch that the data leaves.
+    pub node: String,
+    /// Its egress port.
+    pub port: u32,
+    /// Switch that it reaches.
+    pub peer: String,
+}
+
 /// Table `series`: sampled values.
 #[derive(Clone, Debug)]
 pub struct SeriesRow {

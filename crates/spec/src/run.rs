@@ -458,6 +458,8 @@ pub struct JobSpec {
     pub algorithm: String,
     /// Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
     pub data_bytes: u64,
+    /// Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
+    pub stream: u32,
     /// Root of gather and broadcast, receiver of incast [rank].
     pub root: u32,
     /// When the job starts [ps].
@@ -505,4 +507,6 @@ pub struct ObserveSpec {
     pub series_interval_ps: u64,
     /// At most this many sampled ports; the rest are left out, hosts first.
     pub series_ports: u32,
+    /// At most this many rows of table `paths`; 0 leaves it empty.
+    pub path_rows: u32,
 }

@@ -17,6 +17,7 @@ class TableName(StrEnum):
     CHUNKS = "chunks"
     PORTS = "ports"
     LINKS = "links"
+    PATHS = "paths"
     SERIES = "series"
     EVENTS = "events"
     TRIALS = "trials"

@@ -49,9 +49,12 @@ class _Display:
         self._task = bar.add_task("starting", total=None, detail="")
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+        from fabricbench.plan.variant import solo_job
         from fabricbench.report.text_table import data_size
 
+        alone = solo_job(facts.variant)
         name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
+        name += f", {alone} alone" if alone else ""
         self._bar.reset(self._task, description=name, total=None, detail="")
 
     def trial_progressed(self, progress: Progress) -> None:

@@ -57,7 +57,9 @@ def capture_command(
     ] = None,
     trial_index: Annotated[
         int | None,
-        typer.Option(min=0, help="Which trial of the plan, in its order from 0; the first by default."),
+        typer.Option(
+            min=0, help="Which trial of the plan, in its order from 0; by default the first with all jobs."
+        ),
     ] = None,
     data_size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="The trial of this data size, such as 16MB.")
@@ -93,7 +95,7 @@ def _chosen(trials: list[PlannedTrial], index: int | None, data_size: str | None
     if data_size is not None:
         trials = _of_size(trials, data_size)
     if index is None:
-        return trials[0]
+        return next((trial for trial in trials if not trial.is_solo), trials[0])
     if index >= len(trials):
         raise typer.BadParameter(f"no trial {index}; there are {len(trials)}, from 0 to {len(trials) - 1}")
     return trials[index]

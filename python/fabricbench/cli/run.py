@@ -76,9 +76,9 @@ def _as_overrides(seed: int | None, tag: str | None) -> list[str]:
 
 
 def _print(outcome: Outcome, output: Format) -> None:
-    from fabricbench.report.trials import stored_reports
+    from fabricbench.report.trials import reports_of_run
 
-    jobs = [job for trial in outcome.trials for job in stored_reports(trial)]
+    jobs = reports_of_run(outcome.trials)
     if jobs or output is not Format.TABLE:
         write(render(jobs, output))
 

@@ -45,9 +45,14 @@ def show_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.insight import insight
     from fabricbench.report.insight_text import insight_text
+    from fabricbench.report.tenants import Solos
+    from fabricbench.report.trials import measured_reports
+    from fabricbench.store import Workspace
 
-    found = workspace_trials(workspace, trial)[0]
-    jobs = _measured(found)
+    store = Workspace.open(workspace)
+    found = store.find(trial)
+    family = store.family(found)
+    jobs = measured_reports(found, Solos(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
     elif output is Format.JSON:

@@ -198,6 +198,10 @@ class ObserveSpec(TypedDict):
     What is sampled while running.
     """
 
+    path_rows: int
+    """
+    At most this many rows of table `paths`; 0 leaves it empty.
+    """
     series_interval_ps: int
     """
     First sampling interval [ps].
@@ -705,6 +709,10 @@ class JobSpec(TypedDict):
     step_overhead_ps: int
     """
     Software overhead before each transfer is posted, once its dependencies have arrived [ps].
+    """
+    stream: int
+    """
+    Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
     """
 
 

@@ -27,7 +27,7 @@ def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    for check in (_check_transport, check_congestion, _check_jobs, _check_sizes):
+    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, _check_sizes):
         problems += check(plan, document)
     # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
     yield from problems or _check_division(plan, document)
@@ -110,6 +110,13 @@ def _first_rank_problem(
     return None
 
 
+def _check_solo(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that there are jobs to be without."""
+    if plan.solo and len(plan.jobs) == 1:
+        hint = f"a run of job `{plan.jobs[0].name}` is one alone already"
+        yield document.problem(("solo",), "true with one job", "true with several jobs", hint)
+
+
 def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check the names, algorithms and roots of the jobs."""
     names: set[str] = set()
@@ -172,7 +179,8 @@ def _check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
 def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check the number of trials, and that no two are the same."""
     sizes = sweep_sizes(plan)
-    trials = max(1, len(sizes)) * plan.iterations
+    casts = 1 + len(plan.jobs) if plan.solo else 1
+    trials = max(1, len(sizes)) * plan.iterations * casts
     if trials > TRIALS_MAX:
         path: FieldPath = ("sweep", "data_size") if len(sizes) > plan.iterations else ("iterations",)
         yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")

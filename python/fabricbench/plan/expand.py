@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -18,11 +19,10 @@ from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.model import Job, Observe, Plan
 from fabricbench.plan.pins import resolve_pins
 from fabricbench.plan.sizes import job_size, trial_sizes
+from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
 
 SCHEMA_VERSION: Final = 1
 """Version of the run spec that this module writes."""
-BASE_VARIANT: Final = "base"
-"""Label of the trials of a plan as it stands."""
 _SEED_BITS: Final = 63
 
 
@@ -32,9 +32,10 @@ class PlannedTrial:
 
     Attributes:
         index: Position in the plan's order, from 0.
-        variant: Label of the variant of the plan.
+        variant: Label of the variant of the plan; see `fabricbench.plan.variant`.
         iteration: Which repetition, from 0.
-        data_size_bytes: Data size of the sweep, or of the first job of a plan without one.
+        data_size_bytes: Data size of the sweep, or of the first job of a plan without one; of a job alone,
+            its own.
         run_spec: What the engine is told; complete. Trials share its parts: never change it.
         engine_version: Version of the engine that is to run it.
     """
@@ -45,6 +46,11 @@ class PlannedTrial:
     data_size_bytes: int
     run_spec: RunSpec
     engine_version: str
+
+    @property
+    def is_solo(self) -> bool:
+        """Whether one job of several runs alone."""
+        return solo_job(self.variant) is not None
 
     @cached_property
     def spec_json(self) -> str:
@@ -58,48 +64,83 @@ class PlannedTrial:
 
 
 def expand(plan: Plan) -> list[PlannedTrial]:
-    """Return the trials of a plan that has been checked, by data size and then by iteration."""
+    """Return the trials of a plan that has been checked, by data size and then by iteration.
+
+    Where the plan wants each job alone as well, those trials come before the one they stand beside, and
+    each once: a job whose size does not change is the same run beside every size of the others.
+    """
     version = engine.version()
     # Which queue pairs there are may depend on the seed, never on the data size.
-    fabrics = [_fabric(plan, iteration) for iteration in range(plan.iterations)]
+    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, iteration)]
     transport, observe = _transport(plan), _observe(plan.observe)
     trials: list[PlannedTrial] = []
+    known: set[str] = set()
     for size in trial_sizes(plan):
-        jobs = [_job(job, size, plan.fabric.topology.host_count) for job in plan.jobs]
-        for iteration, fabric in enumerate(fabrics):
+        for cast in casts:
             spec: RunSpec = {
                 "schema_version": SCHEMA_VERSION,
-                "seed": run_seed(plan.seed, iteration),
-                "fabric": fabric,
+                "seed": run_seed(plan.seed, cast.iteration),
+                "fabric": cast.fabric,
                 "transport": transport,
-                "jobs": jobs,
+                "jobs": _jobs(plan, cast.jobs, size),
                 "observe": observe,
             }
-            trials.append(PlannedTrial(len(trials), BASE_VARIANT, iteration, size, spec, version))
+            own_size = spec["jobs"][0]["data_bytes"] if cast.is_solo else size
+            trial = PlannedTrial(len(trials), cast.variant, cast.iteration, own_size, spec, version)
+            if not cast.is_solo or trial.id not in known:
+                trials.append(trial)
+                known.add(trial.id)
     return trials
 
 
-def first_spec(plan: Plan, iteration: int = 0) -> RunSpec:
+@dataclass(frozen=True)
+class _Cast:
+    """The jobs of a plan that run together in an iteration, on a fabric whose pins name their queue pairs."""
+
+    variant: str
+    iteration: int
+    jobs: Sequence[int]
+    fabric: FabricSpec
+
+    @property
+    def is_solo(self) -> bool:
+        return solo_job(self.variant) is not None
+
+
+def _casts(plan: Plan, iteration: int) -> Iterator[_Cast]:
+    """Yield who runs in an iteration: each job alone if the plan wants it, then all together."""
+    everyone = range(len(plan.jobs))
+    for job in everyone if plan.solo else ():
+        variant = solo_variant(BASE_VARIANT, plan.jobs[job].name)
+        yield _Cast(variant, iteration, [job], _fabric(plan, iteration, [job]))
+    yield _Cast(BASE_VARIANT, iteration, everyone, _fabric(plan, iteration, everyone))
+
+
+def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None) -> RunSpec:
     """Return the run spec of an iteration's first data size, without the pins of its load balancing.
 
     The engine tells from it which queue pairs there are for pins to name.
+
+    Args:
+        plan: The plan.
+        iteration: The iteration.
+        jobs: The jobs that run; all by default.
     """
-    size = trial_sizes(plan)[0]
     return {
         "schema_version": SCHEMA_VERSION,
         "seed": run_seed(plan.seed, iteration),
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
         "transport": _transport(plan),
-        "jobs": [_job(job, size, plan.fabric.topology.host_count) for job in plan.jobs],
+        "jobs": _jobs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
         "observe": _observe(plan.observe),
     }
 
 
-def _fabric(plan: Plan, iteration: int) -> FabricSpec:
-    """Write the fabric of an iteration out, its pins resolved to queue pairs."""
+def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
+    """Write the fabric of an iteration out, its pins resolved to queue pairs of the jobs that run."""
     balancing, pins = plan.fabric.load_balancing, []
     if isinstance(balancing, Pinned):
-        pins = resolve_pins(balancing.pins, engine.describe(json.dumps(first_spec(plan, iteration))))
+        pins = resolve_pins(balancing.pins, engine.describe(json.dumps(first_spec(plan, iteration, jobs))))
     return plan.fabric.run_spec(plan.transport.priorities.data, pins)
 
 
@@ -119,13 +160,26 @@ def run_seed(seed: int, iteration: int) -> int:
     return int.from_bytes(digest[:8], "big") & ((1 << _SEED_BITS) - 1)
 
 
-def _job(job: Job, trial_size_bytes: int, host_count: int) -> JobSpec:
+def _jobs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[JobSpec]:
+    """Write some jobs of a plan out; each draws its random numbers under its place in the plan.
+
+    A job that repeats until the others end runs once where there are none.
+    """
+    host_count = plan.fabric.topology.host_count
+    specs = [_job(plan.jobs[place], trial_size_bytes, host_count, place) for place in jobs]
+    if len(plan.jobs) > len(specs) == 1 and plan.jobs[jobs[0]].repeat is None:
+        specs[0]["repeat"] = {"kind": "rounds", "rounds": 1}
+    return specs
+
+
+def _job(job: Job, trial_size_bytes: int, host_count: int, place: int) -> JobSpec:
     return {
         "name": job.name,
         "hosts": list(range(host_count)) if job.hosts is None else list(job.hosts),
         "collective": job.collective,
         "algorithm": job.algorithm or engine.default_algorithm(job.collective),
         "data_bytes": job_size(job, trial_size_bytes),
+        "stream": place,
         "root": job.root,
         "start_ps": job.start_ps,
         "step_overhead_ps": job.step_overhead_ps,
@@ -140,4 +194,5 @@ def _observe(observe: Observe) -> ObserveSpec:
         "series_points": observe.series_points,
         "series_interval_ps": observe.series_interval_ps,
         "series_ports": observe.series_ports,
+        "path_rows": observe.path_rows,
     }

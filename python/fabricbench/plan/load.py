@@ -73,7 +73,7 @@ class LoadedPlan:
             "title": self.plan.title,
             "file": str(self.path),
             "trials": len(self.trials),
-            "ranks": sum(len(job["hosts"]) for job in self.trials[0].run_spec["jobs"]),
+            "ranks": sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
             "hosts": self.plan.fabric.topology.host_count,
             "data_size_min_bytes": min(sizes),
             "data_size_max_bytes": max(sizes),

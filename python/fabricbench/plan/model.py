@@ -149,6 +149,16 @@ class Observe(PlanModel):
             "bounds the table to 64,000 rows for each metric."
         ),
     )
+    path_rows: int = Field(
+        default=65_536,
+        ge=0,
+        le=10_000_000,
+        description=(
+            "At most this many rows of the table `paths`, one for each link between switches on the way of a "
+            "queue pair. Where there would be more, it has those of every k-th queue pair. Source: one row "
+            "group; every path of 32,768 queue pairs on two tiers."
+        ),
+    )
 
 
 class Plan(PlanModel):
@@ -177,6 +187,13 @@ class Plan(PlanModel):
     sweep: Sweep | None = Field(default=None, description="What changes from trial to trial.")
     iterations: int = Field(
         default=1, ge=1, le=10_000, description="Times that each trial runs, each time with another seed."
+    )
+    solo: bool = Field(
+        default=False,
+        description=(
+            "Run each job alone as well, with the same fabric, paths, seed and size, as trials of their own: "
+            "what each job keeps of its bandwidth beside the others. Needs several jobs."
+        ),
     )
     tag: str = Field(
         default="", max_length=80, description="A label stored with each trial, to find it again."

@@ -10,16 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
+from fabricbench.analysis.metrics import METRICS, Scope
 from fabricbench.analysis.summary import Summary
 
 if TYPE_CHECKING:
     from fabricbench.report.insight import Insight
+    from fabricbench.report.tenants import Alone
     from fabricbench.report.trials import JobPair, JobReport
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
 _NESTED = ("fct_ms", "latency_us")
 """Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
+_ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
+"""Metrics of a job alone that CSV has beside those with its neighbours."""
 
 
 def trials_json(jobs: Sequence[JobReport]) -> str:
@@ -49,17 +53,28 @@ def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
 
 def trial_object(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as its JSON object."""
-    content: dict[str, Any] = _identity(job.trial)
-    for name, value in dataclasses.asdict(job.summary).items():
+    content = _identity(job.trial) | _nested(job.summary)
+    content["published"] = {
+        deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
+        for deviation in job.deviations
+    } or None
+    content["alone"] = _alone_object(job.alone) if job.alone else None
+    return content
+
+
+def _alone_object(alone: Alone) -> dict[str, Any]:
+    """Return how a job did without its neighbours, and what it keeps beside them."""
+    return {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | _nested(alone.summary)
+
+
+def _nested(summary: Summary) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(summary).items():
         group = next((group for group in _NESTED if name.startswith(f"{group}_")), None)
         if group:
             content.setdefault(group, {})[name.removeprefix(f"{group}_")] = value
         else:
             content[name] = value
-    content["published"] = {
-        deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
-        for deviation in job.deviations
-    } or None
     return content
 
 
@@ -93,6 +108,7 @@ def trials_csv(jobs: Sequence[JobReport]) -> str:
     names = [*_IDENTITY, *(field.name for field in dataclasses.fields(Summary))]
     for metric in PUBLISHED_COLUMNS:
         names += [f"published_{metric}", f"deviation_percent_{metric}"]
+    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE)]
     return rows_csv(names, [_flat(job) for job in jobs])
 
 
@@ -101,6 +117,9 @@ def _flat(job: JobReport) -> dict[str, Any]:
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published
         row[f"deviation_percent_{deviation.metric}"] = deviation.deviation_percent
+    if job.alone:
+        row |= {"alone_trial": job.alone.trial.id, "kept_percent": job.alone.kept_percent}
+        row |= {f"alone_{name}": job.alone.summary.value(name) for name in _ALONE}
     return row
 
 

@@ -49,6 +49,14 @@ _ROUND_COLUMNS = (
     _MetricColumn("round_ms_max", ("longest", "ms")),
 )
 """Columns of jobs that repeat, after the first: the mean."""
+_TENANT_METRICS = (
+    *_METRIC_COLUMNS[:1],
+    *_METRIC_COLUMNS[2:4],
+    *_METRIC_COLUMNS[4:7],
+    _MetricColumn("fct_ms_p99", ("P99", "ms")),
+    *_METRIC_COLUMNS[7:],
+)
+"""What a job beside others and alone are compared by."""
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
@@ -58,9 +66,15 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         jobs: Jobs of the trials, in order. Those of one plan, variant and job stand together.
         colour: Use the styles of a terminal.
     """
-    return "\n\n".join(
-        _group_table(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_order), key=_group)
-    )
+    beside = [job for job in jobs if job.alone]
+    known = {job.alone.trial.attempt for job in beside if job.alone}
+    shown = sorted((job for job in jobs if job.trial.attempt not in known), key=_order)
+    tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
+    tables += [
+        tenants_table(list(group), colour=colour)
+        for _, group in groupby(sorted(beside, key=_plan_order), key=_run)
+    ]
+    return "\n\n".join(tables)
 
 
 def _group(job: JobReport) -> tuple[str, str, str, str]:
@@ -70,6 +84,54 @@ def _group(job: JobReport) -> tuple[str, str, str, str]:
 
 def _order(job: JobReport) -> tuple[object, ...]:
     return (*_group(job), job.trial.facts.position)
+
+
+def _run(job: JobReport) -> tuple[str, str, str]:
+    facts = job.trial.facts
+    return facts.plan, facts.tag, facts.variant
+
+
+def _plan_order(job: JobReport) -> tuple[object, ...]:
+    return (*_run(job), job.trial.facts.position)
+
+
+_TENANT_COLUMNS = [
+    Column(("data", "size"), is_text=True),
+    Column(("job",), is_text=True),
+    Column(("beside",), is_text=True),
+    *(Column(column.head) for column in _TENANT_METRICS[:3]),
+    Column(("kept", "%")),
+    *(Column(column.head) for column in _TENANT_METRICS[3:]),
+]
+
+
+def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return a line for each job beside the others and one for the same job alone.
+
+    Args:
+        jobs: Jobs of one run that know how they did alone.
+        colour: Use the styles of a terminal.
+    """
+    repeats = any(job.trial.facts.iteration for job in jobs)
+    rows = [row for job in jobs for row in _tenant_rows(job, with_iteration=repeats)]
+    facts = jobs[0].trial.facts
+    tag = f" [{facts.tag}]" if facts.tag else ""
+    title = styled(f"{facts.plan}{tag}, each job beside the others and alone", Style.BOLD, colour=colour)
+    return "\n".join([title, render(_TENANT_COLUMNS, rows, colour=colour)])
+
+
+def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
+    if job.alone is None:
+        return
+    for summary, beside, kept in (
+        (job.summary, "others", fixed(job.alone.kept_percent, 1)),
+        (job.alone.summary, "nobody", ""),
+    ):
+        values = [metric_text(column.metric, summary.value(column.metric)) for column in _TENANT_METRICS]
+        is_first = summary is job.summary
+        label = [_label(job, with_iteration=with_iteration), job.summary.job] if is_first else ["", ""]
+        style = Style.PLAIN if summary.status == "complete" else Style.RED
+        yield Row([*label, beside, *values[:3], kept, *values[3:]], style)
 
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
@@ -146,7 +208,9 @@ def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """Return one trial in full: what was run, by what, and every metric of each job."""
     trial = jobs[0].trial
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
-    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs)])
+    beside = [job for job in jobs if job.alone]
+    tenants = [tenants_table(beside, colour=colour)] if beside else []
+    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:

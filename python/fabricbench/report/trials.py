@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.compare import Change, Deviation, compare, deviations
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.report.tenants import Alone, Solos
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,33 +26,42 @@ class JobReport:
         trial: The trial.
         summary: The job's metrics.
         deviations: Published values and how far ours are from them; empty if there are none.
+        alone: How the job did without its neighbours, if that was run.
     """
 
     trial: Trial
     summary: Summary
     deviations: Sequence[Deviation]
+    alone: Alone | None = None
 
 
-def stored_reports(trial: Trial) -> list[JobReport]:
-    """Return the jobs of a finished trial as they were summarised when it ran."""
-    return _reports(trial, [summary_of(row) for row in trial.results])
+def stored_reports(trial: Trial, solos: Solos | None = None) -> list[JobReport]:
+    """Return the jobs of a finished trial as they were summarised when it ran, beside themselves alone."""
+    return _reports(trial, [summary_of(row) for row in trial.results], solos)
 
 
-def measured_reports(trial: Trial) -> list[JobReport]:
-    """Return the jobs of a finished trial, summarised from its record now.
+def measured_reports(trial: Trial, solos: Solos | None = None) -> list[JobReport]:
+    """Return the jobs of a finished trial, summarised from its record now, beside themselves alone.
 
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables))
+    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables), solos)
 
 
-def _reports(trial: Trial, summaries: Sequence[Summary]) -> list[JobReport]:
+def reports_of_run(trials: Sequence[Trial]) -> list[JobReport]:
+    """Return the jobs of every trial of a run, as they were summarised when it ran."""
+    solos = Solos(trials)
+    return [report for trial in trials for report in stored_reports(trial, solos)]
+
+
+def _reports(trial: Trial, summaries: Sequence[Summary], solos: Solos | None) -> list[JobReport]:
     """Set the published row beside the first job: it is the one under test."""
     published = trial.facts.published
     values = published["values"] if published else {}
+    alone = solos.beside(trial, summaries) if solos else {}
     return [
-        JobReport(trial, summary, deviations(summary, values) if index == 0 else ())
+        JobReport(trial, summary, deviations(summary, values) if index == 0 else (), alone.get(summary.job))
         for index, summary in enumerate(summaries)
     ]
 

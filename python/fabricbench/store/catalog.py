@@ -39,8 +39,9 @@ class Catalog:
         suite: str | None = None,
         states: Sequence[str] = (),
         prefix: str = "",
+        solo: bool = False,
     ) -> list[Trial]:
-        """Return the trials that match everything given, oldest attempt first."""
+        """Return the trials that match everything given, oldest attempt first; `solo`: of jobs alone only."""
         query = select(trials).order_by(trials.c.attempt)
         for column, value in ((trials.c.plan, plan), (trials.c.tag, tag), (trials.c.suite, suite)):
             query = query if value is None else query.where(column == value)
@@ -48,6 +49,8 @@ class Catalog:
             query = query.where(trials.c.status.in_(states))
         if prefix:
             query = query.where(trials.c.id.startswith(prefix, autoescape=True))
+        if solo:
+            query = query.where(trials.c.variant.contains("solo/"))
         return [self._trial(row) for row in connection.execute(query)]
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:

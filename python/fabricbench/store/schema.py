@@ -13,11 +13,12 @@ SCHEMA_VERSION = 1
 CHUNKS = "chunks"
 PORTS = "ports"
 LINKS = "links"
+PATHS = "paths"
 SERIES = "series"
 EVENTS = "events"
 TRIALS = "trials"
 
-RECORD_TABLES = (CHUNKS, PORTS, LINKS, SERIES, EVENTS)
+RECORD_TABLES = (CHUNKS, PORTS, LINKS, PATHS, SERIES, EVENTS)
 """Tables that a backend writes."""
 
 TABLES = (*RECORD_TABLES, TRIALS)
@@ -58,6 +59,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         texts="node peer",
     ),
     LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),
+    PATHS: _schema("qp job src_rank dst_rank hop node port peer", texts="job node peer"),
     SERIES: _schema("metric node port time_ps value", texts="metric node"),
     EVENTS: _schema("time_ps kind node detail", texts="kind node detail"),
 }

@@ -152,6 +152,20 @@ class Workspace:
             members = self.catalog.select(connection, suite=trial.facts.suite, states=FINISHED)
         return sorted(members, key=lambda member: member.facts.position)
 
+    def family(self, trial: Trial) -> list[Trial]:
+        """Return the suite of a trial, and the other finished trials of its plan in which a job ran alone.
+
+        A job alone that several runs of a plan have in common belongs to the suite of the last of them.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        suite = self.suite(trial)
+        with self.database.reading() as connection:
+            solos = self.catalog.select(connection, plan=trial.facts.plan, states=FINISHED, solo=True)
+        known = {member.attempt for member in suite}
+        return [*suite, *(solo for solo in solos if solo.attempt not in known)]
+
     def resume(self, facts: TrialFacts) -> Trial | None:
         """Return the finished trial that makes running `facts` again needless, now part of the same suite.
 

@@ -114,6 +114,7 @@ fn four_jobs() -> RunSpec {
         .map(|job| spec::JobSpec {
             name: format!("tenant{job}"),
             hosts: (0..2_000).filter(|host| host % 4 == job).collect(),
+            stream: job,
             ..tenant.clone()
         })
         .collect();

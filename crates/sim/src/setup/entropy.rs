@@ -38,7 +38,7 @@ pub(crate) fn entropy(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction
         _ => (EcmpHash::Crc, false),
     };
     if include_qp {
-        input.extend(&pair.number.to_be_bytes()[1..]);
+        input.extend(&pair.identity.to_be_bytes()[1..]);
     }
     match hash {
         EcmpHash::Crc => crc32fast::hash(&input),

@@ -29,6 +29,8 @@ pub(crate) struct Chunk {
 pub(crate) struct QueuePair {
     /// Its number in the run.
     pub(crate) number: u32,
+    /// Its number as a NIC would give it, 24 bits: the same whichever other jobs there are.
+    pub(crate) identity: u32,
     pub(crate) job: u32,
     pub(crate) part: u32,
     pub(crate) channel: u32,
@@ -55,6 +57,8 @@ pub(crate) struct Flows {
     pub(crate) queue_pairs: Vec<QueuePair>,
     /// Parts of each transfer.
     pub(crate) parts: u32,
+    /// First queue pair of the job that is being added.
+    first_queue_pair: u32,
     /// Queue pairs so far whose data ends at each host.
     receivers: Vec<u32>,
 }
@@ -71,6 +75,7 @@ impl Flows {
             chunks: Vec::new(),
             queue_pairs: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
+            first_queue_pair: 0,
             receivers: vec![0; fabric.graph.hosts()],
         };
         for (index, job) in spec.jobs.iter().enumerate() {
@@ -87,6 +92,7 @@ impl Flows {
         job: &JobSpec,
     ) -> Result<(), SpecError> {
         let schedule = schedule(spec, index, job)?;
+        self.first_queue_pair = self.queue_pairs.len() as u32;
         let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
         for (id, transfer) in schedule.transfers().iter().enumerate() {
             let mut open = || self.open_queue_pairs(spec, fabric, index, job, transfer);
@@ -132,12 +138,16 @@ impl Flows {
         }
         let first = self.queue_pairs.len() as u32;
         for part in 0..self.parts {
-            let id = self.queue_pairs.len() as u64;
+            let number = self.queue_pairs.len() as u32;
+            let in_job = number - self.first_queue_pair;
+            // A job draws the same whichever other jobs there are.
+            let id = (u64::from(job.stream) << 32) | u64::from(in_job);
             let receiver = self.receivers[dst_host.index()];
             self.receivers[dst_host.index()] += 1;
             let port = Seed(spec.seed).stream("qp.udp_source_port", id).below(UDP_SOURCE_PORTS) as u16;
             self.queue_pairs.push(QueuePair {
-                number: id as u32,
+                number,
+                identity: ((job.stream << 16) ^ in_job) & 0xff_ffff,
                 job: index,
                 part,
                 channel: transfer.channel,
@@ -167,7 +177,7 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
         ranks: job.hosts.len() as u32,
         data_bytes: job.data_bytes,
         root: Rank(job.root),
-        stream: Seed(spec.seed).stream("workload.pattern", u64::from(index)),
+        stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
     };
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let schedule = workload::schedule_for(&job.collective, &job.algorithm, &shape).map_err(|error| {

@@ -4,9 +4,9 @@
 use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
     BufferSpec, CableSpec, ChunkRow, EcmpHash, EcnSpec, FabricSpec, JobSpec, LinkRow, LinkSpec,
-    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PortRow, PrioritySpec, QpMode, RateControl,
-    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec,
-    TopologySpec, TransportSpec, XoffSpec,
+    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PrioritySpec, QpMode,
+    RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow,
+    SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -80,12 +80,18 @@ pub(crate) fn collective(
             collective: collective.into(),
             algorithm: algorithm.into(),
             data_bytes,
+            stream: 0,
             root: 0,
             start_ps: 0,
             step_overhead_ps: 0,
             repeat: RepeatSpec::Rounds { rounds: 1 },
         }],
-        observe: ObserveSpec { series_points: 100, series_interval_ps: 1_000_000, series_ports: 64 },
+        observe: ObserveSpec {
+            series_points: 100,
+            series_interval_ps: 1_000_000,
+            series_ports: 64,
+            path_rows: 1_000,
+        },
     }
 }
 
@@ -129,6 +135,7 @@ pub(crate) struct Recorder {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) ports: Vec<PortRow>,
     pub(crate) links: Vec<LinkRow>,
+    pub(crate) paths: Vec<PathRow>,
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) events: Vec<spec::EventRow>,
 }
@@ -139,6 +146,7 @@ impl Observer for Recorder {
             Batch::Chunks(rows) => self.chunks.extend(rows),
             Batch::Ports(rows) => self.ports.extend(rows),
             Batch::Links(rows) => self.links.extend(rows),
+            Batch::Paths(rows) => self.paths.extend(rows),
             Batch::Series(rows) => self.series.extend(rows),
             Batch::Events(rows) => self.events.extend(rows),
         }
@@ -162,6 +170,7 @@ impl Observer for Counter {
             Batch::Chunks(rows) => rows.len(),
             Batch::Ports(rows) => rows.len(),
             Batch::Links(rows) => rows.len(),
+            Batch::Paths(rows) => rows.len(),
             Batch::Series(rows) => rows.len(),
             Batch::Events(rows) => rows.len(),
         };
@@ -194,7 +203,7 @@ pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
 /// Every table of a run as text, for comparison.
 pub(crate) fn tables(recorder: &Recorder) -> String {
     format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        recorder.chunks, recorder.ports, recorder.links, recorder.series, recorder.events
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        recorder.chunks, recorder.ports, recorder.links, recorder.paths, recorder.series, recorder.events
     )
 }

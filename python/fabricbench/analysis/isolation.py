@@ -1,0 +1,63 @@
+"""Jobs beside others and alone: which trial belongs beside which, what a job keeps, how that spreads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricbench.analysis.distribution import rank_of
+from fabricbench.analysis.summary import Summary
+from fabricbench.plan.variant import shared_variant, solo_job
+
+_ALONE = {"repeat"}
+"""Fields of a job that may differ when it runs alone."""
+
+
+def is_solo(variant: str) -> bool:
+    """Tell whether a variant's trials run one job of several alone."""
+    return solo_job(variant) is not None
+
+
+def solo_key(variant: str, iteration: int, run_spec: Mapping[str, Any]) -> str:
+    """Return what identifies the trial of a job alone: variant, iteration, seed and the job itself."""
+    return _key(shared_variant(variant), iteration, run_spec, run_spec["jobs"][0])
+
+
+def solo_keys(variant: str, iteration: int, run_spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return for each job of a trial the `solo_key` of the trial in which it runs alone."""
+    return {job["name"]: _key(variant, iteration, run_spec, job) for job in run_spec["jobs"]}
+
+
+def _key(variant: str, iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+    same = {name: value for name, value in job.items() if name not in _ALONE}
+    return json.dumps([variant, iteration, run_spec["seed"], same], sort_keys=True)
+
+
+def kept_percent(beside: Summary, alone: Summary) -> float | None:
+    """Return what a job keeps of its bus bandwidth beside others [%]; none unless both completed."""
+    if not beside.busbw_gb_per_s or not alone.busbw_gb_per_s:
+        return None
+    return 100 * beside.busbw_gb_per_s / alone.busbw_gb_per_s
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How a value spreads over trials, by nearest rank."""
+
+    count: int
+    least: float
+    p25: float
+    median: float
+    p75: float
+    largest: float
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return how some values spread; none of no values."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    p25, median, p75 = (ranked[rank_of(share, len(ranked)) - 1] for share in (0.25, 0.5, 0.75))
+    return Spread(len(ranked), ranked[0], p25, median, p75, ranked[-1])
