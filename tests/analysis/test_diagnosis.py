@@ -11,7 +11,7 @@ from tests.support.fake_backend import chunk_row, link_row, port_row
 from tests.support.samples import job_spec, run_spec
 
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.analysis.causes.pausing import circular_wait
+from fabricbench.analysis.deadlock import circles
 from fabricbench.analysis.diagnosis import CAUSES, diagnose
 from fabricbench.analysis.evidence import Record, ideal_job_ps
 
@@ -303,28 +303,44 @@ STALLED = {
 }
 
 
-def test_a_stall_names_the_circle() -> None:
-    events = [
-        {
-            "time_ps": 5,
-            "kind": "stalled",
-            "node": node,
-            "detail": f"port 1 is paused by {peer} with 9 bytes waiting",
-        }
-        for node, peer in (("leaf0", "leaf1"), ("leaf1", "leaf2"), ("leaf2", "leaf0"), ("leaf3", "leaf0"))
-    ]
-    found = found_in(IDEAL_PS, outcome=STALLED, events=events, status="stalled")
-    assert found["pfc-deadlock"].evidence["circle"] == ["leaf0", "leaf1", "leaf2"]
-    assert "leaf0 waits for leaf1 waits for leaf2 waits for leaf0" in found["pfc-deadlock"].sentence
-    assert found["pfc-deadlock"].explained is None
-    chain = found_in(IDEAL_PS, outcome=STALLED, events=events[:2], status="stalled")
-    assert chain["pfc-stall"].evidence["circle"] == []
+def deadlock_event(node: str, port: int, peer: str) -> dict[str, Any]:
+    detail = f"port {port} at priority 3 waits for {peer} with 1000 bytes"
+    return {"time_ps": 5, "kind": "pfc_deadlock", "node": node, "detail": detail}
 
 
-def test_circles() -> None:
-    assert circular_wait({}) == []
-    assert circular_wait({"a": ["b"], "b": ["c"]}) == []
-    assert circular_wait({"a": ["b"], "b": ["c", "d"], "d": ["b"]}) == ["b", "d"]
+STALL = {"time_ps": 5, "kind": "stalled", "node": "leaf3", "detail": "port 1 is paused by leaf0"}
+
+
+def test_a_deadlock_names_its_circle_in_order() -> None:
+    circle = [deadlock_event("a", 2, "b"), deadlock_event("b", 3, "c"), deadlock_event("c", 1, "a")]
+    found = found_in(IDEAL_PS, outcome=STALLED, events=[STALL, *circle], status="stalled")["pfc-deadlock"]
+    assert found.evidence == {
+        "circle": ["a", "b", "c"],
+        "ports": [2, 3, 1],
+        "priority": 3,
+        "held_bytes": 3000,
+        "paused": ["leaf3 port 1 is paused by leaf0"],
+    }
+    path = "priority 3: a port 2 waits for b port 3 waits for c port 1 waits for a port 2"
+    assert f"in a circle at {path}; 3,000 bytes" in found.sentence
+    assert found.explained is None
+
+
+def test_circles_are_told_apart() -> None:
+    events = [deadlock_event("a", 2, "b"), deadlock_event("b", 3, "a"), deadlock_event("c", 1, "c")]
+    assert [[held.switch for held in circle] for circle in circles(events)] == [["a", "b"], ["c"]]
+
+
+def test_a_stall_without_a_circle_names_who_is_paused() -> None:
+    found = found_in(IDEAL_PS, outcome=STALLED, events=[STALL], status="stalled")
+    assert list(found) == ["pfc-stall"]
+    assert "leaf3 port 1 is paused by leaf0" in found["pfc-stall"].sentence
+
+
+def test_a_storm_is_named_with_what_was_dropped() -> None:
+    ports = fabric(pfc_storms=2, dropped_watchdog_frames=40)
+    found = found_in(4 * IDEAL_PS, ports=ports, frames_lost={"pfc_watchdog": 40})["pfc-storm"]
+    assert found.evidence == {"storms": 2, "frames": 40, "ports": {"leaf0 port 2 to spine0": 2}}
 
 
 def test_known_effects_come_first_the_largest_first() -> None:

@@ -203,5 +203,5 @@ def test_a_stalled_job_says_what_stalled_and_has_no_rate() -> None:
     assert (ours.status, ours.busbw_gb_per_s, ours.completion_time_ms) == ("stalled", None, None)
     assert ours.reason == (
         "1 of 2 chunks never completed; leaf0 port 1 is paused; leaf1 port 1 is paused; "
-        "leaf2 port 1 is paused; and 2 more ports"
+        "leaf2 port 1 is paused; and 2 more"
     )

@@ -103,6 +103,7 @@ def test_pfc_takes_its_defaults_or_what_is_given() -> None:
         "reserved_bytes": 9_216,
         "headroom_bytes": None,
         "quanta": 65_535,
+        "watchdog": None,
     }
     fields = "priorities: [6, 3], xoff: {bytes: 100KB}, xon_offset: 0, reserved: 0, headroom: 50KB, quanta: 1"
     assert switch_of(f"pfc: {{{fields}}}")["pfc"] == {
@@ -112,8 +113,24 @@ def test_pfc_takes_its_defaults_or_what_is_given() -> None:
         "reserved_bytes": 0,
         "headroom_bytes": 51_200,
         "quanta": 1,
+        "watchdog": None,
     }
     assert switch_of("pfc: {headroom: auto}")["pfc"]["headroom_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ("off", None),
+        ("on", {"detection_ps": 2 * 10**11, "restoration_ps": 2 * 10**11, "action": "drop"}),
+        (
+            "{detection: 1ms, restoration: 3ms, action: forward}",
+            {"detection_ps": 10**9, "restoration_ps": 3 * 10**9, "action": "forward"},
+        ),
+    ],
+)
+def test_a_watchdog_takes_its_defaults_or_what_is_given(fields: str, expected: object) -> None:
+    assert switch_of(f"pfc: {{watchdog: {fields}}}")["pfc"]["watchdog"] == expected
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,11 @@ impl<'a> Assembler<'a> {
         }
     }
 
+    /// Every chunk so far and to come was delivered and acknowledged.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.open == 0 && self.jobs.iter().all(|job| job.failed == 0)
+    }
+
     fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
         let pair = &self.flows.queue_pairs[queue_pair as usize];
         self.events.push(EventRow {

@@ -6,7 +6,8 @@
 //! 2. `kernel`: the event engine: time windows, inboxes, activity, threads; it knows no networks;
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge; `egress`: a port and its link;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
-//! 5. `record`, `assemble`, `progress`, `probe`: what is measured, chunk by chunk and port by port;
+//! 5. `record`, `assemble`, `progress`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
+//!    pauses that wait for each other;
 //! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
 //!
 //! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
@@ -16,6 +17,7 @@
 
 mod assemble;
 mod capture;
+mod deadlock;
 mod describe;
 mod egress;
 mod kernel;

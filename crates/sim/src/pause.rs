@@ -12,6 +12,8 @@ use units::{Instant, Rate, Span};
 pub(crate) struct PauseState {
     /// Bit `p` is set while priority `p` is paused.
     mask: u8,
+    /// Bit `p` is set while pauses of priority `p` are counted, but not obeyed.
+    ignored: u8,
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
     rate: Rate,
@@ -24,7 +26,16 @@ pub(crate) struct PauseState {
 impl PauseState {
     pub(crate) const fn new(rate: Rate) -> Self {
         let never = [Instant::ZERO; Priority::COUNT];
-        Self { mask: 0, until: never, since: never, rate, frames: 0, pauses: 0, paused: Span::ZERO }
+        Self {
+            mask: 0,
+            ignored: 0,
+            until: never,
+            since: never,
+            rate,
+            frames: 0,
+            pauses: 0,
+            paused: Span::ZERO,
+        }
     }
 
     /// Pause frames received, those that end a pause included.
@@ -53,12 +64,42 @@ impl PauseState {
             return;
         }
         self.pauses += 1;
+        if self.ignored & priority.bit() != 0 {
+            return;
+        }
         if self.mask & priority.bit() == 0 {
             self.mask |= priority.bit();
             self.since[priority.index()] = now;
         }
         // One quantum is 512 bit times: 64 bytes.
         self.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
+    }
+
+    /// Whether `priority` may not send at `now`.
+    pub(crate) fn is_paused(&self, priority: Priority, now: Instant) -> bool {
+        self.mask & priority.bit() != 0 && self.until[priority.index()] > now
+    }
+
+    /// When the pause of `priority` began; of meaning while it is paused.
+    pub(crate) const fn since(&self, priority: Priority) -> Instant {
+        self.since[priority.index()]
+    }
+
+    /// Priorities whose pauses are not obeyed, as a mask.
+    #[inline]
+    pub(crate) const fn ignored(&self) -> u8 {
+        self.ignored
+    }
+
+    /// Ends the pause of `priority` at `now` and obeys none until told otherwise.
+    pub(crate) fn ignore(&mut self, priority: Priority, now: Instant) {
+        self.end(priority, now);
+        self.ignored |= priority.bit();
+    }
+
+    /// Obeys the pauses of `priority` again, from the next one on.
+    pub(crate) const fn obey(&mut self, priority: Priority) {
+        self.ignored &= !priority.bit();
     }
 
     /// Ends the pauses whose time is over by `now`.
@@ -124,5 +165,21 @@ mod tests {
             (state.mask(), state.paused_by(Instant(99_000)), state.pauses_received()),
             (0, Span(16_800), 3)
         );
+    }
+
+    #[test]
+    fn an_ignored_pause_is_counted_and_not_obeyed() {
+        let mut state = PauseState::new(Rate::from_gbps(400));
+        state.receive(&Packet::pause(Priority(3), 10), Instant(1_000));
+        state.ignore(Priority(3), Instant(2_000));
+        state.receive(&Packet::pause(Priority(3), 10), Instant(3_000));
+        assert_eq!((state.mask(), state.paused_by(Instant(9_000))), (0, Span(1_000)));
+        state.obey(Priority(3));
+        assert!(!state.is_paused(Priority(3), Instant(4_000)));
+        state.receive(&Packet::pause(Priority(3), 10), Instant(5_000));
+        assert!(
+            state.is_paused(Priority(3), Instant(6_000)) && !state.is_paused(Priority(3), Instant(17_800))
+        );
+        assert_eq!((state.pauses_received(), state.since(Priority(3))), (3, Instant(5_000)));
     }
 }

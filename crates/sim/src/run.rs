@@ -1,6 +1,7 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
 use crate::assemble::{Assembler, Ending};
+use crate::deadlock::deadlock_events;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
@@ -85,7 +86,7 @@ fn run_with<F: Forward>(
     let mut partitions = std::mem::take(&mut world.partitions);
     let mut driver = Driver::new(&world, spec, &mut *observer);
     let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
-    let Driver { mut assembler, stopped, stalled_since, .. } = driver;
+    let Driver { mut assembler, stopped, stalled_since, progress_at, .. } = driver;
     if stopped {
         return Err(RunError::Stopped);
     }
@@ -100,9 +101,18 @@ fn run_with<F: Forward>(
     if let Some(since) = stalled_since {
         assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
     }
+    let deadlock = if assembler.is_complete() {
+        Vec::new()
+    } else {
+        deadlock_events(&world, &partitions, progress_at, outcome.last.end)
+    };
+    let is_stalled = stalled_since.is_some() || !deadlock.is_empty();
+    assembler.events.extend(deadlock);
+    assembler.events.extend(summary::storm_events(&world, &partitions));
+    assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
-    let summary = summary::summarise(spec, &world, &jobs, outcome.last, stalled_since.is_some());
+    let summary = summary::summarise(spec, &world, &jobs, outcome.last, is_stalled);
     hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
@@ -165,12 +175,15 @@ fn total_bytes(flows: &Flows, spec: &RunSpec) -> u64 {
     rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds)).sum()
 }
 
-/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start
-/// and the longest software overhead.
+/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
+/// the longest software overhead and the times of the PFC watchdog.
 fn patience(spec: &RunSpec) -> Span {
     let waits = spec.jobs.iter().map(|job| job.start_ps + job.step_overhead_ps).max().unwrap_or(0);
     let retries = u64::from(spec.transport.retry_count) + 2;
-    Span(spec.transport.timeout_ps.saturating_mul(retries).saturating_add(waits))
+    let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
+    let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
+    let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
+    Span(timeouts.saturating_add(waits).saturating_add(storm))
 }
 
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.

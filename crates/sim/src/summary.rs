@@ -6,6 +6,7 @@ use crate::probe::SeriesProbe;
 use crate::progress::JobProgress;
 use crate::setup::{FabricNode, Flows, World};
 use crate::switch::forward::Forward;
+use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
 use units::Instant;
 
@@ -37,6 +38,7 @@ impl Counts {
                     for port in switch.ports() {
                         counts.lost.buffer_full += port.counters().dropped_tail.frames;
                         counts.lost.headroom_overrun += port.counters().dropped_headroom.frames;
+                        counts.lost.pfc_watchdog += port.counters().dropped_watchdog.frames;
                         counts.queued += port.queued_frames();
                     }
                     counts.fast_windows += switch.paths().fast;
@@ -180,4 +182,29 @@ pub(crate) fn stall_evidence<F: Forward>(
         }
     }
     events
+}
+
+/// Beginnings and ends of storms that the PFC watchdogs detected.
+pub(crate) fn storm_events<F: Forward>(
+    world: &World<F>,
+    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+) -> Vec<EventRow> {
+    let mut events = Vec::new();
+    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
+        let FabricNode::Switch(switch) = state else { continue };
+        let log = switch.watchdog().map_or(&[][..], Watchdog::log);
+        events.extend(log.iter().map(|event| storm_event(&node.name, event)));
+    }
+    events
+}
+
+fn storm_event(node: &str, event: &StormEvent) -> EventRow {
+    let place = format!("port {} at priority {}", event.port, event.priority.0);
+    let (kind, detail) = match event.change {
+        StormChange::Detected { bytes } => {
+            ("pfc_storm", format!("{place}: paused with {bytes} bytes waiting"))
+        }
+        StormChange::Restored => ("pfc_restored", format!("{place}: pauses are obeyed again")),
+    };
+    EventRow { time_ps: event.at.0, kind, node: node.to_owned(), detail }
 }

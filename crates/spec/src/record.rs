@@ -124,12 +124,18 @@ pub struct PortRow {
     pub dropped_headroom_frames: u64,
     /// Their bytes.
     pub dropped_headroom_bytes: u64,
+    /// Frames dropped by the PFC watchdog on their way to this egress port or in its queue.
+    pub dropped_watchdog_frames: u64,
+    /// Their bytes.
+    pub dropped_watchdog_bytes: u64,
     /// Largest egress queue, the frame in transmission excluded [bytes].
     pub queue_max_bytes: u64,
     /// Pause frames with non-zero quanta sent.
     pub pfc_tx: u64,
     /// Pause frames with non-zero quanta received.
     pub pfc_rx: u64,
+    /// Storms that the PFC watchdog detected.
+    pub pfc_storms: u64,
     /// Time for which the egress was paused [ps].
     pub paused_ps: u64,
     /// Frames marked with congestion experienced.
@@ -203,7 +209,7 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`).
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`).
     pub kind: &'static str,
     /// Where.
     pub node: String,
@@ -219,7 +225,7 @@ pub enum RunStatus {
     Complete,
     /// A chunk failed, or could never start.
     Incomplete,
-    /// Nothing was delivered any more while pauses were renewed: the run was ended.
+    /// Nothing was delivered any more while pauses were renewed, or pauses waited for each other in a circle.
     Stalled,
 }
 
@@ -232,13 +238,15 @@ pub struct LossCauses {
     pub headroom_overrun: u64,
     /// A NIC's receive buffer was full.
     pub host_overrun: u64,
+    /// The PFC watchdog dropped what was bound for a queue in a storm.
+    pub pfc_watchdog: u64,
 }
 
 impl LossCauses {
     /// Frames lost for any cause.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.buffer_full + self.headroom_overrun + self.host_overrun
+        self.buffer_full + self.headroom_overrun + self.host_overrun + self.pfc_watchdog
     }
 }
 

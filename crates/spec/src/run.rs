@@ -284,6 +284,30 @@ pub struct PfcSpec {
     pub headroom_bytes: Option<u64>,
     /// Pause time asked for [quanta of 512 bit times].
     pub quanta: u16,
+    /// The watchdog of paused queues, if there is one.
+    pub watchdog: Option<WatchdogSpec>,
+}
+
+/// PFC watchdog of the egress queues of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchdogSpec {
+    /// A queue that is paused, holds frames and has sent none for this long is in a storm [ps].
+    pub detection_ps: u64,
+    /// The storm is over when no pause has come in for this long [ps].
+    pub restoration_ps: u64,
+    /// What becomes of the frames of a queue in a storm.
+    pub action: StormActionSpec,
+}
+
+/// What becomes of the frames of a queue in a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StormActionSpec {
+    /// They are dropped.
+    Drop,
+    /// They are sent as if there were no pause.
+    Forward,
 }
 
 /// Threshold of a pause.

@@ -16,6 +16,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
     {
         "pfc-deadlock": "PFC deadlock",
         "pfc-stall": "stall under PFC",
+        "pfc-storm": "PFC storm",
         "straggling-nic": "straggling NIC",
         "hash-collision": "hash collision",
         "oversubscription": "oversubscription",
@@ -37,6 +38,7 @@ effect does not follow from the counters."""
 
 _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     pausing.stall,
+    pausing.storms,
     pausing.straggling_nics,
     load.hash_collisions,
     load.oversubscription,

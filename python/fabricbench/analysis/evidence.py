@@ -55,6 +55,7 @@ class Port:
         busy_ps: Time for which the link was occupied.
         dropped_tail: Frames that found the buffer full on their way to this port.
         dropped_headroom: Lossless frames on their way to this port beyond the headroom.
+        dropped_watchdog: Frames that the PFC watchdog dropped.
     """
 
     node: str
@@ -69,9 +70,11 @@ class Port:
     rx_bytes: int
     dropped_tail: int
     dropped_headroom: int
+    dropped_watchdog: int
     queue_max_bytes: int
     pfc_tx: int
     pfc_rx: int
+    pfc_storms: int
     paused_ps: int
     ecn_marked: int
     egress_qps: int
@@ -79,7 +82,7 @@ class Port:
     @property
     def dropped(self) -> int:
         """Frames that were lost on their way to this port."""
-        return self.dropped_tail + self.dropped_headroom
+        return self.dropped_tail + self.dropped_headroom + self.dropped_watchdog
 
     @property
     def is_uplink(self) -> bool:
@@ -135,7 +138,7 @@ def _port(
 ) -> Port:
     link = links.get((row["node"], row["port"]), {})
     same = ("node", "tier", "port", "peer", "tx_frames", "tx_bytes", "rx_bytes", "queue_max_bytes")
-    counters = ("pfc_tx", "pfc_rx", "paused_ps", "ecn_marked", "egress_qps")
+    counters = ("pfc_tx", "pfc_rx", "pfc_storms", "paused_ps", "ecn_marked", "egress_qps")
     return Port(
         **{name: row[name] for name in (*same, *counters)},
         peer_tier=tiers.get(row["peer"], 0),
@@ -143,6 +146,7 @@ def _port(
         busy_ps=link.get("busy_ps", 0),
         dropped_tail=row["dropped_frames"],
         dropped_headroom=row["dropped_headroom_frames"],
+        dropped_watchdog=row["dropped_watchdog_frames"],
     )
 
 

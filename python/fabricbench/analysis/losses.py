@@ -16,6 +16,7 @@ LOSS_CAUSES: Mapping[str, str] = {
     "buffer_full": "tail drop",
     "headroom_overrun": "headroom overrun",
     "host_overrun": "host overrun",
+    "pfc_watchdog": "PFC watchdog",
 }
 """For each cause in the run's summary, its name in words."""
 

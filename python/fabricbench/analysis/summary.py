@@ -145,9 +145,14 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 
 def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     """Return what held a stalled run up, from its events; none for any other run."""
+    from fabricbench.analysis import deadlock
+
     if summary["status"] != STALLED:
         return None
-    events = (row for batch in tables.batches("events") for row in batch.to_pylist())
+    events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
+    circles = deadlock.circles(events)
+    if circles:
+        return [f"PFC deadlock at {deadlock.circle_text(circle)}" for circle in circles]
     return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
 
 
@@ -158,7 +163,7 @@ def _identity(
     status, reason = outcome["status"], outcome["reason"]
     if stalls is not None and status != COMPLETE:
         status, rest = STALLED, len(stalls) - _MAX_STALLS
-        more = [f"and {rest} more ports"] if rest > 0 else []
+        more = [f"and {rest} more"] if rest > 0 else []
         reason = "; ".join([part for part in (reason,) if part] + [*stalls[:_MAX_STALLS], *more])
     return {
         "status": status,

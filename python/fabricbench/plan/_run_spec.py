@@ -400,6 +400,12 @@ Which priority a port serves next.
 """
 
 
+StormActionSpec: TypeAlias = Literal["drop", "forward"]
+"""
+What becomes of the frames of a queue in a storm.
+"""
+
+
 class SingleSwitchTopologySpec(TypedDict):
     """
     Every host on one switch.
@@ -600,6 +606,25 @@ class TransportSpec(TypedDict):
     """
 
 
+class WatchdogSpec(TypedDict):
+    """
+    PFC watchdog of the egress queues of switches.
+    """
+
+    action: StormActionSpec
+    """
+    What becomes of the frames of a queue in a storm.
+    """
+    detection_ps: int
+    """
+    A queue that is paused, holds frames and has sent none for this long is in a storm [ps].
+    """
+    restoration_ps: int
+    """
+    The storm is over when no pause has come in for this long [ps].
+    """
+
+
 class StaticXoffSpec(TypedDict):
     """
     A fixed number of bytes.
@@ -763,6 +788,10 @@ class PfcSpec(TypedDict):
     reserved_bytes: int
     """
     Buffer reserved for each (ingress port, lossless priority) [bytes].
+    """
+    watchdog: NotRequired[WatchdogSpec | None]
+    """
+    The watchdog of paused queues, if there is one.
     """
     xoff: XoffSpec
     """

@@ -183,6 +183,8 @@ Ratio = Annotated[
 """A ratio above 0: a number, or text such as "5/1024"."""
 Priority = Annotated[int, Field(ge=0, le=7)]
 """A priority of IEEE 802.1Q."""
+Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
+"""Priorities that something holds for."""
 
 
 def parse_rounds(value: object) -> int:

@@ -1,6 +1,5 @@
 """Switches in a plan: packet buffer, scheduling, PFC and ECN. Each model writes itself for the engine."""
 
-from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -8,11 +7,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan._run_spec import (
     BufferSpec,
     EcnSpec,
-    PfcSpec,
-    RatioSpec,
     SchedulingSpec,
     SwitchSpec,
-    XoffSpec,
 )
 from fabricbench.plan.base import PlanModel, ShortModel
 from fabricbench.plan.fields import (
@@ -20,7 +16,7 @@ from fabricbench.plan.fields import (
     QUANTUM_BYTES,
     AnySize,
     Part,
-    Priority,
+    Priorities,
     Rate,
     Ratio,
     Size,
@@ -29,16 +25,8 @@ from fabricbench.plan.fields import (
     parse_ratio,
 )
 from fabricbench.plan.forms import Named
+from fabricbench.plan.pfc import Pfc, ratio_spec
 from fabricbench.plan.presets import ECN
-from fabricbench.units import parse_size
-
-Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
-"""Priorities that something holds for."""
-
-
-def ratio_spec(ratio: Fraction) -> RatioSpec:
-    """Write a ratio out for the engine."""
-    return {"numerator": ratio.numerator, "denominator": ratio.denominator}
 
 
 class Buffer(ShortModel):
@@ -113,89 +101,6 @@ class Scheduling(PlanModel):
     """How a port chooses among its priorities, if not strictly by number."""
 
     dwrr: Dwrr = Field(description="Deficit weighted round robin.")
-
-
-class Xoff(PlanModel):
-    """Threshold of a pause: one of the two."""
-
-    alpha: Ratio | None = Field(
-        default=None,
-        description="So many times what is free of the shared buffer [ratio].",
-    )
-    size_bytes: Size | None = Field(
-        default=None,
-        alias="bytes",
-        description="A fixed number of bytes [size].",
-    )
-
-    def run_spec(self) -> XoffSpec:
-        """Write the threshold out for the engine."""
-        if self.alpha is None:
-            return {"kind": "static", "bytes": self.size_bytes or 0}
-        return {"kind": "dynamic", "alpha": ratio_spec(self.alpha)}
-
-
-class Pfc(PlanModel):
-    """Priority flow control (IEEE 802.1Qbb) on lossless priorities."""
-
-    priorities: Priorities | None = Field(
-        default=None,
-        description="Lossless priorities [0 to 7]. Default: that of data.",
-    )
-    xoff: Xoff = Field(
-        default_factory=lambda: Xoff.model_validate({"alpha": "1/4"}),
-        description=(
-            "How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause: "
-            "`{alpha: 0.25}` or `{bytes: 100KB}`. Source: SONiC's lossless profiles have a dynamic "
-            "threshold of 2^-2."
-        ),
-        json_schema_extra={"default": "{alpha: 0.25}"},
-    )
-    xon_offset_bytes: AnySize = Field(
-        default="16KB",
-        alias="xon_offset",
-        validate_default=True,
-        description=(
-            "The pause ends once that much less than at the threshold is held [size]. Source: an "
-            "estimate: four full frames; it only has to keep pauses from flapping."
-        ),
-    )
-    reserved_bytes: AnySize = Field(
-        default="9KB",
-        alias="reserved",
-        validate_default=True,
-        description=(
-            "Buffer reserved for each (ingress port, lossless priority) [size]. Source: one jumbo frame."
-        ),
-    )
-    headroom_bytes: Annotated[AnySize | None, Named({"auto": None}, parse_size)] = Field(
-        default=None,
-        alias="headroom",
-        description=(
-            "Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, "
-            "lossless priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the "
-            "peer, in whole cells. Source: SONiC computes it in this way."
-        ),
-        json_schema_extra={"default": "auto"},
-    )
-    quanta: Annotated[int, Field(ge=1, le=65_535)] = Field(
-        default=65_535,
-        description=(
-            "Pause time asked for [quanta of 512 bit times]; renewed after half of it. Source: the largest "
-            "there is, as switches ask for."
-        ),
-    )
-
-    def run_spec(self, data_priority: int) -> PfcSpec:
-        """Write PFC out for the engine."""
-        return {
-            "priorities": list(self.priorities or (data_priority,)),
-            "xoff": self.xoff.run_spec(),
-            "xon_offset_bytes": self.xon_offset_bytes,
-            "reserved_bytes": self.reserved_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "quanta": self.quanta,
-        }
 
 
 class Ecn(PlanModel):

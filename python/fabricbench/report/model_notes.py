@@ -44,8 +44,9 @@ MODEL_NOTES = (
     ModelNote(
         "Flow control and marking",
         "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each "
-        "ingress port and priority; ECN by queue length as a frame enters its queue.",
-        "A PFC watchdog; ECN by latency; thresholds that change by themselves.",
+        "ingress port and priority; a PFC watchdog for the egress queues of switches; ECN by queue length "
+        "as a frame enters its queue.",
+        "The watchdog's polling and its ingress side; ECN by latency; thresholds that change by themselves.",
     ),
     ModelNote(
         "Switch",

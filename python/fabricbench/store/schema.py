@@ -54,8 +54,8 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     PORTS: _schema(
         "node tier port peer tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes "
-        "dropped_headroom_frames dropped_headroom_bytes queue_max_bytes pfc_tx pfc_rx paused_ps ecn_marked "
-        "egress_qps",
+        "dropped_headroom_frames dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes "
+        "queue_max_bytes pfc_tx pfc_rx pfc_storms paused_ps ecn_marked egress_qps",
         texts="node peer",
     ),
     LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),

@@ -7,8 +7,9 @@ use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headr
 use crate::switch::ecn::{EcnMarker, EcnThresholds};
 use crate::switch::forward::{Forward, ForwardPlan};
 use crate::switch::schedule::{Dwrr, Scheduler};
+use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, SwitchPlan};
-use spec::{EcnSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, XoffSpec};
+use spec::{EcnSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, StormActionSpec, XoffSpec};
 use std::sync::Arc;
 use topology::NodeKind;
 use units::{NodeId, Seed, Span};
@@ -53,8 +54,21 @@ pub(super) fn switch_plan(
         ports: wires.into_iter().enumerate().map(egress).collect(),
         buffer: if is_ideal { unlimited() } else { buffer_plan(spec, fabric, node) },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
+        watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
         exact_only,
     }
+}
+
+fn watchdog_plan(pfc: &PfcSpec) -> Option<WatchdogPlan> {
+    let watchdog = pfc.watchdog?;
+    Some(WatchdogPlan {
+        detection: Span(watchdog.detection_ps),
+        restoration: Span(watchdog.restoration_ps),
+        action: match watchdog.action {
+            StormActionSpec::Drop => StormAction::Drop,
+            StormActionSpec::Forward => StormAction::Forward,
+        },
+    })
 }
 
 /// The buffer of an ideal switch.

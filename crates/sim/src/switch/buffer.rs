@@ -76,6 +76,8 @@ pub(crate) enum DropCause {
     Tail,
     /// A lossless frame beyond its headroom.
     Headroom,
+    /// A frame bound for a queue in a storm.
+    Watchdog,
 }
 
 /// What becomes of an arriving frame.

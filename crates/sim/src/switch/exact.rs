@@ -1,9 +1,10 @@
 //! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within reach or
 //! a pause is in play.
 
-use super::buffer::{Admission, SharedBuffer};
+use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::pfc::PauseRequests;
 use super::queue::{EgressPort, Stored, release};
+use super::watchdog::{Look, Watchdog};
 use crate::kernel::{Context, Message};
 use crate::packet::Packet;
 use std::cmp::Reverse;
@@ -34,6 +35,7 @@ pub(super) struct Parts<'a> {
     pub(super) ports: &'a mut [EgressPort],
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
+    pub(super) watchdog: Option<&'a mut Watchdog>,
 }
 
 impl Replay {
@@ -43,7 +45,7 @@ impl Replay {
     }
 
     /// Replays the window that ends at `end`. At equal times arrivals come first, then renewed pauses, then
-    /// departures; ports in order.
+    /// the watchdog, then departures; ports in order.
     pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
         // No two frames of one link arrive at the same time, so this order has no ties.
         self.arrivals.sort_unstable_by_key(|arrival| (arrival.stored.packet.at(), arrival.stored.ingress));
@@ -54,7 +56,8 @@ impl Replay {
             let arrival = self.arrivals.get(self.next).map_or(Instant::NEVER, |next| next.stored.packet.at());
             let renewal = parts.requests.next_renewal();
             let departure = self.next_departure(parts.ports);
-            let now = arrival.min(renewal).min(departure);
+            let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
+            let now = arrival.min(renewal).min(look).min(departure);
             if now >= end {
                 break;
             }
@@ -63,6 +66,8 @@ impl Replay {
             } else if renewal == now {
                 let port = parts.requests.renew(now, parts.ports);
                 self.reschedule(parts.ports, port, Instant::NEVER, now);
+            } else if look == now {
+                self.look(&mut parts, now);
             } else {
                 self.depart(&mut parts, now, context);
             }
@@ -107,11 +112,20 @@ impl Replay {
             let before = parts.ports[usize::from(stored.ingress)].next_send();
             parts.ports[usize::from(stored.ingress)].receive_pause(&stored.packet);
             self.reschedule(parts.ports, stored.ingress, before, now);
+            if stored.packet.quanta() > 0
+                && let Some(watchdog) = &mut parts.watchdog
+            {
+                watchdog.note_pause(stored.ingress, stored.packet.priority(), now);
+            }
             return;
         }
         let priority = stored.packet.priority();
         let charge = parts.buffer.charge(stored.packet.frame_bytes());
         let port = &mut parts.ports[usize::from(egress)];
+        if port.is_dropping(priority) {
+            port.drop_frame(&stored.packet, DropCause::Watchdog);
+            return;
+        }
         let admission = parts.buffer.admit(stored.ingress, priority, charge, port.queue_bytes(priority));
         match admission {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
@@ -124,6 +138,19 @@ impl Replay {
         if parts.requests.note_arrival(parts.buffer, stored.ingress, priority, now, parts.ports) {
             self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
         }
+    }
+
+    /// The watchdog looks at a queue.
+    fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
+        let Some(watchdog) = &mut parts.watchdog else { return };
+        let Look { port, flushed } = watchdog.look(now, parts.ports);
+        for stored in flushed {
+            if release(parts.buffer, &stored) {
+                parts.requests.end(stored.ingress, stored.packet.priority(), parts.ports);
+                self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
+            }
+        }
+        self.reschedule(parts.ports, port, Instant::NEVER, now);
     }
 
     fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {

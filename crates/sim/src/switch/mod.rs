@@ -13,11 +13,12 @@ mod pfc;
 mod port_set;
 mod queue;
 pub(crate) mod schedule;
+pub(crate) mod watchdog;
 
 pub(crate) use queue::{EgressPlan, EgressPort, QueueCounters};
 
 use crate::kernel::{Context, Inbox, Message, Window};
-use crate::packet::Packet;
+use crate::packet::{Packet, Priority};
 use buffer::{BufferPlan, SharedBuffer};
 use exact::{Parts, Replay};
 use forward::Forward;
@@ -28,6 +29,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
 use units::{Instant, NodeId};
+use watchdog::{Watchdog, WatchdogPlan};
 
 /// How many inboxes ahead of the one being read memory is asked for.
 const INBOXES_AHEAD: usize = 4;
@@ -40,6 +42,8 @@ pub(crate) struct SwitchPlan {
     pub(crate) buffer: BufferPlan,
     /// Pause time asked for [quanta].
     pub(crate) pause_quanta: u16,
+    /// The PFC watchdog, if there is one.
+    pub(crate) watchdog: Option<WatchdogPlan>,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
 }
@@ -59,6 +63,7 @@ pub(crate) struct Switch<F> {
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
+    watchdog: Option<Watchdog>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
     exact_only: bool,
@@ -99,6 +104,7 @@ impl<F: Forward> Switch<F> {
             ports: plan.ports.into_iter().map(EgressPort::new).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
             requests: PauseRequests::new(plan.pause_quanta, rates),
+            watchdog: plan.watchdog.map(|watchdog| Watchdog::new(watchdog, ports)),
             is_pause_active: false,
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
@@ -116,6 +122,16 @@ impl<F: Forward> Switch<F> {
 
     pub(crate) fn received(&self) -> &[Received] {
         &self.received
+    }
+
+    /// The PFC watchdog, if there is one.
+    pub(crate) const fn watchdog(&self) -> Option<&Watchdog> {
+        self.watchdog.as_ref()
+    }
+
+    /// Whether the switch wants nothing of `priority` by port `ingress`.
+    pub(crate) fn asks_for_pause(&self, ingress: u16, priority: Priority) -> bool {
+        self.buffer.is_pausing(ingress, priority)
     }
 
     pub(crate) const fn paths(&self) -> PathCounters {
@@ -237,7 +253,12 @@ impl<F: Forward> Switch<F> {
         for (egress, bucket) in (0..).zip(&mut self.buckets) {
             bucket.drain(..).for_each(|stored| self.replay.push(stored, egress));
         }
-        let parts = Parts { ports: &mut self.ports, buffer: &mut self.buffer, requests: &mut self.requests };
+        let parts = Parts {
+            ports: &mut self.ports,
+            buffer: &mut self.buffer,
+            requests: &mut self.requests,
+            watchdog: self.watchdog.as_mut(),
+        };
         self.replay.run(parts, end, context);
         self.is_pause_active = false;
         let mut next = self.requests.next_renewal();
@@ -247,7 +268,16 @@ impl<F: Forward> Switch<F> {
             next = next.min(sends);
             if sends == Instant::NEVER { self.busy.remove(index) } else { self.busy.insert(index) }
         }
-        next
+        next.min(self.next_look())
+    }
+
+    /// When the watchdog looks at a queue again. With nothing paused it has none to look at.
+    fn next_look(&mut self) -> Instant {
+        let Some(watchdog) = &mut self.watchdog else { return Instant::NEVER };
+        if !self.is_pause_active {
+            watchdog.forget();
+        }
+        watchdog.next_due()
     }
 }
 

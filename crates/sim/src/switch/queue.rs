@@ -3,6 +3,7 @@
 use super::buffer::{DropCause, SharedBuffer};
 use super::ecn::EcnMarker;
 use super::schedule::Scheduler;
+use super::watchdog::StormAction;
 use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
@@ -51,6 +52,10 @@ pub(crate) struct QueueCounters {
     pub(crate) dropped_tail: Dropped,
     /// Frames beyond the headroom of their ingress port, counted where they were bound for.
     pub(crate) dropped_headroom: Dropped,
+    /// Frames dropped by the PFC watchdog.
+    pub(crate) dropped_watchdog: Dropped,
+    /// Storms that the PFC watchdog detected.
+    pub(crate) storms: u64,
     /// Pause frames sent with other than zero quanta.
     pub(crate) pauses_sent: u64,
     /// Frames marked with congestion experienced.
@@ -92,6 +97,8 @@ pub(crate) struct EgressPort {
     /// Pause frames to send, ahead of everything.
     urgent: VecDeque<Packet>,
     pause: PauseState,
+    /// Bit `p` is set while what is bound for queue `p` is dropped.
+    dropping: u8,
     counters: QueueCounters,
 }
 
@@ -107,6 +114,7 @@ impl EgressPort {
             queues: Default::default(),
             urgent: VecDeque::new(),
             pause: PauseState::new(plan.wire.rate),
+            dropping: 0,
             counters: QueueCounters::default(),
         }
     }
@@ -161,10 +169,59 @@ impl EgressPort {
         self.queues.iter().map(|queue| queue.frames.len() as u64).sum::<u64>()
     }
 
-    /// Some priority of this port is paused, or a pause frame waits.
+    /// Some priority of this port is paused or in a storm, or a pause frame waits.
     #[inline]
     pub(crate) fn is_pause_active(&self) -> bool {
-        self.pause.mask() != 0 || !self.urgent.is_empty()
+        self.pause.mask() | self.pause.ignored() != 0 || !self.urgent.is_empty()
+    }
+
+    /// Whether a queue holds frames that came in by port `ingress`.
+    pub(crate) fn holds(&self, ingress: u16, priority: Priority) -> bool {
+        self.queues[priority.index()].frames.iter().any(|stored| stored.ingress == ingress)
+    }
+
+    /// Since when a paused queue has held frames and sent none; none while it is empty.
+    pub(super) fn held_since(&self, priority: Priority) -> Option<Instant> {
+        let first = self.queues[priority.index()].frames.front()?;
+        Some(first.packet.at().max(self.pause.since(priority)))
+    }
+
+    /// The watchdog of PFC has a queue in a storm.
+    pub(super) const fn is_in_storm(&self, priority: Priority) -> bool {
+        self.pause.ignored() & priority.bit() != 0
+    }
+
+    /// Whether what is bound for a queue is dropped.
+    #[inline]
+    pub(super) const fn is_dropping(&self, priority: Priority) -> bool {
+        self.dropping & priority.bit() != 0
+    }
+
+    /// Begins a storm: pauses of `priority` are not obeyed. Returns the frames that are lost by it.
+    pub(super) fn begin_storm(
+        &mut self,
+        priority: Priority,
+        action: StormAction,
+        now: Instant,
+    ) -> Vec<Stored> {
+        self.pause.ignore(priority, now);
+        self.counters.storms += 1;
+        if action == StormAction::Forward {
+            return Vec::new();
+        }
+        self.dropping |= priority.bit();
+        self.occupied &= !priority.bit();
+        let queue = std::mem::take(&mut self.queues[priority.index()]);
+        self.queued_bytes -= queue.bytes;
+        let flushed: Vec<Stored> = queue.frames.iter().copied().collect();
+        flushed.iter().for_each(|stored| self.drop_frame(&stored.packet, DropCause::Watchdog));
+        flushed
+    }
+
+    /// Ends a storm.
+    pub(super) const fn end_storm(&mut self, priority: Priority) {
+        self.pause.obey(priority);
+        self.dropping &= !priority.bit();
     }
 
     /// Acts on a pause frame.
@@ -208,6 +265,7 @@ impl EgressPort {
         let dropped = match cause {
             DropCause::Tail => &mut self.counters.dropped_tail,
             DropCause::Headroom => &mut self.counters.dropped_headroom,
+            DropCause::Watchdog => &mut self.counters.dropped_watchdog,
         };
         dropped.frames += 1;
         dropped.bytes += u64::from(packet.frame_bytes());

@@ -3,10 +3,10 @@
 
 use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
-    BufferSpec, CableSpec, ChunkRow, EcmpHash, EcnSpec, FabricSpec, JobSpec, LinkRow, LinkSpec,
-    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PrioritySpec, QpMode,
-    RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow,
-    SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec,
+    JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow,
+    PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -29,6 +29,18 @@ pub(crate) fn leaf_spine(hosts_per_leaf: u32) -> TopologySpec {
 /// Hosts on one switch.
 pub(crate) fn single_switch(hosts: u32) -> TopologySpec {
     TopologySpec::SingleSwitch { hosts, host_link: link(3) }
+}
+
+/// A ring of switches `s0`, `s1`, ... with hosts on each.
+pub(crate) fn switch_ring(switches: u32, hosts: u32) -> TopologySpec {
+    let name = |index: u32| format!("s{}", index % switches);
+    TopologySpec::Custom {
+        switches: (0..switches).map(|index| CustomSwitchSpec { name: name(index), hosts }).collect(),
+        links: (0..switches)
+            .map(|index| CustomLinkSpec { between: [name(index), name(index + 1)], count: 1, link: link(30) })
+            .collect(),
+        host_link: link(3),
+    }
 }
 
 /// A run of one collective on the first `ranks` hosts.
@@ -104,6 +116,7 @@ pub(crate) fn dynamic_pfc() -> PfcSpec {
         reserved_bytes: 9_000,
         headroom_bytes: None,
         quanta: 65_535,
+        watchdog: None,
     }
 }
 

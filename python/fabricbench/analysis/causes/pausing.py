@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from fabricbench.analysis.causes.finding import Finding, counted, listed, percent
+from fabricbench.analysis.deadlock import Circle, circle_text, circles
 from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
 
 _PAUSED_LONG = 0.05
@@ -125,39 +125,44 @@ def stall(case: Case) -> Iterator[Finding]:
     """Find what held a stalled run up, and whether the pauses wait for each other in a circle."""
     if case.record.summary.get("status") != "stalled" or case.is_complete:
         return
-    events = [
-        row
-        for batch in case.record.tables.batches("events")
-        for row in batch.to_pylist()
-        if row["kind"] == "stalled"
-    ]
-    waits: dict[str, list[str]] = {}
-    for event in events:
-        peer = re.search(r"paused by (\S+)", event["detail"])
-        if peer:
-            waits.setdefault(event["node"], []).append(peer[1])
-    circle = circular_wait(waits)
-    places = [f"{event['node']} {event['detail']}" for event in events]
+    events = [row for batch in case.record.tables.batches("events") for row in batch.to_pylist()]
+    paused = [f"{event['node']} {event['detail']}" for event in events if event["kind"] == "stalled"]
+    found = circles(events)
+    if found:
+        yield from (_deadlock(case, circle, paused) for circle in found)
+        return
     sentence = "nothing was delivered any more while pauses were renewed"
-    if circle:
-        sentence = f"pauses wait for each other in a circle: {' waits for '.join([*circle, circle[0]])}"
-    if places:
-        sentence += f"; {listed(places, 4)}"
-    name = "pfc-deadlock" if circle else "pfc-stall"
-    yield Finding(name, case.job["name"], None, sentence, {"circle": circle, "paused": places})
+    if paused:
+        sentence += f"; {listed(paused, 4)}"
+    yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused})
 
 
-def circular_wait(waits: Mapping[str, list[str]]) -> list[str]:
-    """Return nodes each of which waits for the next, the last for the first; empty if there are none."""
-    waiting = set(waits)
-    while True:
-        blocked = {node for node in waiting if waiting.intersection(waits[node])}
-        if blocked == waiting:
-            break
-        waiting = blocked
-    if not waiting:
-        return []
-    path = [min(waiting)]
-    while path[-1] not in path[:-1]:
-        path.append(min(waiting.intersection(waits[path[-1]])))
-    return path[path.index(path[-1]) : -1]
+def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
+    held = sum(queue.held_bytes for queue in circle)
+    sentence = (
+        f"pauses wait for each other in a circle at {circle_text(circle)}; {held:,} bytes in {len(circle)} "
+        "queues never move again. A PFC watchdog would end it"
+    )
+    evidence = {
+        "circle": [queue.switch for queue in circle],
+        "ports": [queue.port for queue in circle],
+        "priority": circle[0].priority,
+        "held_bytes": held,
+        "paused": paused,
+    }
+    return Finding("pfc-deadlock", case.job["name"], None, sentence, evidence)
+
+
+def storms(case: Case) -> Iterator[Finding]:
+    """Find storms that the PFC watchdog detected, and what it dropped in them."""
+    places = {port.name: port.pfc_storms for port in case.fabric.ports if port.pfc_storms}
+    if not places:
+        return
+    count = sum(places.values())
+    frames = case.record.summary["frames_lost"].get("pfc_watchdog", 0)
+    sentence = (
+        f"the PFC watchdog detected {counted(count, 'storm')}, at {listed(list(places), 4)}: queues that "
+        f"were paused and sent nothing for its detection time. It dropped {counted(frames, 'frame')}"
+    )
+    evidence = {"storms": count, "frames": frames, "ports": places}
+    yield Finding("pfc-storm", case.job["name"], None, sentence, evidence)

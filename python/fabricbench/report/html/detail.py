@@ -30,6 +30,7 @@ _PORT_COLUMNS = {
     "rx_bytes": Column("received", "bytes"),
     "dropped_frames": Column("tail drops", "frames"),
     "dropped_headroom_frames": Column("headroom overrun", "frames"),
+    "dropped_watchdog_frames": Column("watchdog drops", "frames"),
     "queue_max_bytes": Column("largest queue", "bytes"),
     "egress_qps": Column("egress QPs"),
     "pfc_tx": Column("PFC sent", "frames"),

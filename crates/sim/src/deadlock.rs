@@ -1,0 +1,159 @@
+//! PFC deadlock: pauses that wait for each other in a circle, found in the state of a run that made no progress.
+//!
+//! A paused queue waits for the neighbour that paused it to have room again for the frames that came in by that
+//! link. These stand in egress queues of the neighbour, so it waits for those. A queue is blocked when all the
+//! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused by a
+//! host are not blocked, as a host takes its frames out in the end.
+
+use crate::kernel::Partition;
+use crate::packet::Priority;
+use crate::probe::SeriesProbe;
+use crate::setup::{FabricNode, World};
+use crate::switch::Switch;
+use crate::switch::forward::Forward;
+use spec::EventRow;
+use std::collections::{BTreeMap, BTreeSet};
+use topology::Graph;
+use units::{Instant, NodeId};
+
+/// An egress queue of a switch.
+type Queue = (NodeId, u16, Priority);
+
+/// What waits for what, as of an instant.
+struct Waits<'a, F> {
+    graph: &'a Graph,
+    switches: BTreeMap<NodeId, &'a Switch<F>>,
+    /// For each paused queue with frames, the queues it waits for.
+    waits: BTreeMap<Queue, Vec<Queue>>,
+}
+
+/// An event for each queue of each circle, in the order in which they wait for each other; none without deadlock.
+/// `since` is when the run last made progress, `now` when it ended.
+pub(crate) fn deadlock_events<F: Forward>(
+    world: &World<F>,
+    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+    since: Instant,
+    now: Instant,
+) -> Vec<EventRow> {
+    let waits = Waits::of(world, partitions, now);
+    let circles = circles(&blocked(&waits.waits));
+    circles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
+}
+
+impl<'a, F: Forward> Waits<'a, F> {
+    fn of(
+        world: &'a World<F>,
+        partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
+        now: Instant,
+    ) -> Self {
+        let nodes = (0..).map(NodeId).zip(world.nodes_of(partitions));
+        let switches = nodes.filter_map(|(node, state)| match state {
+            FabricNode::Switch(switch) => Some((node, switch)),
+            FabricNode::Host(_) => None,
+        });
+        let mut found =
+            Self { graph: &world.fabric.graph, switches: switches.collect(), waits: BTreeMap::new() };
+        let paused: Vec<Queue> = found.paused_queues(now).collect();
+        found.waits = paused.into_iter().map(|queue| (queue, found.waits_for(queue))).collect();
+        found
+    }
+
+    /// Egress queues that hold frames and may not send at `now`.
+    fn paused_queues(&self, now: Instant) -> impl Iterator<Item = Queue> {
+        let ports = self.switches.iter().flat_map(|(&node, switch)| {
+            switch.ports().iter().enumerate().map(move |(index, port)| (node, index as u16, port))
+        });
+        ports.flat_map(move |(node, index, port)| {
+            (0..8).map(Priority).filter_map(move |priority| {
+                let waits = port.pause().is_paused(priority, now) && port.queue_bytes(priority) > 0;
+                waits.then_some((node, index, priority))
+            })
+        })
+    }
+
+    /// The queues that hold the frames for which the neighbour of a paused queue asks for the pause.
+    fn waits_for(&self, (node, port, priority): Queue) -> Vec<Queue> {
+        let plug = self.graph.node(node).ports[usize::from(port)];
+        let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
+        if !peer.asks_for_pause(plug.peer_port, priority) {
+            return Vec::new();
+        }
+        let holds = |egress: &u16| peer.ports()[usize::from(*egress)].holds(plug.peer_port, priority);
+        (0..peer.ports().len() as u16).filter(holds).map(|egress| (plug.peer, egress, priority)).collect()
+    }
+
+    fn event(&self, (node, port, priority): Queue, since: Instant) -> EventRow {
+        let peer = self.graph.node(node).ports[usize::from(port)].peer;
+        let bytes = self.switches[&node].ports()[usize::from(port)].queue_bytes(priority);
+        EventRow {
+            time_ps: since.0,
+            kind: "pfc_deadlock",
+            node: self.graph.node(node).name.clone(),
+            detail: format!(
+                "port {port} at priority {} waits for {} with {bytes} bytes",
+                priority.0,
+                self.graph.node(peer).name
+            ),
+        }
+    }
+}
+
+/// The queues that never send again, each with what it waits for.
+fn blocked<Q: Ord + Copy>(waits: &BTreeMap<Q, Vec<Q>>) -> BTreeMap<Q, Vec<Q>> {
+    let mut blocked = waits.clone();
+    loop {
+        let before: BTreeSet<Q> = blocked.keys().copied().collect();
+        blocked.retain(|_, next| !next.is_empty() && next.iter().all(|queue| before.contains(queue)));
+        if blocked.len() == before.len() {
+            return blocked;
+        }
+    }
+}
+
+/// Circles among the blocked: from each queue on, always to the first that it waits for.
+fn circles<Q: Ord + Copy>(blocked: &BTreeMap<Q, Vec<Q>>) -> Vec<Vec<Q>> {
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    for &start in blocked.keys() {
+        let (mut path, mut queue) = (Vec::new(), start);
+        while seen.insert(queue) {
+            path.push(queue);
+            queue = blocked[&queue][0];
+        }
+        if let Some(first) = path.iter().position(|&each| each == queue) {
+            found.push(path.split_off(first));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(edges: &[(u32, &[u32])]) -> BTreeMap<u32, Vec<u32>> {
+        edges.iter().map(|&(queue, next)| (queue, next.to_vec())).collect()
+    }
+
+    #[test]
+    fn what_waits_in_a_circle_is_found_in_order_and_what_leads_there_is_not() {
+        let waits = waits(&[(1, &[4]), (2, &[1]), (4, &[2]), (9, &[1])]);
+        assert_eq!(circles(&blocked(&waits)), [[1, 4, 2]]);
+    }
+
+    #[test]
+    fn a_chain_that_ends_is_no_deadlock() {
+        assert!(blocked(&waits(&[(1, &[2]), (2, &[3]), (3, &[])])).is_empty());
+    }
+
+    #[test]
+    fn a_circle_with_a_way_out_is_no_deadlock() {
+        // Some of what 2 waits for stands in 7, which sends.
+        assert!(blocked(&waits(&[(1, &[2]), (2, &[1, 7])])).is_empty());
+    }
+
+    #[test]
+    fn circles_apart_are_both_found() {
+        let waits = waits(&[(1, &[2]), (2, &[1]), (5, &[6]), (6, &[5])]);
+        assert_eq!(circles(&blocked(&waits)), [[1, 2], [5, 6]]);
+    }
+}

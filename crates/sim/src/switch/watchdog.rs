@@ -1,0 +1,168 @@
+//! PFC watchdog of the egress queues of a switch, as SONiC has it (PFC Watchdog Design).
+//!
+//! A queue that is paused, holds frames and has sent nothing for the whole detection time is in a storm. Until no
+//! pause has come in for the restoration time, its pauses are ignored, and what it holds and what is bound for it is
+//! dropped, or sent regardless. SONiC polls counters; here the times are exact. Leaves out the ingress side, which
+//! some chips drop as well, and hosts.
+
+use super::queue::{EgressPort, Stored};
+use crate::packet::Priority;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Instant, Span};
+
+/// What becomes of the frames of a queue in a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StormAction {
+    /// They are lost.
+    Drop,
+    /// They are sent as if there were no pause.
+    Forward,
+}
+
+/// How a watchdog is set up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WatchdogPlan {
+    pub(crate) detection: Span,
+    pub(crate) restoration: Span,
+    pub(crate) action: StormAction,
+}
+
+/// Beginning or end of a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StormEvent {
+    pub(crate) at: Instant,
+    pub(crate) port: u16,
+    pub(crate) priority: Priority,
+    pub(crate) change: StormChange,
+}
+
+/// What happened to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StormChange {
+    /// A storm was detected with so many bytes waiting.
+    Detected { bytes: u64 },
+    /// Pauses are obeyed again.
+    Restored,
+}
+
+/// What follows from looking at a queue.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) port: u16,
+    /// Frames that are lost.
+    pub(super) flushed: Vec<Stored>,
+}
+
+/// The watchdog of a switch.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    plan: WatchdogPlan,
+    /// When to look at which queue: one entry for each that is watched.
+    due: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
+    /// By port; bit `p` is set while the queue of priority `p` is watched.
+    watched: Vec<u8>,
+    /// When each queue was last paused; of meaning while it is watched.
+    last_pause: Vec<[Instant; Priority::COUNT]>,
+    log: Vec<StormEvent>,
+}
+
+impl Watchdog {
+    pub(super) fn new(plan: WatchdogPlan, ports: usize) -> Self {
+        Self {
+            plan,
+            due: BinaryHeap::new(),
+            watched: vec![0; ports],
+            last_pause: vec![[Instant::ZERO; Priority::COUNT]; ports],
+            log: Vec::new(),
+        }
+    }
+
+    /// Storms so far, in the order of time.
+    pub(crate) fn log(&self) -> &[StormEvent] {
+        &self.log
+    }
+
+    /// A queue was paused, or its pause renewed, at `now`.
+    pub(super) fn note_pause(&mut self, port: u16, priority: Priority, now: Instant) {
+        self.last_pause[usize::from(port)][priority.index()] = now;
+        if self.watched[usize::from(port)] & priority.bit() == 0 {
+            self.watched[usize::from(port)] |= priority.bit();
+            self.due.push(Reverse((now + self.plan.detection, port, priority)));
+        }
+    }
+
+    /// When to look at a queue again.
+    pub(super) fn next_due(&self) -> Instant {
+        self.due.peek().map_or(Instant::NEVER, |&Reverse((at, ..))| at)
+    }
+
+    /// No queue is paused or in a storm: forgets those that were.
+    pub(super) fn forget(&mut self) {
+        self.due.clear();
+        self.watched.fill(0);
+    }
+
+    /// Looks at the queue that is due at `now`: a storm may begin or end.
+    pub(super) fn look(&mut self, now: Instant, ports: &mut [EgressPort]) -> Look {
+        let Some(Reverse((_, number, priority))) = self.due.pop() else {
+            return Look { port: 0, flushed: Vec::new() };
+        };
+        let port = &mut ports[usize::from(number)];
+        let (again, flushed) = if port.is_in_storm(priority) {
+            (self.look_at_storm(number, priority, now, port), Vec::new())
+        } else {
+            self.look_at_queue(number, priority, now, port)
+        };
+        match again {
+            Some(at) => self.due.push(Reverse((at, number, priority))),
+            None => self.watched[usize::from(number)] &= !priority.bit(),
+        }
+        Look { port: number, flushed }
+    }
+
+    /// Ends a storm once no pause has come in for long enough; otherwise says when to look again.
+    fn look_at_storm(
+        &mut self,
+        number: u16,
+        priority: Priority,
+        now: Instant,
+        port: &mut EgressPort,
+    ) -> Option<Instant> {
+        let end = self.last_pause[usize::from(number)][priority.index()] + self.plan.restoration;
+        if end > now {
+            return Some(end);
+        }
+        port.end_storm(priority);
+        self.log.push(StormEvent { at: now, port: number, priority, change: StormChange::Restored });
+        None
+    }
+
+    /// Begins a storm if a queue has been held for long enough; otherwise says when to look again.
+    fn look_at_queue(
+        &mut self,
+        number: u16,
+        priority: Priority,
+        now: Instant,
+        port: &mut EgressPort,
+    ) -> (Option<Instant>, Vec<Stored>) {
+        if !port.pause().is_paused(priority, now) {
+            return (None, Vec::new());
+        }
+        // An empty queue may fill at any time from now on.
+        let storm_at = port.held_since(priority).unwrap_or(now) + self.plan.detection;
+        if storm_at > now {
+            return (Some(storm_at), Vec::new());
+        }
+        let bytes = port.queue_bytes(priority);
+        self.log.push(StormEvent {
+            at: now,
+            port: number,
+            priority,
+            change: StormChange::Detected { bytes },
+        });
+        let flushed = port.begin_storm(priority, self.plan.action, now);
+        let end = self.last_pause[usize::from(number)][priority.index()] + self.plan.restoration;
+        (Some(end.max(now)), flushed)
+    }
+}

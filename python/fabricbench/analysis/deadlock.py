@@ -1,0 +1,56 @@
+"""PFC deadlocks in a record: the circles of pauses that its events name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+EVENT = "pfc_deadlock"
+"""Kind of the events; one for each queue of a circle, in the order in which they wait for each other."""
+_DETAIL = re.compile(r"port (\d+) at priority (\d) waits for (\S+) with (\d+) bytes")
+
+
+@dataclass(frozen=True)
+class Held:
+    """An egress queue of a circle.
+
+    Attributes:
+        switch: Whose queue it is.
+        port: Its port.
+        priority: Its priority.
+        waits_for: The switch that pauses it.
+        held_bytes: What it holds.
+    """
+
+    switch: str
+    port: int
+    priority: int
+    waits_for: str
+    held_bytes: int
+
+
+Circle = tuple[Held, ...]
+"""Queues each of which waits for the switch of the next, the last for that of the first."""
+
+
+def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
+    """Return the circles that a record's events name; none without a deadlock."""
+    found: list[Circle] = []
+    path: list[Held] = []
+    for event in events:
+        match = _DETAIL.match(event["detail"]) if event["kind"] == EVENT else None
+        if match:
+            port, priority, peer, held_bytes = match.groups()
+            path.append(Held(event["node"], int(port), int(priority), peer, int(held_bytes)))
+            if peer == path[0].switch:
+                found.append(tuple(path))
+                path = []
+    return found
+
+
+def circle_text(circle: Circle) -> str:
+    """Name the queues of a circle in their order."""
+    places = [f"{held.switch} port {held.port}" for held in circle]
+    return f"priority {circle[0].priority}: {' waits for '.join([*places, places[0]])}"
