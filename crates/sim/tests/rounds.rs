@@ -10,6 +10,7 @@ fn with_neighbour(data_bytes: u64, neighbour_bytes: u64) -> RunSpec {
     let mut spec = collective(single_switch(8), 4, "all-reduce", "ring", data_bytes);
     let neighbour = JobSpec {
         name: "neighbour".into(),
+        stream: 1,
         hosts: vec![4, 5, 6, 7],
         data_bytes: neighbour_bytes,
         repeat: RepeatSpec::UntilOthersEnd {},

@@ -62,6 +62,7 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
     let parts = fabricbench_sim::equal_parts(collective, algorithm, ranks).expect("registered");
     JobSpec {
         name: "neighbour".into(),
+        stream: 1,
         hosts: hosts.to_vec(),
         collective: collective.into(),
         algorithm: algorithm.into(),
