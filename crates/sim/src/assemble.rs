@@ -1,10 +1,12 @@
 //! Joins the two ends of each chunk into one row.
 
+use crate::hash::NumberMap;
+use crate::prefetch::prefetch;
 use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::Flows;
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use units::Instant;
 
 /// A chunk in a round of its job.
@@ -25,9 +27,9 @@ impl Ending {
     /// Whether what did not arrive of a chunk was lost. Where a job is cut off, acknowledged chunks tell: without
     /// recovery the last frame is acknowledged whatever became of the others. (A sprayed frame that was merely
     /// overtaken, in the last microseconds of a run that lost others, is taken for lost.)
-    const fn has_lost(self, sent: &SendReport, is_background: bool) -> bool {
+    fn has_lost(self, sent: &SendReport, is_background: bool) -> bool {
         let is_late = self.has_waited && !is_background;
-        self.is_idle || is_late || (self.has_losses && sent.completed.is_some())
+        self.is_idle || is_late || (self.has_losses && sent.completed().is_some())
     }
 }
 
@@ -35,9 +37,9 @@ impl Ending {
 pub(crate) struct Assembler<'a> {
     flows: &'a Flows,
     /// Delivered and not yet acknowledged.
-    delivered: HashMap<Key, ReceiveReport>,
+    delivered: NumberMap<Key, ReceiveReport>,
     /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
-    acknowledged: HashMap<Key, SendReport>,
+    acknowledged: NumberMap<Key, SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
     /// Chunks without a row yet, in all rounds of the jobs that end by themselves.
     pub(crate) open: u64,
@@ -59,8 +61,8 @@ impl<'a> Assembler<'a> {
             .collect();
         Self {
             flows,
-            delivered: HashMap::new(),
-            acknowledged: HashMap::new(),
+            delivered: NumberMap::default(),
+            acknowledged: NumberMap::default(),
             open: jobs.iter().filter_map(JobProgress::planned).sum(),
             jobs,
             rounds_ended: vec![0; flows.chunks.len()],
@@ -81,15 +83,18 @@ impl<'a> Assembler<'a> {
                     sent.extend(self.acknowledged.remove(&key));
                     self.delivered.insert(key, report);
                 }
-                Record::Sent(report) => sent.push(report),
+                Record::Sent(report) => {
+                    self.prefetch_row(report.chunk);
+                    sent.push(report);
+                }
                 Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
                 Record::Frame(frame) => self.frames.push(frame),
             }
         }
-        sent.sort_unstable_by_key(|report| (report.completed, report.chunk, report.round));
+        sent.sort_unstable_by_key(|report| (report.completed(), report.chunk, report.round));
         for report in sent {
             let key = (report.chunk, report.round);
-            if report.completed.is_some() && !self.delivered.contains_key(&key) {
+            if report.completed().is_some() && !self.delivered.contains_key(&key) {
                 self.acknowledged.insert(key, report);
             } else {
                 self.finish(&report);
@@ -116,9 +121,9 @@ impl<'a> Assembler<'a> {
     }
 
     fn finish(&mut self, sent: &SendReport) {
-        let received = self.delivered.remove(&(sent.chunk, sent.round)).unwrap_or_default();
+        let received = self.take_delivered(sent.chunk, sent.round);
         let job = self.job_of(sent.chunk);
-        match sent.completed {
+        match sent.completed() {
             Some(at) => job.complete_chunk(sent.round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
@@ -151,11 +156,11 @@ impl<'a> Assembler<'a> {
             let mut posted = self.rounds_ended[chunk as usize];
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
                 posted += 1;
-                self.finish_open(round, report.clone(), ending);
+                self.finish_open(round, *report, ending);
             }
             let begun = self.job_of(chunk).rounds_begun();
             for round in posted..begun {
-                self.push_row(chunk, round, None, &ReceiveReport::default());
+                self.push_row(chunk, round, None, &ReceiveReport::new(chunk, round));
             }
         }
     }
@@ -163,7 +168,7 @@ impl<'a> Assembler<'a> {
     /// Makes a row of a chunk that was posted and has not ended.
     fn finish_open(&mut self, round: u32, sent: SendReport, ending: Ending) {
         let chunk = sent.chunk;
-        let received = self.delivered.remove(&(chunk, round)).unwrap_or_default();
+        let received = self.take_delivered(chunk, round);
         let has_lost = ending.has_lost(&sent, self.job_of(chunk).is_background());
         let sent = sent.ended(ChunkStatus::Unfinished, None);
         let sent = if has_lost { self.judge(sent, &received) } else { sent };
@@ -176,7 +181,8 @@ impl<'a> Assembler<'a> {
         if lost == 0 {
             return sent;
         }
-        self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: Some((sent.frames, lost)) });
+        self.job_of(sent.chunk)
+            .fail(Failure { chunk: sent.chunk, loss: Some((u64::from(sent.frames), u64::from(lost))) });
         sent.ended(ChunkStatus::Failed, None)
     }
 
@@ -185,11 +191,29 @@ impl<'a> Assembler<'a> {
         self.rows.push(self.row(chunk, round, sent, received));
     }
 
+    /// What was reported of the delivery of a chunk, if anything was.
+    fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
+        self.delivered.remove(&(chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
+    }
+
+    /// Asks for what the row of `chunk` is made from. The lists have the same order when each chunk has a queue pair of
+    /// its own.
+    #[inline]
+    fn prefetch_row(&self, chunk: u32) {
+        let index = chunk as usize;
+        prefetch(&self.flows.chunks, index);
+        prefetch(&self.flows.queue_pairs, index);
+        if let [only] = &self.flows.schedules[..] {
+            prefetch(only.transfers(), index);
+        }
+    }
+
     fn row(&self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
         let info = &self.flows.chunks[chunk as usize];
         let pair = &self.flows.queue_pairs[info.queue_pair as usize];
         let transfer = self.flows.transfer(info);
-        let count = |field: fn(&SendReport) -> u64| sent.map_or(0, field);
+        let latency = received.latency_range();
+        let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
         ChunkRow {
             job: info.job,
             transfer: info.transfer.0,
@@ -207,22 +231,22 @@ impl<'a> Assembler<'a> {
             status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
             payload_bytes: info.bytes,
             start_ps: sent.map(|report| report.posted.0),
-            delivered_ps: received.delivered.map(|at| at.0),
-            completed_ps: sent.and_then(|report| report.completed).map(|at| at.0),
+            delivered_ps: received.delivered().map(|at| at.0),
+            completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
             tx_frames: count(|report| report.frames),
-            tx_bytes: count(|report| report.bytes),
-            rx_frames: received.frames,
+            tx_bytes: sent.map_or(0, |report| report.bytes),
+            rx_frames: u64::from(received.frames),
             rx_bytes: received.bytes,
             retransmits: count(|report| report.retransmits),
             naks: count(|report| report.naks),
             timeouts: count(|report| report.timeouts),
-            out_of_order: received.out_of_order,
-            latency_min_ps: received.latency.min.map(|span| span.0),
-            latency_sum_ps: received.latency.sum_ps,
-            latency_frames: received.latency.frames,
-            latency_max_ps: received.latency.min.map(|_| received.latency.max.0),
-            ecn_ce_rx: received.marks,
-            cnp_tx: received.cnps,
+            out_of_order: u64::from(received.out_of_order),
+            latency_min_ps: latency.map(|range| range.0.0),
+            latency_sum_ps: received.latency_sum_ps,
+            latency_frames: u64::from(received.latency_frames),
+            latency_max_ps: latency.map(|range| range.1.0),
+            ecn_ce_rx: u64::from(received.marks),
+            cnp_tx: u64::from(received.cnps),
             cnp_rx: count(|report| report.cnps),
         }
     }

@@ -138,5 +138,5 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
 
 /// Step of a queue pair's first chunk; every queue pair has one.
 fn first_step(flows: &Flows, pair: &QueuePair) -> u32 {
-    pair.chunks.first().map_or(0, |&chunk| flows.transfer(&flows.chunks[chunk as usize]).step)
+    flows.chunks_of(pair).first().map_or(0, |&chunk| flows.transfer(&flows.chunks[chunk as usize]).step)
 }

@@ -48,10 +48,16 @@ impl Transmitter {
         context.send(self.wire.to, packet.arriving(self.free_at + self.wire.latency));
     }
 
-    /// Asks for the memory that the next frame needs.
+    /// Asks for the inbox at the other end.
     #[inline]
     pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
         context.prefetch(self.wire.to);
+    }
+
+    /// Asks for the place of the next frame in that inbox, once that is there.
+    #[inline]
+    pub(crate) fn prefetch_end<R>(&self, context: &Context<Packet, R>) {
+        context.prefetch_end(self.wire.to);
     }
 
     /// Frames sent.

@@ -20,6 +20,7 @@ mod capture;
 mod deadlock;
 mod describe;
 mod egress;
+mod hash;
 mod kernel;
 mod nic;
 mod observer;

@@ -24,78 +24,124 @@ pub(crate) enum Record {
 }
 
 /// A chunk as its requester saw it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct SendReport {
     pub(crate) chunk: u32,
     pub(crate) round: u32,
-    pub(crate) status: ChunkStatus,
-    pub(crate) posted: Instant,
-    pub(crate) completed: Option<Instant>,
-    pub(crate) frames: u64,
-    pub(crate) bytes: u64,
-    pub(crate) retransmits: u64,
-    pub(crate) naks: u64,
-    pub(crate) timeouts: u64,
+    pub(crate) frames: u32,
+    pub(crate) retransmits: u32,
+    pub(crate) naks: u32,
+    pub(crate) timeouts: u32,
     /// Congestion notifications received.
-    pub(crate) cnps: u64,
+    pub(crate) cnps: u32,
+    pub(crate) bytes: u64,
+    /// Never if it has not been.
+    pub(crate) posted: Instant,
+    /// Never if it has not been.
+    completed: Instant,
+    pub(crate) status: ChunkStatus,
 }
 
 impl SendReport {
+    /// A chunk of which nothing has been sent.
     pub(crate) const fn new(chunk: u32, round: u32, posted: Instant) -> Self {
         Self {
             chunk,
             round,
-            status: ChunkStatus::Unfinished,
-            posted,
-            completed: None,
             frames: 0,
-            bytes: 0,
             retransmits: 0,
             naks: 0,
             timeouts: 0,
             cnps: 0,
+            bytes: 0,
+            posted,
+            completed: Instant::NEVER,
+            status: ChunkStatus::Unfinished,
         }
     }
 
     pub(crate) const fn ended(mut self, status: ChunkStatus, completed: Option<Instant>) -> Self {
         self.status = status;
-        self.completed = completed;
+        self.completed = match completed {
+            Some(at) => at,
+            None => Instant::NEVER,
+        };
         self
+    }
+
+    /// When it was acknowledged whole.
+    pub(crate) fn completed(&self) -> Option<Instant> {
+        self.completed.if_ever()
     }
 }
 
 /// A chunk as its responder saw it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ReceiveReport {
     pub(crate) chunk: u32,
     pub(crate) round: u32,
-    pub(crate) delivered: Option<Instant>,
-    pub(crate) frames: u64,
-    pub(crate) bytes: u64,
-    pub(crate) out_of_order: u64,
+    pub(crate) frames: u32,
+    pub(crate) out_of_order: u32,
     /// Frames that arrived marked.
-    pub(crate) marks: u64,
+    pub(crate) marks: u32,
     /// Congestion notifications sent.
-    pub(crate) cnps: u64,
-    pub(crate) latency: Latency,
+    pub(crate) cnps: u32,
+    /// Accepted frames, and their latency.
+    pub(crate) latency_frames: u32,
+    pub(crate) latency_sum_ps: u64,
+    latency_min: Span,
+    latency_max: Span,
+    pub(crate) bytes: u64,
+    delivered: Instant,
 }
 
-/// Latency of accepted frames.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Latency {
-    pub(crate) frames: u64,
-    pub(crate) sum_ps: u64,
-    pub(crate) min: Option<Span>,
-    pub(crate) max: Span,
-}
+impl ReceiveReport {
+    /// A chunk of which nothing has arrived.
+    pub(crate) const fn new(chunk: u32, round: u32) -> Self {
+        Self {
+            chunk,
+            round,
+            frames: 0,
+            out_of_order: 0,
+            marks: 0,
+            cnps: 0,
+            latency_frames: 0,
+            latency_sum_ps: 0,
+            latency_min: Span(u64::MAX),
+            latency_max: Span::ZERO,
+            bytes: 0,
+            delivered: Instant::NEVER,
+        }
+    }
 
-impl Latency {
+    /// The same, of another chunk.
+    pub(crate) const fn of_chunk(mut self, chunk: u32) -> Self {
+        self.chunk = chunk;
+        self
+    }
+
+    pub(crate) const fn delivered_at(mut self, at: Instant) -> Self {
+        self.delivered = at;
+        self
+    }
+
+    /// When it had arrived whole.
+    pub(crate) fn delivered(&self) -> Option<Instant> {
+        self.delivered.if_ever()
+    }
+
+    /// Smallest and largest latency of accepted frames.
+    pub(crate) fn latency_range(&self) -> Option<(Span, Span)> {
+        (self.latency_frames > 0).then_some((self.latency_min, self.latency_max))
+    }
+
+    /// Counts an accepted frame.
     #[inline]
-    pub(crate) fn add(&mut self, latency: Span) {
-        self.frames += 1;
-        self.sum_ps += latency.0;
-        self.min = Some(self.min.map_or(latency, |min| min.min(latency)));
-        self.max = self.max.max(latency);
+    pub(crate) fn add_latency(&mut self, latency: Span) {
+        self.latency_frames += 1;
+        self.latency_sum_ps += latency.0;
+        self.latency_min = self.latency_min.min(latency);
+        self.latency_max = self.latency_max.max(latency);
     }
 }
 

@@ -88,10 +88,29 @@ impl<T: Copy> Ring<T> {
         count as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Asks for the memory of the first item.
+    /// The item that `place` came before.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+        if place < self.len() {
+            self.slots.get(self.slot(self.taken.wrapping_add(place as u32)))
+        } else {
+            None
+        }
+    }
+
+    /// Asks for the memory of the first item and of some that follow.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(&self.slots, self.slot(self.taken));
+        let first = self.slot(self.taken);
+        prefetch(&self.slots, first);
+        prefetch(&self.slots, first + 64_usize.div_ceil(size_of::<T>().max(1)));
+        prefetch(&self.slots, first + 128_usize.div_ceil(size_of::<T>().max(1)));
+    }
+
+    /// Asks for the memory of the next item to be put in.
+    #[inline]
+    pub(crate) fn prefetch_end(&self) {
+        prefetch(&self.slots, self.slot(self.put));
     }
 }
 

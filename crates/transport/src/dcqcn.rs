@@ -44,6 +44,15 @@ pub struct DcqcnConfig {
     pub line_rate_bps: u64,
 }
 
+impl DcqcnConfig {
+    /// When a packet that was sent at `now` has been paced at line rate.
+    #[inline]
+    #[must_use]
+    pub fn ready_at_line_rate(&self, now: Instant, wire_bytes: u32) -> Instant {
+        now + Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
+    }
+}
+
 /// The rate of one queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dcqcn {

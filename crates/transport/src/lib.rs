@@ -44,6 +44,7 @@
 
 mod config;
 mod dcqcn;
+mod one_or_more;
 mod packet;
 mod placement;
 mod rate;
@@ -54,7 +55,8 @@ mod selective;
 
 pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
+pub use one_or_more::OneOrMore;
 pub use packet::{Position, Transmit};
-pub use rate::{Controller, LineRate, RateControl};
+pub use rate::{Controller, DcqcnPacer, LineRate, RateControl};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};

@@ -1,6 +1,7 @@
 //! When a requester may send.
 
-use crate::Dcqcn;
+use crate::{Dcqcn, DcqcnConfig};
+use std::sync::Arc;
 use units::Instant;
 
 /// Paces one requester. Timers are applied lazily, when the queue pair next sends or hears something.
@@ -39,7 +40,62 @@ pub enum Controller {
     /// See [`LineRate`].
     LineRate(LineRate),
     /// See [`Dcqcn`].
-    Dcqcn(Box<Dcqcn>),
+    Dcqcn(DcqcnPacer),
+}
+
+/// DCQCN that needs little memory until the first CNP: until then it paces at line rate.
+#[derive(Clone, Debug)]
+pub struct DcqcnPacer {
+    config: Arc<DcqcnConfig>,
+    ready_at: Instant,
+    /// The last packet, until the first CNP: when it was sent and what it occupied of the link.
+    sent_at: Instant,
+    wire_bytes: u32,
+    /// From the first CNP on.
+    dcqcn: Option<Box<Dcqcn>>,
+}
+
+impl DcqcnPacer {
+    /// Starts at line rate.
+    #[must_use]
+    pub const fn new(config: Arc<DcqcnConfig>) -> Self {
+        Self { config, ready_at: Instant::ZERO, sent_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
+    }
+
+    #[cold]
+    fn begin(&self) -> Box<Dcqcn> {
+        let mut dcqcn = Dcqcn::new(*self.config);
+        if self.wire_bytes > 0 {
+            dcqcn.on_sent(self.sent_at, self.wire_bytes);
+        }
+        Box::new(dcqcn)
+    }
+}
+
+impl RateControl for DcqcnPacer {
+    #[inline]
+    fn ready_at(&self) -> Instant {
+        self.ready_at
+    }
+
+    #[inline]
+    fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
+        if let Some(dcqcn) = &mut self.dcqcn {
+            dcqcn.on_sent(now, wire_bytes);
+            self.ready_at = dcqcn.ready_at();
+        } else {
+            (self.sent_at, self.wire_bytes) = (now, wire_bytes);
+            self.ready_at = self.config.ready_at_line_rate(now, wire_bytes);
+        }
+    }
+
+    #[inline]
+    fn on_cnp(&mut self, now: Instant) {
+        let mut dcqcn = self.dcqcn.take().unwrap_or_else(|| self.begin());
+        dcqcn.on_cnp(now);
+        self.ready_at = dcqcn.ready_at();
+        self.dcqcn = Some(dcqcn);
+    }
 }
 
 impl RateControl for Controller {
@@ -47,21 +103,68 @@ impl RateControl for Controller {
     fn ready_at(&self) -> Instant {
         match self {
             Self::LineRate(_) => Instant::ZERO,
-            Self::Dcqcn(dcqcn) => dcqcn.ready_at(),
+            Self::Dcqcn(pacer) => pacer.ready_at(),
         }
     }
 
     #[inline]
     fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
-        if let Self::Dcqcn(dcqcn) = self {
-            dcqcn.on_sent(now, wire_bytes);
+        if let Self::Dcqcn(pacer) = self {
+            pacer.on_sent(now, wire_bytes);
         }
     }
 
     #[inline]
     fn on_cnp(&mut self, now: Instant) {
-        if let Self::Dcqcn(dcqcn) = self {
-            dcqcn.on_cnp(now);
+        if let Self::Dcqcn(pacer) = self {
+            pacer.on_cnp(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use units::Span;
+
+    fn config(byte_counter_bytes: u64, clamp_target_rate: bool) -> DcqcnConfig {
+        DcqcnConfig {
+            g: (1 << 20) / 256,
+            alpha_timer: Span::from_us(5),
+            rate_cut_period: Span::from_us(4),
+            increase_timer: Span::from_us(6),
+            byte_counter_bytes,
+            fast_recovery_rounds: 2,
+            additive_increase_bps: 40_000_000,
+            hyper_increase_bps: 400_000_000,
+            rate_min_bps: 100_000_000,
+            clamp_target_rate,
+            line_rate_bps: 400_000_000_000,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_pacer_is_dcqcn_from_the_start(
+            steps in prop::collection::vec((0_u64..3_000_000, 84_u32..5_000, 0_u8..8), 1..300),
+            byte_counter_bytes in prop::sample::select(vec![0, 20_000]),
+            clamp_target_rate: bool,
+        ) {
+            let config = config(byte_counter_bytes, clamp_target_rate);
+            let (mut dcqcn, mut pacer) = (Dcqcn::new(config), DcqcnPacer::new(Arc::new(config)));
+            let mut now = Instant::ZERO;
+            for (gap_ps, wire_bytes, kind) in steps {
+                now += Span(gap_ps);
+                if kind == 0 {
+                    dcqcn.on_cnp(now);
+                    pacer.on_cnp(now);
+                } else if dcqcn.ready_at() <= now {
+                    dcqcn.on_sent(now, wire_bytes);
+                    pacer.on_sent(now, wire_bytes);
+                }
+                prop_assert_eq!(dcqcn.ready_at(), pacer.ready_at());
+            }
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::segment::Cursor;
 use crate::selective::Resends;
-use crate::{Config, Position, RateControl, Recovery, Transmit};
-use std::collections::VecDeque;
+use crate::{Config, OneOrMore, Position, RateControl, Recovery, Transmit};
+use std::num::NonZeroU64;
 use units::Instant;
 use wire::Psn;
 
@@ -34,7 +34,7 @@ struct Work {
     first: u64,
     /// One past its last packet.
     end: u64,
-    bytes: u64,
+    bytes: NonZeroU64,
 }
 
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
@@ -68,7 +68,7 @@ pub struct Requester<R> {
     /// With selective recovery.
     resends: Option<Box<Resends>>,
     /// Posted and not completed, oldest first.
-    work: VecDeque<Work>,
+    work: OneOrMore<Work>,
     rate: R,
 }
 
@@ -89,7 +89,7 @@ impl<R: RateControl> Requester<R> {
             failed: false,
             resending: false,
             resends: None,
-            work: VecDeque::new(),
+            work: OneOrMore::default(),
             rate,
         }
     }
@@ -100,7 +100,7 @@ impl<R: RateControl> Requester<R> {
     /// When `bytes` is zero: an empty write has no byte whose arrival could complete it. When `config` is
     /// outside the ranges that its fields give.
     pub fn post(&mut self, config: &Config, bytes: u64) {
-        assert!(bytes > 0, "a work request moves at least one byte");
+        let nonzero_bytes = NonZeroU64::new(bytes).expect("a work request moves at least one byte");
         config.assert_in_range();
         if matches!(config.recovery, Recovery::Selective { .. }) {
             self.resends.get_or_insert_default();
@@ -108,7 +108,7 @@ impl<R: RateControl> Requester<R> {
         // Without work everything was sent and acknowledged.
         let first = self.work.back().map_or(self.next, |work| work.end);
         let end = first + config.packets(bytes);
-        self.work.push_back(Work { first, end, bytes });
+        self.work.push_back(Work { first, end, bytes: nonzero_bytes });
         self.oldest_end = self.oldest_end.min(end);
         if self.next == first {
             self.start_work(config, self.work.len() as u32 - 1);
@@ -211,8 +211,8 @@ impl<R: RateControl> Requester<R> {
     /// A packet sent again asks for an acknowledgement: nothing else may be under way.
     fn describe_resend(&self, config: &Config, sequence: u64) -> Transmit {
         let index = self.work.partition_point(|work| work.end <= sequence);
-        let work = self.work[index];
-        let cursor = Cursor::at(config, work.bytes, sequence - work.first);
+        let work = self.work.get(index).expect("only what was posted is missing");
+        let cursor = Cursor::at(config, work.bytes.get(), sequence - work.first);
         Transmit { ack_request: true, ..self.describe(config, &cursor, sequence, index as u32) }
     }
 
@@ -372,7 +372,7 @@ impl<R: RateControl> Requester<R> {
     fn start_work(&mut self, config: &Config, index: u32) {
         self.sending = index;
         let work = self.work.get(index as usize);
-        self.cursor = work.map_or(Cursor::EXHAUSTED, |work| Cursor::start(config, work.bytes));
+        self.cursor = work.map_or(Cursor::EXHAUSTED, |work| Cursor::start(config, work.bytes.get()));
     }
 
     /// Makes `sequence` the next packet to send.
@@ -382,8 +382,8 @@ impl<R: RateControl> Requester<R> {
         let index = self.work.partition_point(|work| work.end <= sequence);
         self.sending = index as u32;
         let work = self.work.get(index);
-        self.cursor =
-            work.map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes, sequence - work.first));
+        self.cursor = work
+            .map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes.get(), sequence - work.first));
     }
 }
 

@@ -12,7 +12,7 @@ mod time;
 
 pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
 pub use rate::Rate;
-pub use seed::{Seed, Stream, mix64};
+pub use seed::{Seed, Stream, StreamFamily, mix64};
 pub use time::{Instant, Span};
 
 /// Bytes of an Ethernet frame that occupy the link without being counted as frame bytes:

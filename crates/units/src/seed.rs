@@ -19,12 +19,32 @@ impl Seed {
     /// The stream for one use (`"switch.ecmp"`) and one instance of it (the switch's index).
     #[must_use]
     pub fn stream(self, name: &str, index: u64) -> Stream {
+        self.family(name).stream(index)
+    }
+
+    /// The streams of one use, for when there are many instances of it.
+    #[must_use]
+    pub fn family(self, name: &str) -> StreamFamily {
         // FNV-1a over the name, then mixed with seed and index.
         let name_hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        let keyed = mix64(self.0.wrapping_add(GOLDEN_GAMMA)) ^ name_hash;
-        Stream { state: mix64(mix64(keyed).wrapping_add(index.wrapping_mul(GOLDEN_GAMMA))) }
+        StreamFamily { key: mix64(mix64(self.0.wrapping_add(GOLDEN_GAMMA)) ^ name_hash) }
+    }
+}
+
+/// The streams of one use.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamFamily {
+    key: u64,
+}
+
+impl StreamFamily {
+    /// The stream of one instance.
+    #[inline]
+    #[must_use]
+    pub const fn stream(self, index: u64) -> Stream {
+        Stream { state: mix64(self.key.wrapping_add(index.wrapping_mul(GOLDEN_GAMMA))) }
     }
 }
 

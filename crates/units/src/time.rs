@@ -17,6 +17,12 @@ impl Instant {
     /// Later than anything that happens.
     pub const NEVER: Self = Self(u64::MAX);
 
+    /// The instant, unless it never comes.
+    #[must_use]
+    pub fn if_ever(self) -> Option<Self> {
+        (self != Self::NEVER).then_some(self)
+    }
+
     /// The time since `earlier`; zero when `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Span {

@@ -6,6 +6,9 @@ use crate::prefetch::prefetch;
 use std::ops::Range;
 use units::{Instant, Span};
 
+/// With more inboxes than this a partition is larger than a second-level cache of 1 MiB.
+const LARGE_INBOXES: usize = 1_024;
+
 /// One directed link's inbox, resolved at build time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
@@ -110,10 +113,26 @@ impl<M: Message, R> Context<M, R> {
         &mut self.inboxes[inboxes.start as usize..inboxes.end as usize]
     }
 
-    /// Asks for the memory of an inbox that will be sent to.
+    /// Whether asking for memory ahead is worth its instructions: the world is larger than the nearer caches.
+    #[inline]
+    pub(crate) const fn is_large(&self) -> bool {
+        self.inboxes.len() > LARGE_INBOXES
+    }
+
+    /// Asks for an inbox that will be sent to.
     #[inline]
     pub(crate) fn prefetch(&self, to: Destination) {
-        prefetch(&self.inboxes, to.inbox as usize);
+        if to.partition == self.partition {
+            prefetch(&self.inboxes, to.inbox as usize);
+        }
+    }
+
+    /// Asks for the memory of the next message to an inbox, once that is there.
+    #[inline]
+    pub(crate) fn prefetch_end(&self, to: Destination) {
+        if to.partition == self.partition {
+            self.inboxes[to.inbox as usize].prefetch_end();
+        }
     }
 
     /// Makes `node` active in `window`, which must be within the horizon.

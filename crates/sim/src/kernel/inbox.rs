@@ -43,10 +43,16 @@ impl<M: Message> Inbox<M> {
         self.messages.push_back(message);
     }
 
-    /// Asks for the memory of the first message.
+    /// Asks for the memory of the first messages.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.messages.prefetch();
+    }
+
+    /// Asks for the memory of the next message to be sent.
+    #[inline]
+    pub(super) fn prefetch_end(&self) {
+        self.messages.prefetch_end();
     }
 }
 

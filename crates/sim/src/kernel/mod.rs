@@ -49,7 +49,7 @@ pub(crate) trait Node: Send {
     ) -> Instant;
 
     /// Asks for the memory that processing it will need: the node is one of the next. `stage` 0 comes first, when
-    /// nothing of the node may be read without waiting; then 1, when what stage 0 asked for is there.
+    /// nothing of the node may be read without waiting; then 1 and 2, when what the stage before asked for is there.
     fn prefetch(&self, stage: usize, inboxes: &[Inbox<Self::Message>]) {
         let _ = (stage, inboxes);
     }

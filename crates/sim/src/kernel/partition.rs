@@ -8,7 +8,7 @@ use std::ops::Range;
 use units::{Instant, Span};
 
 /// How many nodes ahead each stage of [`Node::prefetch`] is.
-const PREFETCH_AHEAD: [usize; 2] = [4, 2];
+const PREFETCH_AHEAD: [usize; 3] = [6, 3, 1];
 
 /// How a partition is laid out.
 #[derive(Clone, Copy, Debug)]
@@ -73,10 +73,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.wake_sleepers(window);
         self.context.enter(window, &mut turn);
         for (place, &node) in turn.iter().enumerate() {
-            for (stage, ahead) in PREFETCH_AHEAD.into_iter().enumerate() {
-                if let Some(&next) = turn.get(place + ahead) {
-                    self.prefetch_node(next, stage);
-                }
+            if self.context.is_large() {
+                self.prefetch_nodes(&turn[place..]);
             }
             self.process_node(node, window);
         }
@@ -84,10 +82,15 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.turn = turn;
     }
 
+    /// Asks for the memory of the nodes that follow the first of `turn`.
     #[inline]
-    fn prefetch_node(&mut self, node: u32, stage: usize) {
-        let inboxes = self.context.inboxes(inboxes_of(&self.first_inbox, node));
-        self.nodes[node as usize].prefetch(stage, inboxes);
+    fn prefetch_nodes(&mut self, turn: &[u32]) {
+        for (stage, ahead) in PREFETCH_AHEAD.into_iter().enumerate() {
+            if let Some(&node) = turn.get(ahead) {
+                let inboxes = self.context.inboxes(inboxes_of(&self.first_inbox, node));
+                self.nodes[node as usize].prefetch(stage, inboxes);
+            }
+        }
     }
 
     #[inline]

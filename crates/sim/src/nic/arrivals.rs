@@ -91,7 +91,7 @@ impl Arrivals {
         self.open.push_back(OpenChunk {
             packets: first..self.opened_end,
             left: packets,
-            report: ReceiveReport { chunk, round: self.round, ..ReceiveReport::default() },
+            report: ReceiveReport::new(chunk, self.round),
             inbound,
         });
     }
@@ -105,6 +105,6 @@ impl Arrivals {
 
     /// What has arrived of the chunks that were not delivered.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
-        self.open.iter().map(|chunk| chunk.report.clone()).filter(|report| report.frames > 0)
+        self.open.iter().map(|chunk| chunk.report).filter(|report| report.frames > 0)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Kind, Packet};
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_whole};
 use crate::record::Record;
 use intake::Intake;
 use port::{Control, Next, NicPort};
@@ -31,6 +31,9 @@ use std::sync::Arc;
 use transport::{AckOutcome, Config, Position, Recovery, TimeoutOutcome};
 use units::{Instant, Span};
 use wire::Psn;
+
+/// How many packets of an inbox are looked at to ask for their queue pairs' memory.
+const PACKETS_AHEAD: usize = 8;
 
 /// What may be due at a host, besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +73,7 @@ pub(crate) struct Host {
     receives: Vec<ReceiveChunk>,
     transfers: Transfers,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
-    intake: Option<Intake>,
+    intake: Option<Box<Intake>>,
 }
 
 /// The next thing a host does by itself.
@@ -92,7 +95,7 @@ impl Host {
             config: plan.config,
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
-            intake: plan.intake.map(Intake::new),
+            intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             senders: plan.senders,
             sends: plan.sends,
             receivers: plan.receivers,
@@ -146,9 +149,32 @@ impl Host {
     }
 
     /// See [`crate::kernel::Node::prefetch`].
-    pub(crate) fn prefetch(&self, inboxes: &[Inbox<Packet>]) {
-        prefetch(&self.ports, 0);
-        inboxes.iter().for_each(Inbox::prefetch);
+    pub(crate) fn prefetch(&self, stage: usize, inboxes: &[Inbox<Packet>]) {
+        if stage == 1 {
+            prefetch_whole(&self.ports, 0);
+            inboxes.iter().for_each(Inbox::prefetch);
+            return;
+        }
+        for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
+            self.prefetch_queue_pair(packet);
+        }
+        self.ports[0].senders_ahead().for_each(|sender| prefetch_whole(&self.senders, sender as usize));
+    }
+
+    /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk
+    /// has a queue pair of its own.
+    #[inline]
+    fn prefetch_queue_pair(&self, packet: &Packet) {
+        let queue_pair = packet.queue_pair as usize;
+        if let Kind::Data(_) = packet.kind() {
+            prefetch_whole(&self.receivers, queue_pair);
+            prefetch(&self.receives, queue_pair);
+            prefetch(&self.transfers.inbound, queue_pair);
+        } else {
+            prefetch_whole(&self.senders, queue_pair);
+            prefetch(&self.sends, queue_pair);
+            prefetch(&self.transfers.outgoing, queue_pair);
+        }
     }
 
     /// The port with the first arrival, and when that is.
@@ -213,7 +239,7 @@ impl Host {
 
     /// The host takes a frame out of the receive buffer.
     fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
-        let Some((packet, pause)) = self.intake.as_mut().and_then(Intake::drain) else { return };
+        let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         self.answer_pressure(pause, now);
         if let Kind::Data(position) = packet.kind() {
             self.receive_data(&packet, position, now, context);
@@ -449,7 +475,14 @@ impl Host {
                 self.receivers[receiver as usize].note_reply(&packet, sent, context);
                 self.ports[port].transmit(packet, now, context);
             }
-            Next::Sender(sender) => self.send_data(port, sender, now, context),
+            Next::Sender(sender) => {
+                if context.is_large()
+                    && let Some(ahead) = self.ports[port].senders_ahead().last()
+                {
+                    prefetch_whole(&self.senders, ahead as usize);
+                }
+                self.send_data(port, sender, now, context);
+            }
             Next::Nothing => {}
         }
         self.ports[port].schedule(now);

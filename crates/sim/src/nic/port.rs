@@ -10,6 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{Instant, Rate};
 
+/// How many senders ahead of the one being served memory is asked for.
+const SENDERS_AHEAD: usize = 3;
+
 /// A control packet waiting to be sent, with the receiver it comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
@@ -94,6 +97,12 @@ impl NicPort {
     /// Pause frames put on the link, those that end a pause included.
     pub(crate) const fn pause_frames_sent(&self) -> u64 {
         self.pause_frames_sent
+    }
+
+    /// The senders that are served next, as things stand.
+    #[inline]
+    pub(super) fn senders_ahead(&self) -> impl Iterator<Item = u32> {
+        (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
     }
 
     /// Counts an arrival.

@@ -102,7 +102,7 @@ impl Receiver {
             first_chunk: plan.chunks.start,
             chunks: plan.chunks,
             packets_left: plan.first_packets.unwrap_or(u64::MAX),
-            report: ReceiveReport::default(),
+            report: ReceiveReport::new(0, 0),
         }
     }
 
@@ -142,13 +142,13 @@ impl Receiver {
         report.bytes += u64::from(packet.frame_bytes());
         if packet.is_marked() {
             report.marks += 1;
-            report.cnps += u64::from(outcome.notification.is_some());
+            report.cnps += u32::from(outcome.notification.is_some());
         }
         if matches!(arrival.disposition, Disposition::OutOfOrder | Disposition::Placed) {
             report.out_of_order += 1;
         }
         if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
-            report.latency.add(latency);
+            report.add_latency(latency);
             outcome.payload_bytes = packet.frame_bytes() - data_frame_bytes(write_opcode(position), 0);
             outcome.chunk_delivered = match chunk {
                 Some(chunk) => chunk.count_placed(),
@@ -189,7 +189,7 @@ impl Receiver {
             None => self.finish_chunk(receives)?,
             Some(arrivals) => arrivals.next_delivered().map(|chunk| (chunk.report, chunk.inbound))?,
         };
-        Some(Delivery { report: ReceiveReport { delivered: Some(now), ..report }, inbound })
+        Some(Delivery { report: report.delivered_at(now), inbound })
     }
 
     /// Ends the chunk being received, if it has arrived whole, and begins the next.
@@ -205,15 +205,15 @@ impl Receiver {
             round += 1;
         }
         self.packets_left = receives[self.chunks.start as usize].packets;
-        let report = std::mem::replace(&mut self.report, ReceiveReport { round, ..ReceiveReport::default() });
-        Some((ReceiveReport { chunk, ..report }, inbound))
+        let report = std::mem::replace(&mut self.report, ReceiveReport::new(0, round));
+        Some((report.of_chunk(chunk), inbound))
     }
 
     /// What has arrived of the chunks that were not delivered.
     pub(super) fn undelivered(&self, receives: &[ReceiveChunk]) -> impl Iterator<Item = ReceiveReport> {
         let chunk = receives[..self.chunks.end as usize].get(self.chunks.start as usize);
         let current = chunk.filter(|_| self.report.frames > 0);
-        let current = current.map(|chunk| ReceiveReport { chunk: chunk.chunk, ..self.report.clone() });
+        let current = current.map(|chunk| self.report.of_chunk(chunk.chunk));
         current.into_iter().chain(self.arrivals.iter().flat_map(|arrivals| arrivals.undelivered()))
     }
 

@@ -4,9 +4,8 @@ use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record, SendReport};
 use spec::ChunkStatus;
-use std::collections::VecDeque;
 use std::ops::Range;
-use transport::{Config, Controller, Position, RateControl, Requester, Transmit};
+use transport::{Config, Controller, OneOrMore, Position, RateControl, Requester, Transmit};
 use units::{Instant, LINK_OVERHEAD_BYTES};
 use wire::size::data_frame_bytes;
 use wire::{Opcode, Psn};
@@ -40,7 +39,7 @@ pub(crate) struct Sender {
     /// Its chunks in the host's list of sends; the first not yet posted comes first.
     chunks: Range<u32>,
     /// Chunks posted and not completed, oldest first.
-    open: VecDeque<SendReport>,
+    open: OneOrMore<SendReport>,
 }
 
 /// Which sender, and where it sends to.
@@ -68,7 +67,7 @@ impl Sender {
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
             chunks: plan.chunks,
-            open: VecDeque::new(),
+            open: OneOrMore::default(),
         }
     }
 
@@ -155,10 +154,10 @@ impl Sender {
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
         let frame_bytes = data_frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
-        let report = &mut self.open[transmit.work];
+        let report = self.open.get_mut(transmit.work).expect("only posted work is sent");
         report.frames += 1;
         report.bytes += u64::from(frame_bytes);
-        report.retransmits += u64::from(transmit.is_retransmission);
+        report.retransmits += u32::from(transmit.is_retransmission);
         if self.is_captured {
             self.capture(&transmit, sent, context);
         }
@@ -200,8 +199,9 @@ impl Sender {
     /// Reports every open chunk as failed.
     pub(super) fn fail(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         context.records.push(Record::QueuePairFailed { queue_pair: self.queue_pair, at: now });
-        let failed = self.open.drain(..).map(|report| report.ended(ChunkStatus::Failed, None));
-        context.records.extend(failed.map(Record::Sent));
+        while let Some(report) = self.open.pop_front() {
+            context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
+        }
     }
 
     pub(super) fn count_nak(&mut self) {
@@ -218,7 +218,7 @@ impl Sender {
 
     /// Chunks posted and not completed, as they stand.
     pub(super) fn open_chunks(&self) -> impl Iterator<Item = SendReport> {
-        self.open.iter().cloned()
+        self.open.iter().copied()
     }
 }
 

@@ -27,22 +27,21 @@ pub(crate) fn entropy(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction
         Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
         Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
     };
-    let mut input = Vec::with_capacity(16);
-    input.extend(source.octets());
-    input.extend(destination.octets());
-    input.extend(pair.udp_source_port.to_be_bytes());
-    input.extend(ROCE_UDP_PORT.to_be_bytes());
-    input.push(IP_PROTOCOL_UDP);
+    let mut input = [0; 16];
+    input[..4].copy_from_slice(&source.octets());
+    input[4..8].copy_from_slice(&destination.octets());
+    input[8..10].copy_from_slice(&pair.udp_source_port.to_be_bytes());
+    input[10..12].copy_from_slice(&ROCE_UDP_PORT.to_be_bytes());
+    input[12] = IP_PROTOCOL_UDP;
+    input[13..].copy_from_slice(&pair.identity.to_be_bytes()[1..]);
     let (hash, include_qp) = match spec.fabric.load_balancing {
         LoadBalancing::Ecmp { hash, include_qp } => (hash, include_qp),
         _ => (EcmpHash::Crc, false),
     };
-    if include_qp {
-        input.extend(&pair.identity.to_be_bytes()[1..]);
-    }
+    let input = if include_qp { &input[..] } else { &input[..13] };
     match hash {
-        EcmpHash::Crc => crc32fast::hash(&input),
-        EcmpHash::Toeplitz => toeplitz(&input),
+        EcmpHash::Crc => crc32fast::hash(input),
+        EcmpHash::Toeplitz => toeplitz(input),
     }
 }
 

@@ -4,8 +4,9 @@ use super::Fabric;
 use spec::{JobSpec, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use topology::Attachment;
-use units::{AttachmentId, HostId, Rank, Seed, TransferId};
+use units::{AttachmentId, HostId, Rank, Seed, StreamFamily, TransferId};
 use wire::Psn;
 use workload::{Schedule, Shape, Transfer, WorkloadError};
 
@@ -44,8 +45,8 @@ pub(crate) struct QueuePair {
     pub(crate) initial_psn: Psn,
     /// Its place among the queue pairs whose data ends at `dst_host`: the number its frames carry there.
     pub(crate) receiver: u32,
-    /// Its chunks, in the order of the schedule.
-    pub(crate) chunks: Vec<u32>,
+    /// Its chunks in [`Flows::chunks_by_pair`], in the order of the schedule.
+    chunks: Range<u32>,
 }
 
 /// Everything the jobs will send.
@@ -55,12 +56,16 @@ pub(crate) struct Flows {
     pub(crate) first_chunk: Vec<u32>,
     pub(crate) chunks: Vec<Chunk>,
     pub(crate) queue_pairs: Vec<QueuePair>,
+    /// Chunks, queue pair by queue pair.
+    chunks_by_pair: Vec<u32>,
     /// Parts of each transfer.
     pub(crate) parts: u32,
     /// First queue pair of the job that is being added.
     first_queue_pair: u32,
     /// Queue pairs so far whose data ends at each host.
     receivers: Vec<u32>,
+    udp_source_ports: StreamFamily,
+    initial_psns: StreamFamily,
 }
 
 impl Flows {
@@ -74,14 +79,39 @@ impl Flows {
             first_chunk: vec![0],
             chunks: Vec::new(),
             queue_pairs: Vec::new(),
+            chunks_by_pair: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
             first_queue_pair: 0,
             receivers: vec![0; fabric.graph.hosts()],
+            udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
+            initial_psns: Seed(spec.seed).family("qp.initial_psn"),
         };
         for (index, job) in spec.jobs.iter().enumerate() {
             flows.add_job(spec, fabric, index as u32, job)?;
         }
+        flows.sort_chunks();
         Ok(flows)
+    }
+
+    /// The chunks of a queue pair, in the order of the schedule.
+    pub(crate) fn chunks_of(&self, pair: &QueuePair) -> &[u32] {
+        &self.chunks_by_pair[pair.chunks.start as usize..pair.chunks.end as usize]
+    }
+
+    /// Deals the chunks out to their queue pairs, which know how many they have.
+    fn sort_chunks(&mut self) {
+        let mut first = 0;
+        for pair in &mut self.queue_pairs {
+            let count = pair.chunks.end;
+            pair.chunks = first..first;
+            first += count;
+        }
+        self.chunks_by_pair = vec![0; self.chunks.len()];
+        for (number, chunk) in (0..).zip(&self.chunks) {
+            let place = &mut self.queue_pairs[chunk.queue_pair as usize].chunks.end;
+            self.chunks_by_pair[*place as usize] = number;
+            *place += 1;
+        }
     }
 
     fn add_job(
@@ -93,9 +123,14 @@ impl Flows {
     ) -> Result<(), SpecError> {
         let schedule = schedule(spec, index, job)?;
         self.first_queue_pair = self.queue_pairs.len() as u32;
+        let chunks = schedule.transfers().len() * self.parts as usize;
+        self.chunks.reserve_exact(chunks);
+        if spec.transport.qp_mode == QpMode::PerChunk {
+            self.queue_pairs.reserve_exact(chunks);
+        }
         let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
         for (id, transfer) in schedule.transfers().iter().enumerate() {
-            let mut open = || self.open_queue_pairs(spec, fabric, index, job, transfer);
+            let mut open = || self.open_queue_pairs(fabric, index, job, transfer);
             let first = match spec.transport.qp_mode {
                 QpMode::PerChunk => open()?,
                 QpMode::PerPair => match pairs.entry((transfer.src, transfer.dst, transfer.channel)) {
@@ -113,7 +148,7 @@ impl Flows {
     fn add_chunks(&mut self, job: u32, id: TransferId, transfer: &Transfer, first_queue_pair: u32) {
         for part in 0..self.parts {
             let queue_pair = first_queue_pair + part;
-            self.queue_pairs[queue_pair as usize].chunks.push(self.chunks.len() as u32);
+            self.queue_pairs[queue_pair as usize].chunks.end += 1;
             let bytes = transfer.bytes / u64::from(self.parts);
             self.chunks.push(Chunk { job, transfer: id, part, queue_pair, bytes });
         }
@@ -122,7 +157,6 @@ impl Flows {
     /// Opens a queue pair for each part of a transfer; returns the first.
     fn open_queue_pairs(
         &mut self,
-        spec: &RunSpec,
         fabric: &Fabric,
         index: u32,
         job: &JobSpec,
@@ -144,7 +178,7 @@ impl Flows {
             let id = (u64::from(job.stream) << 32) | u64::from(in_job);
             let receiver = self.receivers[dst_host.index()];
             self.receivers[dst_host.index()] += 1;
-            let port = Seed(spec.seed).stream("qp.udp_source_port", id).below(UDP_SOURCE_PORTS) as u16;
+            let port = self.udp_source_ports.stream(id).below(UDP_SOURCE_PORTS) as u16;
             self.queue_pairs.push(QueuePair {
                 number,
                 identity: ((job.stream << 16) ^ in_job) & 0xff_ffff,
@@ -158,9 +192,9 @@ impl Flows {
                 src_attachment,
                 dst_attachment,
                 udp_source_port: UDP_SOURCE_PORT_MIN + port,
-                initial_psn: Psn::new(Seed(spec.seed).stream("qp.initial_psn", id).next_u32() & 0xff_ffff),
+                initial_psn: Psn::new(self.initial_psns.stream(id).next_u32() & 0xff_ffff),
                 receiver,
-                chunks: Vec::new(),
+                chunks: 0..0,
             });
         }
         Ok(first)

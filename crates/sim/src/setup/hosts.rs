@@ -9,8 +9,9 @@ use crate::nic::{
 use crate::packet::{Path, Priority};
 use spec::{JobSpec, RateControl, RunSpec};
 use std::collections::HashSet;
+use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::{Config, Controller, Dcqcn, DcqcnConfig, LineRate};
+use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate};
 use units::{AttachmentId, Instant, Rate, Span, TransferId};
 use workload::Schedule;
 
@@ -39,8 +40,9 @@ pub(crate) fn host_flows(
     config: &Config,
     captured: &HashSet<u32>,
 ) -> Vec<HostFlows> {
-    let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
+    let mut hosts = sized_hosts(graph, flows);
     let priorities = spec.transport.priorities;
+    let controllers = Controllers::new(spec, graph);
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
     let mut sends = vec![(0, 0); flows.chunks.len()];
@@ -52,7 +54,8 @@ pub(crate) fn host_flows(
         debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
         let source = &mut hosts[pair.src_host.index()];
         let first = source.sends.len() as u32;
-        for &chunk in &pair.chunks {
+        let chunks = flows.chunks_of(pair);
+        for &chunk in chunks {
             sends[chunk as usize] = (sender, source.sends.len() as u32);
             let info = &flows.chunks[chunk as usize];
             let outgoing = places[info.job as usize][info.transfer.index()].outgoing;
@@ -67,14 +70,14 @@ pub(crate) fn host_flows(
                 entropy: entropy(spec, graph, pair, Direction::Forward),
             },
             priority: Priority(priorities.data),
-            controller: controller(spec, graph, pair.src_attachment),
+            controller: controllers.of(pair.src_attachment),
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
-            chunks: first..first + pair.chunks.len() as u32,
+            chunks: first..first + chunks.len() as u32,
         }));
         let target = &mut hosts[pair.dst_host.index()];
         let first = target.receives.len() as u32;
-        target.receives.extend(pair.chunks.iter().map(|&chunk| receive_chunk(flows, config, &places, chunk)));
+        target.receives.extend(chunks.iter().map(|&chunk| receive_chunk(flows, config, &places, chunk)));
         let first_packets = target.receives[first as usize..].first().map(|receive| receive.packets);
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
@@ -88,12 +91,35 @@ pub(crate) fn host_flows(
             cnp_interval: cnp_interval(spec),
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
-            chunks: first..first + pair.chunks.len() as u32,
+            chunks: first..first + chunks.len() as u32,
             recovery: config.recovery,
             first_packets,
         }));
     }
     place_parts(flows, &sends, &mut hosts);
+    hosts
+}
+
+/// Hosts without anything, with room for what they will have: so many small lists must not grow step by step.
+fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
+    let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
+    let mut counts = vec![[0; 4]; hosts.len()];
+    for pair in &flows.queue_pairs {
+        let chunks = flows.chunks_of(pair).len();
+        let [senders, sends, ..] = &mut counts[pair.src_host.index()];
+        (*senders, *sends) = (*senders + 1, *sends + chunks);
+        let [.., receivers, receives] = &mut counts[pair.dst_host.index()];
+        (*receivers, *receives) = (*receivers + 1, *receives + chunks);
+    }
+    for (host, [senders, sends, receivers, receives]) in hosts.iter_mut().zip(counts) {
+        host.senders.reserve_exact(senders);
+        host.sends.reserve_exact(sends);
+        host.receivers.reserve_exact(receivers);
+        host.receives.reserve_exact(receives);
+        host.transfers.parts.reserve_exact(sends);
+        host.transfers.outgoing.reserve_exact(sends / flows.parts as usize);
+        host.transfers.inbound.reserve_exact(receives / flows.parts as usize);
+    }
     hosts
 }
 
@@ -175,10 +201,39 @@ fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
     }
 }
 
-/// The rate controller of a queue pair that sends by `attachment`.
-fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Controller {
+/// The rate controllers of a run: their parameters are shared by all queue pairs of one line rate.
+struct Controllers<'a> {
+    graph: &'a Graph,
+    by_rate: Vec<(Rate, Arc<DcqcnConfig>)>,
+}
+
+impl<'a> Controllers<'a> {
+    fn new(spec: &RunSpec, graph: &'a Graph) -> Self {
+        let mut by_rate: Vec<(Rate, Arc<DcqcnConfig>)> = Vec::new();
+        for attachment in &graph.attachments {
+            let rate = port_rate(graph, attachment);
+            if by_rate.iter().all(|known| known.0 != rate) {
+                by_rate.extend(dcqcn_config(spec, rate).map(|config| (rate, Arc::new(config))));
+            }
+        }
+        Self { graph, by_rate }
+    }
+
+    /// The controller of a queue pair that sends by `attachment`.
+    fn of(&self, attachment: AttachmentId) -> Controller {
+        if self.by_rate.is_empty() {
+            return Controller::LineRate(LineRate);
+        }
+        let rate = port_rate(self.graph, self.graph.attachment(attachment));
+        let known = self.by_rate.iter().find(|known| known.0 == rate).expect("every port's rate is known");
+        Controller::Dcqcn(DcqcnPacer::new(Arc::clone(&known.1)))
+    }
+}
+
+/// The parameters of DCQCN at a port, if it is used.
+const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     match spec.transport.rate_control {
-        RateControl::LineRate {} => Controller::LineRate(LineRate),
+        RateControl::LineRate {} => None,
         RateControl::Dcqcn {
             g_2e20,
             alpha_timer_ps,
@@ -191,8 +246,8 @@ fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Contro
             rate_min_bps,
             clamp_target_rate,
             cnp_interval_ps: _,
-        } => Controller::Dcqcn(Box::new(Dcqcn::new(DcqcnConfig {
-            g: u64::from(g_2e20),
+        } => Some(DcqcnConfig {
+            g: g_2e20 as u64,
             alpha_timer: Span(alpha_timer_ps),
             rate_cut_period: Span(rate_cut_period_ps),
             increase_timer: Span(increase_timer_ps),
@@ -202,8 +257,8 @@ fn controller(spec: &RunSpec, graph: &Graph, attachment: AttachmentId) -> Contro
             hyper_increase_bps,
             rate_min_bps,
             clamp_target_rate,
-            line_rate_bps: port_rate(graph, attachment).bps(),
-        }))),
+            line_rate_bps: line_rate.bps(),
+        }),
     }
 }
 
@@ -215,7 +270,7 @@ fn cnp_interval(spec: &RunSpec) -> Option<Span> {
 }
 
 /// Rate of a host port.
-fn port_rate(graph: &Graph, attachment: AttachmentId) -> Rate {
-    let Attachment { host, host_port, .. } = *graph.attachment(attachment);
+fn port_rate(graph: &Graph, attachment: &Attachment) -> Rate {
+    let Attachment { host, host_port, .. } = *attachment;
     graph.link(graph.nodes[host.index()].ports[usize::from(host_port)].link).rate
 }

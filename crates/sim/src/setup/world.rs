@@ -52,8 +52,9 @@ impl<F: Forward> Node for FabricNode<F> {
                 prefetch_item(self);
                 prefetch(inboxes, 0);
             }
-            (_, Self::Host(host)) => host.prefetch(inboxes),
-            (_, Self::Switch(switch)) => switch.prefetch(inboxes),
+            (_, Self::Host(host)) => host.prefetch(stage, inboxes),
+            (1, Self::Switch(switch)) => switch.prefetch(inboxes),
+            (_, Self::Switch(_)) => {}
         }
     }
 }

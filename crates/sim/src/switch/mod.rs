@@ -31,6 +31,8 @@ use topology::Routes;
 use units::{Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
 
+/// How many ports ahead of the one being served memory is asked for.
+const AHEAD: usize = 3;
 /// How many inboxes ahead of the one being read memory is asked for.
 const INBOXES_AHEAD: usize = 4;
 
@@ -229,10 +231,13 @@ impl<F: Forward> Switch<F> {
     fn serve_ports<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
         let mut next = Instant::NEVER;
         let mut index = self.busy.first();
+        let mut ahead = if context.is_large() { self.first_ahead() } else { [None; AHEAD] };
         while let Some(current) = index {
             index = self.busy.after(current);
-            if let Some(ahead) = index {
-                self.ports[usize::from(ahead)].prefetch(context);
+            if context.is_large() {
+                self.prefetch_ports(ahead, context);
+                ahead.rotate_left(1);
+                ahead[AHEAD - 1] = ahead[AHEAD - 2].and_then(|port| self.busy.after(port));
             }
             let (port, bucket) =
                 (&mut self.ports[usize::from(current)], &mut self.buckets[usize::from(current)]);
@@ -246,6 +251,30 @@ impl<F: Forward> Switch<F> {
             }
         }
         next
+    }
+
+    /// The busy ports that come after the first.
+    fn first_ahead(&self) -> [Option<u16>; AHEAD] {
+        let mut last = self.busy.first();
+        std::array::from_fn(|_| {
+            last = last.and_then(|port| self.busy.after(port));
+            last
+        })
+    }
+
+    /// Asks for what the ports that are served next need, the nearest first.
+    #[inline]
+    fn prefetch_ports<R>(&self, ahead: [Option<u16>; AHEAD], context: &Context<Packet, R>) {
+        let port = |index: Option<u16>| index.map(|index| &self.ports[usize::from(index)]);
+        if let Some(near) = port(ahead[0]) {
+            near.prefetch_frames(context);
+        }
+        if let Some(next) = port(ahead[1]) {
+            next.prefetch_queues(context);
+        }
+        if let Some(far) = port(ahead[2]) {
+            far.prefetch();
+        }
     }
 
     /// The exact path: everything in strict order of time. Returns when something is due next.

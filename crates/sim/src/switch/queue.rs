@@ -8,7 +8,7 @@ use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
-use crate::prefetch::prefetch_item;
+use crate::prefetch::prefetch_line;
 use crate::ring::Ring;
 use std::collections::VecDeque;
 use units::Instant;
@@ -119,11 +119,33 @@ impl EgressPort {
         }
     }
 
-    /// Asks for the memory that serving the port needs.
+    /// Asks for what the next stage reads.
     #[inline]
-    pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
-        prefetch_item(&self.queued_bytes);
+    pub(crate) fn prefetch(&self) {
+        prefetch_line(self, 0);
+        prefetch_line(self, 1);
+    }
+
+    /// Asks for the queues in use, and for the inbox at the other end.
+    #[inline]
+    pub(crate) fn prefetch_queues<R>(&self, context: &Context<Packet, R>) {
         self.transmitter.prefetch(context);
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            prefetch_line(&self.queues[occupied.trailing_zeros() as usize], 0);
+            occupied &= occupied - 1;
+        }
+    }
+
+    /// Asks for the frames that wait, and for the place of the next one in the inbox at the other end.
+    #[inline]
+    pub(crate) fn prefetch_frames<R>(&self, context: &Context<Packet, R>) {
+        self.transmitter.prefetch_end(context);
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            self.queues[occupied.trailing_zeros() as usize].frames.prefetch();
+            occupied &= occupied - 1;
+        }
     }
 
     /// When the port next sends something, as far as is known; never while nothing waits.
