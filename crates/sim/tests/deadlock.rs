@@ -13,6 +13,7 @@ fn two_hops_clockwise(switches: u32, hosts: u32) -> RunSpec {
         .map(|host| {
             let mut job = spec.jobs[0].clone();
             job.name = format!("ring{host}");
+            job.stream = host;
             job.hosts = (0..switches).map(|rank| (2 * rank % switches) * hosts + host).collect();
             job.data_bytes = u64::from(switches) * (4 << 20);
             job
