@@ -27,6 +27,7 @@ GOLDEN: dict[str, Any] = {
         },
         "load_balancing": {"kind": "ecmp", "hash": "crc", "include_qp": False},
         "switch": {
+            "forwarding": "store-and-forward",
             "pipeline_latency_ps": 500_000,
             "buffer": {"size_bytes": 67_108_864, "cell_bytes": 1, "lossy_alpha": None},
             "scheduling": {"kind": "strict"},

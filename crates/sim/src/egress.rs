@@ -4,6 +4,9 @@ use crate::kernel::{Context, Destination};
 use crate::packet::Packet;
 use units::{Instant, LINK_OVERHEAD_BYTES, Rate, Span};
 
+/// The next node acts on whole frames only.
+pub(crate) const WHOLE_FRAME: u32 = u32::MAX;
+
 /// Where a port's frames go and how long they take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
@@ -11,7 +14,10 @@ pub(crate) struct Wire {
     pub(crate) to: Destination,
     /// Line rate.
     pub(crate) rate: Rate,
-    /// From the last bit out of this port to the moment the next node acts: what the sender's pipeline adds
+    /// Time after which enough of a frame is through for the next node to act [ps]; [`WHOLE_FRAME`] if it waits for
+    /// the last bit.
+    pub(crate) head_ps: u32,
+    /// From then on to the moment the next node acts: what the sender's pipeline adds
     /// behind its scheduler, propagation, and the receiver's fixed latency.
     pub(crate) latency: Span,
 }
@@ -45,7 +51,12 @@ impl Transmitter {
         self.free_at = self.wire.rate.frame_end(start, frame_bytes);
         self.frames += 1;
         self.bytes += u64::from(frame_bytes);
-        context.send(self.wire.to, packet.arriving(self.free_at + self.wire.latency));
+        let through = if self.wire.head_ps == WHOLE_FRAME {
+            self.free_at
+        } else {
+            start + Span(u64::from(self.wire.head_ps))
+        };
+        context.send(self.wire.to, packet.arriving(through + self.wire.latency));
     }
 
     /// Asks for the inbox at the other end.

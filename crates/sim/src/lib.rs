@@ -11,8 +11,8 @@
 //! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
 //!
 //! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
-//! ways of load balancing; store-and-forward switches with a shared buffer, PFC, ECN and eight priorities. Leaves
-//! out: cut-through, host memory and PCIe. A result is the same on every machine, for any number of threads and on
+//! ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN and eight
+//! priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any number of threads and on
 //! either path.
 
 mod assemble;

@@ -41,6 +41,7 @@ impl Counts {
                         counts.lost.pfc_watchdog += port.counters().dropped_watchdog.frames;
                         counts.queued += port.queued_frames();
                     }
+                    counts.queued += switch.incoming_frames();
                     counts.fast_windows += switch.paths().fast;
                     counts.exact_windows += switch.paths().exact;
                 }

@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, run_with, single_switch, tables};
+use common::{collective, leaf_spine, run, run_with, single_switch, switch_ring, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    EcmpHash, ImpairmentSpec, JobSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec,
-    RunStatus, SchedulingSpec, TopologySpec,
+    CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec,
+    LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus, SchedulingSpec,
+    StormActionSpec, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -33,6 +34,25 @@ fn rails() -> TopologySpec {
         fabric_link: common::link(50),
         scale_up_link: Some(common::link(1)),
     }
+}
+
+/// Three switches in a row: the middle one has faster ports and slower ones, and two links to one side.
+fn mixed_rates() -> TopologySpec {
+    let switch = |name: &str| CustomSwitchSpec { name: name.into(), hosts: 4 };
+    let link = |a: &str, b: &str, count, gbps: u64| CustomLinkSpec {
+        between: [a.into(), b.into()],
+        count,
+        link: LinkSpec { rate_bps: gbps * 1_000_000_000, ..common::link(30) },
+    };
+    TopologySpec::Custom {
+        switches: ["a", "b", "c"].map(switch).to_vec(),
+        links: vec![link("a", "b", 1, 800), link("b", "c", 2, 100)],
+        host_link: common::link(3),
+    }
+}
+
+fn topologies() -> Vec<TopologySpec> {
+    vec![leaf_spine(6), single_switch(12), fat_tree(), rails(), switch_ring(6, 2), mixed_rates()]
 }
 
 fn balancings() -> Vec<LoadBalancing> {
@@ -75,7 +95,7 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
 
 prop_compose! {
     fn any_spec()(
-        topology in prop_oneof![Just(leaf_spine(6)), Just(single_switch(12)), Just(fat_tree()), Just(rails())],
+        topology in prop::sample::select(topologies()),
         pattern in prop::sample::select(fabricbench_sim::patterns()),
         ranks in 2_u32..=12,
         kib_per_part in 1_u64..300,
@@ -89,6 +109,8 @@ prop_compose! {
         ooo_window_packets in 1_u32..300,
         per_pair: bool,
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
+        cut_through: bool,
+        watchdog in prop::option::of(prop::sample::select(vec![StormActionSpec::Drop, StormActionSpec::Forward])),
         rounds in prop_oneof![4 => Just(1_u32), 1 => 2_u32..5],
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
     ) -> RunSpec {
@@ -115,6 +137,12 @@ prop_compose! {
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.
         spec.fabric.switch.pfc = (congestion & 1 != 0 && buffer_kib > 1_500).then(common::dynamic_pfc);
+        if let (Some(pfc), Some(action)) = (&mut spec.fabric.switch.pfc, watchdog) {
+            pfc.watchdog = Some(WatchdogSpec { detection_ps: 20_000_000, restoration_ps: 30_000_000, action });
+        }
+        if cut_through {
+            spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
+        }
         spec.fabric.switch.ecn = (congestion & 2 != 0).then(|| common::ecn(20_000, 80_000));
         if congestion & 2 != 0 {
             spec.transport.rate_control = common::dcqcn();

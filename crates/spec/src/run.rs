@@ -219,7 +219,9 @@ pub struct PinSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSpec {
-    /// From the last bit in to the earliest first bit out [ps].
+    /// When a frame may leave.
+    pub forwarding: ForwardingSpec,
+    /// From then on to its earliest first bit out [ps].
     pub pipeline_latency_ps: u64,
     /// The packet buffer.
     pub buffer: BufferSpec,
@@ -229,6 +231,16 @@ pub struct SwitchSpec {
     pub pfc: Option<PfcSpec>,
     /// ECN marking, if there is any.
     pub ecn: Option<EcnSpec>,
+}
+
+/// When a frame may leave a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardingSpec {
+    /// Once its last bit is in.
+    StoreAndForward,
+    /// Once its first 64 bytes are in, if it leaves by a port that is no faster than the one it came in by.
+    CutThrough,
 }
 
 /// The packet buffer of a switch, shared by all ports.

@@ -65,6 +65,12 @@ class EcnSpec(TypedDict):
     """
 
 
+ForwardingSpec: TypeAlias = Literal["store-and-forward", "cut-through"]
+"""
+When a frame may leave a switch.
+"""
+
+
 class ImpairmentSpec(TypedDict):
     """
     A NIC that works at a fraction of its rate, sending and receiving.
@@ -816,13 +822,17 @@ class SwitchSpec(TypedDict):
     """
     ECN marking, if there is any.
     """
+    forwarding: ForwardingSpec
+    """
+    When a frame may leave.
+    """
     pfc: NotRequired[PfcSpec | None]
     """
     Priority flow control, if any priority is lossless.
     """
     pipeline_latency_ps: int
     """
-    From the last bit in to the earliest first bit out [ps].
+    From then on to its earliest first bit out [ps].
     """
     scheduling: SchedulingSpec
     """

@@ -158,12 +158,20 @@ class Ecn(PlanModel):
 class Switch(PlanModel):
     """Every switch of the fabric."""
 
+    forwarding: Literal["store-and-forward", "cut-through"] = Field(
+        default="store-and-forward",
+        description=(
+            "When a frame may leave. `store-and-forward`: once its last bit is in. `cut-through`: once its "
+            "first 64 bytes are in, if it leaves by a port no faster than the one it came in by; it is "
+            "stored otherwise. Source: the published latencies fit it."
+        ),
+    )
     pipeline_latency_ps: Time = Field(
         default="500ns",
         alias="pipeline_latency",
         validate_default=True,
         description=(
-            "From the last bit of a frame in to its earliest first bit out [time]. Source: "
+            "From when a frame may leave to its earliest first bit out [time]. Source: "
             "with it, a full frame at 400 Gb/s takes 0.7 us through one leaf and 2.2 us "
             "through leaf, spine and leaf; published are about 0.8 and 2.1 us."
         ),
@@ -194,6 +202,7 @@ class Switch(PlanModel):
     def run_spec(self, data_priority: int) -> SwitchSpec:
         """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
         return {
+            "forwarding": self.forwarding,
             "pipeline_latency_ps": self.pipeline_latency_ps,
             "buffer": self.buffer.run_spec(),
             "scheduling": self._scheduling_spec(),

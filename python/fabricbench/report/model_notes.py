@@ -50,9 +50,11 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Switch",
-        "Store and forward with a fixed pipeline latency; eight priorities per port, strict or weighted; "
-        "one packet buffer in cells, shared by all ports, with dynamic thresholds for lossy queues.",
-        "Cut-through, egress reserves and limits of the internal fabric.",
+        "Store and forward, or cut-through, with a fixed pipeline latency; eight priorities per port, "
+        "strict or weighted; one packet buffer in cells, shared by all ports, with dynamic thresholds for "
+        "lossy queues.",
+        "Egress reserves and limits of the internal fabric. With cut-through, a frame takes its whole size "
+        "of the buffer as soon as its header is in.",
     ),
     ModelNote(
         "Load balancing",

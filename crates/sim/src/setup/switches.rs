@@ -9,7 +9,10 @@ use crate::switch::forward::{Forward, ForwardPlan};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, SwitchPlan};
-use spec::{EcnSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, StormActionSpec, XoffSpec};
+use spec::{
+    EcnSpec, ForwardingSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, StormActionSpec,
+    XoffSpec,
+};
 use std::sync::Arc;
 use topology::NodeKind;
 use units::{NodeId, Seed, Span};
@@ -55,6 +58,7 @@ pub(super) fn switch_plan(
         buffer: if is_ideal { unlimited() } else { buffer_plan(spec, fabric, node) },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
+        is_cut_through: switch.forwarding == ForwardingSpec::CutThrough,
         exact_only,
     }
 }

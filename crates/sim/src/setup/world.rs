@@ -179,6 +179,7 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
             Wire {
                 to: Destination { partition, inbox, node: place },
                 rate: fabric.graph.link(port.link).rate,
+                head_ps: fabric.head_ps(node, number as u16),
                 latency: fabric.latency(node, number as u16),
             }
         })

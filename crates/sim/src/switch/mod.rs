@@ -1,11 +1,13 @@
 //! An output-queued switch: a shared buffer, a queue per egress port and priority, and a choice among equal next
 //! hops.
 //!
-//! Models store-and-forward with a fixed pipeline latency (part of the incoming link's latency here), strict or
-//! weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops. Leaves out cut-through,
-//! multicast and egress reserves.
+//! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's latency here),
+//! strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops. A frame takes its
+//! whole size of the buffer from its arrival, also while most of it is still to come. Leaves out multicast and egress
+//! reserves.
 
 pub(crate) mod buffer;
+pub(crate) mod cut_through;
 pub(crate) mod ecn;
 mod exact;
 pub(crate) mod forward;
@@ -20,6 +22,7 @@ pub(crate) use queue::{EgressPlan, EgressPort, QueueCounters};
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Packet, Priority};
 use buffer::{BufferPlan, SharedBuffer};
+use cut_through::Incoming;
 use exact::{Parts, Replay};
 use forward::Forward;
 use pfc::PauseRequests;
@@ -46,6 +49,8 @@ pub(crate) struct SwitchPlan {
     pub(crate) pause_quanta: u16,
     /// The PFC watchdog, if there is one.
     pub(crate) watchdog: Option<WatchdogPlan>,
+    /// Frames leave before their last bit is in.
+    pub(crate) is_cut_through: bool,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
 }
@@ -65,7 +70,9 @@ pub(crate) struct Switch<F> {
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
-    watchdog: Option<Watchdog>,
+    /// With cut-through and ports of different rates.
+    incoming: Option<Box<Incoming>>,
+    watchdog: Option<Box<Watchdog>>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
     exact_only: bool,
@@ -98,15 +105,16 @@ struct Arriving {
 impl<F: Forward> Switch<F> {
     pub(crate) fn new(plan: SwitchPlan, forward: F) -> Self {
         let ports = plan.ports.len();
-        let rates = plan.ports.iter().map(|port| port.wire.rate).collect();
+        let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         Self {
             node: plan.node,
             routes: plan.routes,
             forward,
             ports: plan.ports.into_iter().map(EgressPort::new).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
+            incoming: if plan.is_cut_through { Incoming::new(&rates).map(Box::new) } else { None },
             requests: PauseRequests::new(plan.pause_quanta, rates),
-            watchdog: plan.watchdog.map(|watchdog| Watchdog::new(watchdog, ports)),
+            watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
             is_pause_active: false,
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
@@ -126,9 +134,14 @@ impl<F: Forward> Switch<F> {
         &self.received
     }
 
+    /// Frames of which the last bit is to come and that wait for it.
+    pub(crate) fn incoming_frames(&self) -> u64 {
+        self.incoming.as_ref().map_or(0, |incoming| incoming.frames())
+    }
+
     /// The PFC watchdog, if there is one.
-    pub(crate) const fn watchdog(&self) -> Option<&Watchdog> {
-        self.watchdog.as_ref()
+    pub(crate) fn watchdog(&self) -> Option<&Watchdog> {
+        self.watchdog.as_deref()
     }
 
     /// Whether the switch wants nothing of `priority` by port `ingress`.
@@ -172,7 +185,11 @@ impl<F: Forward> Switch<F> {
                 *load = port.queued_bytes();
             }
         }
-        let arriving = self.take_arrivals(window.end, context.inboxes(inboxes));
+        let mut arriving = self.take_arrivals(window.end, context.inboxes(inboxes));
+        if let Some(incoming) = &mut self.incoming {
+            let due = incoming.settle(window.end, &mut self.buckets, &mut self.busy);
+            arriving.charge += due.iter().map(|packet| self.buffer.charge(packet.frame_bytes())).sum::<u64>();
+        }
         let next = if self.is_calm(&arriving) {
             self.paths.fast += 1;
             self.serve_ports(window.end, context)
@@ -180,6 +197,7 @@ impl<F: Forward> Switch<F> {
             self.paths.exact += 1;
             self.replay(window.end, context)
         };
+        let next = self.incoming.as_ref().map_or(next, |incoming| next.min(incoming.next_due()));
         if next == Instant::NEVER { next } else { next.max(window.end) }
     }
 
@@ -286,7 +304,7 @@ impl<F: Forward> Switch<F> {
             ports: &mut self.ports,
             buffer: &mut self.buffer,
             requests: &mut self.requests,
-            watchdog: self.watchdog.as_mut(),
+            watchdog: self.watchdog.as_deref_mut(),
         };
         self.replay.run(parts, end, context);
         self.is_pause_active = false;

@@ -4,9 +4,9 @@
 use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec,
-    JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow,
-    PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow,
+    PfcSpec, PortRow, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary,
+    SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -58,6 +58,7 @@ pub(crate) fn collective(
             topology,
             load_balancing: LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
             switch: SwitchSpec {
+                forwarding: ForwardingSpec::StoreAndForward,
                 pipeline_latency_ps: 500_000,
                 buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None },
                 scheduling: SchedulingSpec::Strict {},

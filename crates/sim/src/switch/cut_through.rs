@@ -1,0 +1,85 @@
+//! Cut-through in a switch whose ports have different rates.
+//!
+//! A frame arrives when its first bytes are in ([`HEAD_BYTES`]) and may leave from then on: out of a port that is no
+//! faster than its own, the rest follows in time. Out of a faster port it would run dry, so there the frame is stored
+//! and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a queue nor in the buffer.
+//! Leaves out that a frame with a bad checksum is passed on.
+
+use super::port_set::PortSet;
+use super::queue::Stored;
+use crate::kernel::Message;
+use crate::packet::Packet;
+use units::{Instant, Rate, Span};
+
+/// What must be in before a frame may leave: preamble and start delimiter, and 64 bytes, which hold every header that
+/// decides where it goes (Ethernet, IPv4, UDP and BTH take 54). No frame is shorter.
+pub(crate) const HEAD_BYTES: u64 = 8 + 64;
+
+/// Frames whose last bit is not in yet, bound for ports faster than theirs.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    rates: Vec<Rate>,
+    waiting: Vec<(Stored, u16)>,
+}
+
+impl Incoming {
+    /// What a switch with ports of these rates needs; none if they are all the same.
+    pub(super) fn new(rates: &[Rate]) -> Option<Self> {
+        let differ = rates.iter().any(|rate| rate.bps() != rates[0].bps());
+        differ.then(|| Self { rates: rates.to_vec(), waiting: Vec::new() })
+    }
+
+    /// Frames that wait.
+    pub(super) fn frames(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// When the first of them is in.
+    pub(super) fn next_due(&self) -> Instant {
+        self.waiting.iter().map(|(stored, _)| stored.packet.at()).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Puts frames aside that are not in by `end`, and adds those to `buckets` that now are, each in the order of
+    /// (time, ingress port). Returns the frames added.
+    pub(super) fn settle(
+        &mut self,
+        end: Instant,
+        buckets: &mut [Vec<Stored>],
+        busy: &mut PortSet,
+    ) -> Vec<Packet> {
+        let due: Vec<_> = self.waiting.extract_if(.., |(stored, _)| stored.packet.at() < end).collect();
+        for (egress, bucket) in (0..).zip(buckets.iter_mut()) {
+            self.put_aside(end, egress, bucket);
+        }
+        for &(stored, egress) in &due {
+            buckets[usize::from(egress)].push(stored);
+            busy.insert(egress);
+        }
+        for bucket in buckets.iter_mut() {
+            bucket.sort_by_key(|stored| (stored.packet.at(), stored.ingress));
+        }
+        due.into_iter().map(|(stored, _)| stored.packet).collect()
+    }
+
+    fn put_aside(&mut self, end: Instant, egress: u16, bucket: &mut Vec<Stored>) {
+        let Self { rates, waiting } = self;
+        let faster = rates[usize::from(egress)].bps();
+        bucket.retain_mut(|stored| {
+            let rate = rates[usize::from(stored.ingress)];
+            if rate.bps() < faster {
+                stored.packet = stored.packet.arriving(whole_at(&stored.packet, rate));
+            }
+            let is_in = stored.packet.at() < end;
+            if !is_in {
+                waiting.push((*stored, egress));
+            }
+            is_in
+        });
+    }
+}
+
+/// When the last bit is in of a frame whose head came in at `packet.at()`.
+fn whole_at(packet: &Packet, rate: Rate) -> Instant {
+    let rest = rate.frame_span(packet.frame_bytes()).0 - rate.span_of(HEAD_BYTES).0;
+    packet.at() + Span(rest)
+}

@@ -1,0 +1,161 @@
+//! What holds in every run, over random fabrics, workloads and impairments.
+
+mod common;
+
+use common::{Recorder, collective, dynamic_pfc, link, run};
+use proptest::prelude::*;
+use spec::{
+    BufferSpec, ChunkRow, ChunkStatus, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec,
+    LinkSpec, LoadBalancing, LossRecovery, PortRow, RatioSpec, RunSpec, RunSummary, TopologySpec,
+};
+
+const MTU: u64 = 4096;
+const MESSAGE: u64 = 128 << 10;
+
+prop_compose! {
+    /// Up to five switches, a tree with more links across it, ports of different rates, cables of different lengths.
+    fn any_fabric()(
+        hosts in prop::collection::vec(1..4_u32, 2..6),
+        parents in prop::collection::vec(0..8_usize, 5),
+        more in prop::collection::vec((0..5_usize, 0..5_usize), 0..4),
+        cables in prop::collection::vec((prop::sample::select(vec![100_u64, 200, 400, 800]), 1..2_000_u64), 9),
+    ) -> TopologySpec {
+        let count = hosts.len();
+        let tree = (1..count).map(|switch| (switch, parents[switch - 1] % switch));
+        let across = more.iter().map(|&(a, b)| (a % count, b % count)).filter(|(a, b)| a != b);
+        let links = tree.chain(across).zip(cables).map(|((a, b), (gbps, length_m))| CustomLinkSpec {
+            between: [format!("s{a}"), format!("s{b}")],
+            count: 1,
+            link: LinkSpec { rate_bps: gbps * 1_000_000_000, ..link(length_m) },
+        });
+        let switch = |(index, hosts)| CustomSwitchSpec { name: format!("s{index}"), hosts };
+        TopologySpec::Custom {
+            links: links.collect(),
+            switches: hosts.into_iter().enumerate().map(switch).collect(),
+            host_link: link(3),
+        }
+    }
+}
+
+prop_compose! {
+    /// Any of some patterns on every host of any fabric, with or without impairments.
+    fn any_run()(
+        topology in any_fabric(),
+        pattern in prop::sample::select(vec![
+            ("all-to-all", "parallel"), ("incast", "parallel"), ("all-gather", "ring"), ("permutation", "parallel"),
+        ]),
+        kib_per_part in 4_u64..400,
+        seed: u64,
+        cut_through: bool,
+        cell_bytes in prop::sample::select(vec![1_u64, 208, 256]),
+        impaired in prop::option::of(100_000_u32..900_000),
+        recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective]),
+    ) -> RunSpec {
+        let ranks = topology.hosts() as u32;
+        let parts = fabricbench_sim::equal_parts(pattern.0, pattern.1, ranks).expect("registered");
+        let mut spec = collective(topology, ranks, pattern.0, pattern.1, parts * kib_per_part * 1024);
+        spec.seed = seed;
+        spec.fabric.switch.buffer.cell_bytes = cell_bytes;
+        if cut_through {
+            spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
+        }
+        let impairment = |throughput_ppm| ImpairmentSpec { host: 0, throughput_ppm };
+        spec.fabric.nic.impairments = impaired.map(impairment).into_iter().collect();
+        spec.transport.recovery = recovery;
+        spec
+    }
+}
+
+/// Frames sent are those delivered, lost for a cause that the ports counted, and on the way.
+fn assert_conserved(summary: &RunSummary, recorder: &Recorder) {
+    let lost = summary.frames_lost;
+    assert_eq!(summary.frames_sent, summary.frames_delivered + lost.total() + summary.frames_in_flight);
+    let ports = |field: fn(&PortRow) -> u64| recorder.ports.iter().map(field).sum::<u64>();
+    assert_eq!(ports(|port| port.dropped_frames), lost.buffer_full);
+    assert_eq!(ports(|port| port.dropped_headroom_frames), lost.headroom_overrun);
+    assert_eq!(ports(|port| port.dropped_watchdog_frames), lost.pfc_watchdog);
+    let (sent, received) = (ports(|port| port.tx_frames), ports(|port| port.rx_frames));
+    assert!(sent >= received && sent - received <= summary.packet_hops, "{sent} {received}");
+}
+
+/// No queue was ever larger than the buffer.
+fn assert_within(buffer: &BufferSpec, recorder: &Recorder) {
+    let deepest = recorder.ports.iter().map(|port| port.queue_max_bytes).max().unwrap_or(0);
+    assert!(deepest <= buffer.size_bytes, "{deepest} of {}", buffer.size_bytes);
+}
+
+/// Packets of a chunk.
+fn packets(chunk: &ChunkRow) -> u64 {
+    let (whole, rest) = (chunk.payload_bytes / MESSAGE, chunk.payload_bytes % MESSAGE);
+    whole * MESSAGE.div_ceil(MTU) + rest.div_ceil(MTU)
+}
+
+/// Each packet of a complete chunk was accepted once, however often it came.
+fn assert_delivered_once(recorder: &Recorder) {
+    for chunk in recorder.chunks.iter().filter(|chunk| chunk.status == ChunkStatus::Complete) {
+        assert_eq!(chunk.latency_frames, packets(chunk), "{chunk:?}");
+        assert_eq!(chunk.tx_frames, packets(chunk) + chunk.retransmits, "{chunk:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_lossless_priority_with_the_computed_headroom_loses_nothing_and_keeps_its_order(
+        mut spec in any_run(),
+        shared_kib in 100_u64..4_000,
+    ) {
+        spec.fabric.switch.pfc = Some(dynamic_pfc());
+        spec.fabric.nic.receive_xoff_bytes = 200_000;
+        // Room for every headroom, and something to share.
+        spec.fabric.switch.buffer.size_bytes = 6_000_000 + (shared_kib << 10);
+        prop_assume!(fabricbench_sim::check(&spec).is_ok());
+        let (summary, recorder) = run(&spec);
+        assert_conserved(&summary, &recorder);
+        assert_within(&spec.fabric.switch.buffer, &recorder);
+        assert_delivered_once(&recorder);
+        prop_assert_eq!(summary.frames_lost.headroom_overrun, 0);
+        prop_assert_eq!(summary.frames_lost.host_overrun, 0);
+        // Acknowledgements are not lossless; data is.
+        for chunk in &recorder.chunks {
+            prop_assert_eq!((chunk.out_of_order, chunk.naks), (0, 0), "{:?}", chunk);
+        }
+    }
+
+    #[test]
+    fn whatever_is_lost_is_counted_once_and_sent_again_until_each_byte_has_come(
+        mut spec in any_run(),
+        buffer_kib in 20_u64..2_000,
+        alpha in prop::option::of(1_u32..4),
+        spray: bool,
+    ) {
+        spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
+        spec.fabric.switch.buffer.lossy_alpha = alpha.map(|numerator| RatioSpec { numerator, denominator: 2 });
+        spec.transport.timeout_ps = 100_000_000;
+        if spray {
+            spec.fabric.load_balancing = LoadBalancing::SprayRandom {};
+        }
+        let (summary, recorder) = run(&spec);
+        assert_conserved(&summary, &recorder);
+        assert_within(&spec.fabric.switch.buffer, &recorder);
+        assert_delivered_once(&recorder);
+        prop_assert_eq!((summary.frames_lost.headroom_overrun, summary.frames_lost.pfc_watchdog), (0, 0));
+    }
+
+    #[test]
+    fn a_quarter_of_the_headroom_loses_nothing_but_by_headroom_overrun(mut spec in any_run()) {
+        let mut pfc = dynamic_pfc();
+        pfc.headroom_bytes = Some(14_000);
+        spec.fabric.switch.pfc = Some(pfc);
+        spec.fabric.nic.impairments.clear();
+        spec.fabric.switch.buffer.size_bytes = 4_000_000;
+        // Control packets without payload of their own never fill a buffer of that size.
+        spec.transport.timeout_ps = 200_000_000;
+        let (summary, recorder) = run(&spec);
+        assert_conserved(&summary, &recorder);
+        assert_within(&spec.fabric.switch.buffer, &recorder);
+        assert_delivered_once(&recorder);
+        prop_assert_eq!(summary.frames_lost.total(), summary.frames_lost.headroom_overrun);
+    }
+}
