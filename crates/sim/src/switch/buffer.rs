@@ -218,8 +218,11 @@ impl SharedBuffer {
         let room = lossless.headroom_bytes[usize::from(ingress)];
         let group = &mut self.groups[Self::group_index(ingress, priority)];
         if group.headroom_used + charge > room {
-            // Even a lost frame asks for the pause that should have come earlier.
-            self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
+            // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing asks for
+            // none: no frame would ever leave it and end the pause.
+            if group.used > 0 {
+                self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
+            }
             return Admission::Dropped(DropCause::Headroom);
         }
         group.used += charge;
@@ -285,6 +288,7 @@ pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const LOSSLESS: Priority = Priority(3);
     const LOSSY: Priority = Priority(0);
@@ -355,5 +359,65 @@ mod tests {
         let rate = units::Rate::from_gbps(400);
         let bytes = default_headroom_bytes(rate, Span::from_ns(150), Span::from_ns(515), 4_174);
         assert_eq!(bytes, 40_750 + 2 * 4_194 + 84);
+    }
+
+    /// What must hold after every step, whatever came and left.
+    fn assert_sound(buffer: &SharedBuffer, plan: &BufferPlan, stored: u64) {
+        let lossless = plan.lossless.as_ref().expect("the plan has a lossless priority");
+        let (mut shared, mut reserved, mut headroom, mut pausing) = (0, 0, 0, 0);
+        for (index, group) in buffer.groups.iter().enumerate() {
+            let priority = Priority((index % Priority::COUNT) as u8);
+            let own = if priority == LOSSLESS { lossless.reserved_bytes } else { 0 };
+            let outside_headroom = group.used - group.headroom_used;
+            shared += outside_headroom.saturating_sub(own);
+            reserved += outside_headroom.min(own);
+            headroom += group.headroom_used;
+            pausing += u32::from(group.is_pausing);
+            assert!(group.headroom_used <= lossless.headroom_bytes[index / Priority::COUNT]);
+        }
+        assert_eq!((shared, pausing), (buffer.shared_used, buffer.pausing));
+        assert_eq!(shared + reserved + headroom, stored, "what is stored is what the groups hold");
+        assert!(shared <= buffer.shared_size && stored <= plan.size_bytes);
+    }
+
+    #[test]
+    fn an_empty_group_asks_for_no_pause_when_a_frame_finds_no_room() {
+        let mut plan = lossless(Xoff::Static(40));
+        plan.lossless.as_mut().unwrap().reserved_bytes = 0;
+        let mut buffer = SharedBuffer::new(plan, 2);
+        assert_eq!(buffer.admit(0, LOSSLESS, 101, 0), Admission::Dropped(DropCause::Headroom));
+        assert!(!buffer.any_pausing(), "nothing that leaves would ever end it");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn occupancy_is_what_is_stored_and_never_more_than_the_buffer(
+            xoff in prop_oneof![(1..2_000_u64).prop_map(Xoff::Static), Just(Xoff::Dynamic(Ratio { numerator: 1, denominator: 4 }))],
+            reserved_bytes in 0..300_u64,
+            steps in prop::collection::vec((0..2_u16, any::<bool>(), 1..400_u64, any::<u16>()), 1..400),
+        ) {
+            let mut plan = lossless(xoff);
+            plan.size_bytes = 4_000;
+            plan.lossless.as_mut().unwrap().reserved_bytes = reserved_bytes;
+            let mut buffer = SharedBuffer::new(plan.clone(), 2);
+            let mut frames: Vec<(u16, Priority, u64)> = Vec::new();
+            for (ingress, is_lossless, charge, leaves) in steps {
+                let priority = if is_lossless { LOSSLESS } else { LOSSY };
+                if leaves % 3 == 0 && !frames.is_empty() {
+                    let (ingress, priority, charge) = frames.swap_remove(usize::from(leaves) % frames.len());
+                    buffer.release(ingress, priority, charge);
+                } else if buffer.admit(ingress, priority, charge, 0) == Admission::Stored {
+                    frames.push((ingress, priority, charge));
+                }
+                assert_sound(&buffer, &plan, frames.iter().map(|frame| frame.2).sum());
+            }
+            for (ingress, priority, charge) in frames.drain(..) {
+                buffer.release(ingress, priority, charge);
+            }
+            assert_sound(&buffer, &plan, 0);
+            prop_assert!(!buffer.any_pausing(), "an empty group needs no pause");
+        }
     }
 }

@@ -80,3 +80,55 @@ impl PauseRequests {
         port
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::buffer::{BufferPlan, LosslessPlan, Xoff};
+    use super::super::queue::testing::{idle_port, waiting_pauses};
+    use super::*;
+
+    const LOSSLESS: Priority = Priority(3);
+
+    /// A buffer whose groups ask for a pause above 100 bytes, and two ports that ask for 1,000 quanta.
+    fn set_up() -> (SharedBuffer, PauseRequests, [EgressPort; 2]) {
+        let lossless = LosslessPlan {
+            priorities: LOSSLESS.bit(),
+            xoff: Xoff::Static(100),
+            xon_offset_bytes: 0,
+            reserved_bytes: 0,
+            headroom_bytes: vec![1_000; 2],
+        };
+        let plan =
+            BufferPlan { size_bytes: 10_000, cell_bytes: 1, lossy_alpha: None, lossless: Some(lossless) };
+        let requests = PauseRequests::new(1_000, vec![Rate::from_gbps(400); 2]);
+        (SharedBuffer::new(plan, 2), requests, [idle_port(), idle_port()])
+    }
+
+    #[test]
+    fn a_group_asks_once_renews_at_half_time_and_ends_with_zero_quanta() {
+        let (mut buffer, mut requests, mut ports) = set_up();
+        buffer.admit(1, LOSSLESS, 90, 0);
+        assert!(!requests.note_arrival(&buffer, 1, LOSSLESS, Instant(10), &mut ports));
+        buffer.admit(1, LOSSLESS, 90, 0);
+        assert!(requests.note_arrival(&buffer, 1, LOSSLESS, Instant(20), &mut ports));
+        assert!(!requests.note_arrival(&buffer, 1, LOSSLESS, Instant(30), &mut ports));
+        // 1,000 quanta of 64 bytes at 20 ps are 1.28 us.
+        assert_eq!(requests.next_renewal(), Instant(20 + 640_000));
+        assert_eq!(requests.renew(Instant(640_020), &mut ports), 1);
+        assert_eq!(requests.next_renewal(), Instant(20 + 2 * 640_000));
+        requests.end(1, LOSSLESS, &mut ports);
+        assert_eq!(requests.next_renewal(), Instant::NEVER);
+        assert_eq!(waiting_pauses(&ports[1]), [(3, 1_000), (3, 1_000), (3, 0)]);
+        assert!(waiting_pauses(&ports[0]).is_empty());
+    }
+
+    #[test]
+    fn a_pause_that_ended_and_began_again_is_renewed_by_its_new_time() {
+        let (mut buffer, mut requests, mut ports) = set_up();
+        buffer.admit(0, LOSSLESS, 200, 0);
+        requests.note_arrival(&buffer, 0, LOSSLESS, Instant(0), &mut ports);
+        requests.end(0, LOSSLESS, &mut ports);
+        requests.note_arrival(&buffer, 0, LOSSLESS, Instant(500_000), &mut ports);
+        assert_eq!(requests.next_renewal(), Instant(1_140_000));
+    }
+}

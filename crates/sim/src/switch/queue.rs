@@ -402,3 +402,37 @@ impl EgressPort {
 pub(super) fn release(buffer: &mut SharedBuffer, sent: &Stored) -> bool {
     buffer.release(sent.ingress, sent.packet.priority(), buffer.charge(sent.packet.frame_bytes()))
 }
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+    use crate::egress::WHOLE_FRAME;
+    use crate::kernel::Destination;
+    use crate::packet::{Kind, Path};
+    use transport::Position;
+    use units::{AttachmentId, Rate, Span};
+    use wire::Psn;
+
+    /// A port of 400 Gb/s with nothing to do.
+    pub(crate) fn idle_port() -> EgressPort {
+        let wire = Wire {
+            to: Destination { partition: 0, inbox: 0, node: 0 },
+            rate: Rate::from_gbps(400),
+            head_ps: WHOLE_FRAME,
+            latency: Span::from_ns(500),
+        };
+        EgressPort::new(EgressPlan { wire, scheduler: Scheduler::Strict, marker: None })
+    }
+
+    /// A frame of 1,000 bytes that came in by `ingress` at `at`.
+    pub(crate) fn frame(priority: Priority, ingress: u16, at: Instant) -> Stored {
+        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let kind = Kind::Data(Position::Only);
+        Stored::new(Packet::new(kind, priority, Psn::new(0), 1_000, path).arriving(at), ingress)
+    }
+
+    /// Priority and quanta of each pause frame that waits at a port.
+    pub(crate) fn waiting_pauses(port: &EgressPort) -> Vec<(u8, u16)> {
+        port.urgent.iter().map(|pause| (pause.priority().0, pause.quanta())).collect()
+    }
+}

@@ -166,3 +166,69 @@ impl Watchdog {
         (Some(end.max(now)), flushed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::testing::{frame, idle_port};
+    use super::*;
+    use crate::packet::Packet;
+
+    const LOSSLESS: Priority = Priority(3);
+
+    fn watchdog(action: StormAction) -> Watchdog {
+        Watchdog::new(WatchdogPlan { detection: Span(1_000), restoration: Span(300), action }, 1)
+    }
+
+    /// The port hears a pause that lasts far longer than the test.
+    fn pause(watchdog: &mut Watchdog, port: &mut EgressPort, at: u64) {
+        port.receive_pause(&Packet::pause(LOSSLESS, u16::MAX).arriving(Instant(at)));
+        watchdog.note_pause(0, LOSSLESS, Instant(at));
+    }
+
+    #[test]
+    fn a_storm_begins_when_frames_have_waited_long_enough_and_ends_when_pauses_stop() {
+        let (mut watchdog, mut ports) = (watchdog(StormAction::Drop), [idle_port()]);
+        pause(&mut watchdog, &mut ports[0], 100);
+        ports[0].enqueue(frame(LOSSLESS, 0, Instant(600)));
+        pause(&mut watchdog, &mut ports[0], 700);
+        assert_eq!(watchdog.next_due(), Instant(1_100));
+        assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty(), "the frame came at 600");
+        assert_eq!(watchdog.next_due(), Instant(1_600));
+        assert_eq!(watchdog.look(Instant(1_600), &mut ports).flushed.len(), 1);
+        assert!(ports[0].is_dropping(LOSSLESS) && ports[0].queued_bytes() == 0);
+        pause(&mut watchdog, &mut ports[0], 1_700);
+        watchdog.look(Instant(1_600), &mut ports);
+        assert_eq!(watchdog.next_due(), Instant(2_000), "300 after the last pause");
+        watchdog.look(Instant(2_000), &mut ports);
+        assert!(!ports[0].is_in_storm(LOSSLESS) && !ports[0].is_dropping(LOSSLESS));
+        assert_eq!(watchdog.next_due(), Instant::NEVER);
+        let changes: Vec<_> = watchdog.log().iter().map(|event| (event.at.0, event.change)).collect();
+        assert_eq!(
+            changes,
+            [(1_600, StormChange::Detected { bytes: 1_000 }), (2_000, StormChange::Restored)]
+        );
+        assert_eq!(ports[0].counters().dropped_watchdog.frames, 1);
+    }
+
+    #[test]
+    fn forwarding_ignores_the_pause_and_drops_nothing() {
+        let (mut watchdog, mut ports) = (watchdog(StormAction::Forward), [idle_port()]);
+        ports[0].enqueue(frame(LOSSLESS, 0, Instant(50)));
+        pause(&mut watchdog, &mut ports[0], 100);
+        assert!(ports[0].next_send() > Instant(1_100));
+        assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty());
+        assert!(ports[0].is_in_storm(LOSSLESS) && !ports[0].is_dropping(LOSSLESS));
+        assert!(ports[0].next_send() <= Instant(1_100));
+    }
+
+    #[test]
+    fn an_empty_queue_and_one_that_is_not_paused_are_left_alone() {
+        let (mut watchdog, mut ports) = (watchdog(StormAction::Drop), [idle_port()]);
+        pause(&mut watchdog, &mut ports[0], 100);
+        watchdog.look(Instant(1_100), &mut ports);
+        assert_eq!(watchdog.next_due(), Instant(2_100), "it may fill from now on");
+        ports[0].receive_pause(&Packet::pause(LOSSLESS, 0).arriving(Instant(2_000)));
+        watchdog.look(Instant(2_100), &mut ports);
+        assert_eq!((watchdog.next_due(), watchdog.log().len()), (Instant::NEVER, 0));
+    }
+}
