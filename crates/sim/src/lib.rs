@@ -52,7 +52,8 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     let fabric = setup::Fabric::new(&spec.fabric)?;
     setup::check_buffers(spec, &fabric)?;
-    setup::Flows::new(spec, &fabric).map(|_| ())
+    let flows = setup::Flows::new(spec, &fabric)?;
+    setup::check_pins(spec, &fabric, &flows)
 }
 
 /// Every collective with an algorithm that carries it out.

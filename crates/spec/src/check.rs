@@ -1,5 +1,6 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
+use crate::check_switch::check_switch;
 use crate::{
     CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec,
 };
@@ -30,11 +31,11 @@ pub enum SpecError {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers alike")]
-fn value(field: impl Into<String>, found: impl ToString, allowed: impl Into<String>) -> SpecError {
+pub(crate) fn value(field: impl Into<String>, found: impl ToString, allowed: impl Into<String>) -> SpecError {
     SpecError::Value { field: field.into(), found: found.to_string(), allowed: allowed.into() }
 }
 
-fn require(holds: bool, error: impl FnOnce() -> SpecError) -> Result<(), SpecError> {
+pub(crate) fn require(holds: bool, error: impl FnOnce() -> SpecError) -> Result<(), SpecError> {
     if holds { Ok(()) } else { Err(error()) }
 }
 
@@ -47,9 +48,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
         value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
     })?;
     check_topology(&spec.fabric.topology)?;
-    require(spec.fabric.switch.buffer.size_bytes > 0, || {
-        value("fabric.switch.buffer.size_bytes", 0, "1 or more")
-    })?;
+    check_switch(spec)?;
     check_transport(&spec.transport)?;
     check_jobs(spec)
 }

@@ -11,5 +11,5 @@ mod world;
 pub(crate) use entropy::{Direction, entropy};
 pub(crate) use fabric::Fabric;
 pub(crate) use flows::{Flows, QueuePair, refusal};
-pub(crate) use switches::{check_buffers, forwards};
+pub(crate) use switches::{check_buffers, check_pins, forwards};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

@@ -10,11 +10,11 @@ use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, SwitchPlan};
 use spec::{
-    EcnSpec, ForwardingSpec, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError, StormActionSpec,
-    XoffSpec,
+    EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError,
+    StormActionSpec, XoffSpec,
 };
 use std::sync::Arc;
-use topology::NodeKind;
+use topology::{Node, NodeKind};
 use units::{NodeId, Seed, Span};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
@@ -136,6 +136,32 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
                 ),
                 allowed: format!("less than its buffer of {size} bytes"),
             });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that what is pinned exists: each switch, queue pair and uplink.
+pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Result<(), SpecError> {
+    let LoadBalancing::Pinned { pins } = &spec.fabric.load_balancing else { return Ok(()) };
+    for (index, pin) in pins.iter().enumerate() {
+        let refuse = |name: &str, found: String, allowed: String| SpecError::Value {
+            field: format!("fabric.load_balancing.pins[{index}].{name}"),
+            found,
+            allowed,
+        };
+        let is_it = |node: &Node| node.kind == NodeKind::Switch && node.name == pin.switch;
+        let Some(node) = fabric.graph.nodes.iter().position(is_it) else {
+            return Err(refuse("switch", pin.switch.clone(), "a switch of the topology".into()));
+        };
+        let pairs = flows.queue_pairs.len();
+        let Some(pair) = flows.queue_pairs.get(pin.qp as usize) else {
+            return Err(refuse("qp", pin.qp.to_string(), format!("0 to {}", pairs.saturating_sub(1))));
+        };
+        let hops = fabric.routes.next_hops(NodeId(node as u32), pair.dst_attachment).len();
+        if pin.uplink as usize >= hops {
+            let found = format!("uplink {} of {} towards host {}", pin.uplink, pin.switch, pair.dst_host);
+            return Err(refuse("uplink", found, format!("0 to {}", hops.saturating_sub(1))));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::hosts::host_flows;
 use super::ports::host_plan;
-use super::switches::{check_buffers, forwards, switch_plan};
+use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Fabric, Flows};
 use crate::egress::Wire;
 use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
@@ -101,6 +101,7 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     let fabric = Fabric::new(&spec.fabric)?;
     check_buffers(spec, &fabric)?;
     let flows = Flows::new(spec, &fabric)?;
+    check_pins(spec, &fabric, &flows)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
     let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &homes);

@@ -1,0 +1,82 @@
+//! Specs that cannot be carried out: each is refused with the field, what was found and what is allowed.
+
+mod common;
+
+use common::{collective, dynamic_pfc, ecn, leaf_spine};
+use spec::{
+    LoadBalancing, PfcSpec, PinSpec, RatioSpec, RunSpec, SchedulingSpec, StormActionSpec, WatchdogSpec,
+    XoffSpec,
+};
+
+fn refusal(change: impl FnOnce(&mut RunSpec)) -> String {
+    let mut spec = collective(leaf_spine(4), 8, "all-to-all", "parallel", 1 << 20);
+    fabricbench_sim::check(&spec).expect("it can be carried out as it is");
+    change(&mut spec);
+    fabricbench_sim::check(&spec).expect_err("it cannot be carried out any more").to_string()
+}
+
+fn pfc(change: impl FnOnce(&mut PfcSpec)) -> String {
+    let mut pfc = dynamic_pfc();
+    change(&mut pfc);
+    refusal(|spec| spec.fabric.switch.pfc = Some(pfc))
+}
+
+fn pin(switch: &str, qp: u32, uplink: u32) -> String {
+    let pins = vec![PinSpec { switch: switch.into(), qp, uplink }];
+    refusal(|spec| spec.fabric.load_balancing = LoadBalancing::Pinned { pins })
+}
+
+#[test]
+fn headroom_that_does_not_fit() {
+    let text = pfc(|pfc| pfc.headroom_bytes = Some(9 << 20));
+    let expected = "fabric.switch.pfc.headroom_bytes: 75569472 bytes of reserve and headroom for the 8 ports of leaf0; \
+                    allowed: less than its buffer of 67108864 bytes";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn thresholds_of_ecn_that_are_out_of_order() {
+    let text = refusal(|spec| spec.fabric.switch.ecn = Some(ecn(2_000, 1_000)));
+    assert_eq!(text, "fabric.switch.ecn.kmin_bytes: 2000 above kmax of 1000; allowed: at most kmax");
+}
+
+#[test]
+fn pins_of_what_is_not_there() {
+    assert_eq!(
+        pin("leaf9", 0, 0),
+        "fabric.load_balancing.pins[0].switch: leaf9; allowed: a switch of the topology"
+    );
+    assert_eq!(pin("leaf0", 56, 0), "fabric.load_balancing.pins[0].qp: 56; allowed: 0 to 55");
+    // Queue pair 6 is that of rank 0 to rank 7, on the other leaf.
+    assert_eq!(
+        pin("leaf0", 6, 4),
+        "fabric.load_balancing.pins[0].uplink: uplink 4 of leaf0 towards host 7; allowed: 0 to 3"
+    );
+}
+
+#[test]
+fn priorities_without_a_queue_or_without_traffic() {
+    let text = refusal(|spec| spec.transport.priorities.data = 8);
+    assert_eq!(text, "transport.priorities.data: 8; allowed: 0 to 7");
+    assert_eq!(
+        pfc(|pfc| pfc.priorities = vec![3, 4]),
+        "fabric.switch.pfc.priorities[1]: priority 4, which no traffic uses; allowed: [3, 6]"
+    );
+    let text = refusal(|spec| {
+        spec.fabric.switch.ecn = Some(ecn(1_000, 2_000));
+        spec.transport.priorities.data = 2;
+    });
+    assert_eq!(text, "fabric.switch.ecn.priorities[0]: priority 3, which no traffic uses; allowed: [2, 6]");
+}
+
+#[test]
+fn values_that_would_never_end_or_divide_by_nothing() {
+    let none = RatioSpec { numerator: 1, denominator: 0 };
+    assert!(pfc(|pfc| pfc.quanta = 0).starts_with("fabric.switch.pfc.quanta: 0"));
+    assert!(pfc(|pfc| pfc.xoff = XoffSpec::Dynamic { alpha: none }).contains("xoff.alpha: 1/0"));
+    let watchdog = WatchdogSpec { detection_ps: 0, restoration_ps: 1, action: StormActionSpec::Drop };
+    assert!(pfc(|pfc| pfc.watchdog = Some(watchdog)).contains("watchdog.detection_ps: 0"));
+    let text = refusal(|spec| spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [0; 8] });
+    assert!(text.contains("quantum_bytes[0]: 0"), "{text}");
+    assert!(refusal(|spec| spec.fabric.switch.buffer.cell_bytes = 0).contains("cell_bytes: 0"));
+}
