@@ -37,6 +37,9 @@ pub(crate) trait Node: Send {
     type Message: Message;
     /// What a node reports while running.
     type Record: Send;
+    /// Memory that nodes use while they are processed and leave as they found it: one for all of a partition, so that
+    /// it stays in the nearest cache.
+    type Scratch: Default + Send;
 
     /// Acts on everything in `[window.start, window.end)`, and takes what arrives in it out of its `inboxes`, which
     /// `context` holds. Returns when the node next has something to do of its own; [`Instant::NEVER`] if it only waits
@@ -45,6 +48,7 @@ pub(crate) trait Node: Send {
         &mut self,
         window: Window,
         inboxes: Range<u32>,
+        scratch: &mut Self::Scratch,
         context: &mut Context<Self::Message, Self::Record>,
     ) -> Instant;
 

@@ -36,6 +36,7 @@ pub(crate) struct Partition<N: Node, P> {
     span: Span,
     probe: P,
     activations: u64,
+    scratch: N::Scratch,
     /// Scratch space: who is active in this window.
     turn: Vec<u32>,
 }
@@ -62,6 +63,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             span: plan.span,
             probe,
             activations: 0,
+            scratch: N::Scratch::default(),
             turn: Vec::new(),
         }
     }
@@ -96,7 +98,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     #[inline]
     fn process_node(&mut self, node: u32, window: Window) {
         let inboxes = inboxes_of(&self.first_inbox, node);
-        let wake = self.nodes[node as usize].process(window, inboxes, &mut self.context);
+        let wake = self.nodes[node as usize].process(window, inboxes, &mut self.scratch, &mut self.context);
         self.activations += 1;
         if wake != Instant::NEVER {
             self.schedule(node, (wake.0 / self.span.0).max(window.index + 1));

@@ -35,11 +35,13 @@ struct Relay {
 impl Node for Relay {
     type Message = Token;
     type Record = Sighting;
+    type Scratch = ();
 
     fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
+        (): &mut (),
         context: &mut Context<Token, Sighting>,
     ) -> Instant {
         if let Some(at) = self.starts.filter(|at| *at < window.end) {

@@ -11,8 +11,8 @@ use crate::packet::Packet;
 use crate::prefetch::{prefetch, prefetch_item};
 use crate::probe::SeriesProbe;
 use crate::record::Record;
-use crate::switch::Switch;
 use crate::switch::forward::Forward;
+use crate::switch::{Scratch, Switch};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -31,17 +31,19 @@ pub(crate) enum FabricNode<F> {
 impl<F: Forward> Node for FabricNode<F> {
     type Message = Packet;
     type Record = Record;
+    type Scratch = Scratch;
 
     #[inline]
     fn process(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
+        scratch: &mut Scratch,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
-            Self::Switch(switch) => switch.process(window, inboxes, context),
+            Self::Switch(switch) => switch.process(window, inboxes, scratch, context),
         }
     }
 

@@ -46,7 +46,7 @@ impl Incoming {
         end: Instant,
         buckets: &mut [Vec<Stored>],
         busy: &mut PortSet,
-    ) -> Vec<Packet> {
+    ) -> Vec<Stored> {
         let due: Vec<_> = self.waiting.extract_if(.., |(stored, _)| stored.packet.at() < end).collect();
         for (egress, bucket) in (0..).zip(buckets.iter_mut()) {
             self.put_aside(end, egress, bucket);
@@ -58,7 +58,7 @@ impl Incoming {
         for bucket in buckets.iter_mut() {
             bucket.sort_by_key(|stored| (stored.packet.at(), stored.ingress));
         }
-        due.into_iter().map(|(stored, _)| stored.packet).collect()
+        due.into_iter().map(|(stored, _)| stored).collect()
     }
 
     fn put_aside(&mut self, end: Instant, egress: u16, bucket: &mut Vec<Stored>) {

@@ -78,13 +78,18 @@ pub(crate) struct Switch<F> {
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
-    /// Arrivals of this window for each egress port, in order of ingress port; empty between windows.
-    buckets: Vec<Vec<Stored>>,
     /// Ports with something waiting or arriving.
     busy: PortSet,
-    replay: Replay,
     /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
     loads: Vec<u64>,
+}
+
+/// What a switch sorts arrivals into; empty between windows, so all switches of a partition share one.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// Arrivals for each egress port, in order of ingress port.
+    buckets: Vec<Vec<Stored>>,
+    replay: Replay,
 }
 
 /// What came in by one port.
@@ -119,9 +124,7 @@ impl<F: Forward> Switch<F> {
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
-            buckets: vec![Vec::new(); ports],
             busy: PortSet::new(ports),
-            replay: Replay::default(),
             loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
         }
     }
@@ -178,6 +181,7 @@ impl<F: Forward> Switch<F> {
         &mut self,
         window: Window,
         inboxes: Range<u32>,
+        scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
         if F::NEEDS_LOADS {
@@ -185,17 +189,19 @@ impl<F: Forward> Switch<F> {
                 *load = port.queued_bytes();
             }
         }
-        let mut arriving = self.take_arrivals(window.end, context.inboxes(inboxes));
+        let mut arriving = self.take_arrivals(window.end, scratch, context.inboxes(inboxes));
         if let Some(incoming) = &mut self.incoming {
-            let due = incoming.settle(window.end, &mut self.buckets, &mut self.busy);
-            arriving.charge += due.iter().map(|packet| self.buffer.charge(packet.frame_bytes())).sum::<u64>();
+            let buckets = &mut scratch.buckets[..self.ports.len()];
+            let due = incoming.settle(window.end, buckets, &mut self.busy);
+            arriving.charge +=
+                due.iter().map(|stored| self.buffer.charge(stored.packet.frame_bytes())).sum::<u64>();
         }
         let next = if self.is_calm(&arriving) {
             self.paths.fast += 1;
-            self.serve_ports(window.end, context)
+            self.serve_ports(window.end, scratch, context)
         } else {
             self.paths.exact += 1;
-            self.replay(window.end, context)
+            self.replay(window.end, scratch, context)
         };
         let next = self.incoming.as_ref().map_or(next, |incoming| next.min(incoming.next_due()));
         if next == Instant::NEVER { next } else { next.max(window.end) }
@@ -218,7 +224,15 @@ impl<F: Forward> Switch<F> {
 
     /// Counts what arrives by each port before `end`, finds its way and sorts it by egress port.
     #[inline]
-    fn take_arrivals(&mut self, end: Instant, inboxes: &mut [Inbox<Packet>]) -> Arriving {
+    fn take_arrivals(
+        &mut self,
+        end: Instant,
+        scratch: &mut Scratch,
+        inboxes: &mut [Inbox<Packet>],
+    ) -> Arriving {
+        if scratch.buckets.len() < self.ports.len() {
+            scratch.buckets.resize_with(self.ports.len(), Vec::new);
+        }
         let mut arriving = Arriving { charge: 0, has_pause: false };
         for ingress in 0..inboxes.len() {
             if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
@@ -230,12 +244,12 @@ impl<F: Forward> Switch<F> {
                 came.bytes += u64::from(packet.frame_bytes());
                 if packet.is_pause() {
                     arriving.has_pause = true;
-                    self.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
+                    scratch.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
                     continue;
                 }
                 arriving.charge += self.buffer.charge(packet.frame_bytes());
                 let egress = self.route(&packet);
-                self.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
+                scratch.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
                 self.busy.insert(egress);
             }
             self.received[ingress].frames += came.frames;
@@ -246,7 +260,12 @@ impl<F: Forward> Switch<F> {
 
     /// The fast path: every port by itself. Returns when the first of them sends next.
     #[inline]
-    fn serve_ports<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
+    fn serve_ports<R>(
+        &mut self,
+        end: Instant,
+        scratch: &mut Scratch,
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
         let mut next = Instant::NEVER;
         let mut index = self.busy.first();
         let mut ahead = if context.is_large() { self.first_ahead() } else { [None; AHEAD] };
@@ -258,7 +277,7 @@ impl<F: Forward> Switch<F> {
                 ahead[AHEAD - 1] = ahead[AHEAD - 2].and_then(|port| self.busy.after(port));
             }
             let (port, bucket) =
-                (&mut self.ports[usize::from(current)], &mut self.buckets[usize::from(current)]);
+                (&mut self.ports[usize::from(current)], &mut scratch.buckets[usize::from(current)]);
             sort_by_arrival(bucket);
             port.serve(bucket, &mut self.buffer, end, context);
             bucket.clear();
@@ -296,9 +315,14 @@ impl<F: Forward> Switch<F> {
     }
 
     /// The exact path: everything in strict order of time. Returns when something is due next.
-    fn replay<R>(&mut self, end: Instant, context: &mut Context<Packet, R>) -> Instant {
-        for (egress, bucket) in (0..).zip(&mut self.buckets) {
-            bucket.drain(..).for_each(|stored| self.replay.push(stored, egress));
+    fn replay<R>(
+        &mut self,
+        end: Instant,
+        scratch: &mut Scratch,
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
+        for (egress, bucket) in (0..).zip(&mut scratch.buckets) {
+            bucket.drain(..).for_each(|stored| scratch.replay.push(stored, egress));
         }
         let parts = Parts {
             ports: &mut self.ports,
@@ -306,7 +330,7 @@ impl<F: Forward> Switch<F> {
             requests: &mut self.requests,
             watchdog: self.watchdog.as_deref_mut(),
         };
-        self.replay.run(parts, end, context);
+        scratch.replay.run(parts, end, context);
         self.is_pause_active = false;
         let mut next = self.requests.next_renewal();
         for (index, port) in (0..).zip(&self.ports) {
