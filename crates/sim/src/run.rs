@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, with_forward};
-use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
+use spec::{LossRecovery, RunSpec, RunSummary, SeriesRow, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -149,13 +149,7 @@ fn hand_out<F: Forward>(
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
-    let mut series: Vec<_> = Vec::new();
-    for partition in &world.partitions {
-        series.append(&mut partition.probe().rows(graph));
-    }
-    // By metric, node and port, whatever the partition.
-    series
-        .sort_by(|a, b| (a.metric, &a.node, a.port, a.time_ps).cmp(&(b.metric, &b.node, b.port, b.time_ps)));
+    let series = sort_series(world.partitions.iter().flat_map(|partition| partition.probe().rows(graph)));
     let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
@@ -163,6 +157,21 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Series(series))?;
     observer.batch(Batch::Events(events))
+}
+
+/// Sorts rows, which come series by series and in order of time, by metric, node and port, whatever the partition.
+fn sort_series(rows: impl Iterator<Item = SeriesRow>) -> Vec<SeriesRow> {
+    let mut series: Vec<Vec<SeriesRow>> = Vec::new();
+    for row in rows {
+        let is_same =
+            |last: &SeriesRow| last.port == row.port && last.metric == row.metric && last.node == row.node;
+        match series.last_mut() {
+            Some(rows) if rows.last().is_some_and(is_same) => rows.push(row),
+            _ => series.push(vec![row]),
+        }
+    }
+    series.sort_by(|a, b| (a[0].metric, &a[0].node, a[0].port).cmp(&(b[0].metric, &b[0].node, b[0].port)));
+    series.into_iter().flatten().collect()
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.

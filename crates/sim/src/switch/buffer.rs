@@ -98,6 +98,15 @@ struct Group {
     is_pausing: bool,
 }
 
+/// Thresholds of a moment [bytes].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// What a lossy egress queue may hold.
+    pub(crate) queue: u64,
+    /// What a lossless group may hold without asking for a pause.
+    pub(crate) group: u64,
+}
+
 /// Occupancy of a buffer.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedBuffer {
@@ -166,12 +175,32 @@ impl SharedBuffer {
     /// The smallest of all thresholds when `free` bytes of the shared part are free.
     #[inline]
     fn smallest_threshold(&self, free: u64) -> u64 {
-        let lossy = self.lossy_alpha.map_or(u64::MAX, |alpha| alpha.of(free));
-        let lossless = self.lossless.as_ref().map_or(u64::MAX, |lossless| match lossless.xoff {
-            Xoff::Static(bytes) => bytes,
-            Xoff::Dynamic(alpha) => alpha.of(free),
-        });
-        lossy.min(lossless)
+        let Limits { queue, group } = self.limits(free);
+        queue.min(group)
+    }
+
+    #[inline]
+    fn limits(&self, free: u64) -> Limits {
+        Limits {
+            queue: self.lossy_alpha.map_or(u64::MAX, |alpha| alpha.of(free)),
+            group: self.lossless.as_ref().map_or(u64::MAX, |lossless| match lossless.xoff {
+                Xoff::Static(bytes) => bytes,
+                Xoff::Dynamic(alpha) => alpha.of(free),
+            }),
+        }
+    }
+
+    /// What no queue and no group may exceed when `arriving` more are stored, whatever leaves meanwhile; none if they
+    /// may not fit at all.
+    pub(crate) fn limits_with(&self, arriving: u64) -> Option<Limits> {
+        let used = self.shared_used.saturating_add(arriving);
+        (used <= self.shared_size).then(|| self.limits(self.shared_size - used))
+    }
+
+    /// What all groups of an ingress port hold, reserves included.
+    pub(crate) fn held_from(&self, ingress: u16) -> u64 {
+        let first = Self::group_index(ingress, Priority(0));
+        self.groups[first..first + Priority::COUNT].iter().map(|group| group.used).sum()
     }
 
     /// Stores a frame without looking at thresholds: the caller knows that none is in reach.
@@ -335,6 +364,18 @@ mod tests {
         assert!(!buffer.any_pausing());
         assert_eq!(buffer.admit(1, LOSSLESS, 40, 0), Admission::Stored);
         assert!(buffer.is_pausing(1, LOSSLESS));
+    }
+
+    #[test]
+    fn limits_are_those_after_everything_has_arrived() {
+        let half = Ratio { numerator: 1, denominator: 2 };
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Dynamic(half)), 2);
+        assert_eq!(buffer.limits_with(80), Some(Limits { queue: 700, group: 350 }));
+        assert_eq!(buffer.admit(1, LOSSLESS, 210, 0), Admission::Stored);
+        assert_eq!(buffer.admit(1, LOSSY, 80, 0), Admission::Stored);
+        assert_eq!((buffer.held_from(0), buffer.held_from(1)), (0, 290));
+        assert_eq!(buffer.limits_with(100), Some(Limits { queue: 400, group: 200 }));
+        assert_eq!(buffer.limits_with(501), None);
     }
 
     #[test]

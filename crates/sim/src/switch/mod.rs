@@ -89,6 +89,8 @@ pub(crate) struct Switch<F> {
 pub(crate) struct Scratch {
     /// Arrivals for each egress port, in order of ingress port.
     buckets: Vec<Vec<Stored>>,
+    /// What the arrivals by each ingress port take of the buffer; of this switch and window.
+    charges: Vec<u64>,
     replay: Replay,
 }
 
@@ -192,11 +194,13 @@ impl<F: Forward> Switch<F> {
         let mut arriving = self.take_arrivals(window.end, scratch, context.inboxes(inboxes));
         if let Some(incoming) = &mut self.incoming {
             let buckets = &mut scratch.buckets[..self.ports.len()];
-            let due = incoming.settle(window.end, buckets, &mut self.busy);
-            arriving.charge +=
-                due.iter().map(|stored| self.buffer.charge(stored.packet.frame_bytes())).sum::<u64>();
+            for stored in incoming.settle(window.end, buckets, &mut self.busy) {
+                let charge = self.buffer.charge(stored.packet.frame_bytes());
+                scratch.charges[usize::from(stored.ingress)] += charge;
+                arriving.charge += charge;
+            }
         }
-        let next = if self.is_calm(&arriving) {
+        let next = if self.is_calm(&arriving, scratch) {
             self.paths.fast += 1;
             self.serve_ports(window.end, scratch, context)
         } else {
@@ -214,12 +218,28 @@ impl<F: Forward> Switch<F> {
 
     /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
     #[inline]
-    fn is_calm(&self, arriving: &Arriving) -> bool {
+    fn is_calm(&self, arriving: &Arriving, scratch: &Scratch) -> bool {
         !self.exact_only
             && !arriving.has_pause
             && !self.is_pause_active
             && !self.buffer.any_pausing()
-            && self.buffer.is_far_from_thresholds(arriving.charge)
+            && (self.buffer.is_far_from_thresholds(arriving.charge)
+                || self.is_far_port_by_port(arriving.charge, scratch))
+    }
+
+    /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no queue
+    /// they are bound for reaches its threshold. Others only lose frames in this window.
+    #[cold]
+    fn is_far_port_by_port(&self, arriving: u64, scratch: &Scratch) -> bool {
+        let Some(limits) = self.buffer.limits_with(arriving) else { return false };
+        let mut ingress = (0..).zip(&scratch.charges);
+        let mut egress = self.ports.iter().zip(&scratch.buckets).filter(|(_, bucket)| !bucket.is_empty());
+        let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
+        ingress.all(|(port, &charge)| charge == 0 || self.buffer.held_from(port) + charge <= limits.group)
+            && (limits.queue == u64::MAX
+                || egress.all(|(port, bucket)| {
+                    port.queued_bytes() + bucket.iter().map(charge).sum::<u64>() <= limits.queue
+                }))
     }
 
     /// Counts what arrives by each port before `end`, finds its way and sorts it by egress port.
@@ -233,12 +253,14 @@ impl<F: Forward> Switch<F> {
         if scratch.buckets.len() < self.ports.len() {
             scratch.buckets.resize_with(self.ports.len(), Vec::new);
         }
+        scratch.charges.clear();
         let mut arriving = Arriving { charge: 0, has_pause: false };
         for ingress in 0..inboxes.len() {
             if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
                 ahead.prefetch();
             }
             let mut came = Received::default();
+            let mut charge = 0;
             while let Some(packet) = inboxes[ingress].take_before(end) {
                 came.frames += 1;
                 came.bytes += u64::from(packet.frame_bytes());
@@ -247,13 +269,15 @@ impl<F: Forward> Switch<F> {
                     scratch.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
                     continue;
                 }
-                arriving.charge += self.buffer.charge(packet.frame_bytes());
+                charge += self.buffer.charge(packet.frame_bytes());
                 let egress = self.route(&packet);
                 scratch.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
                 self.busy.insert(egress);
             }
             self.received[ingress].frames += came.frames;
             self.received[ingress].bytes += came.bytes;
+            scratch.charges.push(charge);
+            arriving.charge += charge;
         }
         arriving
     }
