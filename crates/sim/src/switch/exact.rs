@@ -3,6 +3,7 @@
 
 use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::pfc::PauseRequests;
+use super::port_set::PortSet;
 use super::queue::{EgressPort, Stored, release};
 use super::watchdog::{Look, Watchdog};
 use crate::kernel::{Context, Message};
@@ -36,6 +37,8 @@ pub(super) struct Parts<'a> {
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
     pub(super) watchdog: Option<&'a mut Watchdog>,
+    /// Ports that have something to send or are paused, or were; every port that changes is among them.
+    pub(super) busy: &'a mut PortSet,
 }
 
 impl Replay {
@@ -49,8 +52,8 @@ impl Replay {
     pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
         // No two frames of one link arrive at the same time, so this order has no ties.
         self.arrivals.sort_unstable_by_key(|arrival| (arrival.stored.packet.at(), arrival.stored.ingress));
-        for (index, port) in parts.ports.iter().enumerate() {
-            self.schedule(port.next_send(), index as u16);
+        for port in parts.busy.iter() {
+            self.schedule(parts.ports[usize::from(port)].next_send(), port);
         }
         loop {
             let arrival = self.arrivals.get(self.next).map_or(Instant::NEVER, |next| next.stored.packet.at());
@@ -65,6 +68,7 @@ impl Replay {
                 self.arrive(&mut parts, now);
             } else if renewal == now {
                 let port = parts.requests.renew(now, parts.ports);
+                parts.busy.insert(port);
                 self.reschedule(parts.ports, port, Instant::NEVER, now);
             } else if look == now {
                 self.look(&mut parts, now);
@@ -111,6 +115,7 @@ impl Replay {
         if stored.packet.is_pause() {
             let before = parts.ports[usize::from(stored.ingress)].next_send();
             parts.ports[usize::from(stored.ingress)].receive_pause(&stored.packet);
+            parts.busy.insert(stored.ingress);
             self.reschedule(parts.ports, stored.ingress, before, now);
             if stored.packet.quanta() > 0
                 && let Some(watchdog) = &mut parts.watchdog
@@ -136,6 +141,7 @@ impl Replay {
             }
         }
         if parts.requests.note_arrival(parts.buffer, stored.ingress, priority, now, parts.ports) {
+            parts.busy.insert(stored.ingress);
             self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
         }
     }
@@ -147,9 +153,11 @@ impl Replay {
         for stored in flushed {
             if release(parts.buffer, &stored) {
                 parts.requests.end(stored.ingress, stored.packet.priority(), parts.ports);
+                parts.busy.insert(stored.ingress);
                 self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
             }
         }
+        parts.busy.insert(port);
         self.reschedule(parts.ports, port, Instant::NEVER, now);
     }
 
@@ -159,6 +167,7 @@ impl Replay {
             && release(parts.buffer, &sent)
         {
             parts.requests.end(sent.ingress, sent.packet.priority(), parts.ports);
+            parts.busy.insert(sent.ingress);
             self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
         }
         self.reschedule(parts.ports, egress, Instant::NEVER, now);

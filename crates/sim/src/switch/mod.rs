@@ -78,7 +78,7 @@ pub(crate) struct Switch<F> {
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
-    /// Ports with something waiting or arriving.
+    /// Ports with something waiting or arriving, and those that are paused.
     busy: PortSet,
     /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
     loads: Vec<u64>,
@@ -191,7 +191,8 @@ impl<F: Forward> Switch<F> {
                 *load = port.queued_bytes();
             }
         }
-        let mut arriving = self.take_arrivals(window.end, scratch, context.inboxes(inboxes));
+        let is_large = context.is_large();
+        let mut arriving = self.take_arrivals(window.end, scratch, is_large, context.inboxes(inboxes));
         if let Some(incoming) = &mut self.incoming {
             let buckets = &mut scratch.buckets[..self.ports.len()];
             for stored in incoming.settle(window.end, buckets, &mut self.busy) {
@@ -248,16 +249,21 @@ impl<F: Forward> Switch<F> {
         &mut self,
         end: Instant,
         scratch: &mut Scratch,
+        is_large: bool,
         inboxes: &mut [Inbox<Packet>],
     ) -> Arriving {
         if scratch.buckets.len() < self.ports.len() {
             scratch.buckets.resize_with(self.ports.len(), Vec::new);
         }
         scratch.charges.clear();
+        scratch.charges.resize(inboxes.len(), 0);
         let mut arriving = Arriving { charge: 0, has_pause: false };
         for ingress in 0..inboxes.len() {
-            if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
+            if is_large && let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
                 ahead.prefetch();
+            }
+            if inboxes[ingress].next_arrival() >= end {
+                continue;
             }
             let mut came = Received::default();
             let mut charge = 0;
@@ -276,7 +282,7 @@ impl<F: Forward> Switch<F> {
             }
             self.received[ingress].frames += came.frames;
             self.received[ingress].bytes += came.bytes;
-            scratch.charges.push(charge);
+            scratch.charges[ingress] = charge;
             arriving.charge += charge;
         }
         arriving
@@ -345,23 +351,30 @@ impl<F: Forward> Switch<F> {
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        for (egress, bucket) in (0..).zip(&mut scratch.buckets) {
-            bucket.drain(..).for_each(|stored| scratch.replay.push(stored, egress));
+        for egress in self.busy.iter() {
+            let bucket = scratch.buckets[usize::from(egress)].drain(..);
+            bucket.for_each(|stored| scratch.replay.push(stored, egress));
         }
         let parts = Parts {
             ports: &mut self.ports,
             buffer: &mut self.buffer,
             requests: &mut self.requests,
             watchdog: self.watchdog.as_deref_mut(),
+            busy: &mut self.busy,
         };
         scratch.replay.run(parts, end, context);
         self.is_pause_active = false;
         let mut next = self.requests.next_renewal();
-        for (index, port) in (0..).zip(&self.ports) {
-            self.is_pause_active |= port.is_pause_active();
+        let mut index = self.busy.first();
+        while let Some(current) = index {
+            index = self.busy.after(current);
+            let port = &self.ports[usize::from(current)];
             let sends = port.next_send();
             next = next.min(sends);
-            if sends == Instant::NEVER { self.busy.remove(index) } else { self.busy.insert(index) }
+            self.is_pause_active |= port.is_pause_active();
+            if sends == Instant::NEVER && !port.is_pause_active() {
+                self.busy.remove(current);
+            }
         }
         next.min(self.next_look())
     }

@@ -22,6 +22,11 @@ impl PortSet {
         self.words[usize::from(port >> 6)] &= !(1 << (port & 63));
     }
 
+    /// The members in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u16> {
+        std::iter::successors(self.first(), |&port| self.after(port))
+    }
+
     /// The smallest member.
     #[inline]
     pub(super) fn first(&self) -> Option<u16> {
@@ -58,8 +63,7 @@ mod tests {
         let mut set = PortSet::new(200);
         [199, 0, 63, 64, 127, 100].into_iter().for_each(|port| set.insert(port));
         set.remove(100);
-        let members: Vec<u16> = std::iter::successors(set.first(), |&port| set.after(port)).collect();
-        assert_eq!(members, [0, 63, 64, 127, 199]);
+        assert!(set.iter().eq([0, 63, 64, 127, 199]));
         assert_eq!(PortSet::new(64).first(), None);
     }
 }
