@@ -149,6 +149,19 @@ def test_what_was_cut_off_is_in_the_counters_alone() -> None:
     )
 
 
+def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> None:
+    arrivals = {"process": "poisson", "rate_bps": 10**9, "duration_ps": 10**9}
+    rows = [chunk_row(start_ps=10**6, fct_ps=fct * 10**8, unloaded_ps=10**8) for fct in (1, 2, 3, 14)]
+    spec = run_spec(job_spec(collective="incast", arrivals=arrivals))
+    ours = summarise(
+        spec, run_summary(job_summary(end_ps=15 * 10**8)), MemoryTables(batch_rows=3, chunks=rows)
+    )[0]
+    rates = (ours.offered_gb_per_s, ours.delivered_gb_per_s)
+    assert rates == pytest.approx((4 * 4096 / 1e-3 / 1e9, 3 * 4096 / 1e-3 / 1e9))
+    assert (ours.slowdown_mean, ours.slowdown_p50, ours.slowdown_p99, ours.slowdown_max) == (5, 2, 14, 14)
+    assert (ours.busbw_gb_per_s, ours.ideal_percent, ours.completion_time_ms) == (None, None, 1.5)
+
+
 def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
     fields = [field.name for field in dataclasses.fields(Summary)]
     names = [metric.name for metric in METRICS]

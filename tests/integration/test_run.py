@@ -67,6 +67,21 @@ def test_a_neighbour_goes_on_until_the_job_under_test_has_ended(tmp_path: Path) 
     assert {row["round"] for row in chunks if row["job"] == "test"} == {0, 1, 2}
 
 
+def test_open_loop_traffic_delivers_what_it_offers_with_a_slowdown_that_grows(tmp_path: Path) -> None:
+    overrides = ("sweep.data_size=16KB", "jobs.0.arrivals.duration=100us")
+    slowdowns = []
+    for load in ("20%", "80%"):
+        override = f"jobs.0.arrivals.load={load}"
+        trials = run_plan(tmp_path / load, "traffic-uniform-poisson", *overrides, override)
+        job = jobs_of(trials)[0].summary
+        # 16 hosts with 50 GB/s each.
+        offered = 16 * 50 * float(load.removesuffix("%")) / 100
+        assert job.offered_gb_per_s == pytest.approx(offered, rel=0.15)
+        assert job.delivered_gb_per_s == pytest.approx(job.offered_gb_per_s, rel=0.2)
+        slowdowns.append(job.slowdown_p99 or 0)
+    assert 1 <= slowdowns[0] < slowdowns[1]
+
+
 def test_an_incast_without_loss_fills_the_receivers_port(tmp_path: Path) -> None:
     plan = tmp_path / "incast.yaml"
     plan.write_text(LOSSY_INCAST.replace("64KB", "1GB").replace("100us", "67ms"))

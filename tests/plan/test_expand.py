@@ -68,6 +68,7 @@ GOLDEN: dict[str, Any] = {
             "start_ps": 0,
             "step_overhead_ps": 0,
             "repeat": {"kind": "rounds", "rounds": 1},
+            "arrivals": None,
         }
     ],
     "observe": {

@@ -17,6 +17,7 @@ def _with_chunk_columns(chunks: pl.DataFrame, chunk_bytes: int) -> pl.DataFrame:
         transfer=pl.int_range(pl.len()),
         part=pl.lit(0),
         round=pl.lit(0),
+        unloaded_ps=pl.lit(None, dtype=pl.Int64),
         udp_source_port=pl.lit(50_000) + pl.col("qp") % 15_000,
         src_host=pl.col("src_rank"),
         dst_host=pl.col("dst_rank"),

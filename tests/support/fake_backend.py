@@ -180,6 +180,7 @@ def chunk_row(*, start_ps: int = 0, fct_ps: int | None = 1000, **given: Any) -> 
         "delivered_ps": completed_ps,
         "completed_ps": completed_ps,
         "fct_ps": fct_ps,
+        "unloaded_ps": None,
         "tx_frames": 1,
         "tx_bytes": 4158,
         "rx_frames": 1,

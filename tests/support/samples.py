@@ -45,6 +45,7 @@ def job_spec(name: str = "test", hosts: tuple[int, ...] = (0, 1, 2, 3), **given:
         "step_overhead_ps": 0,
         "repeat": {"kind": "rounds", "rounds": 1},
         "stream": 0,
+        "arrivals": None,
     } | given
 
 

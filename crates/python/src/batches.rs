@@ -76,6 +76,7 @@ fn chunks(rows: &[ChunkRow], job_names: &[String]) -> Vec<Column> {
         optional("delivered_ps", rows, |row| row.delivered_ps),
         optional("completed_ps", rows, |row| row.completed_ps),
         optional("fct_ps", rows, |row| Some(row.completed_ps? - row.start_ps?)),
+        optional("unloaded_ps", rows, |row| row.unloaded_ps),
         int("tx_frames", rows, |row| row.tx_frames),
         int("tx_bytes", rows, |row| row.tx_bytes),
         int("rx_frames", rows, |row| row.rx_frames),

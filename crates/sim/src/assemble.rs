@@ -233,6 +233,7 @@ impl<'a> Assembler<'a> {
             start_ps: sent.map(|report| report.posted.0),
             delivered_ps: received.delivered().map(|at| at.0),
             completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
+            unloaded_ps: self.flows.unloaded.get(&info.queue_pair).map(|span| span.0),
             tx_frames: count(|report| report.frames),
             tx_bytes: sent.map_or(0, |report| report.bytes),
             rx_frames: u64::from(received.frames),

@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, with_forward};
-use spec::{LossRecovery, RunSpec, RunSummary, SeriesRow, SpecError};
+use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SeriesRow, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -185,9 +185,11 @@ fn total_bytes(flows: &Flows, spec: &RunSpec) -> u64 {
 }
 
 /// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
-/// the longest software overhead and the times of the PFC watchdog.
+/// the longest software overhead, the longest time for which messages are offered and the times of the PFC watchdog.
 fn patience(spec: &RunSpec) -> Span {
-    let waits = spec.jobs.iter().map(|job| job.start_ps + job.step_overhead_ps).max().unwrap_or(0);
+    let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
+    let waits =
+        spec.jobs.iter().map(|job| job.start_ps + job.step_overhead_ps + offers(job)).max().unwrap_or(0);
     let retries = u64::from(spec.transport.retry_count) + 2;
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));

@@ -6,9 +6,9 @@ use common::{collective, leaf_spine, run, run_with, single_switch, switch_ring, 
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec,
-    LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus, SchedulingSpec,
-    StormActionSpec, TopologySpec, WatchdogSpec,
+    ArrivalProcess, ArrivalsSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec,
+    JobSpec, LinkSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus,
+    SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -76,6 +76,15 @@ fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
     }
 }
 
+/// Makes open-loop traffic of a job: about 20 messages of each rank, so many that long ones take long.
+fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
+    let rate_bps = 4_000_000_000 * load_percent;
+    let process = if seed & 1 == 0 { ArrivalProcess::Poisson } else { ArrivalProcess::Constant };
+    let duration_ps = 20 * job.data_bytes * 8_000_000 / (rate_bps / 1_000_000);
+    job.arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps });
+    job.repeat = RepeatSpec::Rounds { rounds: 1 };
+}
+
 /// A job on the other hosts that goes on until this one has ended.
 fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u32], qps: u32) -> JobSpec {
     let ranks = hosts.len() as u32;
@@ -89,6 +98,7 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
         data_bytes: 40_960 * parts * u64::from(qps),
         start_ps: 3_000_000,
         repeat: RepeatSpec::UntilOthersEnd {},
+        arrivals: None,
         ..job.clone()
     }
 }
@@ -112,6 +122,7 @@ prop_compose! {
         cut_through: bool,
         watchdog in prop::option::of(prop::sample::select(vec![StormActionSpec::Drop, StormActionSpec::Forward])),
         rounds in prop_oneof![4 => Just(1_u32), 1 => 2_u32..5],
+        load_percent in prop::option::weighted(0.6, 1_u64..120),
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
@@ -130,6 +141,9 @@ prop_compose! {
         }
         spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
         spec.jobs[0].repeat = RepeatSpec::Rounds { rounds };
+        if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
+            offer(&mut spec.jobs[0], percent, seed);
+        }
         if let Some(pattern) = neighbour && ranks <= 10 {
             let others = &hosts[ranks as usize..][..supported(pattern, 12 - ranks) as usize];
             spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others, qps));

@@ -2,7 +2,8 @@
 
 use crate::check_switch::check_switch;
 use crate::{
-    CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RunSpec, SCHEMA_VERSION, TopologySpec, TransportSpec,
+    ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
+    TopologySpec, TransportSpec,
 };
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -11,6 +12,10 @@ use thiserror::Error;
 const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 /// Largest number of a job's random draws.
 const JOB_STREAM_MAX: u32 = 65_535;
+/// Fastest rate that traffic is offered at [bit/s].
+const RATE_BPS_MAX: u64 = 100_000_000_000_000;
+/// Longest time for which traffic is offered [ps].
+const DURATION_PS_MAX: u64 = 1_000_000_000_000_000;
 
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -200,7 +205,36 @@ fn check_job(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecEr
     require(ranks >= 2, || value(field("hosts"), format!("{ranks} ranks"), "2 or more"))?;
     require(u64::from(job.root) < ranks, || value(field("root"), job.root, format!("0 to {}", ranks - 1)))?;
     require(job.data_bytes > 0, || value(field("data_bytes"), 0, "1 or more"))?;
-    require(job.repeat.rounds() != Some(0), || value(field("repeat.rounds"), 0, "1 or more"))
+    require(job.repeat.rounds() != Some(0), || value(field("repeat.rounds"), 0, "1 or more"))?;
+    job.arrivals.as_ref().map_or(Ok(()), |arrivals| check_arrivals(job, arrivals, field))
+}
+
+fn check_arrivals(
+    job: &JobSpec,
+    arrivals: &ArrivalsSpec,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), SpecError> {
+    let allowed = "1 bit/s to 100 Tb/s";
+    require((1..=RATE_BPS_MAX).contains(&arrivals.rate_bps), || {
+        value(field("arrivals.rate_bps"), arrivals.rate_bps, allowed)
+    })?;
+    require((1..=DURATION_PS_MAX).contains(&arrivals.duration_ps), || {
+        value(field("arrivals.duration_ps"), arrivals.duration_ps, "more than 0, at most 1,000 s")
+    })?;
+    require(job.repeat == RepeatSpec::Rounds { rounds: 1 }, || {
+        value(
+            field("repeat"),
+            "more than one round of open-loop traffic",
+            "1; its duration says how long it lasts",
+        )
+    })?;
+    require(job.step_overhead_ps == 0, || {
+        value(
+            field("step_overhead_ps"),
+            job.step_overhead_ps,
+            "0: open-loop messages are offered at their time",
+        )
+    })
 }
 
 impl TopologySpec {

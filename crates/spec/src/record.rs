@@ -65,6 +65,8 @@ pub struct ChunkRow {
     pub delivered_ps: Option<u64>,
     /// Last byte acknowledged at the requester [ps].
     pub completed_ps: Option<u64>,
+    /// From start to completion on a fabric that carries nothing else [ps]; of open-loop traffic only.
+    pub unloaded_ps: Option<u64>,
     /// Data frames sent, resent ones included.
     pub tx_frames: u64,
     /// Bytes of those frames, without preamble and gap.

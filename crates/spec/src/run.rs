@@ -504,6 +504,31 @@ pub struct JobSpec {
     pub step_overhead_ps: u64,
     /// How often the job runs.
     pub repeat: RepeatSpec,
+    /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
+    /// the pattern at these times, whatever became of those before.
+    pub arrivals: Option<ArrivalsSpec>,
+}
+
+/// When open-loop messages are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivalsSpec {
+    /// How the gaps between the messages of a rank are distributed.
+    pub process: ArrivalProcess,
+    /// Mean payload rate offered by each sending rank [bit/s].
+    pub rate_bps: u64,
+    /// Messages are offered for so long, from the start of the job [ps].
+    pub duration_ps: u64,
+}
+
+/// How gaps between messages are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalProcess {
+    /// Exponential gaps.
+    Poisson,
+    /// Equal gaps, after a random phase for each rank.
+    Constant,
 }
 
 /// How often a job runs within one run. A rank starts its next round when everything it sent in this one is

@@ -1,7 +1,7 @@
 //! Schedules in the making.
 
 use crate::{Schedule, Transfer};
-use units::TransferId;
+use units::{Span, TransferId};
 
 /// Takes transfers in the order in which they are posted and checks what a [`Schedule`] promises. A pattern
 /// that breaks a promise is a bug of the pattern, so every check is an assertion.
@@ -54,6 +54,11 @@ impl ScheduleBuilder {
     #[must_use]
     pub fn finish(self) -> Schedule {
         Schedule::new(self.transfers, self.dependency_starts, &self.dependencies)
+    }
+
+    /// The schedule, with [`Schedule::releases`]: one for each transfer, in order.
+    pub(crate) fn finish_released(self, releases: Vec<Span>) -> Schedule {
+        self.finish().released(releases)
     }
 
     /// The schedule, with [`Schedule::is_blocking`].

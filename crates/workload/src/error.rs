@@ -56,6 +56,17 @@ pub enum WorkloadError {
         /// Number of ranks.
         ranks: u32,
     },
+    /// The collective is more than messages between peers.
+    #[error("{collective} has no open-loop form; those that have: {open}")]
+    ClosedLoop {
+        /// What was asked for.
+        collective: String,
+        /// Comma-separated collectives.
+        open: String,
+    },
+    /// Open-loop traffic so sparse, or so short, that there is none.
+    #[error("no message falls within the duration")]
+    NoMessages,
     /// The schedule would not fit in memory.
     #[error("{transfers} transfers; a schedule has at most {limit}")]
     TooManyTransfers {

@@ -7,8 +7,9 @@
 //!    shape and builds;
 //! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share, `patterns::tree` what
 //!    the tree algorithms share;
-//! 4. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
-//! 5. `schedule`: the finished [`Schedule`] of [`Transfer`]s.
+//! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have peers;
+//! 5. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
+//! 6. `schedule`: the finished [`Schedule`] of [`Transfer`]s.
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
 //!
@@ -17,16 +18,20 @@
 //! Left out: the time a reduction takes, copies within a rank, and the finite buffers of a library, which only
 //! the double binary tree stands in for.
 
+mod arrivals;
 mod builder;
 mod error;
+mod open_loop;
 mod pattern;
 mod patterns;
 mod registry;
 mod schedule;
 mod shape;
 
+pub use arrivals::{Arrivals, Process};
 pub use builder::ScheduleBuilder;
 pub use error::WorkloadError;
+pub use open_loop::{Peer, open_loop_for};
 pub use pattern::Pattern;
 pub use registry::{MAX_TRANSFERS, find, patterns, schedule_for};
 pub use schedule::{Schedule, Transfer};

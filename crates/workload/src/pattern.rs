@@ -1,6 +1,6 @@
 //! What every collective algorithm is.
 
-use crate::{Schedule, Shape, WorkloadError};
+use crate::{Peer, Schedule, Shape, WorkloadError};
 
 /// A collective carried out by one algorithm. One file each; [`crate::patterns`] lists them.
 pub trait Pattern: Sync {
@@ -28,4 +28,10 @@ pub trait Pattern: Sync {
     /// 2 and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
     /// that.
     fn schedule(&self, shape: &Shape) -> Schedule;
+
+    /// Where each rank sends its messages in open-loop traffic, none for a rank that sends nothing; none at all for
+    /// a pattern that is more than peers.
+    fn open_loop(&self, _shape: &Shape) -> Option<Vec<Option<Peer>>> {
+        None
+    }
 }

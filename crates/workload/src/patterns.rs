@@ -17,6 +17,7 @@ mod ring;
 pub(crate) mod scatter;
 pub(crate) mod send_receive;
 mod tree;
+pub(crate) mod uniform_random;
 
 /// The number of ordered pairs of different ranks.
 fn ordered_pairs(ranks: u32) -> u64 {

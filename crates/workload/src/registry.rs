@@ -2,14 +2,14 @@
 
 use crate::patterns::{
     all_gather, all_reduce, all_to_all, broadcast, double_binary_tree, gather, halving_doubling, incast,
-    pairwise, permutation, reduce, reduce_scatter, scatter, send_receive,
+    pairwise, permutation, reduce, reduce_scatter, scatter, send_receive, uniform_random,
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError};
 
 /// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
 
-static PATTERNS: [&dyn Pattern; 18] = [
+static PATTERNS: [&dyn Pattern; 19] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
     &halving_doubling::HalvingDoubling,
@@ -28,6 +28,7 @@ static PATTERNS: [&dyn Pattern; 18] = [
     &send_receive::Parallel,
     &incast::Parallel,
     &permutation::Parallel,
+    &uniform_random::Parallel,
 ];
 
 /// Every pattern.
@@ -106,7 +107,7 @@ mod tests {
         assert!(
             text.starts_with("no algorithm \"ring\" for collective \"all-to-all\"; known: all-reduce/ring, ")
         );
-        assert!(text.ends_with("permutation/parallel"));
+        assert!(text.ends_with("uniform-random/parallel"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The finished schedule.
 
-use units::{Rank, TransferId};
+use units::{Rank, Span, TransferId};
 
 /// One transfer of one data chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub struct Schedule {
     successor_starts: Vec<u32>,
     successors: Vec<TransferId>,
     is_blocking: bool,
+    releases: Vec<Span>,
 }
 
 impl Schedule {
@@ -53,12 +54,35 @@ impl Schedule {
                 *place += 1;
             }
         }
-        Self { transfers, dependency_starts, successor_starts, successors, is_blocking: false }
+        Self {
+            transfers,
+            dependency_starts,
+            successor_starts,
+            successors,
+            is_blocking: false,
+            releases: Vec::new(),
+        }
     }
 
     /// The same schedule with [`Schedule::is_blocking`].
     pub(crate) fn blocking(self) -> Self {
         Self { is_blocking: true, ..self }
+    }
+
+    /// The same schedule with [`Schedule::releases`].
+    pub(crate) fn released(self, releases: Vec<Span>) -> Self {
+        assert!(
+            releases.len() == self.transfers.len() && releases.is_sorted(),
+            "one for each transfer, in order"
+        );
+        Self { releases, ..self }
+    }
+
+    /// When each transfer is offered, from the start of the job, ascending: open-loop traffic. Empty where
+    /// dependencies decide.
+    #[must_use]
+    pub fn releases(&self) -> &[Span] {
+        &self.releases
     }
 
     /// Whether each rank has at most one transfer under way, as a program of blocking sends does: it posts
@@ -110,6 +134,7 @@ impl Schedule {
             + size_of_val(&*self.dependency_starts)
             + size_of_val(&*self.successor_starts)
             + size_of_val(&*self.successors)
+            + size_of_val(&*self.releases)
     }
 }
 

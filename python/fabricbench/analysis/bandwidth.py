@@ -31,6 +31,7 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         # S is what each sender sends, so the receiver's port takes (n - 1) S.
         "incast": lambda ranks: float(ranks - 1),
         "permutation": lambda _ranks: 1.0,
+        "uniform-random": lambda _ranks: 1.0,
     }
 )
 """For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the

@@ -16,8 +16,10 @@ COLUMNS = (
     "round",
     "status",
     "payload_bytes",
+    "delivered_ps",
     "completed_ps",
     "fct_ps",
+    "unloaded_ps",
     "rx_frames",
     "retransmits",
     "out_of_order",
@@ -58,9 +60,11 @@ class ChunkFacts:
 
     Attributes:
         rounds: Complete rounds; chunks of later ones count in the counters alone.
+        until_ps: End of the offer of open-loop traffic; 0 for other jobs.
     """
 
     rounds: int = 1
+    until_ps: int = 0
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
@@ -69,12 +73,17 @@ class ChunkFacts:
     latency_sum_ps: float = 0.0
     latency_frames: int = 0
     round_ends_ps: dict[int, int] = field(default_factory=dict)
+    slowdowns: list[pa.Array] = field(default_factory=list)
+    offered_bytes: int = 0
+    delivered_bytes: int = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
         for name in _COUNTERS:
             self.counters[name] += total(rows.column(name))
         self._add_latency(rows)
+        if self.until_ps:
+            self._add_traffic(rows)
         is_counted = pc.less(rows.column("round"), self.rounds)
         complete = rows.filter(pc.and_(pc.equal(rows.column("status"), "complete"), is_counted))
         if not complete.num_rows:
@@ -87,6 +96,17 @@ class ChunkFacts:
         for size in sizes:
             same = fct_ps if len(sizes) == 1 else fct_ps.filter(pc.equal(payload_bytes, size))
             self.rates.setdefault(size, RateMoments()).add(same)
+
+    def _add_traffic(self, rows: pa.RecordBatch) -> None:
+        payload_bytes = rows.column("payload_bytes")
+        is_in_time = pc.fill_null(pc.less_equal(rows.column("delivered_ps"), self.until_ps), fill_value=False)
+        self.offered_bytes += total(payload_bytes)
+        self.delivered_bytes += total(payload_bytes.filter(is_in_time))
+        complete = rows.filter(pc.equal(rows.column("status"), "complete"))
+        fct_ps = complete.column("fct_ps").cast(pa.float64(), safe=False)
+        self.slowdowns.append(
+            pc.divide(fct_ps, complete.column("unloaded_ps").cast(pa.float64(), safe=False))
+        )
 
     def _add_ends(self, rows: pa.RecordBatch) -> None:
         ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
@@ -117,6 +137,10 @@ class ChunkFacts:
         """Return the completion time of every complete chunk [ps]."""
         return pa.chunked_array(self.fct_ps, type=pa.int64())
 
+    def slowdown_values(self) -> pa.ChunkedArray:
+        """Return the slowdown of every complete message of open-loop traffic."""
+        return pa.chunked_array(self.slowdowns, type=pa.float64())
+
     def fairness(self) -> float | None:
         """Return Jain's index over the rates of the most frequent chunk size; of two, the larger."""
         if not self.rates:
@@ -125,17 +149,15 @@ class ChunkFacts:
         return self.rates[size].fairness()
 
 
-def gather(batches: Iterable[pa.RecordBatch], jobs: Mapping[str, int]) -> dict[str, ChunkFacts]:
-    """Return the facts of each job.
+def gather(batches: Iterable[pa.RecordBatch], facts: Mapping[str, ChunkFacts]) -> None:
+    """Add the rows to the facts of each job.
 
     Args:
         batches: Rows of `chunks` with at least `COLUMNS`.
-        jobs: Names of the jobs, with the complete rounds of each.
+        facts: What is known of each job, by its name.
     """
-    facts = {job: ChunkFacts(rounds) for job, rounds in jobs.items()}
     for batch in batches:
         for job, job_facts in facts.items():
             rows = batch if len(facts) == 1 else batch.filter(pc.equal(batch.column("job"), job))
             if rows.num_rows:
                 job_facts.add(rows)
-    return facts

@@ -12,7 +12,7 @@ def nearest_rank(values: pa.ChunkedArray, shares: Sequence[float]) -> list[int]:
     """Return percentiles by nearest rank: of n sorted values the one numbered ceil(share * n), from 1.
 
     Args:
-        values: Integers, at least one, no nulls.
+        values: Numbers, at least one, no nulls.
         shares: Each above 0 and at most 1.
 
     Returns:

@@ -56,6 +56,7 @@ _ROUND = (
     "rounds follow each other without a barrier, so a round counts from the end of the one before; "
     "their mean is the completion time"
 )
+_OPEN_LOOP = "open-loop traffic of all ranks of the job; what was delivered later is a backlog"
 _RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
 _FCT = "time from the first byte of a data chunk offered to the NIC to its last byte acknowledged"
 _RDMA = "counters of RoCE test equipment and NICs"
@@ -65,6 +66,16 @@ def _fct(suffix: str, title: str, share: str) -> Metric:
     formula = f"{share} of fct_ps over the job's chunks / 1e9"
     return Metric(
         f"fct_ms_{suffix}", f"FCT {title}", "ms", Direction.LOWER, formula, f"{_FCT}; {_RANK}", decimals=4
+    )
+
+
+def _slowdown(suffix: str, title: str, share: str) -> Metric:
+    formula = f"{share} of fct_ps / unloaded_ps over the job's chunks"
+    reference = (
+        "FCT from the offer of a message over that of the same message on an idle fabric; open loop only"
+    )
+    return Metric(
+        f"slowdown_{suffix}", f"Slowdown {title}", "", Direction.LOWER, formula, reference, decimals=3
     )
 
 
@@ -150,6 +161,29 @@ METRICS: tuple[Metric, ...] = (
         "preamble and gap for each mtu bytes of payload (IBTA annex A17, IEEE 802.3)",
         decimals=2,
     ),
+    Metric(
+        "offered_gb_per_s",
+        "Offered",
+        "GB/s",
+        Direction.HIGHER,
+        "sum of payload_bytes over the job's chunks / duration of its arrivals in s / 1e9",
+        _OPEN_LOOP,
+        decimals=3,
+    ),
+    Metric(
+        "delivered_gb_per_s",
+        "Delivered",
+        "GB/s",
+        Direction.HIGHER,
+        "as offered, over the chunks with a delivered_ps within the duration",
+        _OPEN_LOOP,
+        decimals=3,
+    ),
+    _slowdown("mean", "mean", "mean"),
+    _slowdown("p50", "P50", "50 % rank"),
+    _slowdown("p95", "P95", "95 % rank"),
+    _slowdown("p99", "P99", "99 % rank"),
+    _slowdown("max", "maximum", "largest value"),
     _fct("min", "minimum", "smallest value"),
     _fct("p50", "P50", "50 % rank"),
     _fct("p95", "P95", "95 % rank"),

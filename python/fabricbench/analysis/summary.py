@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,6 +32,16 @@ _COMPLETION = (
     "busbw_gb_per_s_max",
     "ideal_percent",
 )
+_TRAFFIC = (
+    "offered_gb_per_s",
+    "delivered_gb_per_s",
+    "slowdown_mean",
+    "slowdown_p50",
+    "slowdown_p95",
+    "slowdown_p99",
+    "slowdown_max",
+)
+_SLOWDOWN_SHARES = (0.5, 0.95, 0.99)
 _FCT_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _MAX_STALLS = 3
 _DIGITS = 9
@@ -84,6 +95,13 @@ class Summary:
     busbw_gb_per_s_min: float | None
     busbw_gb_per_s_max: float | None
     ideal_percent: float | None
+    offered_gb_per_s: float | None
+    delivered_gb_per_s: float | None
+    slowdown_mean: float | None
+    slowdown_p50: float | None
+    slowdown_p95: float | None
+    slowdown_p99: float | None
+    slowdown_max: float | None
     fct_ms_min: float | None
     fct_ms_p50: float | None
     fct_ms_p95: float | None
@@ -125,8 +143,11 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     from fabricbench.analysis import chunks, fabric
 
     jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
-    rounds = {outcome["name"]: outcome["rounds"] for outcome in summary["jobs"]}
-    chunk_facts = chunks.gather(tables.batches("chunks", chunks.COLUMNS), rounds)
+    chunk_facts = {
+        job["name"]: chunks.ChunkFacts(outcome["rounds"], _offered_until_ps(job))
+        for job, outcome in zip(jobs, summary["jobs"], strict=True)
+    }
+    chunks.gather(tables.batches("chunks", chunks.COLUMNS), chunk_facts)
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
@@ -134,6 +155,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         Summary(
             **_identity(job, outcome, stalls),
             **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
+            **_traffic(job, outcome, chunk_facts[job["name"]]),
             **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_latency(chunk_facts[job["name"]]),
             **_fabric_metrics(fabric_facts, job),
@@ -185,6 +207,9 @@ def _completion(
     total_ps, rounds = outcome["end_ps"] - outcome["start_ps"], outcome["rounds"]
     mean_ps = total_ps / rounds
     times_ps = [total_ps] if rounds == 1 else facts.round_times_ps(outcome["start_ps"])
+    if job.get("arrivals"):
+        # How long it takes follows from how long messages are offered; see `_traffic`.
+        return dict.fromkeys(_COMPLETION) | {"completion_time_ms": mean_ps / _PS_PER_MS}
     algbw = job["data_bytes"] / (mean_ps / _PS_PER_S) / _BYTES_PER_GB
     busbw = algbw * bus_factor(job["collective"], len(job["hosts"]))
     shortest_ps, longest_ps = min(times_ps), max(times_ps)
@@ -199,6 +224,28 @@ def _completion(
         100 * busbw / ideal_goodput_gb_per_s(run_spec),
     )
     return dict(zip(_COMPLETION, values, strict=True))
+
+
+def _offered_until_ps(job: Mapping[str, Any]) -> int:
+    """Return when the last message of open-loop traffic may be offered; 0 for any other job."""
+    arrivals = job.get("arrivals")
+    return int(job["start_ps"] + arrivals["duration_ps"]) if arrivals else 0
+
+
+def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
+    """Return offered and delivered rate and the slowdowns of open-loop traffic; none of any other job."""
+    from fabricbench.analysis.distribution import nearest_rank
+
+    if not job.get("arrivals"):
+        return dict.fromkeys(_TRAFFIC)
+    seconds = job["arrivals"]["duration_ps"] / _PS_PER_S
+    rates = [each / seconds / _BYTES_PER_GB for each in (facts.offered_bytes, facts.delivered_bytes)]
+    slowdowns = facts.slowdown_values()
+    if outcome["status"] != COMPLETE or not len(slowdowns):
+        return dict.fromkeys(_TRAFFIC) | dict(zip(_TRAFFIC, rates, strict=False))
+    ranked = [round(value, _DIGITS) for value in nearest_rank(slowdowns, [*_SLOWDOWN_SHARES, 1.0])]
+    mean = round(math.fsum(slowdowns.to_pylist()) / len(slowdowns), _DIGITS)
+    return dict(zip(_TRAFFIC, (*rates, mean, *ranked), strict=True))
 
 
 def _chunk_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:

@@ -5,6 +5,30 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
+ArrivalProcess: TypeAlias = Literal["poisson", "constant"]
+"""
+How gaps between messages are distributed.
+"""
+
+
+class ArrivalsSpec(TypedDict):
+    """
+    When open-loop messages are offered.
+    """
+
+    duration_ps: int
+    """
+    Messages are offered for so long, from the start of the job [ps].
+    """
+    process: ArrivalProcess
+    """
+    How the gaps between the messages of a rank are distributed.
+    """
+    rate_bps: int
+    """
+    Mean payload rate offered by each sending rank [bit/s].
+    """
+
 
 class CableSpec(TypedDict):
     """
@@ -708,6 +732,11 @@ class JobSpec(TypedDict):
     algorithm: str
     """
     How they do it: an algorithm of that collective, such as `ring`.
+    """
+    arrivals: NotRequired[ArrivalsSpec | None]
+    """
+    Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
+    the pattern at these times, whatever became of those before.
     """
     collective: str
     """

@@ -129,9 +129,28 @@ def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
         if 0 < ranks <= job.root:
             yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
         yield from _check_algorithm(job, ranks, path, document)
+        yield from _check_arrivals(job, path, document)
     if all(job.repeat is None for job in plan.jobs):
         found = f"{UNTIL_OTHERS_END} for every job"
         yield document.problem(("jobs", 0, "repeat"), found, "at least one job that ends by itself")
+
+
+def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check what open-loop traffic excludes."""
+    arrivals, place = job.arrivals, (*path, "arrivals")
+    if arrivals is None:
+        return
+    if arrivals.load_ppm is None and arrivals.rate_bps is None:
+        yield document.problem((*place, "load"), "neither load nor rate", "one of them")
+    if arrivals.load_ppm is not None and arrivals.rate_bps is not None:
+        yield document.problem((*place, "rate"), "a rate beside a load", "one of them")
+    if job.repeat != 1:
+        hint = "`arrivals.duration` says how long it lasts"
+        found = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
+        yield document.problem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
+    if job.step_overhead_ps:
+        found = "an overhead before each message"
+        yield document.problem((*path, "step_overhead"), found, "0s: each is offered at its time")
 
 
 def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:

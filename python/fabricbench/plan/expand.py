@@ -16,7 +16,7 @@ from fabricbench.plan._run_spec import (
     TransportSpec,
 )
 from fabricbench.plan.balancing import Pinned
-from fabricbench.plan.model import Job, Observe, Plan
+from fabricbench.plan.model import Observe, Plan
 from fabricbench.plan.pins import resolve_pins
 from fabricbench.plan.sizes import job_size, trial_sizes
 from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
@@ -165,17 +165,17 @@ def _jobs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[JobSpe
 
     A job that repeats until the others end runs once where there are none.
     """
-    host_count = plan.fabric.topology.host_count
-    specs = [_job(plan.jobs[place], trial_size_bytes, host_count, place) for place in jobs]
+    specs = [_job(plan, place, trial_size_bytes) for place in jobs]
     if len(plan.jobs) > len(specs) == 1 and plan.jobs[jobs[0]].repeat is None:
         specs[0]["repeat"] = {"kind": "rounds", "rounds": 1}
     return specs
 
 
-def _job(job: Job, trial_size_bytes: int, host_count: int, place: int) -> JobSpec:
+def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
+    job, topology = plan.jobs[place], plan.fabric.topology
     return {
         "name": job.name,
-        "hosts": list(range(host_count)) if job.hosts is None else list(job.hosts),
+        "hosts": list(range(topology.host_count)) if job.hosts is None else list(job.hosts),
         "collective": job.collective,
         "algorithm": job.algorithm or engine.default_algorithm(job.collective),
         "data_bytes": job_size(job, trial_size_bytes),
@@ -186,6 +186,7 @@ def _job(job: Job, trial_size_bytes: int, host_count: int, place: int) -> JobSpe
         "repeat": {"kind": "until-others-end"}
         if job.repeat is None
         else {"kind": "rounds", "rounds": job.repeat},
+        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
     }
 
 

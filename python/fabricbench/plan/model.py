@@ -8,6 +8,7 @@ from fabricbench.plan.base import PlanModel
 from fabricbench.plan.fabric import Fabric
 from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Size, Time, parse_rounds
 from fabricbench.plan.forms import Named
+from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
 from fabricbench.units import QUANTITY_MAX
 
@@ -80,6 +81,15 @@ class Job(PlanModel):
             "How often the job runs within a trial: a number of rounds back to back, or "
             "`until-others-end`: round after round until every job without that value has "
             "ended. Source: a trial is one run."
+        ),
+    )
+    arrivals: Arrivals | None = Field(
+        default=None,
+        description=(
+            "Makes open-loop traffic of the job: instead of running a collective once, its ranks "
+            "offer messages of the data size at given times to their peers of the pattern: "
+            "`permutation` (one peer each), `incast` (the root) or `uniform-random` (a peer "
+            "drawn for each message)."
         ),
     )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
-_NESTED = ("fct_ms", "latency_us")
+_NESTED = ("fct_ms", "latency_us", "slowdown")
 """Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
 _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
 """Metrics of a job alone that CSV has beside those with its neighbours."""

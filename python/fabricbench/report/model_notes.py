@@ -77,7 +77,8 @@ MODEL_NOTES = (
     ModelNote(
         "Workload",
         "The schedule of a collective with a dependency for each chunk: a rank sends a chunk on as soon as "
-        "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs.",
+        "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs. "
+        "Open-loop messages are offered at drawn times.",
         "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "
         "ahead: receivers post no buffers.",
     ),

@@ -49,6 +49,13 @@ _ROUND_COLUMNS = (
     _MetricColumn("round_ms_max", ("longest", "ms")),
 )
 """Columns of jobs that repeat, after the first: the mean."""
+_TRAFFIC_COLUMNS = (
+    _MetricColumn("offered_gb_per_s", ("offered", "GB/s")),
+    _MetricColumn("delivered_gb_per_s", ("delivered", "GB/s")),
+    _MetricColumn("slowdown_p50", ("slowdown", "P50")),
+    _MetricColumn("slowdown_p99", ("slowdown", "P99")),
+)
+"""Columns of open-loop traffic, in place of bandwidths and share of the ideal."""
 _TENANT_METRICS = (
     *_METRIC_COLUMNS[:1],
     *_METRIC_COLUMNS[2:4],
@@ -151,6 +158,8 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
 
 def _metric_columns(jobs: Sequence[JobReport]) -> tuple[_MetricColumn, ...]:
     """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
+    if all(_job_spec(job).get("arrivals") for job in jobs):
+        return (_METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *_METRIC_COLUMNS[4:])
     if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
         return _METRIC_COLUMNS
     return (_METRIC_COLUMNS[0], *_ROUND_COLUMNS, *_METRIC_COLUMNS[1:])

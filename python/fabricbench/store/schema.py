@@ -39,7 +39,7 @@ def _schema(
 
 _CHUNK_COLUMNS = """
     job transfer part round qp udp_source_port src_rank dst_rank src_host dst_host step channel block status
-    payload_bytes start_ps delivered_ps completed_ps fct_ps
+    payload_bytes start_ps delivered_ps completed_ps fct_ps unloaded_ps
     tx_frames tx_bytes rx_frames rx_bytes frames_delta retransmits naks timeouts out_of_order
     latency_min_ps latency_mean_ps latency_max_ps ecn_ce_rx cnp_tx cnp_rx
 """
@@ -47,7 +47,7 @@ _CHUNK_COLUMNS = """
 SCHEMAS: dict[str, pa.Schema] = {
     CHUNKS: _schema(
         "",
-        "start_ps delivered_ps completed_ps fct_ps latency_min_ps latency_mean_ps latency_max_ps",
+        "start_ps delivered_ps completed_ps fct_ps unloaded_ps latency_min_ps latency_mean_ps latency_max_ps",
         texts="job status",
         floats="latency_mean_ps",
         order=_CHUNK_COLUMNS,

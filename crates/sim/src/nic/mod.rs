@@ -88,8 +88,8 @@ impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
         let mut transfers = plan.transfers;
         transfers.arm();
-        let first_post = transfers.times.start + transfers.times.overhead;
-        let timers = transfers.initial().map(|outgoing| Reverse((first_post, Timer::Post(outgoing))));
+        let posts = transfers.first_posts().into_iter();
+        let timers = posts.map(|(at, outgoing)| Reverse((at, Timer::Post(outgoing))));
         Self {
             timers: timers.collect(),
             config: plan.config,
@@ -408,7 +408,12 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
-            Some(Reverse((_, Timer::Post(outgoing)))) => self.post_transfer(outgoing, now, context),
+            Some(Reverse((_, Timer::Post(outgoing)))) => {
+                if let Some(next) = self.transfers.release_after(outgoing) {
+                    self.timers.push(Reverse((next, Timer::Post(outgoing + 1))));
+                }
+                self.post_transfer(outgoing, now, context);
+            }
             Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             None => {}

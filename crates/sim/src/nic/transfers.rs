@@ -54,6 +54,8 @@ pub(crate) struct Transfers {
     /// Parts of each transfer.
     pub(crate) split: u32,
     pub(crate) times: JobTimes,
+    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
+    pub(crate) releases: Vec<Instant>,
     round: u32,
     /// Parts to be acknowledged and to arrive before the round ends.
     left: u64,
@@ -96,6 +98,21 @@ impl Transfers {
     pub(super) fn initial(&self) -> impl Iterator<Item = u32> {
         let ready = self.outgoing.iter().enumerate().filter(|(_, outgoing)| outgoing.waits_for == 0);
         ready.map(|(index, _)| index as u32)
+    }
+
+    /// What is posted without waiting for anything, with the time: of open-loop traffic the first alone, see
+    /// [`Self::release_after`].
+    pub(super) fn first_posts(&self) -> Vec<(Instant, u32)> {
+        let at = self.times.start + self.times.overhead;
+        match self.releases.first() {
+            Some(&first) => vec![(first, 0)],
+            None => self.initial().map(|outgoing| (at, outgoing)).collect(),
+        }
+    }
+
+    /// When the open-loop transfer after `outgoing` is posted.
+    pub(super) fn release_after(&self, outgoing: u32) -> Option<Instant> {
+        self.releases.get(outgoing as usize + 1).copied()
     }
 
     /// The present round, from 0.

@@ -1,14 +1,15 @@
 //! The queue pairs of a run and the chunks each of them carries.
 
 use super::Fabric;
-use spec::{JobSpec, QpMode, RunSpec, SpecError};
+use super::unloaded::unloaded;
+use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use topology::Attachment;
-use units::{AttachmentId, HostId, Rank, Seed, StreamFamily, TransferId};
+use units::{AttachmentId, HostId, Rank, Seed, Span, StreamFamily, TransferId};
 use wire::Psn;
-use workload::{Schedule, Shape, Transfer, WorkloadError};
+use workload::{Arrivals, Process, Schedule, Shape, Transfer, WorkloadError};
 
 /// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
@@ -62,6 +63,8 @@ pub(crate) struct Flows {
     pub(crate) parts: u32,
     /// First queue pair of the job that is being added.
     first_queue_pair: u32,
+    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all are of one size.
+    pub(crate) unloaded: HashMap<u32, Span>,
     /// Queue pairs so far whose data ends at each host.
     receivers: Vec<u32>,
     udp_source_ports: StreamFamily,
@@ -82,6 +85,7 @@ impl Flows {
             chunks_by_pair: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
             first_queue_pair: 0,
+            unloaded: HashMap::new(),
             receivers: vec![0; fabric.graph.hosts()],
             udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
             initial_psns: Seed(spec.seed).family("qp.initial_psn"),
@@ -140,9 +144,22 @@ impl Flows {
             };
             self.add_chunks(index, TransferId(id as u32), transfer, first);
         }
+        if job.arrivals.is_some() {
+            self.note_unloaded(spec, fabric, job.data_bytes / u64::from(self.parts));
+        }
         self.schedules.push(schedule);
         self.first_chunk.push(self.chunks.len() as u32);
         Ok(())
+    }
+
+    /// Notes what a chunk of `bytes` of each queue pair of the present job takes on an idle fabric.
+    fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, bytes: u64) {
+        let mut known = HashMap::new();
+        for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
+            let ends = (pair.src_attachment, pair.dst_attachment);
+            let span = *known.entry(ends).or_insert_with(|| unloaded(&spec.transport, fabric, ends, bytes));
+            self.unloaded.insert(pair.number, span);
+        }
     }
 
     fn add_chunks(&mut self, job: u32, id: TransferId, transfer: &Transfer, first_queue_pair: u32) {
@@ -214,9 +231,26 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
         stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
     };
     let parts = u64::from(spec.transport.qps_per_rank_pair);
-    let schedule = workload::schedule_for(&job.collective, &job.algorithm, &shape).map_err(|error| {
+    let schedule = match job.arrivals {
+        None => workload::schedule_for(&job.collective, &job.algorithm, &shape),
+        Some(given) => {
+            let given = arrivals(given);
+            workload::open_loop_for(
+                &job.collective,
+                &job.algorithm,
+                &shape,
+                given,
+                Seed(spec.seed),
+                job.stream,
+            )
+        }
+    };
+    let schedule = schedule.map_err(|error| {
         let field = match error {
             WorkloadError::Indivisible { .. } => "data_bytes",
+            WorkloadError::ClosedLoop { .. } => "collective",
+            WorkloadError::NoMessages => "arrivals.duration_ps",
+            WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
             WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
             _ => "algorithm",
         };
@@ -232,11 +266,26 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
     }
 }
 
+const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
+    let process = match spec.process {
+        ArrivalProcess::Poisson => Process::Poisson,
+        ArrivalProcess::Constant => Process::Constant,
+    };
+    Arrivals { process, rate_bps: spec.rate_bps, duration: Span(spec.duration_ps) }
+}
+
 /// Why a collective cannot be carried out, for the field that says so.
 pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
     let (found, allowed) = match *error {
         WorkloadError::NotPowerOfTwo { ranks, below, above } => {
             (format!("{ranks} ranks"), format!("a power of two, such as {below} or {above}"))
+        }
+        WorkloadError::ClosedLoop { ref collective, ref open } => {
+            (format!("{collective} with arrivals"), open.clone())
+        }
+        WorkloadError::NoMessages => (error.to_string(), "a longer one, or a higher rate".into()),
+        WorkloadError::TooManyTransfers { transfers, limit } => {
+            (format!("{transfers} transfers"), format!("at most {limit}"))
         }
         WorkloadError::OddRanks { ranks } => (format!("{ranks} ranks"), "an even number of ranks".into()),
         _ => (error.to_string(), "see the collectives of the registry".into()),

@@ -145,6 +145,8 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
             of_job[index].outgoing = source.outgoing.len() as u32;
             source.outgoing.push(Outgoing::default());
+            let release = schedule.releases().get(index);
+            source.releases.extend(release.map(|&release| Instant(job.start_ps) + release));
         }
         if schedule.is_blocking() {
             place_one_after_another(job, schedule, &of_job, hosts);

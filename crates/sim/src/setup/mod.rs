@@ -6,6 +6,7 @@ mod flows;
 mod hosts;
 mod ports;
 mod switches;
+mod unloaded;
 mod world;
 
 pub(crate) use entropy::{Direction, entropy};

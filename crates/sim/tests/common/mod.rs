@@ -98,6 +98,7 @@ pub(crate) fn collective(
             start_ps: 0,
             step_overhead_ps: 0,
             repeat: RepeatSpec::Rounds { rounds: 1 },
+            arrivals: None,
         }],
         observe: ObserveSpec {
             series_points: 100,

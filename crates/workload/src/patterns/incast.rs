@@ -1,6 +1,6 @@
 //! Incast N:1: everybody sends to one receiver.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use crate::{Pattern, Peer, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::Rank;
 
 /// Every rank but the root sends S to the root, all at once.
@@ -31,5 +31,10 @@ impl Pattern for Parallel {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }
         builder.finish()
+    }
+
+    fn open_loop(&self, shape: &Shape) -> Option<Vec<Option<Peer>>> {
+        let peer = |rank| (rank != shape.root.0).then_some(Peer::One(shape.root));
+        Some((0..shape.ranks).map(peer).collect())
     }
 }

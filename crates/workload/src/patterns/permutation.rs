@@ -1,6 +1,6 @@
 //! Permutation: every rank sends to one other, and receives from one other.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use crate::{Pattern, Peer, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, Stream};
 
 /// Each rank sends S to its successor in a random permutation without fixed points, all at once.
@@ -34,6 +34,11 @@ impl Pattern for Parallel {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }
         builder.finish()
+    }
+
+    fn open_loop(&self, shape: &Shape) -> Option<Vec<Option<Peer>>> {
+        let images = random_cycle(shape.ranks, shape.stream.clone());
+        Some(images.into_iter().map(|image| Some(Peer::One(image))).collect())
     }
 }
 

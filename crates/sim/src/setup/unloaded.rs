@@ -1,0 +1,84 @@
+//! How long a message takes on a fabric that carries nothing else: what its slowdown is measured against.
+//!
+//! Models each link of the first of the equal paths taking frame after frame at line rate, stored and forwarded or cut
+//! through. Leaves out impaired NICs, receive buffers, rate control and windows: they are part of the slowdown.
+
+use super::Fabric;
+use crate::egress::WHOLE_FRAME;
+use crate::nic::write_opcode;
+use spec::{LossRecovery, TransportSpec};
+use topology::Attachment;
+use transport::Position;
+use units::{AttachmentId, Instant, NodeId, Rate, Span};
+use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
+
+/// A link of a path.
+struct Hop {
+    rate: Rate,
+    /// Time after which the next node may act on a frame; none if it waits for the last bit.
+    head: Option<Span>,
+    /// From then on until it acts.
+    latency: Span,
+    free_at: Instant,
+}
+
+/// From the offer of `bytes` at one port to the acknowledgement of their last packet.
+pub(super) fn unloaded(
+    transport: &TransportSpec,
+    fabric: &Fabric,
+    (from, to): (AttachmentId, AttachmentId),
+    bytes: u64,
+) -> Span {
+    let mut forward = path(fabric, from, to);
+    let arrivals =
+        frames(transport, bytes).map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
+    let arrived = arrivals.last().unwrap_or_default();
+    cross(&mut path(fabric, to, from), arrived, ACK_FRAME_BYTES).since(Instant::ZERO)
+}
+
+/// Sends a frame that is ready at `at` along `path`; returns when it has arrived.
+fn cross(path: &mut [Hop], at: Instant, frame_bytes: u32) -> Instant {
+    path.iter_mut().fold(at, |at, hop| {
+        let start = at.max(hop.free_at);
+        hop.free_at = hop.rate.frame_end(start, frame_bytes);
+        hop.head.map_or(hop.free_at, |head| start + head) + hop.latency
+    })
+}
+
+/// The links of the first of the equal paths.
+fn path(fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
+    let Attachment { host, host_port, .. } = *fabric.graph.attachment(from);
+    let mut hops: Vec<Hop> = Vec::new();
+    let (mut node, mut port) = (NodeId(host.0), host_port);
+    loop {
+        let end = fabric.graph.node(node).ports[usize::from(port)];
+        let rate = fabric.graph.link(end.link).rate;
+        // Out of a port faster than the one before it, a frame that cuts through would run dry.
+        if let Some(before) = hops.last_mut().filter(|before| before.rate.bps() < rate.bps()) {
+            before.head = None;
+        }
+        let head = Some(fabric.head_ps(node, port)).filter(|&head| head != WHOLE_FRAME);
+        let head = head.map(|head| Span(u64::from(head)));
+        hops.push(Hop { rate, head, latency: fabric.latency(node, port), free_at: Instant::ZERO });
+        node = end.peer;
+        if node.index() < fabric.graph.hosts() {
+            return hops;
+        }
+        port = fabric.routes.next_hops(node, to)[0];
+    }
+}
+
+/// Sizes of the frames of a transfer.
+fn frames(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u32> {
+    let (mtu, message_bytes) = (u64::from(transport.mtu_bytes), transport.message_bytes);
+    let alone = transport.recovery == LossRecovery::Selective;
+    let messages =
+        (0..bytes).step_by(message_bytes as usize).map(move |start| (bytes - start).min(message_bytes));
+    messages.flat_map(move |size| {
+        (0..size).step_by(mtu as usize).map(move |offset| {
+            let starts = alone || offset == 0;
+            let position = if starts { Position::Only } else { Position::Middle };
+            data_frame_bytes(write_opcode(position), (size - offset).min(mtu) as u32)
+        })
+    })
+}

@@ -1,0 +1,150 @@
+//! When the messages of an open-loop rank are offered.
+//!
+//! Exponential gaps are drawn in integers by von Neumann's method ("Various techniques used in connection with random
+//! digits", 1951), which only compares uniform numbers: it is exact but for the 2^-64 of the mean to which those are
+//! drawn. Gaps are added up with 20 fractional bits of a picosecond, so roundings do not add up to a drift.
+
+use units::{Span, Stream};
+
+/// Fractional bits of a picosecond that are kept.
+const FRACTION_BITS: u32 = 20;
+/// Picoseconds per second times bits per byte.
+const PS_BITS_PER_S: u128 = 8_000_000_000_000;
+
+/// How the gaps between messages are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    /// Exponential: arrivals without memory.
+    Poisson,
+    /// All the same, after a phase drawn for each rank: ranks do not send in step.
+    Constant,
+}
+
+/// What each sending rank offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// The gaps.
+    pub process: Process,
+    /// Mean payload rate of each sending rank [bit/s], 1 or more.
+    pub rate_bps: u64,
+    /// Messages are offered for so long.
+    pub duration: Span,
+}
+
+impl Arrivals {
+    /// Mean gap between messages of `bytes` [2^-20 ps].
+    fn gap(&self, bytes: u64) -> u128 {
+        ((u128::from(bytes) * PS_BITS_PER_S) << FRACTION_BITS) / u128::from(self.rate_bps)
+    }
+
+    /// About how many messages of `bytes` a rank offers.
+    pub(crate) fn expected(&self, bytes: u64) -> u64 {
+        let messages = (u128::from(self.duration.0) << FRACTION_BITS) / self.gap(bytes).max(1);
+        u64::try_from(messages).unwrap_or(u64::MAX)
+    }
+
+    /// When a rank's messages of `bytes` are offered, from the start of the job.
+    pub(crate) fn times(self, bytes: u64, mut stream: Stream) -> impl Iterator<Item = Span> {
+        let gap = self.gap(bytes);
+        let mut at = 0_u128;
+        let mut is_first = true;
+        std::iter::from_fn(move || {
+            at += match (self.process, std::mem::take(&mut is_first)) {
+                (Process::Poisson, _) => scaled(gap, exponential(&mut stream)),
+                (Process::Constant, true) => scaled(gap, u128::from(stream.next_u64())),
+                (Process::Constant, false) => gap,
+            };
+            let time = at >> FRACTION_BITS;
+            (time < u128::from(self.duration.0)).then_some(Span(time as u64))
+        })
+    }
+}
+
+/// `gap` times a factor that has 64 fractional bits.
+const fn scaled(gap: u128, factor: u128) -> u128 {
+    // In two halves: 128 bits hold each product of a gap below 2^80 with 32 bits of the factor and its whole part.
+    let (high, low) = (factor >> 32, factor & 0xffff_ffff);
+    (gap * high + ((gap * low) >> 32)) >> 32
+}
+
+/// An exponential variate of mean 1, with 64 fractional bits.
+fn exponential(stream: &mut Stream) -> u128 {
+    let mut whole = 0;
+    loop {
+        let first = stream.next_u64();
+        if runs_down_evenly(first, stream) {
+            return (whole << 64) | u128::from(first);
+        }
+        whole += 1;
+    }
+}
+
+/// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x, where `first`
+/// is x.
+fn runs_down_evenly(first: u64, stream: &mut Stream) -> bool {
+    let (mut last, mut is_even) = (first, true);
+    loop {
+        let next = stream.next_u64();
+        if next >= last {
+            return is_even;
+        }
+        last = next;
+        is_even = !is_even;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    const DRAWS: u64 = 200_000;
+
+    fn stream(seed: u64) -> Stream {
+        Seed(seed).stream("workload.arrivals", 0)
+    }
+
+    #[test]
+    fn exponential_variates_have_the_distribution_of_their_name() {
+        let mut stream = stream(1);
+        // 1 in 2^16: sums of squares fit.
+        let draws: Vec<u64> = (0..DRAWS).map(|_| (exponential(&mut stream) >> 48) as u64).collect();
+        let one = 1_u64 << 16;
+        let mean = draws.iter().sum::<u64>() / DRAWS;
+        let square = draws.iter().map(|draw| draw * draw / one).sum::<u64>() / DRAWS;
+        // Four standard errors: 1 / sqrt(n) of the mean, sqrt(20 / n) of the mean square, which is 2.
+        assert!(mean.abs_diff(one) * 1_000 < one * 9, "mean {mean} of {one}");
+        assert!(square.abs_diff(2 * one) * 1_000 < one * 40, "mean square {square} of {one}");
+        for (above, share_ppm) in [(1, 606_531), (2, 367_879), (4, 135_335), (8, 18_316)] {
+            let count = draws.iter().filter(|&&draw| draw > above * one / 2).count() as u64;
+            // Four standard errors are at most 4 x 0.5 / sqrt(n), 4,473 parts per million.
+            assert!((count * 1_000_000 / DRAWS).abs_diff(share_ppm) < 4_473, "{count} above {above}/2");
+        }
+    }
+
+    #[test]
+    fn the_rate_is_the_one_asked_for() {
+        let arrivals = Arrivals {
+            process: Process::Poisson,
+            rate_bps: 100_000_000_000,
+            duration: Span::from_us(200_000),
+        };
+        // 4,096 bytes at 100 Gb/s: a gap of 327.68 ns, 610,351 in 200 ms.
+        assert_eq!(arrivals.expected(4096), 610_351);
+        let times: Vec<Span> = arrivals.times(4096, stream(2)).collect();
+        assert!((times.len() as u64).abs_diff(610_351) < 4 * 782, "{} messages", times.len());
+        assert!(times.is_sorted() && times.last() < Some(&arrivals.duration));
+    }
+
+    #[test]
+    fn constant_gaps_follow_a_random_phase_and_do_not_drift() {
+        // 1,000 bytes at 3 Gb/s: a gap of 2,666,666.67 ps.
+        let arrivals =
+            Arrivals { process: Process::Constant, rate_bps: 3_000_000_000, duration: Span::from_us(80_000) };
+        let times: Vec<Span> = arrivals.times(1_000, stream(3)).collect();
+        assert_eq!(times.len(), 30_000);
+        assert!(times[0] < Span(2_666_667));
+        assert!((times[29_999].0 - times[0].0).abs_diff(29_999 * 8_000_000 / 3) <= 1);
+        assert_ne!(times[0], arrivals.times(1_000, stream(4)).next().expect("a message"));
+    }
+}
