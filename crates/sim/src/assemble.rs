@@ -45,6 +45,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) open: u64,
     /// Rounds in which each chunk has ended.
     rounds_ended: Vec<u32>,
+    /// Scratch space: what was sent in this window.
+    sent: Vec<SendReport>,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
     pub(crate) events: Vec<EventRow>,
@@ -66,6 +68,7 @@ impl<'a> Assembler<'a> {
             open: jobs.iter().filter_map(JobProgress::planned).sum(),
             jobs,
             rounds_ended: vec![0; flows.chunks.len()],
+            sent: Vec::new(),
             rows: Vec::new(),
             events: Vec::new(),
             frames: Vec::new(),
@@ -75,7 +78,7 @@ impl<'a> Assembler<'a> {
     /// Takes in what was reported in one window. Rows come out in the order (completion, chunk), whatever the
     /// order of the reports.
     pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
-        let mut sent = Vec::new();
+        let mut sent = std::mem::take(&mut self.sent);
         for record in records.drain(..) {
             match record {
                 Record::Delivered(report) => {
@@ -92,7 +95,7 @@ impl<'a> Assembler<'a> {
             }
         }
         sent.sort_unstable_by_key(|report| (report.completed(), report.chunk, report.round));
-        for report in sent {
+        for report in sent.drain(..) {
             let key = (report.chunk, report.round);
             if report.completed().is_some() && !self.delivered.contains_key(&key) {
                 self.acknowledged.insert(key, report);
@@ -100,11 +103,18 @@ impl<'a> Assembler<'a> {
                 self.finish(&report);
             }
         }
+        self.sent = sent;
     }
 
     /// Every chunk so far and to come was delivered and acknowledged.
     pub(crate) fn is_complete(&self) -> bool {
         self.open == 0 && self.jobs.iter().all(|job| job.failed == 0)
+    }
+
+    /// Takes the rows out. The next will be about as many, and a list that grows step by step costs twice its memory.
+    pub(crate) fn take_rows(&mut self) -> Vec<ChunkRow> {
+        let next = Vec::with_capacity(self.rows.len());
+        std::mem::replace(&mut self.rows, next)
     }
 
     fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {

@@ -260,7 +260,7 @@ impl<'a> Driver<'a> {
         if !records.is_empty() {
             self.assembler.take(records, &self.host_names);
             if self.assembler.rows.len() >= CHUNK_BATCH_ROWS {
-                self.observer.batch(Batch::Chunks(std::mem::take(&mut self.assembler.rows)))?;
+                self.observer.batch(Batch::Chunks(self.assembler.take_rows()))?;
             }
         }
         self.windows_until_look -= 1;

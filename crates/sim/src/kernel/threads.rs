@@ -1,13 +1,12 @@
 //! Drives partitions window by window, on one thread or several, with the same result.
 //!
 //! After each window one thread collects what was reported, asks the hooks whether to go on, and names the next
-//! window; the others wait. Waiting spins briefly, then yields the processor, so that a shared machine is not
-//! held up.
+//! window; the others wait. Waiting spins briefly, then sleeps, so that a shared machine is not held up.
 
 use super::{Destination, Node, Partition, Probe, Totals, Window};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use units::Span;
 
 /// Observes a run from outside the simulated world.
@@ -205,35 +204,101 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A barrier for windows of microseconds: spins briefly, then yields.
+/// A barrier for windows of microseconds: spins briefly, yields a few times, then sleeps, so that a thread whose
+/// partner has lost its processor burns none.
 struct SpinBarrier {
     threads: usize,
     waiting: AtomicUsize,
     generation: AtomicUsize,
+    sleeping: AtomicUsize,
+    bed: Mutex<()>,
+    alarm: Condvar,
 }
 
 impl SpinBarrier {
     const SPINS: u32 = 200;
+    const YIELDS: u32 = 50;
 
     const fn new(threads: usize) -> Self {
-        Self { threads, waiting: AtomicUsize::new(0), generation: AtomicUsize::new(0) }
+        Self {
+            threads,
+            waiting: AtomicUsize::new(0),
+            generation: AtomicUsize::new(0),
+            sleeping: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            alarm: Condvar::new(),
+        }
     }
 
     fn wait(&self) {
         let generation = self.generation.load(Ordering::Acquire);
         if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.waiting.store(0, Ordering::Release);
-            self.generation.store(generation + 1, Ordering::Release);
-            return;
+            self.open(generation + 1);
+        } else if !self.watch(generation) {
+            self.sleep(generation);
         }
-        let mut spins = 0;
-        while self.generation.load(Ordering::Acquire) == generation {
-            if spins < Self::SPINS {
-                spins += 1;
+    }
+
+    /// Lets everyone through. Either this sees who sleeps, or who goes to sleep sees the new generation: both orders
+    /// are sequentially consistent.
+    fn open(&self, generation: usize) {
+        self.generation.store(generation, Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            drop(lock(&self.bed));
+            self.alarm.notify_all();
+        }
+    }
+
+    /// Waits awake for `generation` to end, but not for long; true when it has.
+    fn watch(&self, generation: usize) -> bool {
+        for attempt in 0..Self::SPINS + Self::YIELDS {
+            if self.generation.load(Ordering::Acquire) != generation {
+                return true;
+            }
+            if attempt < Self::SPINS {
                 std::hint::spin_loop();
             } else {
                 std::thread::yield_now();
             }
         }
+        false
+    }
+
+    fn sleep(&self, generation: usize) {
+        let mut guard = lock(&self.bed);
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        while self.generation.load(Ordering::SeqCst) == generation {
+            guard = self.alarm.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleeping.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_passes_before_the_last_even_if_that_one_is_late() {
+        let barrier = SpinBarrier::new(3);
+        let arrived = AtomicUsize::new(0);
+        let visit = |is_slow: bool| {
+            for round in 1..=50 {
+                if is_slow && round % 10 == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                }
+                arrived.fetch_add(1, Ordering::SeqCst);
+                barrier.wait();
+                assert!(arrived.load(Ordering::SeqCst) >= 3 * round);
+                barrier.wait();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| visit(true));
+            scope.spawn(|| visit(false));
+            visit(false);
+        });
+        assert_eq!(arrived.into_inner(), 150);
     }
 }
