@@ -89,6 +89,7 @@ def run(
     *,
     threads: int = 1,
     path: Literal["auto", "exact"] = "auto",
+    fast_forward: bool = True,
     on_progress: Callable[[Progress], None] | None,
     on_batch: Callable[[str, pa.RecordBatch], None],
 ) -> dict[str, object]:
@@ -98,6 +99,7 @@ def run(
         spec_json: The RunSpec.
         threads: Worker threads; the result does not depend on it.
         path: `exact` keeps to the slower reference path; the result is the same.
+        fast_forward: On one thread, skip what repeats; the result is the same.
         on_progress: Called about ten times a second. What it raises stops the run and comes out of it.
         on_batch: Called with a table's name and its rows, while running and at the end.
 

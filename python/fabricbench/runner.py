@@ -29,6 +29,7 @@ ENGINE_FACTS = (
     "events",
     "fast_windows",
     "exact_windows",
+    "fast_forward_ps",
     "wall_s",
     "cpu_s",
     "peak_rss_bytes",
@@ -274,11 +275,11 @@ def load(name: str, overrides: Sequence[str] = ()) -> LoadedPlan:
     return load_plan(name, overrides)
 
 
-def simulator(path: Literal["auto", "exact"] = "auto") -> Backend:
+def simulator(path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> Backend:
     """Return the embedded simulator."""
     from fabricbench.backend.sim import SimBackend
 
-    return SimBackend(path)
+    return SimBackend(path, fast_forward=fast_forward)
 
 
 def problem_text(error: Exception) -> str | None:

@@ -165,6 +165,7 @@ def _engine() -> dict[str, Any]:
         "events": 456_789,
         "fast_windows": 12_000,
         "exact_windows": 34,
+        "fast_forward_ps": 0,
         "wall_s": 1.25,
         "cpu_s": 1.2,
         "peak_rss_bytes": 123_456_789,

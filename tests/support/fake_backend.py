@@ -69,6 +69,7 @@ class FakeBackend:
             "fast_windows": 10,
             "exact_windows": 1,
             "window_ps": 1000,
+            "fast_forward_ps": 0,
             "cpu_s": wall_s,
             "wall_s": wall_s,
             "peak_rss_bytes": 1 << 20,

@@ -60,17 +60,18 @@ fn describe<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
 
 /// Carries a spec out; tables and progress go to the callbacks.
 #[pyfunction]
-#[pyo3(signature = (spec_json, *, threads = 1, path = "auto", on_progress = None, on_batch))]
+#[pyo3(signature = (spec_json, *, threads = 1, path = "auto", fast_forward = true, on_progress = None, on_batch))]
 fn run<'py>(
     py: Python<'py>,
     spec_json: &str,
     threads: usize,
     path: &str,
+    fast_forward: bool,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
-    let options = Options { threads: threads.max(1), path: parse_path(path)? };
+    let options = Options { threads: threads.max(1), path: parse_path(path)?, fast_forward };
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
     let meter = usage::Meter::start();
     let outcome = py.detach(|| sim::run(&spec, options, &mut observer));

@@ -92,6 +92,7 @@ impl<'a> Assembler<'a> {
                 }
                 Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
                 Record::Frame(frame) => self.frames.push(frame),
+                Record::MessageBegun(_) => {}
             }
         }
         sent.sort_unstable_by_key(|report| (report.completed(), report.chunk, report.round));

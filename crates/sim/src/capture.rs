@@ -4,7 +4,7 @@
 //! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet.
 
 use crate::assemble::Assembler;
-use crate::kernel::{self, Hooks, Totals, Window};
+use crate::kernel::{self, Hooks, Node, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
 use crate::setup::{BuildOptions, Fabric, QueuePair, build};
@@ -84,7 +84,7 @@ struct Taker<'a> {
     count: usize,
 }
 
-impl Hooks<Record> for Taker<'_> {
+impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
     fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
         self.assembler.take(records, &self.host_names);
         self.assembler.rows.clear();

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Context, Destination};
 use crate::packet::Packet;
-use units::{Instant, LINK_OVERHEAD_BYTES, Rate, Span};
+use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span};
 
 /// The next node acts on whole frames only.
 pub(crate) const WHOLE_FRAME: u32 = u32::MAX;
@@ -69,6 +69,14 @@ impl Transmitter {
     #[inline]
     pub(crate) fn prefetch_end<R>(&self, context: &Context<Packet, R>) {
         context.prefetch_end(self.wire.to);
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { wire: _, free_at, frames, bytes } = self;
+        cycle.time(free_at);
+        cycle.count(frames);
+        cycle.count(bytes);
     }
 
     /// Frames sent.

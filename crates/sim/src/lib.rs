@@ -20,6 +20,7 @@ mod capture;
 mod deadlock;
 mod describe;
 mod egress;
+mod fast_forward;
 mod hash;
 mod kernel;
 mod nic;

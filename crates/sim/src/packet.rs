@@ -5,7 +5,7 @@
 
 use crate::kernel::Message;
 use transport::Position;
-use units::{AttachmentId, Instant};
+use units::{AttachmentId, Cycle, Instant};
 use wire::Psn;
 use wire::size::PFC_FRAME_BYTES;
 
@@ -232,6 +232,25 @@ impl Message for Packet {
     #[inline]
     fn at(&self) -> Instant {
         self.at
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let kind = self.kind();
+        let Self { at, sent, queue_pair, entropy, header, size_destination } = self;
+        cycle.time(at);
+        match kind {
+            Kind::Ack | Kind::Nak => {
+                let mut message_sequence = sent.0 as u32;
+                cycle.wrapping(&mut message_sequence, PSN_BITS);
+                sent.0 = u64::from(message_sequence);
+            }
+            Kind::Data(_) | Kind::Cnp | Kind::Pause => cycle.time(sent),
+        }
+        let fixed = if kind == Kind::Pause { *header } else { *header & !PSN_MASK };
+        let mut psn = *header & PSN_MASK;
+        cycle.wrapping(&mut psn, PSN_BITS);
+        *header = (*header & !PSN_MASK) | psn;
+        cycle.same_list([*queue_pair, *entropy, fixed, *size_destination].into_iter().map(u64::from));
     }
 }
 

@@ -5,7 +5,7 @@
 //! transmission is never cut.
 
 use crate::packet::{Packet, Priority};
-use units::{Instant, Rate, Span};
+use units::{Cycle, Instant, Rate, Span};
 
 /// Which priorities of a port are paused, and until when.
 #[derive(Clone, Debug)]
@@ -131,6 +131,16 @@ impl PauseState {
     pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
         let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
         paused.map(|priority| self.until[priority.index()]).min().unwrap_or(Instant::NEVER)
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { mask, ignored, until, since, rate: _, frames, pauses, paused } = self;
+        cycle.same_list([*mask, *ignored].into_iter().map(u64::from));
+        until.iter_mut().chain(since).for_each(|time| cycle.time(time));
+        cycle.count(frames);
+        cycle.count(pauses);
+        cycle.spent(paused);
     }
 
     /// Time spent paused, summed over priorities, as of `now`.

@@ -2,7 +2,7 @@
 
 use spec::ChunkStatus;
 use transport::Position;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 use wire::Psn;
 
 /// A report of a host.
@@ -21,6 +21,8 @@ pub(crate) enum Record {
     },
     /// A captured queue pair sent a frame.
     Frame(Frame),
+    /// A watched queue pair began a message.
+    MessageBegun(Instant),
 }
 
 /// A chunk as its requester saw it.
@@ -161,4 +163,53 @@ pub(crate) enum FrameKind {
     Ack { message_sequence: u32 },
     Nak { message_sequence: u32 },
     Cnp,
+}
+
+impl SendReport {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            chunk,
+            round,
+            frames,
+            retransmits,
+            naks,
+            timeouts,
+            cnps,
+            bytes,
+            posted: _,
+            completed: _,
+            status: _,
+        } = self;
+        cycle.same_list([*chunk, *round].into_iter().map(u64::from));
+        [frames, retransmits, naks, timeouts, cnps].into_iter().for_each(|count| cycle.wrapping(count, 32));
+        cycle.count(bytes);
+    }
+}
+
+impl ReceiveReport {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            chunk,
+            round,
+            frames,
+            out_of_order,
+            marks,
+            cnps,
+            latency_frames,
+            latency_sum_ps,
+            latency_min,
+            latency_max,
+            bytes,
+            delivered: _,
+        } = self;
+        cycle.same_list([*chunk, *round].into_iter().map(u64::from));
+        for count in [frames, out_of_order, marks, cnps, latency_frames] {
+            cycle.wrapping(count, 32);
+        }
+        cycle.count(latency_sum_ps);
+        cycle.count(bytes);
+        cycle.same_list([*latency_min, *latency_max].into_iter().map(|span| span.0));
+    }
 }

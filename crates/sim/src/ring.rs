@@ -72,6 +72,14 @@ impl<T: Copy> Ring<T> {
         (0..self.len() as u32).map(|place| &self.slots[self.slot(self.taken.wrapping_add(place))])
     }
 
+    /// Changes every item, from the first to the last.
+    pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut T)) {
+        for place in 0..self.len() as u32 {
+            let slot = self.slot(self.taken.wrapping_add(place));
+            change(&mut self.slots[slot]);
+        }
+    }
+
     /// Changes items from the last to the first, for as long as `change` says.
     #[inline]
     pub(crate) fn change_from_back(&mut self, mut change: impl FnMut(&mut T) -> bool) {

@@ -2,15 +2,16 @@
 
 use crate::assemble::{Assembler, Ending};
 use crate::deadlock::deadlock_events;
+use crate::fast_forward::FastForward;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{link_rows, port_rows};
+use crate::probe::{SeriesProbe, link_rows, port_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
-use crate::switch::forward::{Forward, with_forward};
+use crate::switch::forward::{Choice, Forward, with_forward};
 use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SeriesRow, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
@@ -41,11 +42,13 @@ pub struct Options {
     pub threads: usize,
     /// Path through the switches.
     pub path: Path,
+    /// On one thread, skip what repeats.
+    pub fast_forward: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: 1, path: Path::Auto }
+        Self { threads: 1, path: Path::Auto, fast_forward: true }
     }
 }
 
@@ -84,9 +87,9 @@ fn run_with<F: Forward>(
     };
     let mut world = build::<F>(spec, &build_options)?;
     let mut partitions = std::mem::take(&mut world.partitions);
-    let mut driver = Driver::new(&world, spec, &mut *observer);
+    let mut driver = Driver::new(&world, spec, options, &mut *observer);
     let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
-    let Driver { mut assembler, stopped, stalled_since, progress_at, .. } = driver;
+    let Driver { mut assembler, stopped, stalled_since, progress_at, fast_forward, .. } = driver;
     if stopped {
         return Err(RunError::Stopped);
     }
@@ -112,14 +115,15 @@ fn run_with<F: Forward>(
     assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
-    let summary = summary::summarise(spec, &world, &jobs, outcome.last, is_stalled);
+    let mut summary = summary::summarise(spec, &world, &jobs, outcome.last, is_stalled);
+    summary.fast_forward_ps = fast_forward.skipped.0;
     hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
 /// Rows for what never ended.
 fn finish_chunks<F: Forward>(
-    partitions: &[kernel::Partition<FabricNode<F>, crate::probe::SeriesProbe>],
+    partitions: &[kernel::Partition<FabricNode<F>, SeriesProbe>],
     assembler: &mut Assembler,
     ending: Ending,
 ) {
@@ -212,10 +216,16 @@ struct Driver<'a> {
     /// Simulated time without any delivery after which the run is ended.
     patience: Span,
     stalled_since: Option<Instant>,
+    fast_forward: FastForward,
 }
 
 impl<'a> Driver<'a> {
-    fn new<F: Forward>(world: &'a World<F>, spec: &RunSpec, observer: &'a mut dyn Observer) -> Self {
+    fn new<F: Forward>(
+        world: &'a World<F>,
+        spec: &RunSpec,
+        options: Options,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
         let flows = &world.flows;
         Self {
             assembler: Assembler::new(flows, &spec.jobs),
@@ -229,6 +239,10 @@ impl<'a> Driver<'a> {
             progress_at: Instant::ZERO,
             patience: patience(spec),
             stalled_since: None,
+            fast_forward: FastForward::new(
+                options.fast_forward && F::CHOICE == Choice::PerFlow,
+                flows.queue_pairs.len(),
+            ),
         }
     }
 
@@ -268,9 +282,27 @@ impl<'a> Driver<'a> {
     }
 }
 
-impl Hooks<Record> for Driver<'_> {
+impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
+    #[inline]
+    fn cut(
+        &mut self,
+        window: Window,
+        partition: &mut kernel::Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Option<Instant> {
+        self.fast_forward.cut(window, partition)
+    }
+
+    fn look(
+        &mut self,
+        now: Instant,
+        partition: &mut kernel::Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Instant {
+        self.fast_forward.look(now, partition)
+    }
+
     #[inline]
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
+        self.fast_forward.note(window, records);
         self.stopped = self.step(window, records, totals).is_err();
         self.note_progress(window, totals);
         if self.stopped || self.stalled_since.is_some() || self.assembler.open == 0 {

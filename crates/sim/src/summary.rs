@@ -100,6 +100,7 @@ pub(crate) fn summarise<F: Forward>(
         fast_windows: counts.fast_windows,
         exact_windows: counts.exact_windows,
         window_ps: world.fabric.span.0,
+        fast_forward_ps: 0,
     }
 }
 

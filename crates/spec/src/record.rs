@@ -303,4 +303,6 @@ pub struct RunSummary {
     pub exact_windows: u64,
     /// Length of a time window [ps].
     pub window_ps: u64,
+    /// Simulated time that was skipped because it repeated what came before [ps].
+    pub fast_forward_ps: u64,
 }

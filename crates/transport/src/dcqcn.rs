@@ -10,7 +10,7 @@
 //! rates in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// One, in units of alpha and g.
 const ONE: u64 = 1 << 20;
@@ -222,6 +222,27 @@ impl RateControl for Dcqcn {
         self.timer_rounds = 0;
         self.byte_rounds = 0;
         self.ready_at = self.paid_at();
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            config: _,
+            current_bps,
+            target_bps,
+            alpha,
+            owed,
+            owed_at,
+            ready_at,
+            alpha_due,
+            increase_due,
+            next_cut,
+            bytes_since,
+            timer_rounds,
+            byte_rounds,
+        } = self;
+        cycle.same_list([*current_bps, *target_bps, *alpha, *owed, *bytes_since].into_iter());
+        cycle.same_list([*timer_rounds, *byte_rounds].into_iter().map(u64::from));
+        [owed_at, ready_at, alpha_due, increase_due, next_cut].into_iter().for_each(|time| cycle.time(time));
     }
 }
 

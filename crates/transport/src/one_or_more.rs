@@ -66,6 +66,12 @@ impl<T> OneOrMore<T> {
         if index == 0 { self.first.as_mut() } else { self.more.as_mut()?.get_mut(index - 1) }
     }
 
+    /// Changes every item, from the oldest to the newest.
+    pub fn change_all(&mut self, change: impl FnMut(&mut T)) {
+        let more = self.more.iter_mut().flat_map(|more| more.iter_mut());
+        self.first.iter_mut().chain(more).for_each(change);
+    }
+
     /// Adds the newest.
     pub fn push_back(&mut self, item: T) {
         if self.first.is_none() {

@@ -1,6 +1,7 @@
 //! What the responder has placed under selective recovery.
 
 use crate::{Arrival, Config, Disposition, Reply};
+use units::Cycle;
 use wire::Psn;
 
 /// Packets placed within the window that begins with the first missing one.
@@ -117,6 +118,32 @@ impl Placement {
     const fn psn_of(&self, sequence: u64) -> Psn {
         self.initial_psn.add(sequence as u32)
     }
+
+    /// See [`Cycle`]: what is placed stands still, seen from the first missing packet.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            initial_psn: _,
+            window: _,
+            threshold: _,
+            expected,
+            highest_end,
+            acknowledged,
+            examined,
+            placed,
+            asking,
+        } = self;
+        let rings = [placed, asking].map(|ring| {
+            let words = ring.words_from(*expected);
+            cycle.same_list(words.iter().copied());
+            (ring, words)
+        });
+        [expected, highest_end, acknowledged, examined]
+            .into_iter()
+            .for_each(|sequence| cycle.count(sequence));
+        for (ring, words) in rings {
+            ring.set_words_from(self.expected, &words);
+        }
+    }
 }
 
 /// A set of sequences that lie within one window.
@@ -137,6 +164,25 @@ impl Ring {
     fn contains(&self, sequence: u64) -> bool {
         let (word, bit) = self.place(sequence);
         self.words[word] & bit != 0
+    }
+
+    /// All bits, from that of `sequence` on.
+    fn words_from(&self, sequence: u64) -> Vec<u64> {
+        let bits = 0..self.words.len() as u64 * 64;
+        let mut words = vec![0; self.words.len()];
+        for bit in bits.filter(|bit| self.contains(sequence + bit)) {
+            words[(bit >> 6) as usize] |= 1 << (bit & 63);
+        }
+        words
+    }
+
+    /// Sets all bits, from that of `sequence` on.
+    fn set_words_from(&mut self, sequence: u64, words: &[u64]) {
+        self.words.fill(0);
+        let bits = 0..words.len() as u64 * 64;
+        for bit in bits.filter(|bit| words[(bit >> 6) as usize] >> (bit & 63) & 1 == 1) {
+            self.insert(sequence + bit);
+        }
     }
 
     fn insert(&mut self, sequence: u64) {

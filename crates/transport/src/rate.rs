@@ -2,7 +2,7 @@
 
 use crate::{Dcqcn, DcqcnConfig};
 use std::sync::Arc;
-use units::Instant;
+use units::{Cycle, Instant};
 
 /// Paces one requester. Timers are applied lazily, when the queue pair next sends or hears something.
 pub trait RateControl {
@@ -14,6 +14,9 @@ pub trait RateControl {
 
     /// A congestion notification packet arrived.
     fn on_cnp(&mut self, now: Instant);
+
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle);
 }
 
 /// No control: as fast as the port takes it.
@@ -31,6 +34,8 @@ impl RateControl for LineRate {
 
     #[inline]
     fn on_cnp(&mut self, _now: Instant) {}
+
+    fn visit(&mut self, _cycle: &mut Cycle) {}
 }
 
 /// One of the controllers, chosen when a run is set up. All queue pairs of a run agree, so the branch is always
@@ -96,6 +101,16 @@ impl RateControl for DcqcnPacer {
         self.ready_at = dcqcn.ready_at();
         self.dcqcn = Some(dcqcn);
     }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { config: _, ready_at, sent_at, wire_bytes, dcqcn } = self;
+        cycle.time(ready_at);
+        cycle.time(sent_at);
+        cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
+        if let Some(dcqcn) = dcqcn {
+            dcqcn.visit(cycle);
+        }
+    }
 }
 
 impl RateControl for Controller {
@@ -118,6 +133,12 @@ impl RateControl for Controller {
     fn on_cnp(&mut self, now: Instant) {
         if let Self::Dcqcn(pacer) = self {
             pacer.on_cnp(now);
+        }
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        if let Self::Dcqcn(pacer) = self {
+            pacer.visit(cycle);
         }
     }
 }

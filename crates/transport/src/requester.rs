@@ -4,7 +4,7 @@ use crate::segment::Cursor;
 use crate::selective::Resends;
 use crate::{Config, OneOrMore, Position, RateControl, Recovery, Transmit};
 use std::num::NonZeroU64;
-use units::Instant;
+use units::{Cycle, Instant};
 use wire::Psn;
 
 /// What an acknowledgement changed.
@@ -384,6 +384,40 @@ impl<R: RateControl> Requester<R> {
         let work = self.work.get(index);
         self.cursor = work
             .map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes.get(), sequence - work.first));
+    }
+}
+
+impl<R: RateControl> Requester<R> {
+    /// See [`Cycle`].
+    pub fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            next,
+            unacked,
+            sent,
+            deadline,
+            oldest_end,
+            cursor,
+            initial_psn: _,
+            sending,
+            retries,
+            failed,
+            resending,
+            resends,
+            work,
+            rate,
+        } = self;
+        [next, unacked, sent].into_iter().for_each(|sequence| cycle.count(sequence));
+        cycle.time(deadline);
+        cycle.same(*oldest_end);
+        cursor.visit(cycle);
+        cycle.same_list([*sending, *retries].into_iter().map(u64::from));
+        cycle.same_list([*failed, *resending].into_iter().map(u64::from));
+        if resends.as_ref().is_some_and(|resends| !resends.is_idle()) {
+            cycle.never_repeats();
+        }
+        cycle.same(work.len() as u64);
+        work.change_all(|work| cycle.same(work.end));
+        rate.visit(cycle);
     }
 }
 

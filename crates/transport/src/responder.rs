@@ -2,6 +2,7 @@
 
 use crate::placement::Placement;
 use crate::{Config, Position, Recovery};
+use units::Cycle;
 use wire::Psn;
 
 /// What becomes of a packet.
@@ -172,6 +173,27 @@ impl Responder {
             Reply::Nak(self.expected)
         })
     }
+}
+
+impl Responder {
+    /// See [`Cycle`].
+    pub fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { expected, unacknowledged, message_sequence, skipped, gap_reported, placement } = self;
+        visit_psn(expected, cycle);
+        cycle.same(u64::from(*unacknowledged));
+        cycle.wrapping(message_sequence, 32);
+        cycle.same_list([*skipped, u32::from(*gap_reported)].into_iter().map(u64::from));
+        if let Some(placement) = placement {
+            placement.visit(cycle);
+        }
+    }
+}
+
+/// See [`Cycle`].
+fn visit_psn(psn: &mut Psn, cycle: &mut Cycle) {
+    let mut value = psn.value();
+    cycle.wrapping(&mut value, 24);
+    *psn = Psn::new(value);
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How a work request is cut into messages, and a message into packets.
 
 use crate::{Config, Position};
+use units::Cycle;
 
 /// Place of the next packet in its work request.
 ///
@@ -84,6 +85,17 @@ impl Cursor {
         self.offset_bytes += u64::from(bytes);
         self.left_bytes -= u64::from(bytes);
         self.message_left_bytes -= bytes;
+    }
+}
+
+impl Cursor {
+    /// See [`Cycle`]. The size of messages changes in the last of a request only.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { offset_bytes, left_bytes, message_bytes, message_left_bytes } = self;
+        cycle.count(offset_bytes);
+        cycle.left(left_bytes, 2 * u64::from(*message_bytes));
+        cycle.same(u64::from(*message_bytes));
+        cycle.same(u64::from(*message_left_bytes));
     }
 }
 

@@ -28,6 +28,11 @@ impl Resends {
         self.queued.is_empty()
     }
 
+    /// Nothing was lost that is not made good.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queued.is_empty() && self.reported.is_empty() && self.recovery.is_none()
+    }
+
     /// Takes out the first packet to send again.
     pub(crate) fn pop(&mut self) -> Option<u64> {
         self.queued.pop_first()

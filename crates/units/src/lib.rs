@@ -5,11 +5,13 @@
 //! draw comes from a [`Stream`] that is derived from one [`Seed`] by name, so that an extra draw in one
 //! place never moves another.
 
+mod cycle;
 mod id;
 mod rate;
 mod seed;
 mod time;
 
+pub use cycle::Cycle;
 pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
 pub use rate::Rate;
 pub use seed::{Seed, Stream, StreamFamily, mix64};

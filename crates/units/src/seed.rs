@@ -78,6 +78,11 @@ impl Stream {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A state with random draws does not repeat.
+    pub fn visit(&self, cycle: &mut crate::Cycle) {
+        cycle.same(self.state);
+    }
+
     /// Shuffles `items` in place (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -28,8 +28,9 @@ class JobSummary(TypedDict):
 class RunSummary(TypedDict):
     """Facts of a whole run.
 
-    The last four depend on the machine; the rest follow from the RunSpec, the counts of the engine (`events`,
-    `fast_windows`, `exact_windows`) from the path it took as well.
+    The last four depend on the machine. The counts of the engine (`events`, `fast_windows`,
+    `exact_windows`) and `fast_forward_ps`, the simulated time it skipped because it repeated what was before,
+    depend on the path it took; the rest follows from the RunSpec.
     """
 
     status: str
@@ -44,6 +45,7 @@ class RunSummary(TypedDict):
     fast_windows: int
     exact_windows: int
     window_ps: int
+    fast_forward_ps: int
     cpu_s: float
     wall_s: float
     peak_rss_bytes: int

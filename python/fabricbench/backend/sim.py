@@ -15,12 +15,14 @@ class SimBackend:
     Attributes:
         path: `auto` chooses the fast path where it gives the same result; `exact` keeps to the reference
             path.
+        fast_forward: On one thread, skip what repeats; the result is the same.
     """
 
     name = "sim"
 
-    def __init__(self, path: Literal["auto", "exact"] = "auto") -> None:
+    def __init__(self, path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> None:
         self.path = path
+        self.fast_forward = fast_forward
 
     @property
     def version(self) -> str:
@@ -46,6 +48,7 @@ class SimBackend:
                 planned.spec_json,
                 threads=threads,
                 path=self.path,
+                fast_forward=self.fast_forward,
                 on_progress=on_progress,
                 on_batch=on_batch,
             )

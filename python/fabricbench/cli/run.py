@@ -40,6 +40,10 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     path: Annotated[
         EnginePath, typer.Option(help="`exact` keeps to the slower reference path.")
     ] = EnginePath.AUTO,
+    fast_forward: Annotated[
+        bool,
+        typer.Option(help="Skip what repeats, on one thread; the results do not depend on it."),
+    ] = True,
 ) -> None:
     """Run a plan and print what it measured.
 
@@ -58,7 +62,12 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         outcome = runner.Runner(
-            store, runner.simulator(path.value), result_rows, listener, threads=threads, resume=resume
+            store,
+            runner.simulator(path.value, fast_forward=fast_forward),
+            result_rows,
+            listener,
+            threads=threads,
+            resume=resume,
         ).run(loaded)
     _print(outcome, output)
     if outcome.stopped_by is not None:

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
 _NESTED = ("fct_ms", "latency_us", "slowdown")
 """Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
+_ENGINE_SUMS = (
+    "packet_hops",
+    "events",
+    "fast_windows",
+    "exact_windows",
+    "fast_forward_ps",
+    "wall_s",
+    "cpu_s",
+)
+"""What the engine did and cost, that trials add up."""
 _ALONE = tuple(metric.name for metric in METRICS if metric.scope is Scope.JOB)
 """Metrics of a job alone that CSV has beside those with its neighbours."""
 
@@ -91,10 +101,7 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
     def values(name: str) -> list[Any]:
         return [trial.engine[name] for trial in trials]
 
-    totals: dict[str, Any] = {
-        name: sum(values(name))
-        for name in ("packet_hops", "events", "fast_windows", "exact_windows", "wall_s", "cpu_s")
-    }
+    totals: dict[str, Any] = {name: sum(values(name)) for name in _ENGINE_SUMS}
     totals |= {name: max(values(name), default=0) for name in ("peak_rss_bytes", "threads")}
     first = trials[0].facts if trials else None
     totals["seed"] = first.run_spec["seed"] if first else None

@@ -29,7 +29,7 @@ impl Figures {
         spec.observe.series_ports = 256;
         let mut rows = Counter::default();
         let (start, cpu) = (Instant::now(), cpu_s());
-        let summary = fabricbench_sim::run(&spec, Options { threads, path }, &mut rows)
+        let summary = fabricbench_sim::run(&spec, Options { threads, path, fast_forward: false }, &mut rows)
             .expect("every workload can be carried out");
         assert!(summary.jobs.iter().all(|job| job.end_ps.is_some()), "{} did not complete", workload.name);
         Self {

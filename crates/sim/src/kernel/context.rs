@@ -4,7 +4,7 @@ use super::bits::BitSet;
 use super::{Inbox, Message, Window};
 use crate::prefetch::prefetch;
 use std::ops::Range;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// With more inboxes than this a partition is larger than a second-level cache of 1 MiB.
 const LARGE_INBOXES: usize = 1_024;
@@ -172,6 +172,42 @@ impl<M: Message, R> Context<M, R> {
     /// What left for `partition`; drain it.
     pub(super) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, M)> {
         &mut self.remote[partition]
+    }
+
+    /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            partition: _,
+            span: _,
+            window: _,
+            inboxes,
+            active: _,
+            remote: _,
+            remote_earliest: _,
+            records: _,
+            totals: Totals { messages, progress },
+        } = self;
+        inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
+        cycle.count(messages);
+        cycle.count(progress);
+    }
+
+    /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for every
+    /// node after time has jumped to `window`.
+    pub(super) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
+        for inbox in inboxes {
+            let arrivals: Vec<u64> =
+                self.inboxes[inbox as usize].iter().map(|message| message.at().0 / self.span.0).collect();
+            let last = arrivals.last().map_or(window.index, |&last| last.max(window.index));
+            self.inboxes[inbox as usize].known_until = Window::new(last, self.span).end;
+            arrivals.into_iter().filter(|&at| at > window.index).for_each(|at| self.wake(at, node));
+        }
+    }
+
+    /// Nobody is active in any window.
+    pub(super) fn clear_active(&mut self, window: Window) {
+        self.window = window;
+        self.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
     /// Messages that no node has seen yet and that `counts` tells to count.

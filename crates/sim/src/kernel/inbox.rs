@@ -2,7 +2,7 @@
 
 use super::Message;
 use crate::ring::Ring;
-use units::Instant;
+use units::{Cycle, Instant};
 
 /// Messages on their way over one link, in the order in which they were sent and arrive.
 ///
@@ -43,6 +43,13 @@ impl<M: Message> Inbox<M> {
         self.messages.push_back(message);
     }
 
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { messages, known_until: _ } = self;
+        cycle.same(messages.len() as u64);
+        messages.change_all(|message| message.visit(cycle));
+    }
+
     /// Asks for the memory of the first messages.
     #[inline]
     pub(crate) fn prefetch(&self) {
@@ -67,6 +74,8 @@ mod tests {
         fn at(&self) -> Instant {
             Instant(self.0)
         }
+
+        fn visit(&mut self, _cycle: &mut Cycle) {}
     }
 
     #[test]

@@ -23,12 +23,15 @@ pub(crate) use partition::{Partition, PartitionPlan};
 pub(crate) use threads::{Hooks, run};
 
 use std::ops::Range;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// A value that travels between nodes.
 pub(crate) trait Message: Copy + Send {
     /// When the receiving node acts on it, fixed latencies included.
     fn at(&self) -> Instant;
+
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle);
 }
 
 /// A node of the simulated world.
@@ -52,6 +55,9 @@ pub(crate) trait Node: Send {
         context: &mut Context<Self::Message, Self::Record>,
     ) -> Instant;
 
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle);
+
     /// Asks for the memory that processing it will need: the node is one of the next. `stage` 0 comes first, when
     /// nothing of the node may be read without waiting; then 1 and 2, when what the stage before asked for is there.
     fn prefetch(&self, stage: usize, inboxes: &[Inbox<Self::Message>]) {
@@ -63,6 +69,9 @@ pub(crate) trait Node: Send {
 pub(crate) trait Probe<N>: Send {
     /// Called before each window is processed.
     fn observe(&mut self, window: Window, nodes: &[N]);
+
+    /// Nothing may be skipped beyond this time.
+    fn due(&self) -> Instant;
 }
 
 /// A half-open span of simulated time.
@@ -80,5 +89,10 @@ impl Window {
     /// Window `index` of windows of length `span`.
     pub(crate) const fn new(index: u64, span: Span) -> Self {
         Self { index, start: Instant(index * span.0), end: Instant((index + 1) * span.0) }
+    }
+
+    /// What is left of the window of length `span` that `start` lies in.
+    pub(crate) const fn from(start: Instant, span: Span) -> Self {
+        Self { start, ..Self::new(start.0 / span.0, span) }
     }
 }

@@ -5,7 +5,7 @@ use super::{Context, Destination, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// How many nodes ahead each stage of [`Node::prefetch`] is.
 const PREFETCH_AHEAD: [usize; 3] = [6, 3, 1];
@@ -84,6 +84,32 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.turn = turn;
     }
 
+    /// Processes every node once in what is left of a window, of which the part before was processed.
+    pub(crate) fn process_rest(&mut self, window: Window) {
+        self.context.enter(window, &mut self.turn);
+        self.turn.clear();
+        for node in 0..self.nodes.len() as u32 {
+            self.process_node(node, window);
+        }
+    }
+
+    /// See [`Cycle`]: everything between two windows, or parts of one.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        self.nodes.iter_mut().for_each(|node| node.visit(cycle));
+        self.context.visit(cycle);
+        cycle.stop_before(self.probe.due());
+    }
+
+    /// Time has jumped to the start of `window`, which goes to [`Self::process_rest`] next.
+    pub(crate) fn jump(&mut self, window: Window) {
+        self.sleepers.clear();
+        self.sleeping_until.fill(u64::MAX);
+        self.context.clear_active(window);
+        for node in 0..self.nodes.len() as u32 {
+            self.context.wake_for_messages(window, inboxes_of(&self.first_inbox, node), node);
+        }
+    }
+
     /// Asks for the memory of the nodes that follow the first of `turn`.
     #[inline]
     fn prefetch_nodes(&mut self, turn: &[u32]) {
@@ -100,8 +126,9 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         let inboxes = inboxes_of(&self.first_inbox, node);
         let wake = self.nodes[node as usize].process(window, inboxes, &mut self.scratch, &mut self.context);
         self.activations += 1;
-        if wake != Instant::NEVER {
-            self.schedule(node, (wake.0 / self.span.0).max(window.index + 1));
+        // What is due in the rest of a window that was cut will be seen there.
+        if wake != Instant::NEVER && wake.0 / self.span.0 > window.index {
+            self.schedule(node, wake.0 / self.span.0);
         }
     }
 
@@ -148,6 +175,11 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     /// What the nodes reported since this was last drained.
     pub(crate) fn records(&mut self) -> &mut Vec<N::Record> {
         &mut self.context.records
+    }
+
+    /// The nodes, in order.
+    pub(crate) fn nodes_mut(&mut self) -> &mut [N] {
+        &mut self.nodes
     }
 
     /// The nodes, in order.

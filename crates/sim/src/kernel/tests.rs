@@ -4,7 +4,7 @@ use super::{
     Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Totals, Window, run,
 };
 use std::ops::{ControlFlow, Range};
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 const SPAN: Span = Span(100);
 
@@ -18,6 +18,10 @@ struct Token {
 impl Message for Token {
     fn at(&self) -> Instant {
         self.at
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        cycle.time(&mut self.at);
     }
 }
 
@@ -63,6 +67,10 @@ impl Node for Relay {
         }
         self.starts.unwrap_or(Instant::NEVER)
     }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        cycle.same(u64::from(self.node));
+    }
 }
 
 impl Relay {
@@ -80,6 +88,10 @@ struct Blind;
 
 impl Probe<Relay> for Blind {
     fn observe(&mut self, _: Window, _: &[Relay]) {}
+
+    fn due(&self) -> Instant {
+        Instant::NEVER
+    }
 }
 
 #[derive(Default)]
@@ -89,7 +101,7 @@ struct Witness {
     stop_after: Option<usize>,
 }
 
-impl Hooks<Sighting> for Witness {
+impl Hooks<Relay, Blind> for Witness {
     fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Totals) -> ControlFlow<()> {
         self.windows.push(window.index);
         self.seen.append(records);

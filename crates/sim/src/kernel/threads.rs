@@ -7,13 +7,30 @@ use super::{Destination, Node, Partition, Probe, Totals, Window};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use units::Span;
+use units::{Instant, Span};
 
 /// Observes a run from outside the simulated world.
-pub(crate) trait Hooks<R> {
+pub(crate) trait Hooks<N: Node, P> {
     /// Called after each window with what was reported in it, in no particular order, and the totals since the
     /// start. `Break` ends the run.
-    fn after_window(&mut self, window: Window, records: &mut Vec<R>, totals: Totals) -> ControlFlow<()>;
+    fn after_window(
+        &mut self,
+        window: Window,
+        records: &mut Vec<N::Record>,
+        totals: Totals,
+    ) -> ControlFlow<()>;
+
+    /// On one thread, asked before each window: a time in it at which [`Self::look`] is to be called.
+    fn cut(&mut self, window: Window, partition: &mut Partition<N, P>) -> Option<Instant> {
+        let _ = (window, partition);
+        None
+    }
+
+    /// Called at such a time. May move the partition on ([`Partition::visit`]); returns the time it is then at.
+    fn look(&mut self, now: Instant, partition: &mut Partition<N, P>) -> Instant {
+        let _ = partition;
+        now
+    }
 }
 
 /// Why a run ended.
@@ -30,7 +47,7 @@ pub(crate) fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks
 where
     N: Node,
     P: Probe<N>,
-    H: Hooks<N::Record>,
+    H: Hooks<N, P>,
 {
     match partitions {
         [only] => run_alone(only, span, hooks),
@@ -43,11 +60,14 @@ fn run_alone<N, P, H>(partition: &mut Partition<N, P>, span: Span, hooks: &mut H
 where
     N: Node,
     P: Probe<N>,
-    H: Hooks<N::Record>,
+    H: Hooks<N, P>,
 {
     let mut window = Window::new(0, span);
     loop {
-        partition.process(window);
+        match hooks.cut(window, partition) {
+            None => partition.process(window),
+            Some(cut) => window = process_cut(partition, window, cut, span, hooks),
+        }
         let totals = partition.totals();
         let stopped = hooks.after_window(window, partition.records(), totals).is_break();
         match partition.next_window() {
@@ -55,6 +75,37 @@ where
             _ => return Outcome { stopped, last: window },
         }
     }
+}
+
+/// Processes a window of which the state is looked at on the way; returns the last part of it, or, if time was skipped,
+/// of the one that followed.
+#[cold]
+fn process_cut<N, P, H>(
+    partition: &mut Partition<N, P>,
+    window: Window,
+    cut: Instant,
+    span: Span,
+    hooks: &mut H,
+) -> Window
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N, P>,
+{
+    if cut > window.start {
+        partition.process(Window { end: cut, ..window });
+    }
+    let now = hooks.look(cut, partition);
+    let rest = Window::from(now, span);
+    if now > cut {
+        partition.jump(rest);
+    }
+    if rest == window {
+        partition.process(window);
+    } else {
+        partition.process_rest(rest);
+    }
+    rest
 }
 
 type Mail<M> = Mutex<Vec<(Destination, M)>>;
@@ -137,7 +188,7 @@ fn run_together<N, P, H>(
 where
     N: Node,
     P: Probe<N>,
-    H: Hooks<N::Record>,
+    H: Hooks<N, P>,
 {
     let shared = Shared::<N::Message, N::Record>::new(others.len() + 1);
     std::thread::scope(|scope| {
@@ -177,7 +228,7 @@ fn lead<N, P, H>(
 where
     N: Node,
     P: Probe<N>,
-    H: Hooks<N::Record>,
+    H: Hooks<N, P>,
 {
     let mut window = Window::new(0, span);
     let mut reported = Vec::new();

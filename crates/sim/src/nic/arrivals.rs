@@ -9,6 +9,7 @@ use crate::record::ReceiveReport;
 use std::collections::VecDeque;
 use std::ops::Range;
 use transport::Recovery;
+use units::Cycle;
 use wire::Psn;
 
 /// A chunk of which something may have arrived.
@@ -94,6 +95,28 @@ impl Arrivals {
             report: ReceiveReport::new(chunk, self.round),
             inbound,
         });
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            initial_psn: _,
+            delivers_in_order: _,
+            seen,
+            open,
+            opened_end,
+            first_chunk: _,
+            chunks,
+            round,
+        } = self;
+        cycle.count(seen);
+        cycle.same_list([*opened_end, u64::from(chunks.start), u64::from(*round)].into_iter());
+        cycle.same(open.len() as u64);
+        for OpenChunk { packets, left, report, inbound: _ } in open {
+            cycle.same(packets.end);
+            cycle.left(left, 1);
+            report.visit(cycle);
+        }
     }
 
     /// Takes out the next chunk that was delivered.

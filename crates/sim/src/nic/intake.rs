@@ -3,9 +3,10 @@
 //! Models one FIFO for payload, drained at a fixed rate, that asks the switch for a pause above a level and ends
 //! it at half of that level. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
 
+use crate::kernel::Message;
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;
-use units::{Instant, Rate, Span};
+use units::{Cycle, Instant, Rate, Span};
 
 /// How a receive buffer is set up.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +78,19 @@ impl Intake {
     /// When the pause asked for must be renewed.
     pub(super) const fn next_renewal(&self) -> Instant {
         self.renew_at
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { plan: _, queue, used_bytes, last, renew_at, dropped } = self;
+        cycle.same_list([queue.len() as u64, *used_bytes].into_iter());
+        for (at, packet) in queue {
+            cycle.time(at);
+            packet.visit(cycle);
+        }
+        cycle.time(last);
+        cycle.time(renew_at);
+        cycle.count(dropped);
     }
 
     /// A pause frame that asks for, or renews, the pause.

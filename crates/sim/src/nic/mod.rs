@@ -17,6 +17,7 @@ pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities}
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
+use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_whole};
@@ -29,7 +30,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 use transport::{AckOutcome, Config, Position, Recovery, TimeoutOutcome};
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 use wire::Psn;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
@@ -121,6 +122,41 @@ impl Host {
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives))
+    }
+
+    /// Has the start of each message of one sender reported; false if none has anything to send.
+    pub(crate) fn watch(&mut self) -> bool {
+        self.senders.iter_mut().any(|sender| sender.watch(true))
+    }
+
+    /// Has no start of a message reported any more.
+    pub(crate) fn unwatch(&mut self) {
+        self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
+    }
+
+    /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or acknowledged, which
+    /// is reported.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            config: _,
+            latency: _,
+            ports,
+            senders,
+            sends: _,
+            receivers,
+            receives: _,
+            transfers: _,
+            timers,
+            intake,
+        } = self;
+        ports.iter_mut().for_each(|port| port.visit(cycle));
+        senders.iter_mut().for_each(|sender| sender.visit(cycle));
+        receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
+        cycle.same(timers.len() as u64);
+        visit_heap(timers, |(at, _)| cycle.time(at));
+        if let Some(intake) = intake {
+            intake.visit(cycle);
+        }
     }
 
     /// See [`crate::kernel::Node::process`].

@@ -1,6 +1,7 @@
 //! A port of a NIC: pause frames and control packets first, then the queue pairs round robin.
 
 use crate::egress::{Transmitter, Wire};
+use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Message};
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
@@ -8,7 +9,7 @@ use crate::ring::Ring;
 use crate::switch::Received;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use units::{Instant, Rate};
+use units::{Cycle, Instant, Rate};
 
 /// How many senders ahead of the one being served memory is asked for.
 const SENDERS_AHEAD: usize = 3;
@@ -232,5 +233,42 @@ impl NicPort {
         if let Some(pace) = self.plan.pace {
             self.data_at = pace.frame_end(now, packet.frame_bytes());
         }
+    }
+}
+
+impl NicPort {
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            transmitter,
+            plan: _,
+            urgent,
+            control,
+            round,
+            paced,
+            pause,
+            data_at,
+            next_send,
+            received,
+            pauses_sent,
+            pause_frames_sent,
+        } = self;
+        transmitter.visit(cycle);
+        cycle.same_list([urgent.len(), control.len(), round.len()].into_iter().map(|len| len as u64));
+        urgent.iter_mut().for_each(|pause| pause.visit(cycle));
+        control.change_all(|Control { packet, receiver }| {
+            packet.visit(cycle);
+            cycle.same(u64::from(*receiver));
+        });
+        round.iter().for_each(|sender| cycle.same(u64::from(*sender)));
+        visit_heap(paced, |(at, sender)| {
+            cycle.time(at);
+            cycle.same(u64::from(*sender));
+        });
+        pause.visit(cycle);
+        cycle.time(data_at);
+        cycle.time(next_send);
+        let Received { frames, bytes } = received;
+        [frames, bytes, pauses_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
     }
 }

@@ -7,7 +7,7 @@ use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Recovery, Reply, Responder};
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 use wire::Psn;
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
 
@@ -207,6 +207,35 @@ impl Receiver {
         self.packets_left = receives[self.chunks.start as usize].packets;
         let report = std::mem::replace(&mut self.report, ReceiveReport::new(0, round));
         Some((report.of_chunk(chunk), inbound))
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            responder,
+            path: _,
+            priorities: _,
+            cnp_interval: _,
+            next_cnp,
+            port: _,
+            is_captured: _,
+            queue_pair: _,
+            first_chunk: _,
+            chunks,
+            packets_left,
+            report,
+            arrivals,
+        } = self;
+        responder.visit(cycle);
+        cycle.time(next_cnp);
+        cycle.same(u64::from(chunks.start));
+        if *packets_left != u64::MAX {
+            cycle.left(packets_left, 1);
+        }
+        report.visit(cycle);
+        if let Some(arrivals) = arrivals {
+            arrivals.visit(cycle);
+        }
     }
 
     /// What has arrived of the chunks that were not delivered.

@@ -6,7 +6,7 @@ use crate::record::{Frame, FrameKind, Record, SendReport};
 use spec::ChunkStatus;
 use std::ops::Range;
 use transport::{Config, Controller, OneOrMore, Position, RateControl, Requester, Transmit};
-use units::{Instant, LINK_OVERHEAD_BYTES};
+use units::{Cycle, Instant, LINK_OVERHEAD_BYTES};
 use wire::size::data_frame_bytes;
 use wire::{Opcode, Psn};
 
@@ -23,6 +23,16 @@ pub(crate) struct SendChunk {
     pub(crate) bytes: u64,
 }
 
+/// What is reported of each packet sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observed {
+    Nothing,
+    /// All of it.
+    Captured,
+    /// When a message begins.
+    Watched,
+}
+
 /// The requester side of a queue pair.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -34,7 +44,7 @@ pub(crate) struct Sender {
     in_round: bool,
     /// A timer entry exists.
     pub(super) is_timed: bool,
-    is_captured: bool,
+    observed: Observed,
     queue_pair: u32,
     /// Its chunks in the host's list of sends; the first not yet posted comes first.
     chunks: Range<u32>,
@@ -64,7 +74,7 @@ impl Sender {
             port: plan.port,
             in_round: false,
             is_timed: false,
-            is_captured: plan.is_captured,
+            observed: if plan.is_captured { Observed::Captured } else { Observed::Nothing },
             queue_pair: plan.queue_pair,
             chunks: plan.chunks,
             open: OneOrMore::default(),
@@ -158,8 +168,8 @@ impl Sender {
         report.frames += 1;
         report.bytes += u64::from(frame_bytes);
         report.retransmits += u32::from(transmit.is_retransmission);
-        if self.is_captured {
-            self.capture(&transmit, sent, context);
+        if self.observed != Observed::Nothing {
+            self.report(config, &transmit, sent, context);
         }
         let kind = Kind::Data(transmit.position);
         self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
@@ -168,7 +178,19 @@ impl Sender {
     }
 
     #[cold]
-    fn capture(&self, transmit: &Transmit, sent: Instant, context: &mut Context<Packet, Record>) {
+    fn report(
+        &self,
+        config: &Config,
+        transmit: &Transmit,
+        sent: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        if self.observed == Observed::Watched {
+            if transmit.offset_bytes.is_multiple_of(config.message_bytes) {
+                context.records.push(Record::MessageBegun(sent));
+            }
+            return;
+        }
         let kind = FrameKind::Data {
             position: transmit.position,
             ack_request: transmit.ack_request,
@@ -178,6 +200,37 @@ impl Sender {
         };
         let frame = Frame { sent, queue_pair: self.queue_pair, psn: transmit.psn, kind };
         context.records.push(Record::Frame(frame));
+    }
+
+    /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to send, or
+    /// is captured.
+    pub(super) fn watch(&mut self, is_watched: bool) -> bool {
+        let may = self.observed != Observed::Captured && (self.in_round || !is_watched);
+        if may {
+            self.observed = if is_watched { Observed::Watched } else { Observed::Nothing };
+        }
+        may
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            requester,
+            path: _,
+            priority: _,
+            port: _,
+            in_round,
+            is_timed,
+            observed: _,
+            queue_pair: _,
+            chunks,
+            open,
+        } = self;
+        requester.visit(cycle);
+        cycle
+            .same_list([u32::from(*in_round), u32::from(*is_timed), chunks.start].into_iter().map(u64::from));
+        cycle.same(open.len() as u64);
+        open.change_all(|report| report.visit(cycle));
     }
 
     /// Reports the oldest `count` chunks as complete; returns where they stand in the host's list of sends.

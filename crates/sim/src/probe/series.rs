@@ -110,6 +110,10 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         self.samples.push(Sample { at: window.start, values });
         self.next = Instant((window.start.0 / self.interval_ps + 1) * self.interval_ps);
     }
+
+    fn due(&self) -> Instant {
+        if self.watched.is_empty() { Instant::NEVER } else { self.next }
+    }
 }
 
 /// Bytes queued at a port, and frame bytes it has sent.

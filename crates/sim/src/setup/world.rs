@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use transport::{Config, Recovery};
-use units::{Instant, NodeId, Span};
+use units::{Cycle, Instant, NodeId, Span};
 
 /// A node of the fabric.
 pub(crate) enum FabricNode<F> {
@@ -44,6 +44,13 @@ impl<F: Forward> Node for FabricNode<F> {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
             Self::Switch(switch) => switch.process(window, inboxes, scratch, context),
+        }
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        match self {
+            Self::Host(host) => host.visit(cycle),
+            Self::Switch(switch) => switch.visit(cycle),
         }
     }
 

@@ -8,7 +8,7 @@
 //! reserves, multicast and per-queue static limits.
 
 use crate::packet::Priority;
-use units::Span;
+use units::{Cycle, Span};
 
 /// A positive ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,6 +312,18 @@ impl SharedBuffer {
 pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
     let priorities = u64::from(lossless.priorities.count_ones());
     lossless.headroom_bytes.iter().map(|headroom| (headroom + lossless.reserved_bytes) * priorities).sum()
+}
+
+impl SharedBuffer {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&self, cycle: &mut Cycle) {
+        let Self { cell_bytes: _, shared_size: _, shared_used, lossy_alpha: _, lossless: _, groups, pausing } =
+            self;
+        cycle.same_list([*shared_used, u64::from(*pausing)].into_iter());
+        for Group { used, headroom_used, is_pausing } in groups {
+            cycle.same_list([*used, *headroom_used, u64::from(*is_pausing)].into_iter());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::port_set::PortSet;
 use super::queue::Stored;
 use crate::kernel::Message;
 use crate::packet::Packet;
-use units::{Instant, Rate, Span};
+use units::{Cycle, Instant, Rate, Span};
 
 /// What must be in before a frame may leave: preamble and start delimiter, and 64 bytes, which hold every header that
 /// decides where it goes (Ethernet, IPv4, UDP and BTH take 54). No frame is shorter.
@@ -32,6 +32,16 @@ impl Incoming {
     /// Frames that wait.
     pub(super) fn frames(&self) -> u64 {
         self.waiting.len() as u64
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { rates: _, waiting } = self;
+        cycle.same(waiting.len() as u64);
+        for (stored, egress) in waiting {
+            stored.visit(cycle);
+            cycle.same(u64::from(*egress));
+        }
     }
 
     /// When the first of them is in.

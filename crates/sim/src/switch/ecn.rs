@@ -2,7 +2,7 @@
 //! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its queue.
 
 use crate::packet::{Packet, Priority};
-use units::Stream;
+use units::{Cycle, Stream};
 
 /// Thresholds of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,12 @@ pub(crate) struct EcnMarker {
 impl EcnMarker {
     pub(crate) const fn new(thresholds: EcnThresholds, stream: Stream) -> Self {
         Self { thresholds, stream }
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&self, cycle: &mut Cycle) {
+        let Self { thresholds: _, stream } = self;
+        stream.visit(cycle);
     }
 
     /// Whether a frame of `priority` that finds `queue_bytes` waiting may be marked at all.

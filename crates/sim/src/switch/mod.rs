@@ -24,14 +24,14 @@ use crate::packet::{Packet, Priority};
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use exact::{Parts, Replay};
-use forward::Forward;
+use forward::{Choice, Forward};
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
-use units::{Instant, NodeId};
+use units::{Cycle, Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
 
 /// How many ports ahead of the one being served memory is asked for.
@@ -386,6 +386,45 @@ impl<F: Forward> Switch<F> {
             watchdog.forget();
         }
         watchdog.next_due()
+    }
+}
+
+impl<F: Forward> Switch<F> {
+    /// See [`Cycle`]. A choice made anew for each packet does not repeat.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            node: _,
+            routes: _,
+            forward: _,
+            ports,
+            buffer,
+            requests,
+            watchdog,
+            incoming,
+            is_pause_active,
+            exact_only: _,
+            paths: _,
+            received,
+            busy: _,
+            loads: _,
+        } = self;
+        if F::CHOICE == Choice::PerPacket {
+            cycle.never_repeats();
+        }
+        ports.iter_mut().for_each(|port| port.visit(cycle));
+        buffer.visit(cycle);
+        requests.visit(cycle);
+        if let Some(watchdog) = watchdog {
+            watchdog.visit(cycle);
+        }
+        if let Some(incoming) = incoming {
+            incoming.visit(cycle);
+        }
+        cycle.same(u64::from(*is_pause_active));
+        for Received { frames, bytes } in received {
+            cycle.count(frames);
+            cycle.count(bytes);
+        }
     }
 }
 

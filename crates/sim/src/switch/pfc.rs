@@ -8,7 +8,7 @@ use super::queue::EgressPort;
 use crate::packet::{Packet, Priority};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Instant, Rate, Span};
+use units::{Cycle, Instant, Rate, Span};
 
 /// The pauses a switch has asked for.
 #[derive(Debug, Default)]
@@ -71,6 +71,18 @@ impl PauseRequests {
             self.renewals.pop();
         }
         Instant::NEVER
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { quanta: _, rates: _, renewals, due } = self;
+        due.iter_mut().flatten().for_each(|time| cycle.time(time));
+        // What has ended is forgotten first: it would count as something that is still to come.
+        renewals.clear();
+        for (port, priorities) in (0..).zip(&*due) {
+            let asked = priorities.iter().enumerate().filter(|(_, at)| **at != Instant::NEVER);
+            renewals.extend(asked.map(|(priority, at)| Reverse((*at, port, Priority(priority as u8)))));
+        }
     }
 
     /// Renews the pause that is due; returns its port.

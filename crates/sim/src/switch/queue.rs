@@ -11,7 +11,7 @@ use crate::pause::PauseState;
 use crate::prefetch::prefetch_line;
 use crate::ring::Ring;
 use std::collections::VecDeque;
-use units::Instant;
+use units::{Cycle, Instant};
 
 /// A frame in the switch, with the port it came in by.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,13 @@ impl Stored {
     #[inline]
     pub(super) const fn new(packet: Packet, ingress: u16) -> Self {
         Self { packet, ingress, is_charged: false }
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { packet, ingress, is_charged } = self;
+        packet.visit(cycle);
+        cycle.same_list([u64::from(*ingress), u64::from(*is_charged)].into_iter());
     }
 
     /// The same frame, counted.
@@ -401,6 +408,61 @@ impl EgressPort {
 #[inline]
 pub(super) fn release(buffer: &mut SharedBuffer, sent: &Stored) -> bool {
     buffer.release(sent.ingress, sent.packet.priority(), buffer.charge(sent.packet.frame_bytes()))
+}
+
+impl EgressPort {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            transmitter,
+            queued_bytes,
+            queue_max_bytes,
+            scheduler,
+            occupied,
+            marker,
+            queues,
+            urgent,
+            pause,
+            dropping,
+            counters,
+        } = self;
+        transmitter.visit(cycle);
+        cycle.same_list([*queued_bytes, *queue_max_bytes].into_iter());
+        cycle.same_list([*occupied, *dropping].into_iter().map(u64::from));
+        scheduler.visit(cycle);
+        if let Some(marker) = marker {
+            marker.visit(cycle);
+        }
+        for Queue { frames, bytes } in queues {
+            cycle.same_list([frames.len() as u64, *bytes].into_iter());
+            frames.change_all(|stored| stored.visit(cycle));
+        }
+        cycle.same(urgent.len() as u64);
+        urgent.iter_mut().for_each(|pause| pause.visit(cycle));
+        pause.visit(cycle);
+        counters.visit(cycle);
+    }
+}
+
+impl QueueCounters {
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self {
+            queue_max_bytes: _,
+            dropped_tail,
+            dropped_headroom,
+            dropped_watchdog,
+            storms,
+            pauses_sent,
+            marked,
+        } = self;
+        cycle.same(*storms);
+        for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_watchdog] {
+            cycle.count(frames);
+            cycle.count(bytes);
+        }
+        cycle.count(pauses_sent);
+        cycle.count(marked);
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which priority a port serves next.
 
 use crate::packet::Priority;
+use units::Cycle;
 
 /// Which priority a port serves next, among those that have something to send.
 #[derive(Clone, Debug)]
@@ -24,6 +25,17 @@ impl Scheduler {
         match self {
             Self::Strict => Priority(7 - eligible.leading_zeros() as u8),
             Self::Dwrr(dwrr) => dwrr.pick(eligible, head_bytes),
+        }
+    }
+}
+
+impl Scheduler {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&self, cycle: &mut Cycle) {
+        if let Self::Dwrr(dwrr) = self {
+            let Dwrr { quantum_bytes: _, deficit_bytes, turn } = &**dwrr;
+            cycle.same_list(deficit_bytes.iter().map(|&bytes| u64::from(bytes)));
+            cycle.same(u64::from(*turn));
         }
     }
 }

@@ -6,10 +6,11 @@
 //! some chips drop as well, and hosts.
 
 use super::queue::{EgressPort, Stored};
+use crate::fast_forward::visit_heap;
 use crate::packet::Priority;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// What becomes of the frames of a queue in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +77,18 @@ impl Watchdog {
             last_pause: vec![[Instant::ZERO; Priority::COUNT]; ports],
             log: Vec::new(),
         }
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { plan: _, due, watched, last_pause, log } = self;
+        visit_heap(due, |(at, port, priority)| {
+            cycle.time(at);
+            cycle.same_list([u64::from(*port), priority.index() as u64].into_iter());
+        });
+        cycle.same_list(watched.iter().map(|&priorities| u64::from(priorities)));
+        last_pause.iter_mut().flatten().for_each(|time| cycle.time(time));
+        cycle.same(log.len() as u64);
     }
 
     /// Storms so far, in the order of time.

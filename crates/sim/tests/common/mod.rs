@@ -200,8 +200,16 @@ impl Observer for Counter {
 /// Runs `spec` to the end.
 pub(crate) fn run_with(spec: &RunSpec, threads: usize, path: Path) -> (RunSummary, Recorder) {
     let mut recorder = Recorder::default();
-    let summary = fabricbench_sim::run(spec, Options { threads, path }, &mut recorder)
+    let summary = fabricbench_sim::run(spec, Options { threads, path, fast_forward: true }, &mut recorder)
         .expect("the spec can be carried out");
+    (summary, recorder)
+}
+
+/// Runs `spec` packet by packet on one thread.
+pub(crate) fn run_in_full(spec: &RunSpec) -> (RunSummary, Recorder) {
+    let mut recorder = Recorder::default();
+    let options = Options { fast_forward: false, ..Options::default() };
+    let summary = fabricbench_sim::run(spec, options, &mut recorder).expect("the spec can be carried out");
     (summary, recorder)
 }
 

@@ -57,6 +57,7 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
         ("Packet-hops / s", "–" if speed is None else f"{speed:,.0f}"),
         ("Engine events", f"{engine['events']:,}"),
         ("Engine path", f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"),
+        ("Skipped, as it repeated", time_text(engine.get("fast_forward_ps", 0))),
         ("Time window", time_text(summary["window_ps"])),
         ("Peak memory", byte_count_text(engine["peak_rss_bytes"])),
         ("Frames sent", f"{summary['frames_sent']:,}"),

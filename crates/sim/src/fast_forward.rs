@@ -1,0 +1,199 @@
+//! Fast-forward of what repeats: a bulk transfer without changing competition does the same in every period.
+//!
+//! One queue pair is watched for the time between two of its messages. If the whole state is the same after that time,
+//! or a few times that, but for what a period adds, it is moved on by as many periods as fit before something else is due:
+//! a sample, a timer, the end of a chunk. The result is the same to the bit; see [`Cycle`]. Nothing repeats while packets
+//! are marked at random or paused without rhythm; then attempts become rare and cost nothing to speak of. Where a way
+//! is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state cuts one
+//! in two.
+
+use crate::kernel::{Partition, Probe, Window};
+use crate::record::Record;
+use crate::setup::FabricNode;
+use crate::switch::forward::Forward;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Cycle, Instant, Span};
+
+/// Time before the first attempt, and after one that failed; it doubles with each that fails.
+const WAIT: Span = Span::from_us(10);
+/// The state is looked for after so many times the period of the watched queue pair.
+const MULTIPLES: u64 = 4;
+/// Above so many queue pairs, looking at all of them takes longer than it saves.
+const QUEUE_PAIRS_MAX: usize = 20_000;
+
+/// What is under way.
+enum State {
+    /// Nothing until that time.
+    Waiting(Instant),
+    /// A queue pair is watched; it began a message then. At the second time it is given up.
+    Watching(Option<Instant>, Instant),
+    /// The state will be looked at then, for the first time or to compare it with an earlier look.
+    Looking { at: Instant, period: Span, first: Option<Cycle> },
+}
+
+/// Looks for states that repeat, and skips what they repeat.
+pub(crate) struct FastForward {
+    state: State,
+    wait: Span,
+    /// Attempts so far: each watches another host.
+    attempts: usize,
+    is_on: bool,
+    /// Simulated time skipped.
+    pub(crate) skipped: Span,
+}
+
+impl FastForward {
+    /// For a run of that many queue pairs; does nothing unless `is_on`.
+    pub(crate) const fn new(is_on: bool, queue_pairs: usize) -> Self {
+        Self {
+            state: State::Waiting(Instant(WAIT.0)),
+            wait: WAIT,
+            attempts: 0,
+            is_on: is_on && queue_pairs <= QUEUE_PAIRS_MAX,
+            skipped: Span::ZERO,
+        }
+    }
+
+    /// Where the coming window is to be cut to look at the state.
+    #[inline]
+    pub(crate) fn cut<F: Forward, P: Probe<FabricNode<F>>>(
+        &mut self,
+        window: Window,
+        partition: &mut Partition<FabricNode<F>, P>,
+    ) -> Option<Instant> {
+        if !self.is_on {
+            return None;
+        }
+        match self.state {
+            State::Waiting(until) if window.start >= until => self.watch(window.start, partition),
+            State::Watching(_, until) if window.start >= until => self.give_up(window.start, partition),
+            State::Looking { at, .. } if at < window.start => self.give_up(window.start, partition),
+            State::Looking { at, .. } if at < window.end => return Some(at),
+            _ => {}
+        }
+        None
+    }
+
+    fn watch<F: Forward, P: Probe<FabricNode<F>>>(
+        &mut self,
+        now: Instant,
+        partition: &mut Partition<FabricNode<F>, P>,
+    ) {
+        Self::unwatch(partition);
+        let nodes = partition.nodes_mut();
+        let first = self.attempts % nodes.len();
+        let (before, from) = nodes.split_at_mut(first);
+        let is_watching = from.iter_mut().chain(before).any(|node| match node {
+            FabricNode::Host(host) => host.watch(),
+            FabricNode::Switch(_) => false,
+        });
+        self.attempts += 1;
+        self.state = State::Watching(None, now + self.wait + WAIT);
+        if !is_watching {
+            self.give_up(now, partition);
+        }
+    }
+
+    fn unwatch<F: Forward, P: Probe<FabricNode<F>>>(partition: &mut Partition<FabricNode<F>, P>) {
+        for node in partition.nodes_mut() {
+            if let FabricNode::Host(host) = node {
+                host.unwatch();
+            }
+        }
+    }
+
+    fn give_up<F: Forward, P: Probe<FabricNode<F>>>(
+        &mut self,
+        now: Instant,
+        partition: &mut Partition<FabricNode<F>, P>,
+    ) {
+        Self::unwatch(partition);
+        self.state = State::Waiting(now + self.wait);
+        self.wait = Span(self.wait.0.saturating_mul(2));
+    }
+
+    /// Takes in what was reported in a window.
+    #[inline]
+    pub(crate) fn note(&mut self, window: Window, records: &[Record]) {
+        if !records.is_empty() && self.is_on {
+            self.note_some(window, records);
+        }
+    }
+
+    fn note_some(&mut self, window: Window, records: &[Record]) {
+        for record in records {
+            match (&mut self.state, record) {
+                (State::Watching(begun @ None, _), Record::MessageBegun(at)) => *begun = Some(*at),
+                (State::Watching(Some(begun), _), Record::MessageBegun(at)) => {
+                    let period = at.since(*begun);
+                    self.state = State::Looking { at: window.end, period, first: None };
+                }
+                (_, Record::MessageBegun(_)) => {}
+                (State::Looking { .. }, _) => {
+                    // Something ended: what comes now is something else.
+                    self.state = State::Waiting(window.end + self.wait);
+                    self.wait = Span(self.wait.0.saturating_mul(2));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks at the state at a cut; returns the time to go on from, which is later if something was skipped.
+    pub(crate) fn look<F: Forward, P: Probe<FabricNode<F>>>(
+        &mut self,
+        now: Instant,
+        partition: &mut Partition<FabricNode<F>, P>,
+    ) -> Instant {
+        let State::Looking { period, first, .. } = &mut self.state else { return now };
+        let period = *period;
+        if !partition.records().is_empty() {
+            // They are taken in after the window.
+            return now;
+        }
+        let Some(mut cycle) = first.take() else {
+            Self::unwatch(partition);
+            self.record(now, period, partition);
+            return now;
+        };
+        cycle.compare(now);
+        partition.visit(&mut cycle);
+        let periods = cycle.room();
+        if periods == 0 {
+            let next = now + period;
+            if cycle.period().0 < period.0 * MULTIPLES {
+                self.state = State::Looking { at: next, period, first: Some(cycle) };
+            } else {
+                self.give_up(now, partition);
+            }
+            return now;
+        }
+        let later = cycle.advance(periods);
+        partition.visit(&mut cycle);
+        self.skipped = self.skipped + later.since(now);
+        self.wait = WAIT;
+        self.record(later, cycle.period(), partition);
+        later
+    }
+
+    /// Looks at the state for the first time.
+    fn record<F: Forward, P: Probe<FabricNode<F>>>(
+        &mut self,
+        now: Instant,
+        period: Span,
+        partition: &mut Partition<FabricNode<F>, P>,
+    ) {
+        let mut cycle = Cycle::record(now);
+        partition.visit(&mut cycle);
+        self.state = State::Looking { at: now + period, period, first: Some(cycle) };
+    }
+}
+
+/// Visits what a heap holds, in ascending order.
+pub(crate) fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
+    let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
+    items.sort_unstable();
+    items.iter_mut().for_each(&mut visit);
+    heap.extend(items.into_iter().map(Reverse));
+}

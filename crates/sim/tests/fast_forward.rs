@@ -1,0 +1,92 @@
+//! Skipping what repeats changes no table.
+
+mod common;
+
+use common::{collective, leaf_spine, run, run_in_full, tables};
+use proptest::prelude::*;
+use spec::{EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, PfcSpec, QpMode, RunSpec, XoffSpec};
+
+/// Runs `spec` both ways; returns the share of time that was skipped [%].
+fn skipped_percent(spec: &RunSpec) -> u64 {
+    let (summary, recorder) = run(spec);
+    let (full_summary, full) = run_in_full(spec);
+    assert!(tables(&recorder) == tables(&full), "tables differ");
+    assert_eq!(summary.jobs, full_summary.jobs);
+    assert_eq!(summary.packet_hops, full_summary.packet_hops);
+    assert_eq!((summary.end_ps, full_summary.fast_forward_ps), (full_summary.end_ps, 0));
+    summary.fast_forward_ps * 100 / summary.end_ps
+}
+
+/// Few samples, so that there is room between them.
+fn sparse(mut spec: RunSpec) -> RunSpec {
+    spec.observe.series_points = 20;
+    spec
+}
+
+#[test]
+fn most_of_a_ring_is_skipped() {
+    let ring = sparse(collective(leaf_spine(4), 8, "all-reduce", "ring", 8 * 16_000_000));
+    assert!(skipped_percent(&ring) >= 80, "{}", skipped_percent(&ring));
+}
+
+#[test]
+fn most_of_an_all_to_all_is_skipped() {
+    let spec = sparse(collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * 32_000_000));
+    assert!(skipped_percent(&spec) >= 60, "{}", skipped_percent(&spec));
+}
+
+prop_compose! {
+    fn any_bulk()(
+        pattern in prop::sample::select(vec![
+            ("all-reduce", "ring"), ("all-to-all", "parallel"), ("send-receive", "parallel"), ("incast", "parallel"),
+            ("permutation", "parallel"), ("all-gather", "ring"),
+        ]),
+        ranks in 2_u32..7,
+        messages in 8_u64..60,
+        message_packets in 1_u64..40,
+        uneven in 0_u64..5000,
+        recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective, LossRecovery::None]),
+        xoff_bytes in prop::option::of(30_000_u64..2_000_000),
+        qp_mode in prop::sample::select(vec![QpMode::PerPair, QpMode::PerChunk]),
+        weighted in any::<bool>(),
+        slow_host in prop::option::of((0_u32..6, 300_000_u32..1_000_000)),
+        dcqcn in any::<bool>(),
+        ack_every in 1_u32..5,
+        timeout_us in prop::sample::select(vec![50_u64, 4_000]),
+        seed in 0_u64..1_000,
+    ) -> RunSpec {
+        let ranks = ranks & !1;
+        let ranks = ranks.max(2);
+        let bytes = messages * message_packets * 4096 + uneven;
+        let mut spec = collective(leaf_spine(3), ranks, pattern.0, pattern.1, bytes * u64::from(ranks));
+        spec.seed = seed;
+        spec.transport.message_bytes = message_packets * 4096;
+        spec.transport.recovery = recovery;
+        spec.transport.qp_mode = qp_mode;
+        spec.transport.ack_every = ack_every;
+        spec.transport.timeout_ps = timeout_us * 1_000_000;
+        spec.fabric.switch.pfc = xoff_bytes.map(|bytes| PfcSpec { xoff: XoffSpec::Static { bytes }, ..common::dynamic_pfc() });
+        if weighted {
+            spec.fabric.load_balancing = LoadBalancing::Weighted { weights: vec![2, 1] };
+        } else {
+            spec.fabric.load_balancing = LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: true };
+        }
+        if let Some((host, throughput_ppm)) = slow_host.filter(|(host, _)| *host < ranks) {
+            spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm });
+        }
+        if dcqcn {
+            spec.transport.rate_control = common::dcqcn();
+            spec.fabric.switch.ecn = Some(common::ecn(100_000, 400_000));
+        }
+        sparse(spec)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_bulk_transfer_is_changed(spec in any_bulk()) {
+        skipped_percent(&spec);
+    }
+}

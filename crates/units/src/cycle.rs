@@ -1,0 +1,277 @@
+//! Tells whether a state repeats, and moves it on by whole periods.
+//!
+//! A state that is the same as one period ago, but for times that moved on by the period and counters that moved on by
+//! some step, does the same again in the next period, as long as nothing that stands still in time comes due and nothing
+//! that is used up runs out. So it can be moved on by many periods at once, with the exact result.
+//!
+//! Every part of such a state has a `visit` that hands each of its fields to a [`Cycle`], always in the same order. The
+//! first pass writes the fields down, the second compares them, the third moves them on. A `visit` takes its struct
+//! apart by name, so that a new field cannot be forgotten.
+
+use crate::{Instant, Span};
+
+/// What is being done with the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// Write them down.
+    Record,
+    /// Compare them with what was written down.
+    Compare,
+    /// Move them on by so many periods.
+    Advance(u64),
+}
+
+/// One walk over all fields of a state.
+#[derive(Debug)]
+pub struct Cycle {
+    pass: Pass,
+    /// Fields as first seen.
+    seen: Vec<u64>,
+    /// What a period adds to each, modulo 2^64.
+    steps: Vec<u64>,
+    /// The field that comes next.
+    next: usize,
+    start: Instant,
+    now: Instant,
+    repeats: bool,
+    /// Periods that may be skipped.
+    room: u64,
+}
+
+impl Cycle {
+    /// A first pass over the state at `now`.
+    #[must_use]
+    pub const fn record(now: Instant) -> Self {
+        Self {
+            pass: Pass::Record,
+            seen: Vec::new(),
+            steps: Vec::new(),
+            next: 0,
+            start: now,
+            now,
+            repeats: true,
+            room: u64::MAX,
+        }
+    }
+
+    /// Begins a second pass over the state, now at `now`, which may be repeated later on.
+    pub fn compare(&mut self, now: Instant) {
+        self.steps.clear();
+        (self.pass, self.next, self.now) = (Pass::Compare, 0, now);
+        (self.repeats, self.room) = (true, u64::MAX);
+    }
+
+    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat.
+    #[must_use]
+    pub const fn room(&self) -> u64 {
+        if self.repeats && self.next == self.seen.len() { self.room } else { 0 }
+    }
+
+    /// Begins a third pass that moves every field on by `periods`; returns the time at its end.
+    pub fn advance(&mut self, periods: u64) -> Instant {
+        (self.pass, self.next) = (Pass::Advance(periods), 0);
+        self.now + Span(self.period().0 * periods)
+    }
+
+    /// From the first pass to the second.
+    #[must_use]
+    pub const fn period(&self) -> Span {
+        self.now.since(self.start)
+    }
+
+    /// Nothing may be skipped beyond `time`.
+    pub fn stop_before(&mut self, time: Instant) {
+        let left = time.0.saturating_sub(self.now.0).saturating_sub(1);
+        self.room = self.room.min(left / self.period().0.max(1));
+    }
+
+    /// The state has a part that never counts as repeating.
+    pub const fn never_repeats(&mut self) {
+        self.repeats = false;
+    }
+
+    /// A field that must be the same.
+    #[inline]
+    pub fn same(&mut self, value: u64) {
+        self.step(value, |_, step| (step == 0).then_some(0));
+    }
+
+    /// Numbers that must be the same, and their number.
+    pub fn same_list(&mut self, values: impl ExactSizeIterator<Item = u64>) {
+        self.same(values.len() as u64);
+        values.for_each(|value| self.same(value));
+    }
+
+    /// A number that grows or shrinks without any effect of its own.
+    #[inline]
+    pub fn count(&mut self, value: &mut u64) {
+        *value = self.step(*value, |_, step| Some(step));
+    }
+
+    /// Like [`Self::count`], of a number of `bits` that wraps around.
+    pub fn wrapping(&mut self, value: &mut u32, bits: u32) {
+        let mask = u64::from(u32::MAX >> (32 - bits));
+        *value = (self.step(u64::from(*value), |_, step| Some(step & mask)) & mask) as u32;
+    }
+
+    /// Like [`Self::count`], of time spent on something.
+    pub fn spent(&mut self, span: &mut Span) {
+        self.count(&mut span.0);
+    }
+
+    /// Something that is used up and must not fall below `floor`.
+    pub fn left(&mut self, value: &mut u64, floor: u64) {
+        let left = value.saturating_sub(floor);
+        *value = self.step(*value, |cycle, step| {
+            let used = step.wrapping_neg();
+            if used > 0 && used <= i64::MAX as u64 {
+                cycle.room = cycle.room.min(left / used);
+            }
+            (step == 0 || used <= i64::MAX as u64).then_some(step)
+        });
+    }
+
+    /// A time: it moves on with the state, or it is past or never, or it stands still and is not to be passed.
+    #[inline]
+    pub fn time(&mut self, time: &mut Instant) {
+        let value = *time;
+        time.0 = self.step(value.0, |cycle, step| {
+            if step == cycle.period().0 && value != Instant::NEVER {
+                return Some(step);
+            }
+            if step == 0 && value > cycle.now && value != Instant::NEVER {
+                cycle.stop_before(value);
+            }
+            (step == 0).then_some(0)
+        });
+    }
+
+    /// Takes the next field through the present pass. `judge` says by how much a period moves it, given the difference
+    /// to what was first seen, or that the state does not repeat.
+    #[inline]
+    fn step(&mut self, value: u64, judge: impl FnOnce(&mut Self, u64) -> Option<u64>) -> u64 {
+        let index = self.next;
+        self.next += 1;
+        match self.pass {
+            Pass::Record => self.seen.push(value),
+            Pass::Compare => {
+                // A state of another shape does not repeat; the pass goes on all the same.
+                let difference = self.seen.get(index).map(|seen| value.wrapping_sub(*seen));
+                let is_same_kind = difference.and_then(|difference| judge(self, difference));
+                self.repeats &= is_same_kind.is_some();
+                self.steps.push(is_same_kind.unwrap_or(0));
+            }
+            Pass::Advance(periods) => return value.wrapping_add(self.steps[index].wrapping_mul(periods)),
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small world: what a busy port, its timer and a queue pair have.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct State {
+        free_at: Instant,
+        deadline: Instant,
+        alarm: Instant,
+        bytes: u64,
+        left: u64,
+        psn: u32,
+        mode: u64,
+    }
+
+    const STATE: State = State {
+        free_at: Instant(1_010),
+        deadline: Instant(1_500),
+        alarm: Instant::NEVER,
+        bytes: 70,
+        left: 1_000,
+        psn: 0xff_fffe,
+        mode: 3,
+    };
+
+    impl State {
+        fn visit(&mut self, cycle: &mut Cycle) {
+            let Self { free_at, deadline, alarm, bytes, left, psn, mode } = self;
+            cycle.time(free_at);
+            cycle.time(deadline);
+            cycle.time(alarm);
+            cycle.count(bytes);
+            cycle.left(left, 10);
+            cycle.wrapping(psn, 24);
+            cycle.same(*mode);
+        }
+
+        /// The state a period of 100 later.
+        const fn next(self) -> Self {
+            Self {
+                free_at: Instant(self.free_at.0 + 100),
+                deadline: Instant(self.deadline.0 + 100),
+                bytes: self.bytes + 7,
+                left: self.left - 30,
+                psn: (self.psn + 3) & 0xff_ffff,
+                ..self
+            }
+        }
+    }
+
+    fn room(mut before: State, mut after: State) -> u64 {
+        let mut cycle = Cycle::record(Instant(1_000));
+        before.visit(&mut cycle);
+        cycle.compare(Instant(1_100));
+        after.visit(&mut cycle);
+        cycle.room()
+    }
+
+    #[test]
+    fn a_state_that_repeats_is_moved_on_as_if_step_by_step() {
+        let mut cycle = Cycle::record(Instant(1_000));
+        let mut state = STATE;
+        state.visit(&mut cycle);
+        state = state.next();
+        cycle.compare(Instant(1_100));
+        state.visit(&mut cycle);
+        // 970 are left after the first period; 32 more leave 10.
+        assert_eq!(cycle.room(), 32);
+        let expected = (0..32).fold(state, |state, _| state.next());
+        assert_eq!(cycle.advance(32), Instant(4_300));
+        state.visit(&mut cycle);
+        assert_eq!(state, expected);
+    }
+
+    #[test]
+    fn a_time_that_stands_still_is_not_passed() {
+        let alarm = Instant(1_700);
+        // At 1,100 five periods end at 1,600; a sixth would end when the alarm is due.
+        assert_eq!(room(State { alarm, ..STATE }, State { alarm, ..STATE.next() }), 5);
+        let past = Instant(500);
+        assert_eq!(room(State { alarm: past, ..STATE }, State { alarm: past, ..STATE.next() }), 32);
+    }
+
+    #[test]
+    fn whatever_differs_otherwise_is_no_repetition() {
+        let next = STATE.next();
+        for other in [
+            State { mode: 4, ..next },
+            State { free_at: Instant(1_111), ..next },
+            State { alarm: Instant(1_200), ..next },
+            State { left: 1_001, ..next },
+        ] {
+            assert_eq!(room(STATE, other), 0, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_state_of_another_shape_does_not_repeat() {
+        for lengths in [(2, 3), (3, 2)] {
+            let mut cycle = Cycle::record(Instant(0));
+            cycle.same_list(vec![1; lengths.0].into_iter());
+            cycle.compare(Instant(10));
+            cycle.same_list(vec![1; lengths.1].into_iter());
+            assert_eq!(cycle.room(), 0);
+        }
+    }
+}
