@@ -3,7 +3,7 @@
 mod common;
 
 use common::{collective, run, single_switch};
-use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
+use fabricbench_sim::{Batch, Observer, Options, Progress, Stopped};
 use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LinkSpec, QpMode, RunSpec, TopologySpec};
 
 /// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap [bytes].
@@ -55,8 +55,7 @@ fn poisson(topology: TopologySpec, ranks: u32, port_bps: u64, load_percent: u64,
 
 fn waits(spec: &RunSpec) -> Waits {
     let mut waits = Waits::default();
-    fabricbench_sim::run(spec, Options { threads: 1, path: Path::Auto }, &mut waits)
-        .expect("the spec is right");
+    fabricbench_sim::run(spec, Options::default(), &mut waits).expect("the spec is right");
     waits
 }
 
