@@ -55,6 +55,10 @@ def sections(page: str) -> list[Section]:
     return [Section(each["plan"], tuple(shlex.split(each["options"]))) for each in found]
 
 
+ALONE_HEADS = ("alone (GB/s)", "kept (%)")
+"""Columns of plans that run each job alone as well."""
+
+
 def run(section: Section) -> list[dict[str, Any]]:
     """Run a plan and return the jobs of its trials as `--format json` has them.
 
@@ -68,7 +72,8 @@ def run(section: Section) -> list[dict[str, Any]]:
     if not finished.stdout:
         raise SystemExit(f"error: {shlex.join(command)} said\n{finished.stderr}")
     trials: list[dict[str, Any]] = json.loads(finished.stdout)["trials"]
-    return trials
+    # What a job does alone stands beside what it does with the others.
+    return [trial for trial in trials if not trial["variant"].startswith("solo/")]
 
 
 def value_of(trial: dict[str, Any], metric: str) -> float | None:
@@ -107,13 +112,26 @@ def label(trial: dict[str, Any], *, with_job: bool) -> str:
     return ", ".join(parts)
 
 
+def alone_cells(trial: dict[str, Any]) -> list[str]:
+    """Write what a job does alone, and what it keeps of that beside the others."""
+    alone = trial["alone"] or {"busbw_gb_per_s": None, "kept_percent": None}
+    values = (alone["busbw_gb_per_s"], alone["kept_percent"])
+    return ["-" if value is None else f"{value:.4g}" for value in values]
+
+
 def table(trials: Sequence[dict[str, Any]]) -> str:
     """Return the jobs as a Markdown table: ours, or ours / published (deviation)."""
     metrics = columns(trials)
     with_job = len({trial["job"] for trial in trials}) > 1
-    head = ["data size", *(HEADS[metric] for metric in metrics)]
+    with_alone = any(trial["alone"] for trial in trials)
+    head = ["data size", *(HEADS[metric] for metric in metrics), *(ALONE_HEADS if with_alone else ())]
     rows = [
-        [label(trial, with_job=with_job), *(cell(trial, metric) for metric in metrics)] for trial in trials
+        [
+            label(trial, with_job=with_job),
+            *(cell(trial, metric) for metric in metrics),
+            *(alone_cells(trial) if with_alone else ()),
+        ]
+        for trial in trials
     ]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
 

@@ -186,9 +186,10 @@ class Runner:
             # A published row was measured with every job there.
             table = None if planned.is_solo else published
             values = table.rows.get(planned.data_size_bytes) if table else None
-            row = (
-                {"table": table.name, "source": table.source, "values": values} if table and values else None
-            )
+            row = None
+            if table and values:
+                row = {"table": table.name, "source": table.source, "values": values}
+                row |= {"note": plan.published_note} if plan.published_note else {}
             yield (
                 planned,
                 TrialFacts(

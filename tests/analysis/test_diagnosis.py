@@ -76,6 +76,7 @@ def found_in(
     run: dict[str, Any] | None = None,
     outcome: dict[str, Any] | None = None,
     events: list[dict[str, Any]] | None = None,
+    paths: list[dict[str, Any]] | None = None,
     **summary: Any,
 ) -> dict[str, Finding]:
     """Diagnose a run that took so long; findings by cause, in their order."""
@@ -85,6 +86,7 @@ def found_in(
         ports=ports,
         links=links_of(ports),
         events=events or [],
+        paths=paths or [],
     )
     job = job_summary(end_ps=taken_ps) | (outcome or {})
     found = diagnose(Record(run or spec(), run_summary(job, **({"end_ps": taken_ps} | summary)), tables))
@@ -126,13 +128,26 @@ def test_an_uplink_with_too_many_queue_pairs_is_a_hash_collision() -> None:
     assert "leaf0 port 2 to spine0 carries 4 of 4 queue pairs" in collision.sentence
 
 
-def test_a_pinned_collision_names_its_flows() -> None:
-    run = spec()
-    pins = [{"switch": "leaf0", "qp": qp, "uplink": int(qp > 4)} for qp in (1, 2, 4, 5)]
-    run["fabric"]["load_balancing"] = {"kind": "pinned", "pins": pins}
-    found = found_in(2 * IDEAL_PS, ports=fabric(uplinks=(1600, 400), egress_qps=3), run=run)
-    flows = found["hash-collision"].evidence["flows"]
-    assert flows == ["rank 0 to 2", "rank 0 to 3", "rank 1 to 2"]
+def path_row(qp: int, source: int, target: int, port: int, **given: Any) -> dict[str, Any]:
+    row = {"qp": qp, "job": "test", "src_rank": source, "dst_rank": target, "hop": 0}
+    return row | {"node": "leaf0", "port": port, "peer": f"spine{port}"} | given
+
+
+def test_a_collision_names_its_queue_pairs_and_when_they_met() -> None:
+    paths = [path_row(0, 0, 2, 2), path_row(1, 0, 3, 2), path_row(2, 1, 2, 2), path_row(3, 1, 3, 3)]
+    times = [(0, 100), (50, 200), (60, 90), (0, 500)]
+    rows = [chunk_row(qp=qp, start_ps=start, fct_ps=end - start) for qp, (start, end) in enumerate(times)]
+    ports = fabric(uplinks=(1600, 400), egress_qps=3)
+    found = found_in(2 * IDEAL_PS, ports=ports, paths=paths, rows=rows)["hash-collision"]
+    assert found.evidence["flows"] == ["rank 0 to 2", "rank 0 to 3", "rank 1 to 2"]
+    assert (found.evidence["most_at_once"], found.evidence["shared_ps"]) == (3, 50)
+    assert "up to 3 at once" in found.sentence
+
+
+def test_a_bounded_table_of_paths_says_how_many_it_names() -> None:
+    ports = fabric(uplinks=(1600, 400), egress_qps=30)
+    found = found_in(2 * IDEAL_PS, ports=ports, paths=[path_row(0, 0, 2, 2)])["hash-collision"]
+    assert "on it, of 1 whose paths are recorded: rank 0 to 2" in found.sentence
 
 
 def test_a_full_but_sufficient_uplink_is_no_collision() -> None:

@@ -75,6 +75,7 @@ GOLDEN: dict[str, Any] = {
         "series_points": 1000,
         "series_interval_ps": 1_000_000,
         "series_ports": 64,
+        "series_qps": 64,
         "path_rows": 65_536,
     },
 }

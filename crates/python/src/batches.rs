@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use sim::Batch;
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, SeriesRow};
 use std::sync::Arc;
 
 /// The name of the batch's table, and its rows as a `pyarrow.RecordBatch`.
@@ -18,6 +18,7 @@ pub(crate) fn to_arrow<'py>(
     let (table, columns) = match batch {
         Batch::Chunks(rows) => ("chunks", chunks(&rows, job_names)),
         Batch::Ports(rows) => ("ports", ports(&rows)),
+        Batch::Priorities(rows) => ("priorities", priorities(&rows)),
         Batch::Links(rows) => ("links", links(&rows)),
         Batch::Paths(rows) => ("paths", paths(&rows, job_names)),
         Batch::Series(rows) => ("series", series(&rows)),
@@ -130,6 +131,20 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
     ]
 }
 
+fn priorities(rows: &[PriorityRow]) -> Vec<Column> {
+    vec![
+        text("node", rows, |row| row.node.as_str()),
+        int("port", rows, |row| row.port.into()),
+        int("priority", rows, |row| row.priority.into()),
+        int("pfc_tx", rows, |row| row.pfc_tx),
+        int("pfc_rx", rows, |row| row.pfc_rx),
+        int("paused_ps", rows, |row| row.paused_ps),
+        int("dropped_frames", rows, |row| row.dropped_frames),
+        int("dropped_headroom_frames", rows, |row| row.dropped_headroom_frames),
+        int("dropped_watchdog_frames", rows, |row| row.dropped_watchdog_frames),
+    ]
+}
+
 fn links(rows: &[LinkRow]) -> Vec<Column> {
     vec![
         text("from", rows, |row| row.from.as_str()),
@@ -162,6 +177,8 @@ fn series(rows: &[SeriesRow]) -> Vec<Column> {
         label("metric", rows, |row| row.metric),
         label("node", rows, |row| row.node.as_str()),
         int("port", rows, |row| row.port.into()),
+        optional("priority", rows, |row| row.priority.map(u64::from)),
+        optional("qp", rows, |row| row.qp.map(u64::from)),
         int("time_ps", rows, |row| row.time_ps),
         int("value", rows, |row| row.value),
     ]

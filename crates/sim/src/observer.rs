@@ -1,6 +1,6 @@
 //! Who watches a run from outside.
 
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, SeriesRow};
 use units::Instant;
 
 /// Rows of one table.
@@ -10,6 +10,8 @@ pub enum Batch {
     Chunks(Vec<ChunkRow>),
     /// Every port, at the end.
     Ports(Vec<PortRow>),
+    /// Priorities of ports with pauses or losses, at the end.
+    Priorities(Vec<PriorityRow>),
     /// Every direction of every link, at the end.
     Links(Vec<LinkRow>),
     /// The links that queue pairs take, at the end.

@@ -17,10 +17,10 @@ pub(crate) struct PauseState {
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
     rate: Rate,
-    /// Pause frames received, and those of them with other than zero quanta.
+    /// Pause frames received, and those of them with other than zero quanta, by priority.
     frames: u64,
-    pauses: u64,
-    paused: Span,
+    pauses: [u64; Priority::COUNT],
+    paused: [Span; Priority::COUNT],
 }
 
 impl PauseState {
@@ -33,8 +33,8 @@ impl PauseState {
             since: never,
             rate,
             frames: 0,
-            pauses: 0,
-            paused: Span::ZERO,
+            pauses: [0; Priority::COUNT],
+            paused: [Span::ZERO; Priority::COUNT],
         }
     }
 
@@ -43,9 +43,14 @@ impl PauseState {
         self.frames
     }
 
-    /// Pause frames received with other than zero quanta.
-    pub(crate) const fn pauses_received(&self) -> u64 {
-        self.pauses
+    /// Pause frames of all priorities received with other than zero quanta.
+    pub(crate) fn pauses_received(&self) -> u64 {
+        self.pauses.iter().sum()
+    }
+
+    /// Pause frames of one priority received with other than zero quanta.
+    pub(crate) const fn pauses_of(&self, priority: Priority) -> u64 {
+        self.pauses[priority.index()]
     }
 
     /// Priorities that may not send, as a mask.
@@ -63,7 +68,7 @@ impl PauseState {
             self.end(priority, now);
             return;
         }
-        self.pauses += 1;
+        self.pauses[priority.index()] += 1;
         if self.ignored & priority.bit() != 0 {
             return;
         }
@@ -123,7 +128,8 @@ impl PauseState {
     fn end(&mut self, priority: Priority, now: Instant) {
         if self.mask & priority.bit() != 0 {
             self.mask &= !priority.bit();
-            self.paused = self.paused + now.since(self.since[priority.index()]);
+            let paused = &mut self.paused[priority.index()];
+            *paused = *paused + now.since(self.since[priority.index()]);
         }
     }
 
@@ -139,16 +145,22 @@ impl PauseState {
         cycle.same_list([*mask, *ignored].into_iter().map(u64::from));
         until.iter_mut().chain(since).for_each(|time| cycle.time(time));
         cycle.count(frames);
-        cycle.count(pauses);
-        cycle.spent(paused);
+        pauses.iter_mut().for_each(|pauses| cycle.count(pauses));
+        paused.iter_mut().for_each(|paused| cycle.spent(paused));
+    }
+
+    /// Time for which one priority was paused, as of `now`.
+    pub(crate) fn paused_of(&self, priority: Priority, now: Instant) -> Span {
+        let ended = self.paused[priority.index()];
+        if self.mask & priority.bit() == 0 {
+            return ended;
+        }
+        ended + now.min(self.until[priority.index()]).since(self.since[priority.index()])
     }
 
     /// Time spent paused, summed over priorities, as of `now`.
     pub(crate) fn paused_by(&self, now: Instant) -> Span {
-        let running = (0..8).map(Priority).filter(|priority| self.mask & priority.bit() != 0);
-        running.fold(self.paused, |sum, priority| {
-            sum + now.min(self.until[priority.index()]).since(self.since[priority.index()])
-        })
+        (0..8).fold(Span::ZERO, |sum, priority| sum + self.paused_of(Priority(priority), now))
     }
 }
 

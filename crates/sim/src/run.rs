@@ -6,7 +6,7 @@ use crate::fast_forward::FastForward;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{SeriesProbe, link_rows, port_rows};
+use crate::probe::{SeriesProbe, link_rows, port_rows, priority_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
@@ -157,6 +157,7 @@ fn hand_out<F: Forward>(
     let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
+    observer.batch(Batch::Priorities(priority_rows(world, end)))?;
     observer.batch(Batch::Links(link_rows(world)))?;
     observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Series(series))?;

@@ -11,8 +11,8 @@ mod run;
 
 pub use check::{SpecError, check};
 pub use record::{
-    ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, RunStatus,
-    RunSummary, SeriesRow,
+    ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, PriorityRow,
+    RunStatus, RunSummary, SeriesRow,
 };
 pub use run::{
     ArrivalProcess, ArrivalsSpec, BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec,

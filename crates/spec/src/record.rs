@@ -146,6 +146,29 @@ pub struct PortRow {
     pub egress_qps: u32,
 }
 
+/// Table `priorities`: what a port counted of a priority that was paused, asked for a pause or lost frames.
+#[derive(Clone, Debug)]
+pub struct PriorityRow {
+    /// Name of the node.
+    pub node: String,
+    /// Port of the node.
+    pub port: u32,
+    /// Priority (IEEE 802.1Q), 0 to 7.
+    pub priority: u32,
+    /// Pause frames with non-zero quanta sent.
+    pub pfc_tx: u64,
+    /// Pause frames with non-zero quanta received.
+    pub pfc_rx: u64,
+    /// Time for which the egress was paused [ps].
+    pub paused_ps: u64,
+    /// Frames that found the buffer full on their way to this egress port.
+    pub dropped_frames: u64,
+    /// Lossless frames beyond the headroom of their ingress port, on their way to this egress port.
+    pub dropped_headroom_frames: u64,
+    /// Frames dropped by the PFC watchdog.
+    pub dropped_watchdog_frames: u64,
+}
+
 /// Table `links`: one row for each direction of each cable.
 #[derive(Clone, Debug)]
 pub struct LinkRow {
@@ -194,12 +217,17 @@ pub struct PathRow {
 /// Table `series`: sampled values.
 #[derive(Clone, Debug)]
 pub struct SeriesRow {
-    /// `queue_bytes` (egress queue at the sample) or `tx_bytes` (frame bytes sent since the start).
+    /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for
+    /// which the egress was paused since the start) or `rate_bps` (rate that congestion control allows).
     pub metric: &'static str,
     /// Node.
     pub node: String,
     /// Port.
     pub port: u32,
+    /// Priority, of `paused_ps`.
+    pub priority: Option<u32>,
+    /// Queue pair, of `rate_bps`.
+    pub qp: Option<u32>,
     /// When [ps].
     pub time_ps: u64,
     /// Value.

@@ -101,6 +101,14 @@ impl Dcqcn {
         self.current_bps
     }
 
+    /// Current rate at `now` [bit/s], the timers that have expired by then applied.
+    #[must_use]
+    pub fn rate_bps_at(&self, now: Instant) -> u64 {
+        let mut ahead = *self;
+        ahead.advance(now);
+        ahead.current_bps
+    }
+
     /// Alpha, of 2^20.
     #[must_use]
     pub const fn alpha_2e20(&self) -> u64 {

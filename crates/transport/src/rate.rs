@@ -67,6 +67,12 @@ impl DcqcnPacer {
         Self { config, ready_at: Instant::ZERO, sent_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
     }
 
+    /// Current rate at `now` [bit/s].
+    #[must_use]
+    pub fn rate_bps_at(&self, now: Instant) -> u64 {
+        self.dcqcn.as_ref().map_or(self.config.line_rate_bps, |dcqcn| dcqcn.rate_bps_at(now))
+    }
+
     #[cold]
     fn begin(&self) -> Box<Dcqcn> {
         let mut dcqcn = Dcqcn::new(*self.config);

@@ -121,6 +121,12 @@ impl<R: RateControl> Requester<R> {
         &mut self.rate
     }
 
+    /// The rate controller, to look at.
+    #[must_use]
+    pub const fn controller(&self) -> &R {
+        &self.rate
+    }
+
     /// Something is posted that the window lets out.
     #[inline]
     #[must_use]

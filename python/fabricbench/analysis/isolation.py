@@ -53,6 +53,11 @@ class Spread:
     p75: float
     largest: float
 
+    @property
+    def quartiles(self) -> tuple[float, float, float, float, float]:
+        """Least, P25, median, P75 and largest."""
+        return self.least, self.p25, self.median, self.p75, self.largest
+
 
 def spread(values: Sequence[float]) -> Spread | None:
     """Return how some values spread; none of no values."""

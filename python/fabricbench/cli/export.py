@@ -16,6 +16,7 @@ class TableName(StrEnum):
 
     CHUNKS = "chunks"
     PORTS = "ports"
+    PRIORITIES = "priorities"
     LINKS = "links"
     PATHS = "paths"
     SERIES = "series"

@@ -35,9 +35,10 @@ def report_command(
     check_writable_target(out)
     store = Workspace.open(workspace)
     focus = store.find(trial)
-    members = store.suite(focus)
+    members = store.family(focus)
     size_bytes = write_report(members, focus, out)
-    trials = "1 trial" if len(members) == 1 else f"{len(members)} trials"
+    count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
+    trials = "1 trial" if count == 1 else f"{count} trials"
     note(f"wrote {out}: {trials}, {size_bytes / 1e6:.1f} MB")
 
 

@@ -46,7 +46,7 @@ def show_command(
     from fabricbench.report.insight import insight
     from fabricbench.report.insight_text import insight_text
     from fabricbench.report.tenants import Solos
-    from fabricbench.report.trials import measured_reports
+    from fabricbench.report.trials import measured_reports, reports_of_run
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
@@ -59,7 +59,9 @@ def show_command(
         write(formats.shown_json(jobs, insight(found)))
     else:
         told = insight_text(insight(found), colour=has_colour())
-        write("\n\n".join(part for part in (terminal.trial_text(jobs, colour=has_colour()), told) if part))
+        seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
+        parts = (terminal.trial_text(jobs, colour=has_colour()), seeds, told)
+        write("\n\n".join(part for part in parts if part))
 
 
 def compare_command(

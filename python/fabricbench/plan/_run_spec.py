@@ -244,6 +244,10 @@ class ObserveSpec(TypedDict):
     """
     At most this many sampled ports; the rest are left out, hosts first.
     """
+    series_qps: int
+    """
+    At most this many queue pairs whose rate is sampled: every k-th, with the smallest k that fits.
+    """
 
 
 class PinSpec(TypedDict):

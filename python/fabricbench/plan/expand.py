@@ -195,5 +195,6 @@ def _observe(observe: Observe) -> ObserveSpec:
         "series_points": observe.series_points,
         "series_interval_ps": observe.series_interval_ps,
         "series_ports": observe.series_ports,
+        "series_qps": observe.series_qps,
         "path_rows": observe.path_rows,
     }

@@ -159,6 +159,15 @@ class Observe(PlanModel):
             "bounds the table to 64,000 rows for each metric."
         ),
     )
+    series_qps: int = Field(
+        default=64,
+        ge=0,
+        le=65_536,
+        description=(
+            "At most this many queue pairs whose rate is sampled, where congestion control sets one: every "
+            "k-th of the run. Source: it bounds their rows to 64,000."
+        ),
+    )
     path_rows: int = Field(
         default=65_536,
         ge=0,
@@ -215,5 +224,10 @@ class Plan(PlanModel):
         description=(
             "CSV file of published results to stand beside ours: a file next to the plan, or a shipped one."
         ),
+    )
+    published_note: str = Field(
+        default="",
+        max_length=2000,
+        description="What to know about the published results, such as why ours differ; stands beside them.",
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

@@ -81,7 +81,8 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         tenants_table(list(group), colour=colour)
         for _, group in groupby(sorted(beside, key=_plan_order), key=_run)
     ]
-    return "\n\n".join(tables)
+    tables += [seeds_text(jobs, colour=colour)] if beside else []
+    return "\n\n".join(table for table in tables if table)
 
 
 def _group(job: JobReport) -> tuple[str, str, str, str]:
@@ -127,6 +128,59 @@ def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     return "\n".join([title, render(_TENANT_COLUMNS, rows, colour=colour)])
 
 
+_SPREAD_COLUMNS = [
+    Column(("job",), is_text=True),
+    *(Column((head,)) for head in ("seeds", "least", "P25", "median", "P75", "largest")),
+]
+_PLACEMENT_COLUMNS = [
+    Column(("job",), is_text=True),
+    Column(("#",)),
+    Column(("kept", "%")),
+    Column(("PFC", "rx")),
+    Column(("others", "beside")),
+    Column(("queue pairs of others on the link of each of its own",), is_text=True),
+]
+
+
+def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return how what each job keeps spreads over the seeds, and its placement in each; empty for one seed.
+
+    Raises:
+        StoreError: A table of a trial cannot be read.
+    """
+    from fabricbench.report.seeds import kept_rows, kept_spreads
+
+    kept = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
+    if not kept:
+        return ""
+    spreads = [
+        Row([name, str(each.count), *(fixed(value, 1) for value in each.quartiles)])
+        for name, each in kept_spreads(kept).items()
+    ]
+    placed = sorted((row for row in kept if row.placement), key=lambda row: (row.name, row.kept_percent))
+    placements = [
+        Row(
+            [
+                row.name,
+                str(row.iteration),
+                fixed(row.kept_percent, 1),
+                count(row.pfc_rx),
+                fixed(row.mean_beside, 2),
+                row.placement,
+            ]
+        )
+        for row in placed
+    ]
+    lines = [
+        styled("busbw kept beside the others, in % of alone, over the seeds", Style.BOLD, colour=colour),
+        render(_SPREAD_COLUMNS, spreads, colour=colour),
+    ]
+    if placements:
+        title = styled("which placement keeps how much", Style.BOLD, colour=colour)
+        lines += ["", title, render(_PLACEMENT_COLUMNS, placements, colour=colour)]
+    return "\n".join(lines)
+
+
 def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
     if job.alone is None:
         return
@@ -153,6 +207,9 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
             lines.append(styled(text, Style.RED, colour=colour))
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
+    lines += [
+        f"note: {note}" for note in dict.fromkeys(row.get("note", "") for row in rows_beside if row) if note
+    ]
     return "\n".join(lines)
 
 

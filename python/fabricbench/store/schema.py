@@ -12,13 +12,14 @@ SCHEMA_VERSION = 1
 
 CHUNKS = "chunks"
 PORTS = "ports"
+PRIORITIES = "priorities"
 LINKS = "links"
 PATHS = "paths"
 SERIES = "series"
 EVENTS = "events"
 TRIALS = "trials"
 
-RECORD_TABLES = (CHUNKS, PORTS, LINKS, PATHS, SERIES, EVENTS)
+RECORD_TABLES = (CHUNKS, PORTS, PRIORITIES, LINKS, PATHS, SERIES, EVENTS)
 """Tables that a backend writes."""
 
 TABLES = (*RECORD_TABLES, TRIALS)
@@ -58,9 +59,19 @@ SCHEMAS: dict[str, pa.Schema] = {
         "queue_max_bytes pfc_tx pfc_rx pfc_storms paused_ps ecn_marked egress_qps",
         texts="node peer",
     ),
+    PRIORITIES: _schema(
+        "node port priority pfc_tx pfc_rx paused_ps dropped_frames dropped_headroom_frames "
+        "dropped_watchdog_frames",
+        texts="node",
+    ),
     LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),
     PATHS: _schema("qp job src_rank dst_rank hop node port peer", texts="job node peer"),
-    SERIES: _schema("metric node port time_ps value", texts="metric node"),
+    SERIES: _schema(
+        "",
+        "priority qp",
+        texts="metric node",
+        order="metric node port priority qp time_ps value",
+    ),
     EVENTS: _schema("time_ps kind node detail", texts="kind node detail"),
 }
 """Columns of each table that a backend writes."""

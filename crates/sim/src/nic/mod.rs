@@ -12,7 +12,7 @@ mod sender;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
-pub(crate) use port::NicPortPlan;
+pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
@@ -23,7 +23,7 @@ use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_whole};
 use crate::record::Record;
 use intake::Intake;
-use port::{Control, Next, NicPort};
+use port::{Control, Next};
 use receiver::Delivery;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -107,6 +107,11 @@ impl Host {
 
     pub(crate) fn ports(&self) -> &[NicPort] {
         &self.ports
+    }
+
+    /// The rate that congestion control allows a sender; see [`Sender::rate_bps`].
+    pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
+        self.senders[sender as usize].rate_bps(now)
     }
 
     /// Frames that found the receive buffer full.

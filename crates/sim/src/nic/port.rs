@@ -90,6 +90,11 @@ impl NicPort {
         &self.pause
     }
 
+    /// Priority of payload, for which alone a NIC asks for pauses.
+    pub(crate) const fn data_priority(&self) -> Priority {
+        self.plan.data
+    }
+
     /// Pause frames asked for with other than zero quanta.
     pub(crate) const fn pauses_sent(&self) -> u64 {
         self.pauses_sent

@@ -97,6 +97,14 @@ impl Sender {
         self.requester.ready_at()
     }
 
+    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
+    pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
+        match self.requester.controller() {
+            Controller::Dcqcn(dcqcn) if !self.open.is_empty() => Some(dcqcn.rate_bps_at(now)),
+            _ => None,
+        }
+    }
+
     /// A congestion notification arrived.
     pub(super) fn on_cnp(&mut self, now: Instant) {
         self.requester.rate().on_cnp(now);

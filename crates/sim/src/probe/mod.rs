@@ -4,4 +4,4 @@ mod series;
 mod tables;
 
 pub(crate) use series::SeriesProbe;
-pub(crate) use tables::{link_rows, port_rows};
+pub(crate) use tables::{link_rows, port_rows, priority_rows};

@@ -2,33 +2,59 @@
 //!
 //! A sample is taken before the first window at or after each multiple of the interval; while nothing happens
 //! nothing is sampled. When a series is full every second point is dropped and the interval doubles, so that it
-//! always covers the whole run. Cumulative values lose nothing by that.
+//! always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as well: so many
+//! ports, switches first, and so many queue pairs, every k-th.
 
 use crate::kernel::{Probe, Window};
-use crate::setup::FabricNode;
+use crate::packet::Priority;
+use crate::setup::{FabricNode, Flows};
 use crate::switch::forward::Forward;
-use spec::{ObserveSpec, SeriesRow};
+use spec::{RateControl, RunSpec, SeriesRow};
 use topology::{Graph, NodeKind};
 use units::{Instant, NodeId};
 
-/// A sampled egress port.
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+enum Metric {
+    /// Bytes queued at the port.
+    Queue,
+    /// Frame bytes sent by the port.
+    Sent,
+    /// Time for which a priority of the port was paused.
+    Paused(Priority),
+    /// Rate of a sender of the host.
+    Rate { sender: u32, queue_pair: u32 },
+}
+
+impl Metric {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue_bytes",
+            Self::Sent => "tx_bytes",
+            Self::Paused(_) => "paused_ps",
+            Self::Rate { .. } => "rate_bps",
+        }
+    }
+}
+
+/// A sampled value of a port.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     /// Place of its node in the partition.
     place: u32,
     node: NodeId,
     port: u16,
+    metric: Metric,
 }
 
-/// One sample of every watched port.
+/// One sample of everything watched; none where there is no value.
 #[derive(Clone, Debug)]
 struct Sample {
     at: Instant,
-    /// Queue and bytes sent of each watched port.
-    values: Vec<(u64, u64)>,
+    values: Vec<Option<u64>>,
 }
 
-/// Samples the egress queues and sent bytes of the ports of a partition.
+/// Samples what is watched in a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeriesProbe {
     watched: Vec<Watched>,
@@ -39,49 +65,40 @@ pub(crate) struct SeriesProbe {
 }
 
 impl SeriesProbe {
-    /// Deals the ports to watch out to the partitions of their nodes: switches first, hosts if there is room.
+    /// Deals what is to be watched out to the partitions of the nodes.
     pub(crate) fn assign(
-        observe: &ObserveSpec,
+        spec: &RunSpec,
         graph: &Graph,
+        flows: &Flows,
         homes: &[(u32, u32)],
         partitions: usize,
     ) -> Vec<Self> {
         let empty = Self {
-            points_max: observe.series_points as usize,
-            interval_ps: observe.series_interval_ps.max(1),
+            points_max: spec.observe.series_points as usize,
+            interval_ps: spec.observe.series_interval_ps.max(1),
             ..Self::default()
         };
         let mut probes = vec![empty; partitions];
-        let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
-        let ports = of_kind(NodeKind::Switch)
-            .chain(of_kind(NodeKind::Host))
-            .flat_map(|node| (0..graph.nodes[node].ports.len()).map(move |port| (node, port)));
-        let room = if observe.series_points == 0 { 0 } else { observe.series_ports as usize };
-        for (node, port) in ports.take(room) {
-            let (partition, place) = homes[node];
-            let watched = Watched { place, node: NodeId(node as u32), port: port as u16 };
-            probes[partition as usize].watched.push(watched);
+        if spec.observe.series_points > 0 {
+            for (node, port, metric) in port_metrics(spec, graph).into_iter().chain(rates(spec, graph, flows))
+            {
+                let (partition, place) = homes[node.index()];
+                probes[partition as usize].watched.push(Watched { place, node, port, metric });
+            }
         }
         probes
     }
 
-    /// The sampled values, series by series.
+    /// The sampled values, series by series. A priority that was never paused has none.
     pub(crate) fn rows(&self, graph: &Graph) -> Vec<SeriesRow> {
-        let mut rows = Vec::with_capacity(self.watched.len() * self.samples.len() * 2);
+        let mut rows = Vec::with_capacity(self.watched.len() * self.samples.len());
         for (index, watched) in self.watched.iter().enumerate() {
-            for metric in ["queue_bytes", "tx_bytes"] {
-                rows.extend(self.samples.iter().map(|sample| SeriesRow {
-                    metric,
-                    node: graph.node(watched.node).name.clone(),
-                    port: u32::from(watched.port),
-                    time_ps: sample.at.0,
-                    value: if metric == "queue_bytes" {
-                        sample.values[index].0
-                    } else {
-                        sample.values[index].1
-                    },
-                }));
+            let last = self.samples.last().and_then(|sample| sample.values[index]);
+            if matches!(watched.metric, Metric::Paused(_)) && last == Some(0) {
+                continue;
             }
+            let sampled = self.samples.iter().filter_map(|sample| Some((sample.at, sample.values[index]?)));
+            rows.extend(sampled.map(|(at, value)| watched.row(graph, at, value)));
         }
         rows
     }
@@ -96,6 +113,83 @@ impl SeriesProbe {
     }
 }
 
+impl Watched {
+    fn row(&self, graph: &Graph, at: Instant, value: u64) -> SeriesRow {
+        SeriesRow {
+            metric: self.metric.name(),
+            node: graph.node(self.node).name.clone(),
+            port: u32::from(self.port),
+            priority: match self.metric {
+                Metric::Paused(priority) => Some(u32::from(priority.0)),
+                _ => None,
+            },
+            qp: match self.metric {
+                Metric::Rate { queue_pair, .. } => Some(queue_pair),
+                _ => None,
+            },
+            time_ps: at.0,
+            value,
+        }
+    }
+
+    fn sample<F: Forward>(&self, node: &FabricNode<F>, now: Instant) -> Option<u64> {
+        let port = usize::from(self.port);
+        match (node, self.metric) {
+            (FabricNode::Host(_), Metric::Queue) => Some(0),
+            (FabricNode::Host(host), Metric::Sent) => Some(host.ports()[port].transmitter().bytes()),
+            (FabricNode::Host(host), Metric::Paused(priority)) => {
+                Some(host.ports()[port].pause().paused_of(priority, now).0)
+            }
+            (FabricNode::Host(host), Metric::Rate { sender, .. }) => host.rate_bps(sender, now),
+            (FabricNode::Switch(switch), Metric::Queue) => Some(switch.ports()[port].queued_bytes()),
+            (FabricNode::Switch(switch), Metric::Sent) => Some(switch.ports()[port].transmitter().bytes()),
+            (FabricNode::Switch(switch), Metric::Paused(priority)) => {
+                Some(switch.ports()[port].pause().paused_of(priority, now).0)
+            }
+            (FabricNode::Switch(_), Metric::Rate { .. }) => None,
+        }
+    }
+}
+
+type Place = (NodeId, u16, Metric);
+
+/// Queue, bytes sent and pauses of each watched port: switches first, hosts if there is room.
+fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
+    let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
+    let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
+    let ports = of_kind(NodeKind::Switch)
+        .chain(of_kind(NodeKind::Host))
+        .flat_map(|node| (0..graph.nodes[node].ports.len()).map(move |port| (node, port)));
+    let mut places = Vec::new();
+    for (node, port) in ports.take(spec.observe.series_ports as usize) {
+        let pauses = lossless.iter().map(|&priority| Metric::Paused(Priority(priority)));
+        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(pauses);
+        places.extend(metrics.map(|metric| (NodeId(node as u32), port as u16, metric)));
+    }
+    places
+}
+
+/// The rates of every k-th queue pair, as many as are wanted, where something controls them.
+fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
+    let most = spec.observe.series_qps as usize;
+    if most == 0 || matches!(spec.transport.rate_control, RateControl::LineRate {}) {
+        return Vec::new();
+    }
+    let stride = flows.queue_pairs.len().div_ceil(most).max(1);
+    let mut senders = vec![0; graph.hosts()];
+    let mut places = Vec::new();
+    for (index, pair) in flows.queue_pairs.iter().enumerate() {
+        let sender = senders[pair.src_host.index()];
+        senders[pair.src_host.index()] += 1;
+        if index.is_multiple_of(stride) {
+            let port = graph.attachment(pair.src_attachment).host_port;
+            let metric = Metric::Rate { sender, queue_pair: pair.number };
+            places.push((NodeId(pair.src_host.0), port, metric));
+        }
+    }
+    places
+}
+
 impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     #[inline]
     fn observe(&mut self, window: Window, nodes: &[FabricNode<F>]) {
@@ -105,24 +199,12 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         if self.samples.len() == self.points_max {
             self.thin_out();
         }
-        let values =
-            self.watched.iter().map(|watched| sample(&nodes[watched.place as usize], watched.port)).collect();
-        self.samples.push(Sample { at: window.start, values });
+        let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
+        self.samples.push(Sample { at: window.start, values: self.watched.iter().map(sample).collect() });
         self.next = Instant((window.start.0 / self.interval_ps + 1) * self.interval_ps);
     }
 
     fn due(&self) -> Instant {
         if self.watched.is_empty() { Instant::NEVER } else { self.next }
-    }
-}
-
-/// Bytes queued at a port, and frame bytes it has sent.
-fn sample<F: Forward>(node: &FabricNode<F>, port: u16) -> (u64, u64) {
-    match node {
-        FabricNode::Host(host) => (0, host.ports()[usize::from(port)].transmitter().bytes()),
-        FabricNode::Switch(switch) => {
-            let port = &switch.ports()[usize::from(port)];
-            (port.queued_bytes(), port.transmitter().bytes())
-        }
     }
 }

@@ -1,11 +1,13 @@
 //! The rows of ports and links at the end of a run.
 
 use crate::egress::Transmitter;
+use crate::nic::NicPort;
+use crate::packet::Priority;
 use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
-use crate::switch::{QueueCounters, Received};
-use spec::{LinkRow, PortRow};
+use crate::switch::{PriorityCounters, QueueCounters, Received};
+use spec::{LinkRow, PortRow, PriorityRow};
 use units::{Instant, NodeId};
 
 /// What one port counted.
@@ -14,7 +16,7 @@ struct PortCounts<'a> {
     received: Received,
     queue: QueueCounters,
     pause: &'a PauseState,
-    pauses_sent: u64,
+    by_priority: [PriorityCounters; Priority::COUNT],
 }
 
 fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
@@ -24,16 +26,22 @@ fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
             received: host.ports()[port].received(),
             queue: QueueCounters::default(),
             pause: host.ports()[port].pause(),
-            pauses_sent: host.ports()[port].pauses_sent(),
+            by_priority: host_priorities(&host.ports()[port]),
         },
         FabricNode::Switch(switch) => PortCounts {
             transmitter: switch.ports()[port].transmitter(),
             received: switch.received()[port],
             queue: switch.ports()[port].counters(),
             pause: switch.ports()[port].pause(),
-            pauses_sent: switch.ports()[port].counters().pauses_sent,
+            by_priority: *switch.ports()[port].by_priority(),
         },
     }
+}
+
+fn host_priorities(port: &NicPort) -> [PriorityCounters; Priority::COUNT] {
+    let mut counters = [PriorityCounters::default(); Priority::COUNT];
+    counters[port.data_priority().index()].pauses_sent = port.pauses_sent();
+    counters
 }
 
 /// Table `ports`. `egress_qps[node][port]` counts the queue pairs whose data leaves there; the run
@@ -43,7 +51,7 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
     let mut rows = Vec::new();
     for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
-            let PortCounts { transmitter, received, queue, pause, pauses_sent } = counts(state, port);
+            let PortCounts { transmitter, received, queue, pause, by_priority } = counts(state, port);
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
@@ -60,7 +68,7 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 dropped_watchdog_frames: queue.dropped_watchdog.frames,
                 dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
-                pfc_tx: pauses_sent,
+                pfc_tx: by_priority.iter().map(|counters| counters.pauses_sent).sum(),
                 pfc_rx: pause.pauses_received(),
                 pfc_storms: queue.storms,
                 paused_ps: pause.paused_by(end).0,
@@ -70,6 +78,34 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
         }
     }
     rows
+}
+
+/// Table `priorities`: each priority of a port at which something happened.
+pub(crate) fn priority_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<PriorityRow> {
+    let mut rows = Vec::new();
+    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes()) {
+        for port in 0..node.ports.len() {
+            let PortCounts { pause, by_priority, .. } = counts(state, port);
+            let of_port = (0..8).map(Priority).zip(by_priority).map(|(priority, counted)| PriorityRow {
+                node: node.name.clone(),
+                port: port as u32,
+                priority: u32::from(priority.0),
+                pfc_tx: counted.pauses_sent,
+                pfc_rx: pause.pauses_of(priority),
+                paused_ps: pause.paused_of(priority, end).0,
+                dropped_frames: counted.dropped_tail,
+                dropped_headroom_frames: counted.dropped_headroom,
+                dropped_watchdog_frames: counted.dropped_watchdog,
+            });
+            rows.extend(of_port.filter(has_counted));
+        }
+    }
+    rows
+}
+
+const fn has_counted(row: &PriorityRow) -> bool {
+    let dropped = row.dropped_frames + row.dropped_headroom_frames + row.dropped_watchdog_frames;
+    row.pfc_tx + row.pfc_rx + row.paused_ps + dropped > 0
 }
 
 /// Table `links`: both directions of each cable.

@@ -114,7 +114,7 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
     let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &homes);
-    let partitions = fill_partitions(spec, &fabric, partitions, &homes, nodes);
+    let partitions = fill_partitions(spec, &fabric, &flows, partitions, &homes, nodes);
     Ok(World { fabric, flows, partitions, homes })
 }
 
@@ -199,13 +199,14 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
 fn fill_partitions<F: Forward>(
     spec: &RunSpec,
     fabric: &Fabric,
+    flows: &Flows,
     count: usize,
     homes: &[(u32, u32)],
     nodes: Vec<FabricNode<F>>,
 ) -> Vec<Partition<FabricNode<F>, SeriesProbe>> {
     let mut members: Vec<Vec<FabricNode<F>>> = (0..count).map(|_| Vec::new()).collect();
     let mut inboxes = vec![Vec::new(); count];
-    let mut watched = SeriesProbe::assign(&spec.observe, &fabric.graph, homes, count);
+    let mut watched = SeriesProbe::assign(spec, &fabric.graph, flows, homes, count);
     for (index, node) in nodes.into_iter().enumerate() {
         let partition = homes[index].0 as usize;
         members[partition].push(node);

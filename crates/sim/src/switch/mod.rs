@@ -17,7 +17,7 @@ mod queue;
 pub(crate) mod schedule;
 pub(crate) mod watchdog;
 
-pub(crate) use queue::{EgressPlan, EgressPort, QueueCounters};
+pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Packet, Priority};

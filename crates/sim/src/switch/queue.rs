@@ -63,10 +63,19 @@ pub(crate) struct QueueCounters {
     pub(crate) dropped_watchdog: Dropped,
     /// Storms that the PFC watchdog detected.
     pub(crate) storms: u64,
-    /// Pause frames sent with other than zero quanta.
-    pub(crate) pauses_sent: u64,
     /// Frames marked with congestion experienced.
     pub(crate) marked: u64,
+}
+
+/// What a port counts of one priority; all of it is rare.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PriorityCounters {
+    /// Pause frames sent with other than zero quanta.
+    pub(crate) pauses_sent: u64,
+    /// Frames dropped, by cause: see [`QueueCounters`].
+    pub(crate) dropped_tail: u64,
+    pub(crate) dropped_headroom: u64,
+    pub(crate) dropped_watchdog: u64,
 }
 
 /// Frames dropped for one cause.
@@ -107,6 +116,7 @@ pub(crate) struct EgressPort {
     /// Bit `p` is set while what is bound for queue `p` is dropped.
     dropping: u8,
     counters: QueueCounters,
+    by_priority: Box<[PriorityCounters; Priority::COUNT]>,
 }
 
 impl EgressPort {
@@ -123,6 +133,7 @@ impl EgressPort {
             pause: PauseState::new(plan.wire.rate),
             dropping: 0,
             counters: QueueCounters::default(),
+            by_priority: Box::default(),
         }
     }
 
@@ -175,6 +186,10 @@ impl EgressPort {
 
     pub(crate) const fn counters(&self) -> QueueCounters {
         QueueCounters { queue_max_bytes: self.queue_max_bytes, ..self.counters }
+    }
+
+    pub(crate) const fn by_priority(&self) -> &[PriorityCounters; Priority::COUNT] {
+        &self.by_priority
     }
 
     pub(crate) const fn pause(&self) -> &PauseState {
@@ -260,7 +275,7 @@ impl EgressPort {
 
     /// Queues a pause frame for the node at the other end.
     pub(crate) fn send_pause(&mut self, pause: Packet) {
-        self.counters.pauses_sent += u64::from(pause.quanta() > 0);
+        self.by_priority[pause.priority().index()].pauses_sent += u64::from(pause.quanta() > 0);
         self.urgent.push_back(pause);
     }
 
@@ -291,11 +306,13 @@ impl EgressPort {
     /// Counts a dropped frame.
     #[cold]
     pub(crate) fn drop_frame(&mut self, packet: &Packet, cause: DropCause) {
-        let dropped = match cause {
-            DropCause::Tail => &mut self.counters.dropped_tail,
-            DropCause::Headroom => &mut self.counters.dropped_headroom,
-            DropCause::Watchdog => &mut self.counters.dropped_watchdog,
+        let of_priority = &mut self.by_priority[packet.priority().index()];
+        let (dropped, frames) = match cause {
+            DropCause::Tail => (&mut self.counters.dropped_tail, &mut of_priority.dropped_tail),
+            DropCause::Headroom => (&mut self.counters.dropped_headroom, &mut of_priority.dropped_headroom),
+            DropCause::Watchdog => (&mut self.counters.dropped_watchdog, &mut of_priority.dropped_watchdog),
         };
+        *frames += 1;
         dropped.frames += 1;
         dropped.bytes += u64::from(packet.frame_bytes());
     }
@@ -425,8 +442,10 @@ impl EgressPort {
             pause,
             dropping,
             counters,
+            by_priority,
         } = self;
         transmitter.visit(cycle);
+        by_priority.iter_mut().for_each(|counters| counters.visit(cycle));
         cycle.same_list([*queued_bytes, *queue_max_bytes].into_iter());
         cycle.same_list([*occupied, *dropping].into_iter().map(u64::from));
         scheduler.visit(cycle);
@@ -446,22 +465,23 @@ impl EgressPort {
 
 impl QueueCounters {
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            queue_max_bytes: _,
-            dropped_tail,
-            dropped_headroom,
-            dropped_watchdog,
-            storms,
-            pauses_sent,
-            marked,
-        } = self;
+        let Self { queue_max_bytes: _, dropped_tail, dropped_headroom, dropped_watchdog, storms, marked } =
+            self;
         cycle.same(*storms);
         for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_watchdog] {
             cycle.count(frames);
             cycle.count(bytes);
         }
-        cycle.count(pauses_sent);
         cycle.count(marked);
+    }
+}
+
+impl PriorityCounters {
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { pauses_sent, dropped_tail, dropped_headroom, dropped_watchdog } = self;
+        for count in [pauses_sent, dropped_tail, dropped_headroom, dropped_watchdog] {
+            cycle.count(count);
+        }
     }
 }
 

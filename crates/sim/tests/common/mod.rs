@@ -5,8 +5,8 @@ use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec,
     ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow,
-    PfcSpec, PortRow, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec, RunSummary,
-    SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec,
+    RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -104,6 +104,7 @@ pub(crate) fn collective(
             series_points: 100,
             series_interval_ps: 1_000_000,
             series_ports: 64,
+            series_qps: 16,
             path_rows: 1_000,
         },
     }
@@ -150,6 +151,7 @@ pub(crate) struct Recorder {
     pub(crate) chunks: Vec<ChunkRow>,
     pub(crate) ports: Vec<PortRow>,
     pub(crate) links: Vec<LinkRow>,
+    pub(crate) priorities: Vec<PriorityRow>,
     pub(crate) paths: Vec<PathRow>,
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) events: Vec<spec::EventRow>,
@@ -160,6 +162,7 @@ impl Observer for Recorder {
         match batch {
             Batch::Chunks(rows) => self.chunks.extend(rows),
             Batch::Ports(rows) => self.ports.extend(rows),
+            Batch::Priorities(rows) => self.priorities.extend(rows),
             Batch::Links(rows) => self.links.extend(rows),
             Batch::Paths(rows) => self.paths.extend(rows),
             Batch::Series(rows) => self.series.extend(rows),
@@ -184,6 +187,7 @@ impl Observer for Counter {
         self.rows += match batch {
             Batch::Chunks(rows) => rows.len(),
             Batch::Ports(rows) => rows.len(),
+            Batch::Priorities(rows) => rows.len(),
             Batch::Links(rows) => rows.len(),
             Batch::Paths(rows) => rows.len(),
             Batch::Series(rows) => rows.len(),
@@ -226,7 +230,13 @@ pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
 /// Every table of a run as text, for comparison.
 pub(crate) fn tables(recorder: &Recorder) -> String {
     format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        recorder.chunks, recorder.ports, recorder.links, recorder.paths, recorder.series, recorder.events
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        recorder.chunks,
+        recorder.ports,
+        recorder.priorities,
+        recorder.links,
+        recorder.paths,
+        recorder.series,
+        recorder.events
     )
 }

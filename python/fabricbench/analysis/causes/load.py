@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
 from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
+from fabricbench.analysis.sharing import Occupancy, occupancy
 
 _OVERLOAD = 1.05
 """A link is overloaded when its frames take so many times the time of the ideal run at line rate."""
@@ -76,7 +77,8 @@ def _max_to_mean(case: Case, ports: list[Port]) -> float:
 def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str, Any]]:
     worst = max(ports, key=case.needed_ps)
     qps = [port.egress_qps for port in ports]
-    flows = pinned_flows(case, worst)
+    users = occupancy(case.record.tables, worst.node, worst.port)
+    flows = list(users.flows) if users else []
     needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, ports)
     carried = f" carries {worst.egress_qps} of {sum(qps)} queue pairs ({'+'.join(map(str, qps))})"
     sentence = (
@@ -84,8 +86,8 @@ def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str,
         f"of the {group}: at line rate its frames take {time_words(needed_ps)}, "
         f"the ideal run {time_words(case.window_ps)}"
     )
-    if flows:
-        sentence += f"; on it: {listed(flows, 12)}"
+    if users:
+        sentence += f"; {_users(worst, users)}"
     return sentence, {
         "switch": worst.node,
         "port": worst.port,
@@ -98,32 +100,27 @@ def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str,
         "needed_ps": round(needed_ps),
         "ideal_ps": round(case.window_ps),
         "flows": flows,
+    } | _overlap(users)
+
+
+def _users(port: Port, users: Occupancy) -> str:
+    """Say which queue pairs a link carries; only some of them where the table of paths is bounded."""
+    where = "on it" if users.qps >= port.egress_qps else f"on it, of {users.qps} whose paths are recorded"
+    text = f"{where}: {listed(users.flows, 12)}"
+    if users.most_at_once > 1:
+        text += f"; up to {users.most_at_once} at once, two or more for {time_words(users.shared_ps)}"
+    return text
+
+
+def _overlap(users: Occupancy | None) -> dict[str, Any]:
+    """Return how the queue pairs of a link overlap in time, as evidence."""
+    if users is None:
+        return {"most_at_once": None, "at_once": [], "shared_ps": None}
+    return {
+        "most_at_once": users.most_at_once,
+        "at_once": list(users.at_once),
+        "shared_ps": users.shared_ps,
     }
-
-
-def pinned_flows(case: Case, port: Port) -> list[str]:
-    """Return the queue pairs that the run spec pins to an uplink, as `rank 0 to 4`; none where it hashes.
-
-    Which queue pairs a hash sends where is not in the record.
-    """
-    balancing = case.record.run_spec["fabric"].get("load_balancing", {})
-    if balancing.get("kind") != "pinned" or not port.is_uplink:
-        return []
-    uplinks = sorted(each.port for each in case.fabric.of(port.node) if each.is_uplink)
-    pinned = {
-        pin["qp"]
-        for pin in balancing["pins"]
-        if pin["switch"] == port.node and uplinks[pin["uplink"]] == port.port
-    }
-    ends: dict[int, str] = {}
-    many_jobs = len(case.record.run_spec["jobs"]) > 1
-    for batch in case.record.tables.batches("chunks", ["job", "qp", "src_rank", "dst_rank"]):
-        for row in batch.to_pylist():
-            if row["qp"] in pinned:
-                job = f"{row['job']} " if many_jobs else ""
-                ends[row["qp"]] = f"{job}rank {row['src_rank']} to {row['dst_rank']}"
-    flows = Counter(ends[qp] for qp in sorted(ends))
-    return [flow if count == 1 else f"{flow} ({count} queue pairs)" for flow, count in flows.items()]
 
 
 def _step_collisions(case: Case) -> Iterator[Finding]:
@@ -150,6 +147,11 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
         f"needed, and {worst.name}, which {worst.egress_qps} queue pairs share, had a queue of "
         f"{worst.queue_max_bytes:,} bytes"
     )
+    users = occupancy(case.record.tables, worst.node, worst.port)
+    if users and users.most_at_once > 1:
+        sentence += (
+            f": {listed(users.at_once, 12)} at once, and two or more for {time_words(users.shared_ps)} in all"
+        )
     yield Finding(
         "hash-collision",
         case.job["name"],
@@ -165,7 +167,9 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
             "stretch_ps": round(stretch_ps),
             "needed_ps": round(case.needed_ps(worst)),
             "uplinks": [port.name for port in shared],
-        },
+            "flows": list(users.flows) if users else [],
+        }
+        | _overlap(users),
     )
 
 

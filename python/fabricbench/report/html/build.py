@@ -19,6 +19,7 @@ from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.rows import ResultRow, result_rows
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.insight import Insight, insight
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path) -> int:
     """Write the report of a run as one HTML file that opens offline.
 
     Args:
-        trials: The finished trials of the run, in the order of the plan; `focus` is one of them.
+        trials: The finished trials of the run, in the order of the plan; `focus` is one of them. Trials of
+            other runs in which one of its jobs ran alone may be among them.
         focus: The trial whose chunks, links and queues are drawn.
         path: The file; replaced if it exists, left as it was if anything fails.
 
@@ -58,6 +60,7 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
         sections=[
             summary_section(rows),
             *_told([diagnosis_section(found)], label, focus),
+            *_present(tenants_section(rows)),
             bandwidth_section(rows),
             fct_section(rows),
             *_told([uplinks_section(found.distributions)], label, focus),
@@ -68,6 +71,10 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
         ],
         footer=f"fabricbench {focus.facts.engine_version}",
     )
+
+
+def _present(section: Section | None) -> list[Section]:
+    return [] if section is None else [section]
 
 
 def _told(sections: Sequence[Section | None], label: str, focus: Trial) -> list[Section]:

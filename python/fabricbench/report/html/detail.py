@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.rates import link_use_percent, sampled_use
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.report.html.plots.control import pause_plot, rate_plot
 from fabricbench.report.html.plots.latency import latency_plot
 from fabricbench.report.html.plots.matrix import matrix_plot
 from fabricbench.report.html.plots.progress import progress_plot
@@ -99,9 +100,25 @@ class TrialDetail:
         )
 
     def _over_time(self) -> Section:
-        plots = [use_plot(sampled_use(self._series, self._links)), queue_plot(self._series)]
+        plots = [
+            use_plot(sampled_use(self._series, self._links)),
+            queue_plot(self._series),
+            pause_plot(self._series),
+            rate_plot(self._series, self._queue_pairs()),
+        ]
         missing = "Nothing was sampled: the plan's observe.series_points is 0, or the run was too short."
         return _section("series", "Over time", plots, missing)
+
+    def _queue_pairs(self) -> dict[int, str]:
+        """Return what the queue pairs carry whose rate was sampled."""
+        import polars as pl
+
+        sampled = self._series["qp"].drop_nulls().unique().to_list()
+        if not sampled:
+            return {}
+        columns = ["qp", "job", "src_rank", "dst_rank"]
+        pairs = self._chunks.filter(pl.col("qp").is_in(sampled)).select(columns).unique().collect()
+        return {qp: f"{job} {source}>{target}" for qp, job, source, target in pairs.iter_rows()}
 
     def _counters(self) -> Section:
         parts: list[Part] = [*self._loss_parts, self._port_table()]

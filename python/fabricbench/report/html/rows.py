@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.isolation import is_solo
+from fabricbench.report.tenants import Alone, Solos
 from fabricbench.report.text_table import data_size
 from fabricbench.report.trials import stored_reports
 
@@ -30,6 +32,7 @@ class ResultRow:
         series: What rows of one curve have in common: variant and job, as far as there are several.
         iteration: Which iteration, where there are several; otherwise empty.
         is_focus: Whether the detailed plots show this trial.
+        alone: How the job did without its neighbours, if that was run.
     """
 
     trial: Trial
@@ -38,6 +41,7 @@ class ResultRow:
     series: str
     iteration: str
     is_focus: bool
+    alone: Alone | None = None
 
     @property
     def label(self) -> str:
@@ -57,17 +61,29 @@ class ResultRow:
 
 
 def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
-    """Return one row for each job of each trial, in the order of the plan."""
+    """Return one row for each job of each trial of the run, in the order of the plan.
+
+    A trial of a job alone stands beside the others and has no row, unless it is the one to be shown.
+    """
+    solos = Solos(trials)
+    trials = [
+        trial
+        for trial in trials
+        if trial.id == focus.id
+        or (trial.facts.suite == focus.facts.suite and not is_solo(trial.facts.variant))
+    ]
     many_variants = len({trial.facts.variant for trial in trials}) > 1
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
-        reports = stored_reports(trial)
+        reports = stored_reports(trial, solos)
         for report in reports:
             parts = [trial.facts.variant] if many_variants else []
             parts += [report.summary.job] if len(reports) > 1 else []
             published = {entry.metric: entry for entry in report.deviations}
             series = ", ".join(parts) or ONLY_SERIES
             iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
-            rows.append(ResultRow(trial, report.summary, published, series, iteration, trial.id == focus.id))
+            is_focus = trial.id == focus.id
+            row = ResultRow(trial, report.summary, published, series, iteration, is_focus, report.alone)
+            rows.append(row)
     return rows

@@ -58,7 +58,7 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns += [Column(title, BY_NAME[name].unit) for name, title in _TITLES.items()]
     columns.append(Column("trial", numeric=False))
     table = TablePart(columns, [_row(row, has_parts) for row in rows[:MAX_TABLE_ROWS]], _caption(rows))
-    return Section("summary", "Summary", [table, *_reasons(rows)])
+    return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows)])
 
 
 def _row(row: ResultRow, has_parts: bool) -> Row:
@@ -99,6 +99,13 @@ def _caption(rows: Sequence[ResultRow]) -> str:
     if len(rows) > MAX_TABLE_ROWS:
         text += f" Reduced: the first {MAX_TABLE_ROWS:,} of {len(rows):,} rows."
     return text
+
+
+def _notes(rows: Sequence[ResultRow]) -> list[Part]:
+    """Say what the plan says about the published results, where they stand in the table."""
+    published = [row.trial.facts.published for row in rows if row.published]
+    notes = dict.fromkeys(each["note"] for each in published if each and each.get("note"))
+    return [NotePart(f"About the published results: {note}") for note in notes]
 
 
 def _reasons(rows: Sequence[ResultRow]) -> list[Part]:

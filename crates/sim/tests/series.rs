@@ -1,0 +1,87 @@
+//! Series of pauses and rates, and the counters of each priority.
+
+mod common;
+
+use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run};
+use spec::{RunSpec, SeriesRow};
+use std::collections::BTreeSet;
+
+/// Seven hosts into one: pauses and marks.
+fn congested() -> RunSpec {
+    let mut spec = collective(leaf_spine(4), 8, "incast", "parallel", 4 << 20);
+    spec.fabric.switch.pfc = Some(dynamic_pfc());
+    spec.fabric.switch.buffer.size_bytes = 8 << 20;
+    spec.fabric.switch.ecn = Some(ecn(20_000, 80_000));
+    spec.transport.rate_control = dcqcn();
+    spec
+}
+
+fn of<'a>(rows: &'a [SeriesRow], metric: &str) -> Vec<&'a SeriesRow> {
+    rows.iter().filter(|row| row.metric == metric).collect()
+}
+
+#[test]
+fn rates_are_sampled_while_a_queue_pair_has_something_to_send() {
+    let (_, recorder) = run(&congested());
+    let rates = of(&recorder.series, "rate_bps");
+    let pairs: BTreeSet<_> =
+        rates.iter().map(|row| row.qp.expect("a rate is that of a queue pair")).collect();
+    assert_eq!(pairs.len(), 7);
+    assert!(rates.iter().all(|row| (100_000_000..=400_000_000_000).contains(&row.value)));
+    assert!(rates.iter().any(|row| row.value < 200_000_000_000), "seven into one must slow down");
+    for row in rates {
+        let chunk = recorder.chunks.iter().find(|chunk| Some(chunk.qp) == row.qp).expect("it sent a chunk");
+        assert_eq!(row.node, format!("host{}", chunk.src_host));
+        assert!((chunk.start_ps..=chunk.completed_ps).contains(&Some(row.time_ps)));
+    }
+}
+
+#[test]
+fn queue_pairs_are_taken_evenly_and_none_without_a_controller() {
+    let mut spec = congested();
+    spec.observe.series_qps = 3;
+    let pairs = |spec: &RunSpec| -> BTreeSet<Option<u32>> {
+        of(&run(spec).1.series, "rate_bps").iter().map(|row| row.qp).collect()
+    };
+    assert_eq!(pairs(&spec), BTreeSet::from([Some(0), Some(3), Some(6)]));
+    spec.observe.series_qps = 0;
+    assert!(pairs(&spec).is_empty());
+    spec.observe.series_qps = 16;
+    spec.transport.rate_control = spec::RateControl::LineRate {};
+    assert!(pairs(&spec).is_empty());
+}
+
+#[test]
+fn pauses_over_time_grow_to_what_the_priorities_count() {
+    let mut spec = congested();
+    spec.transport.rate_control = spec::RateControl::LineRate {};
+    let (_, recorder) = run(&spec);
+    let paused = of(&recorder.series, "paused_ps");
+    assert!(!paused.is_empty() && paused.iter().all(|row| row.priority == Some(3)));
+    assert!(paused.windows(2).all(|pair| {
+        (&pair[0].node, pair[0].port) != (&pair[1].node, pair[1].port) || pair[0].value <= pair[1].value
+    }));
+    for row in &recorder.priorities {
+        let mut of_port = paused.iter().filter(|sample| (&sample.node, sample.port) == (&row.node, row.port));
+        let last = of_port.next_back().map_or(0, |sample| sample.value);
+        assert!(last <= row.paused_ps, "{} port {}", row.node, row.port);
+    }
+}
+
+#[test]
+fn priorities_add_up_to_their_ports() {
+    let mut lossy = congested();
+    lossy.fabric.switch.pfc = None;
+    lossy.fabric.switch.buffer.size_bytes = 1 << 20;
+    for (spec, loses) in [(congested(), false), (lossy, true)] {
+        let (_, recorder) = run(&spec);
+        let sum = |count: fn(&spec::PriorityRow) -> u64| recorder.priorities.iter().map(count).sum::<u64>();
+        let ports = |count: fn(&spec::PortRow) -> u64| recorder.ports.iter().map(count).sum::<u64>();
+        assert_eq!(sum(|row| row.pfc_tx), ports(|row| row.pfc_tx));
+        assert_eq!(sum(|row| row.pfc_rx), ports(|row| row.pfc_rx));
+        assert_eq!(sum(|row| row.paused_ps), ports(|row| row.paused_ps));
+        assert_eq!(sum(|row| row.dropped_frames), ports(|row| row.dropped_frames));
+        assert_eq!(sum(|row| row.dropped_frames) > 0, loses);
+        assert_eq!(sum(|row| row.pfc_rx) > 0, !loses);
+    }
+}

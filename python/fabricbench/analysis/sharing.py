@@ -1,0 +1,193 @@
+"""Which queue pairs share links between switches, and for how long: from the tables `paths` and `chunks`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.analysis.summary import Tables
+
+MAX_AT_ONCE = 3
+"""Neighbours at once are counted apart up to here; the last number stands for more as well."""
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """The queue pairs of one link.
+
+    Attributes:
+        flows: What they carry, as `rank 0 to 4`, with the job where there are several; repeated ones counted.
+        qps: Queue pairs that the table names; fewer than there are where the table is bounded.
+        most_at_once: Most of them that had a chunk on the way at one time.
+        at_once: Those flows, at the first such time.
+        shared_ps: Time for which two or more had a chunk on the way.
+    """
+
+    flows: tuple[str, ...]
+    qps: int
+    most_at_once: int
+    at_once: tuple[str, ...]
+    shared_ps: int
+
+
+def occupancy(tables: Tables, node: str, port: int) -> Occupancy | None:
+    """Return who uses a link between switches; none where the table `paths` does not say."""
+    import polars as pl
+
+    paths = _frame(tables, "paths", pl.col("node") == node, pl.col("port") == port)
+    if paths.is_empty():
+        return None
+    names = _names(paths)
+    chunks = _frame(tables, "chunks", pl.col("qp").is_in(list(names)), pl.col("completed_ps").is_not_null())
+    most, at_once, shared_ps = _at_once(chunks.select("start_ps", "completed_ps", "qp").rows())
+    flows = tuple(_counted([names[qp] for qp in sorted(names)]))
+    return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
+
+
+def _frame(tables: Tables, table: str, *wanted: pl.Expr) -> pl.DataFrame:
+    import polars as pl
+
+    columns = {
+        "paths": ["qp", "job", "src_rank", "dst_rank", "hop", "node", "port"],
+        "chunks": ["qp", "job", "src_rank", "dst_rank", "step", "start_ps", "completed_ps"],
+    }[table]
+    parts = [pl.DataFrame(batch).filter(*wanted) for batch in tables.batches(table, columns)]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=columns)
+
+
+def _names(paths: pl.DataFrame) -> dict[int, str]:
+    """Return what each queue pair carries, in words."""
+    several = paths["job"].n_unique() > 1
+    rows = paths.select("qp", "job", "src_rank", "dst_rank").iter_rows()
+    return {qp: f"{job} " * several + f"rank {source} to {target}" for qp, job, source, target in rows}
+
+
+def _counted(flows: Sequence[str]) -> list[str]:
+    counts = Counter(flows)
+    return [flow if count == 1 else f"{flow} ({count} queue pairs)" for flow, count in counts.items()]
+
+
+def _at_once(chunks: Sequence[tuple[int, int, int]]) -> tuple[int, list[int], int]:
+    """Return the most chunks at one time, their queue pairs, and for how long there were two or more."""
+    events = sorted([(end, 0, qp) for _, end, qp in chunks] + [(start, 1, qp) for start, _, qp in chunks])
+    running: list[int] = []
+    most, at_once, shared_ps, last = 0, list[int](), 0, 0
+    for time_ps, starts, qp in events:
+        shared_ps += (time_ps - last) if len(running) > 1 else 0
+        last = time_ps
+        if starts:
+            running.append(qp)
+        else:
+            running.remove(qp)
+        if len(running) > most:
+            most, at_once = len(running), sorted(running)
+    return most, at_once, shared_ps
+
+
+@dataclass(frozen=True)
+class PairPlacement:
+    """How the queue pairs of one ordered rank pair of a job meet those of other jobs.
+
+    Attributes:
+        src_rank: Sending rank.
+        dst_rank: Receiving rank.
+        met: For each of its queue pairs, in their order, how many queue pairs of other jobs are on the link
+            where most are.
+    """
+
+    src_rank: int
+    dst_rank: int
+    met: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """In the manner of an egress distribution: `1>2: 0+2+1`."""
+        return f"{self.src_rank}>{self.dst_rank}: {'+'.join(map(str, self.met))}"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How a job's paths lie beside those of the other jobs of the run.
+
+    Attributes:
+        pairs: The rank pairs whose data crosses links between switches.
+        beside: Share of the time its chunks spend on such links with no, one, two, three or more chunks of
+            other jobs on the same link.
+    """
+
+    pairs: tuple[PairPlacement, ...]
+    beside: tuple[float, ...]
+
+    @property
+    def mean_beside(self) -> float:
+        """Mean number of chunks of other jobs beside one of its own, three at most."""
+        return sum(number * share for number, share in enumerate(self.beside))
+
+
+def placements(tables: Tables) -> dict[str, Placement]:
+    """Return how each job's paths lie; nothing where queue pairs have no path of their own."""
+    import polars as pl
+
+    paths = _frame(tables, "paths")
+    if paths.is_empty():
+        return {}
+    link = ["node", "port"]
+    on_link = paths.with_columns(
+        (pl.len().over(link) - pl.len().over([*link, "job"])).cast(pl.Int64).alias("others")
+    )
+    met = (
+        on_link.group_by("job", "src_rank", "dst_rank", "qp")
+        .agg(pl.col("others").max())
+        .sort("job", "src_rank", "dst_rank", "qp")
+        .group_by("job", "src_rank", "dst_rank", maintain_order=True)
+        .agg("others")
+    )
+    times = _beside(tables, on_link.filter(pl.col("others") > 0), paths)
+    found: dict[str, list[PairPlacement]] = {}
+    for job, source, target, others in met.iter_rows():
+        found.setdefault(job, []).append(PairPlacement(source, target, tuple(others)))
+    return {job: Placement(tuple(pairs), times[job]) for job, pairs in found.items()}
+
+
+def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[str, tuple[float, ...]]:
+    """Return for each job the shares of time with no, one, two, three or more others on a link."""
+    import polars as pl
+
+    chunks = _frame(tables, "chunks", pl.col("completed_ps").is_not_null())
+    chunks = chunks.select("qp", "start_ps", "completed_ps")
+    spans = (pl.col("completed_ps") - pl.col("start_ps")).sum()
+    first = paths.filter(pl.col("hop") == 0)
+    totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())
+    # Of a queue pair's links the first is looked at: what shares a later one alone is rare and comes late.
+    spent = {job: [0.0] * (MAX_AT_ONCE + 1) for job in paths["job"].unique()}
+    on_links = shared.filter(pl.col("hop") == 0).join(chunks, on="qp")
+    for _, rows in on_links.group_by("node", "port"):
+        _add_link(spent, rows.select("job", "start_ps", "completed_ps").rows())
+    for job, times in spent.items():
+        times[0] = max(0.0, totals.get(job, 0) - sum(times[1:]))
+    return {
+        job: tuple(time / total if (total := sum(times)) else 0.0 for time in times)
+        for job, times in spent.items()
+    }
+
+
+def _add_link(spent: dict[str, list[float]], chunks: Sequence[tuple[str, int, int]]) -> None:
+    """Add for each job how long its chunks on one link had how many of others beside them."""
+    events = sorted(
+        [(end, -1, job) for job, _, end in chunks] + [(start, 1, job) for job, start, _ in chunks]
+    )
+    running: Counter[str] = Counter()
+    last = 0
+    for time_ps, change, job in events:
+        total = sum(running.values())
+        for own, count in running.items():
+            others = min(total - count, MAX_AT_ONCE)
+            if count and others:
+                spent[own][others] += count * (time_ps - last)
+        last = time_ps
+        running[job] += change

@@ -1,0 +1,124 @@
+"""What congestion control did over time: pauses of ports, rates of queue pairs."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, time_scale, time_text
+
+MAX_PAUSE_LINES = 8
+MAX_RATE_LINES = 16
+_MAX_POINTS = 250
+_BPS_PER_GBPS = 1e9
+
+
+def pause_plot(series: pl.DataFrame) -> Plot | None:
+    """Draw for the ports that were paused longest which share of the time they were, stretch by stretch.
+
+    Args:
+        series: Table `series` of a trial.
+
+    Returns:
+        The plot, or None when no sampled port was paused.
+    """
+    pauses = series.filter(pl.col("metric") == "paused_ps")
+    if pauses.is_empty():
+        return None
+    where = ["node", "port", "priority"]
+    totals = pauses.group_by(where).agg(pl.col("value").max().alias("paused"))
+    longest = totals.sort(["paused", *where], descending=[True, False, False, False]).head(MAX_PAUSE_LINES)
+    scale = time_scale(int(str(pauses["time_ps"].max())))
+    figure = go.Figure()
+    for index, (node, port, priority, paused) in enumerate(longest.iter_rows()):
+        own = (pl.col("node") == node) & (pl.col("port") == port) & (pl.col("priority") == priority)
+        name = f"{node} port {port}, priority {priority} ({time_text(paused)})"
+        samples = _evenly(pauses.filter(own).sort("time_ps"))
+        figure.add_trace(_pause_line(samples, name, scale, index))
+    figure.update_layout(_layout(scale, theme.axis("paused (% of the time)", range=[-2, 103])))
+    text = (
+        "Share of the time for which an egress port was paused, between one sample and the next. In brackets "
+        "the time in all."
+    )
+    if longest.height < totals.height:
+        text += f" Reduced: the {longest.height} of {totals.height:,} that were paused longest."
+    return Plot("pauses", figure, text, longest.height < totals.height)
+
+
+def _pause_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:
+    steps = samples.with_columns(
+        (100 * pl.col("value").diff() / pl.col("time_ps").diff()).clip(0, 100).alias("share")
+    ).drop_nulls("share")
+    return go.Scatter(
+        x=[round(time_ps / scale.ps, 7) for time_ps in steps["time_ps"]],
+        y=[round(share, 3) for share in steps["share"]],
+        name=name,
+        mode="lines",
+        line={"width": 1.6, "shape": "vh", "color": theme.category(index)},
+        hovertemplate=f"{name}<br>%{{y:.3g}} % until %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
+    """Draw the rate of some queue pairs over time: those whose rate fell lowest.
+
+    Args:
+        series: Table `series` of a trial.
+        names: What each queue pair carries, as far as it is known.
+
+    Returns:
+        The plot, or None when no rate was sampled or none ever fell.
+    """
+    rates = series.filter(pl.col("metric") == "rate_bps")
+    if rates.is_empty():
+        return None
+    least = rates.group_by("qp").agg(pl.col("value").min().alias("least"))
+    least = least.filter(pl.col("least") < rates["value"].max())
+    if least.is_empty():
+        return None
+    lowest = least.sort(["least", "qp"]).head(MAX_RATE_LINES)
+    scale = time_scale(int(str(rates["time_ps"].max())))
+    figure = go.Figure()
+    for index, qp in enumerate(sorted(lowest["qp"])):
+        samples = _evenly(rates.filter(pl.col("qp") == qp).sort("time_ps"))
+        name = ", ".join(part for part in (f"QP {qp}", names.get(qp, "")) if part)
+        figure.add_trace(_rate_line(samples, name, scale, index))
+    axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")
+    figure.update_layout(_layout(scale, axis))
+    text = (
+        "Rate that DCQCN allows a queue pair, at each sample at which it has something to send. Queue pairs "
+        "whose rate never fell are left out."
+    )
+    if lowest.height < least.height:
+        text += f" Reduced: the {lowest.height} of {least.height:,} sampled ones whose rate fell lowest."
+    return Plot("rates", figure, text, lowest.height < least.height)
+
+
+def _rate_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:
+    return go.Scatter(
+        x=[round(time_ps / scale.ps, 7) for time_ps in samples["time_ps"]],
+        y=[round(value / _BPS_PER_GBPS, 4) for value in samples["value"]],
+        name=name,
+        mode="lines+markers" if samples.height <= 3 else "lines",
+        line={"width": 1.4, "color": theme.category(index)},
+        hovertemplate=f"{name}<br>%{{y:.4g}} Gb/s at %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def _evenly(samples: pl.DataFrame) -> pl.DataFrame:
+    """Keep at most `_MAX_POINTS` samples, evenly, the last among them."""
+    step = -(-samples.height // _MAX_POINTS)
+    if step <= 1:
+        return samples
+    return pl.concat([samples.gather_every(step), samples.tail(1)]).unique(maintain_order=True)
+
+
+def _layout(scale: TimeScale, axis: dict[str, object]) -> dict[str, object]:
+    return theme.layout(
+        height=400,
+        margin=theme.margin(t=96),
+        xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+        yaxis=axis,
+    )

@@ -1,0 +1,179 @@
+"""The section about jobs beside others and alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.report.html.plots.tenants import (
+    KeptShare,
+    TenantSample,
+    kept_plot,
+    tenant_bars,
+    tenant_fct,
+)
+from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
+from fabricbench.report.terminal import metric_text
+from fabricbench.report.text_table import data_size, fixed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.store import Trial
+
+MAX_TENANT_ROWS = 200
+MAX_PLACEMENT_ROWS = 100
+_METRICS = {
+    "completion_time_ms": "time",
+    "busbw_gb_per_s": "busbw",
+    "ideal_percent": "of ideal",
+    "fct_ms_p50": "FCT P50",
+    "fct_ms_p95": "FCT P95",
+    "fct_ms_p99": "FCT P99",
+    "fct_ms_max": "FCT max",
+    "pfc_rx": "PFC",
+    "ecn_ce_rx": "ECN-CE",
+    "cnp_tx": "CNP",
+    "retransmits": "retrans.",
+}
+
+
+def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
+    """Set each job beside the others next to itself alone; none where no job was run alone.
+
+    Raises:
+        StoreError: A table of a trial cannot be read.
+    """
+    beside = [row for row in rows if row.alone]
+    if not beside:
+        return None
+    focus = [row for row in beside if row.is_focus] or [row for row in beside if row.trial is beside[0].trial]
+    samples = [_sample(row) for row in focus]
+    plots = [tenant_bars(samples), tenant_fct(samples)]
+    parts: list[Part] = [_table(beside), *(PlotPart(plot, half=True) for plot in plots if plot)]
+    return Section("tenants", "Beside the others and alone", [*parts, *_seeds(beside)])
+
+
+def _table(rows: Sequence[ResultRow]) -> TablePart:
+    columns = [
+        Column("data size"),
+        Column("job", numeric=False),
+        Column("", numeric=False),
+        Column("kept", "%"),
+    ]
+    columns += [Column(title, BY_NAME[name].unit) for name, title in _METRICS.items()]
+    caption = (
+        "Each job beside the others and below it alone, on the same fabric, with the same seed and paths. "
+        "Kept is the share of its bus bandwidth alone that it has beside the others."
+    )
+    if len(rows) > MAX_TENANT_ROWS:
+        caption += f" Reduced: the first {MAX_TENANT_ROWS} of {len(rows):,} results."
+    lines = [line for row in rows[:MAX_TENANT_ROWS] for line in _lines(row)]
+    return TablePart(columns, lines, caption)
+
+
+def _lines(row: ResultRow) -> list[Row]:
+    if row.alone is None:
+        return []
+    size = ", ".join(part for part in (data_size(row.summary.data_size_bytes), row.iteration) if part)
+    kept = Cell(fixed(row.alone.kept_percent, 1))
+    return [
+        Row(
+            [Cell(size), Cell(row.summary.job), Cell("beside"), kept, *_values(row.summary)],
+            focus=row.is_focus,
+        ),
+        Row([Cell(""), Cell(""), Cell("alone", tone="muted"), Cell(""), *_values(row.alone.summary)]),
+    ]
+
+
+def _values(summary: Summary) -> list[Cell]:
+    values = [(name, summary.value(name)) for name in _METRICS]
+    return [
+        Cell(metric_text(name, value), tone="muted" if value in (None, 0) else "") for name, value in values
+    ]
+
+
+def _sample(row: ResultRow) -> TenantSample:
+    alone = row.alone
+    if alone is None:
+        raise AssertionError("only jobs that were run alone are drawn")
+    return TenantSample(
+        row.summary.job,
+        row.summary.busbw_gb_per_s,
+        alone.summary.busbw_gb_per_s,
+        _fct_ps(row.trial, row.summary.job),
+        _fct_ps(alone.trial, row.summary.job),
+    )
+
+
+def _fct_ps(trial: Trial, job: str) -> pl.Series:
+    import polars as pl
+
+    frame = pl.DataFrame(trial.tables.table("chunks", ["job", "fct_ps"]))
+    return frame.filter(pl.col("job") == job)["fct_ps"].drop_nulls()
+
+
+def _seeds(rows: Sequence[ResultRow]) -> list[Part]:
+    """Give how the kept share spreads over iterations, and which placement gives which; nothing for one."""
+    kept = kept_rows((row.trial, row.summary, row.alone) for row in rows)
+    if not kept:
+        return []
+    plot = kept_plot([KeptShare(row.name, row.kept_percent, row.label) for row in kept])
+    return [_spread_table(kept), *([PlotPart(plot)] if plot else []), *_placement_parts(kept)]
+
+
+def _spread_table(kept: Sequence[KeptRow]) -> TablePart:
+    titles = ("iterations", "least", "P25", "median", "P75", "largest")
+    rows = [
+        Row(
+            [
+                Cell(name),
+                Cell(str(spread.count)),
+                *(Cell(fixed(value, 1)) for value in spread.quartiles),
+            ]
+        )
+        for name, spread in kept_spreads(kept).items()
+    ]
+    columns = [Column("busbw kept (%)", numeric=False), *(Column(title) for title in titles)]
+    return TablePart(columns, rows, "Over the iterations, which differ in their seed; by nearest rank.")
+
+
+def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
+    known = [row for row in kept if row.placement]
+    if not known:
+        return [
+            NotePart("Queue pairs have no path of their own here, so there are no placements to tell apart.")
+        ]
+    columns = [
+        Column("job", numeric=False),
+        Column("iteration"),
+        Column("kept", "%"),
+        Column("PFC", "frames"),
+    ]
+    columns += [Column("others beside it", "time-weighted mean"), Column("placement", numeric=False)]
+    ordered = sorted(known, key=lambda row: (row.name, row.kept_percent))
+    rows = [
+        Row(
+            [
+                Cell(row.name),
+                Cell(str(row.iteration)),
+                Cell(fixed(row.kept_percent, 1)),
+                Cell(f"{row.pfc_rx:,}", tone="" if row.pfc_rx else "muted"),
+                Cell(fixed(row.mean_beside, 2)),
+                Cell(row.placement),
+            ]
+        )
+        for row in ordered[:MAX_PLACEMENT_ROWS]
+    ]
+    caption = (
+        "Placement: for each rank pair that crosses the fabric, how many queue pairs of other jobs are on "
+        "the same link as each of its queue pairs, in order of steps (on the link where most are). Beside: "
+        "chunks of other jobs under way on the same first link at the same time, three at most."
+    )
+    if len(ordered) > MAX_PLACEMENT_ROWS:
+        caption += f" Reduced: the first {MAX_PLACEMENT_ROWS} of {len(ordered):,}."
+    return [TablePart(columns, rows, caption)]

@@ -1,0 +1,94 @@
+"""What jobs keep beside others over the iterations of a run, with the placement of their paths in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.isolation import Spread, spread
+from fabricbench.analysis.sharing import Placement, placements
+from fabricbench.report.text_table import data_size
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.report.tenants import Alone
+    from fabricbench.store import Trial
+
+MAX_TRIALS = 200
+"""Trials whose paths are read at most."""
+_MAX_PAIRS = 8
+
+
+@dataclass(frozen=True)
+class KeptRow:
+    """A job in one iteration.
+
+    Attributes:
+        name: The job, with its data size where there are several.
+        iteration: Which iteration.
+        kept_percent: Share of its bus bandwidth alone that it keeps [%].
+        pfc_rx: Pause frames that its hosts received.
+        placement: How its paths lie beside those of others, in words; empty where that is not known.
+        mean_beside: Mean number of others beside it; none where that is not known.
+    """
+
+    name: str
+    iteration: int
+    kept_percent: float
+    pfc_rx: int
+    placement: str
+    mean_beside: float | None
+
+    @property
+    def label(self) -> str:
+        """Iteration and placement."""
+        return ", ".join(part for part in (f"iteration {self.iteration}", self.placement) if part)
+
+
+def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[KeptRow]:
+    """Return each job in each iteration, if there are several; `MAX_TRIALS` trials at most.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    known = [
+        (trial, summary, alone.kept_percent)
+        for trial, summary, alone in results
+        if alone is not None and alone.kept_percent is not None
+    ]
+    if len({trial.facts.iteration for trial, _, _ in known}) < 2:
+        return []
+    sizes = {(summary.job, summary.data_size_bytes) for _, summary, _ in known}
+    many_sizes = len(sizes) > len({job for job, _ in sizes})
+    of_trial: dict[str, dict[str, Placement]] = {}
+    rows = []
+    for trial, summary, kept_percent in known:
+        if trial.id not in of_trial and len(of_trial) < MAX_TRIALS:
+            of_trial[trial.id] = placements(trial.tables)
+        placement = of_trial.get(trial.id, {}).get(summary.job)
+        size = f", {data_size(summary.data_size_bytes)}" if many_sizes else ""
+        rows.append(
+            KeptRow(
+                f"{summary.job}{size}",
+                trial.facts.iteration,
+                kept_percent,
+                summary.pfc_rx,
+                _text(placement) if placement else "",
+                placement.mean_beside if placement else None,
+            )
+        )
+    return rows
+
+
+def _text(placement: Placement) -> str:
+    shown = "; ".join(pair.text for pair in placement.pairs[:_MAX_PAIRS])
+    rest = len(placement.pairs) - _MAX_PAIRS
+    return shown if rest <= 0 else f"{shown}; and {rest} more rank pairs"
+
+
+def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:
+    """Return how the kept share of each job spreads over the iterations."""
+    names = dict.fromkeys(row.name for row in rows)
+    found = {name: spread([row.kept_percent for row in rows if row.name == name]) for name in names}
+    return {name: each for name, each in found.items() if each}
