@@ -35,7 +35,7 @@ def main() -> int:
         compare([base, head], arguments)
     finally:
         for name in ("base", "head"):
-            remove = ["git", "worktree", "remove", "--force", folder / name]
+            remove = ["git", "worktree", "remove", "--force", str(folder / name)]
             subprocess.run(remove, check=False, cwd=ROOT, stderr=subprocess.DEVNULL)
         shutil.rmtree(folder)
     return 0
@@ -66,7 +66,7 @@ def compare(programs: list[Path], arguments: argparse.Namespace) -> None:
 
 def measure(program: Path, name: str, figure: str, arguments: argparse.Namespace) -> float:
     """The figure of one run of workload ``name``."""
-    command = [program, name, "--lines", "--runs", "1", "--threads", str(arguments.threads)]
+    command = [str(program), name, "--lines", "--runs", "1", "--threads", str(arguments.threads)]
     if arguments.instructions:
         command.append("--instructions")
     line = subprocess.run(command, check=True, capture_output=True, text=True).stdout
