@@ -1,0 +1,118 @@
+"""The table of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.report.terminal.cells import (
+    METRIC_COLUMNS,
+    MetricColumn,
+    deviation_text,
+    heading,
+    label,
+    metric_text,
+)
+from fabricbench.report.terminal.tenants import seeds_text, tenants_table
+from fabricbench.report.text_table import Column, Row, Style, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+
+_ONCE = {"kind": "rounds", "rounds": 1}
+_ROUND_COLUMNS = (
+    MetricColumn("rounds", ("rounds", "")),
+    MetricColumn("round_ms_min", ("shortest", "ms")),
+    MetricColumn("round_ms_max", ("longest", "ms")),
+)
+"""Columns of jobs that repeat, after the first: the mean."""
+_TRAFFIC_COLUMNS = (
+    MetricColumn("offered_gb_per_s", ("offered", "GB/s")),
+    MetricColumn("delivered_gb_per_s", ("delivered", "GB/s")),
+    MetricColumn("slowdown_p50", ("slowdown", "P50")),
+    MetricColumn("slowdown_p99", ("slowdown", "P99")),
+)
+"""Columns of open-loop traffic, in place of bandwidths and share of the ideal."""
+
+
+def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return the table of a run: one line for each job of each trial, published values and deviations below.
+
+    Args:
+        jobs: Jobs of the trials, in order. Those of one plan, variant and job stand together.
+        colour: Use the styles of a terminal.
+    """
+    beside = [job for job in jobs if job.alone]
+    known = {job.alone.trial.attempt for job in beside if job.alone}
+    shown = sorted((job for job in jobs if job.trial.attempt not in known), key=_order)
+    tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
+    tables += [
+        tenants_table(list(group), colour=colour)
+        for _, group in groupby(sorted(beside, key=_plan_order), key=_run)
+    ]
+    tables += [seeds_text(jobs, colour=colour)] if beside else []
+    return "\n\n".join(table for table in tables if table)
+
+
+def _group(job: JobReport) -> tuple[str, str, str, str]:
+    facts = job.trial.facts
+    return facts.plan, facts.tag, facts.variant, job.summary.job
+
+
+def _order(job: JobReport) -> tuple[object, ...]:
+    return (*_group(job), job.trial.facts.position)
+
+
+def _run(job: JobReport) -> tuple[str, str, str]:
+    facts = job.trial.facts
+    return facts.plan, facts.tag, facts.variant
+
+
+def _plan_order(job: JobReport) -> tuple[object, ...]:
+    return (*_run(job), job.trial.facts.position)
+
+
+def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    repeats = any(job.trial.facts.iteration for job in jobs)
+    metrics = _metric_columns(jobs)
+    rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
+    columns = [Column(("data", "size"), is_text=True), *(Column(column.head) for column in metrics)]
+    lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
+    for job in jobs:
+        if job.summary.status != "complete":
+            text = f"{label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
+            lines.append(styled(text, Style.RED, colour=colour))
+    rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
+    lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
+    lines += [
+        f"note: {note}" for note in dict.fromkeys(row.get("note", "") for row in rows_beside if row) if note
+    ]
+    return "\n".join(lines)
+
+
+def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
+    """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
+    if all(_job_spec(job).get("arrivals") for job in jobs):
+        return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
+    if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
+        return METRIC_COLUMNS
+    return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *METRIC_COLUMNS[1:])
+
+
+def _job_spec(job: JobReport) -> dict[str, object]:
+    specs = job.trial.facts.run_spec["jobs"]
+    return next(spec for spec in specs if spec["name"] == job.summary.job)
+
+
+def _rows(job: JobReport, metrics: Sequence[MetricColumn], *, with_iteration: bool) -> Iterator[Row]:
+    style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+    values = [metric_text(column.metric, job.summary.value(column.metric)) for column in metrics]
+    yield Row([label(job, with_iteration=with_iteration), *values], style)
+    if job.deviations:
+        known = {deviation.metric: deviation for deviation in job.deviations}
+        found = [known.get(column.metric) for column in metrics]
+        yield Row(
+            ["published", *("" if each is None else f"{each.published:.10g}" for each in found)], Style.DIM
+        )
+        yield Row(["deviation", *(deviation_text(each) for each in found)], Style.DIM)

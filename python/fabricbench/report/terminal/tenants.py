@@ -1,0 +1,111 @@
+"""Jobs beside others and alone, and what they keep over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.terminal.cells import METRIC_COLUMNS, MetricColumn, label, metric_text
+from fabricbench.report.text_table import Column, Row, Style, count, fixed, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+
+_METRICS = (
+    *METRIC_COLUMNS[:1],
+    *METRIC_COLUMNS[2:4],
+    *METRIC_COLUMNS[4:7],
+    MetricColumn("fct_ms_p99", ("P99", "ms")),
+    *METRIC_COLUMNS[7:],
+)
+"""What a job beside others and alone are compared by."""
+_COLUMNS = [
+    Column(("data", "size"), is_text=True),
+    Column(("job",), is_text=True),
+    Column(("beside",), is_text=True),
+    *(Column(column.head) for column in _METRICS[:3]),
+    Column(("kept", "%")),
+    *(Column(column.head) for column in _METRICS[3:]),
+]
+
+
+def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return a line for each job beside the others and one for the same job alone.
+
+    Args:
+        jobs: Jobs of one run that know how they did alone.
+        colour: Use the styles of a terminal.
+    """
+    repeats = any(job.trial.facts.iteration for job in jobs)
+    rows = [row for job in jobs for row in _tenant_rows(job, with_iteration=repeats)]
+    facts = jobs[0].trial.facts
+    tag = f" [{facts.tag}]" if facts.tag else ""
+    title = styled(f"{facts.plan}{tag}, each job beside the others and alone", Style.BOLD, colour=colour)
+    return "\n".join([title, render(_COLUMNS, rows, colour=colour)])
+
+
+_SPREAD_COLUMNS = [
+    Column(("job",), is_text=True),
+    *(Column((head,)) for head in ("seeds", "least", "P25", "median", "P75", "largest")),
+]
+_PLACEMENT_COLUMNS = [
+    Column(("job",), is_text=True),
+    Column(("#",)),
+    Column(("kept", "%")),
+    Column(("PFC", "rx")),
+    Column(("others", "beside")),
+    Column(("queue pairs of others on the link of each of its own",), is_text=True),
+]
+
+
+def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return how what each job keeps spreads over the seeds, and its placement in each; empty for one seed.
+
+    Raises:
+        StoreError: A table of a trial cannot be read.
+    """
+    from fabricbench.report.seeds import kept_rows, kept_spreads
+
+    kept = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
+    if not kept:
+        return ""
+    spreads = [
+        Row([name, str(each.count), *(fixed(value, 1) for value in each.quartiles)])
+        for name, each in kept_spreads(kept).items()
+    ]
+    placed = sorted((row for row in kept if row.placement), key=lambda row: (row.name, row.kept_percent))
+    placements = [
+        Row(
+            [
+                row.name,
+                str(row.iteration),
+                fixed(row.kept_percent, 1),
+                count(row.pfc_rx),
+                fixed(row.mean_beside, 2),
+                row.placement,
+            ]
+        )
+        for row in placed
+    ]
+    lines = [
+        styled("busbw kept beside the others, in % of alone, over the seeds", Style.BOLD, colour=colour),
+        render(_SPREAD_COLUMNS, spreads, colour=colour),
+    ]
+    if placements:
+        title = styled("which placement keeps how much", Style.BOLD, colour=colour)
+        lines += ["", title, render(_PLACEMENT_COLUMNS, placements, colour=colour)]
+    return "\n".join(lines)
+
+
+def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
+    if job.alone is None:
+        return
+    for summary, beside, kept in (
+        (job.summary, "others", fixed(job.alone.kept_percent, 1)),
+        (job.alone.summary, "nobody", ""),
+    ):
+        values = [metric_text(column.metric, summary.value(column.metric)) for column in _METRICS]
+        is_first = summary is job.summary
+        head = [label(job, with_iteration=with_iteration), job.summary.job] if is_first else ["", ""]
+        style = Style.PLAIN if summary.status == "complete" else Style.RED
+        yield Row([*head, beside, *values[:3], kept, *values[3:]], style)

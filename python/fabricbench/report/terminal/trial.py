@@ -1,0 +1,141 @@
+"""One trial in full, a list of trials, two jobs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.metrics import METRICS, Metric
+from fabricbench.report.terminal.cells import deviation_text, heading, metric_text
+from fabricbench.report.terminal.tenants import tenants_table
+from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.compare import Change, Deviation
+    from fabricbench.report.trials import JobPair, JobReport
+    from fabricbench.store import Trial
+
+
+def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return one trial in full: what was run, by what, and every metric of each job."""
+    trial = jobs[0].trial
+    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
+    beside = [job for job in jobs if job.alone]
+    tenants = [tenants_table(beside, colour=colour)] if beside else []
+    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants])
+
+
+def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
+    facts, engine, machine = trial.facts, trial.engine, trial.machine
+    return [
+        ("trial", facts.id),
+        ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
+        ("tag", facts.tag or "-"),
+        ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
+        ("seed", str(facts.run_spec["seed"])),
+        ("status", trial.status),
+        ("engine", f"{facts.backend} {facts.engine_version}"),
+        ("started", trial.started_at),
+        ("took", f"{engine['wall_s']:.3g} s on {machine['host']}, threads: {engine['threads']}"),
+        ("packet-hops", f"{engine['packet_hops']:,}"),
+        ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
+    ]
+
+
+def _job_text(job: JobReport, *, colour: bool) -> str:
+    summary = job.summary
+    size, chunks = (
+        data_size(summary.data_size_bytes),
+        f"{summary.chunks_complete} of {summary.chunks} chunks complete",
+    )
+    lines = [styled(f"{heading(job)}, data size {size}, {chunks}", Style.BOLD, colour=colour)]
+    if summary.reason:
+        lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
+    known = {deviation.metric: deviation for deviation in job.deviations}
+    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS]
+    heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
+    if known:
+        heads += [Column(("published",)), Column(("deviation",))]
+    else:
+        rows = [Row(row.cells[:3]) for row in rows]
+    return "\n".join([*lines, render(heads, rows, colour=colour)])
+
+
+def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
+    value = job.summary.value(metric.name)
+    text = str(value) if isinstance(value, int) else metric_text(metric.name, value)
+    published = "" if deviation is None else f"{deviation.published:.10g}"
+    return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
+
+
+_LIST_COLUMNS = [
+    Column(("trial",), is_text=True),
+    Column(("plan",), is_text=True),
+    Column(("job",), is_text=True),
+    Column(("data", "size")),
+    Column(("#",)),
+    Column(("tag",), is_text=True),
+    Column(("status",), is_text=True),
+    Column(("time", "ms")),
+    Column(("busbw", "GB/s")),
+    Column(("ideal", "%")),
+    Column(("started", "(UTC)"), is_text=True),
+]
+
+
+def trial_list(trials: Sequence[Trial], jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return a list of trials, unfinished ones included: one line for each job.
+
+    Args:
+        trials: The trials.
+        jobs: The jobs of those that have finished.
+        colour: Use the styles of a terminal.
+    """
+    jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
+    rows: list[Row] = []
+    for trial in trials:
+        finished = jobs_of.get(trial.attempt, [])
+        rows += [_list_row(trial, job) for job in finished] or [_list_row(trial, None)]
+    return render(_LIST_COLUMNS, rows, colour=colour)
+
+
+def _list_row(trial: Trial, job: JobReport | None) -> Row:
+    facts = trial.facts
+    values = [
+        metric_text(name, job.summary.value(name)) if job else "-"
+        for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+    ]
+    started = trial.started_at[:16].replace("T", " ")
+    size = data_size(job.summary.data_size_bytes if job else facts.data_size_bytes)
+    status = job.summary.status if job else trial.status
+    plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
+    cells = [
+        facts.id,
+        plan,
+        job.summary.job if job else "-",
+        size,
+        str(facts.iteration),
+        facts.tag or "-",
+        status,
+    ]
+    return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
+
+
+def comparison(pair: JobPair, *, colour: bool = False) -> str:
+    """Return the metrics of two jobs side by side, with their ratio and which is the better one."""
+    jobs = (pair.first, pair.second)
+    heads = ["metric", "unit", pair.first.trial.id, pair.second.trial.id, "ratio", "second is"]
+    columns = [Column((head,), is_text=head in ("metric", "unit", "second is")) for head in heads]
+    rows = [_change_row(change) for change in pair.changes]
+    titles = [
+        f"{job.trial.id}  {heading(job)}, data size {data_size(job.summary.data_size_bytes)}" for job in jobs
+    ]
+    return "\n".join([*titles, render(columns, rows, colour=colour)])
+
+
+def _change_row(change: Change) -> Row:
+    name = change.metric.name
+    values = [metric_text(name, change.first), metric_text(name, change.second), fixed(change.ratio, 4)]
+    style = Style.RED if change.verdict == "worse" else Style.PLAIN
+    return Row([change.metric.title, change.metric.unit, *values, change.verdict or "-"], style)
