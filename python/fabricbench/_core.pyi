@@ -55,6 +55,17 @@ class Description(TypedDict):
     links: list[LinkDescription]
     qps: list[QueuePairDescription]
 
+class Estimate(TypedDict):
+    hosts: int
+    ports: int
+    chunks: int
+    chunk_rows: int
+    queue_pairs: int
+    payload_bytes: int
+    packet_hops: int
+    memory_bytes: int
+    time_ms: int
+
 class Progress(TypedDict):
     delivered_bytes: int
     total_bytes: int
@@ -83,6 +94,15 @@ def check(spec_json: str) -> None:
 
 def describe(spec_json: str) -> Description:
     """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""
+
+def estimate(spec_json: str) -> Estimate:
+    """Return what a run of a RunSpec will cost, without making its chunks.
+
+    Memory is that of the whole program, time that of one core if every packet is simulated.
+
+    Raises:
+        SpecError: The spec cannot be run. Not everything that makes it so is looked at.
+    """
 
 def run(
     spec_json: str,

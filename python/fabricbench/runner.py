@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, RunSummary
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
+    from fabricbench.plan.limits import Limits
     from fabricbench.plan.load import LoadedPlan
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
@@ -265,15 +266,23 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def load(name: str, overrides: Sequence[str] = ()) -> LoadedPlan:
+def load(name: str, overrides: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
     """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
 
     Raises:
-        PlanError: It cannot be carried out as it is written.
+        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
     """
     from fabricbench.plan.load import load_plan
 
-    return load_plan(name, overrides)
+    return load_plan(name, overrides, limits)
+
+
+def machine_limits(time_limit_min: int) -> Limits:
+    """Return what a trial may cost on this machine: the memory that is left, and so many minutes."""
+    from fabricbench.backend.machine import available_memory_bytes
+    from fabricbench.plan.limits import Limits
+
+    return Limits(available_memory_bytes(), time_limit_min * 60_000)
 
 
 def simulator(path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> Backend:

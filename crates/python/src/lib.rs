@@ -21,6 +21,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(equal_parts, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capture, module)?)
 }
@@ -56,6 +57,14 @@ fn describe<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
     let spec = parse(py, spec_json)?;
     let description = py.detach(|| sim::describe(&spec)).map_err(|error| spec_error(py, &error))?;
     to_python(py, &description)
+}
+
+/// What a run of a spec will cost.
+#[pyfunction]
+fn estimate<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>> {
+    let spec = parse(py, spec_json)?;
+    let estimate = py.detach(|| sim::estimate(&spec)).map_err(|error| spec_error(py, &error))?;
+    to_python(py, &estimate)
 }
 
 /// Carries a spec out; tables and progress go to the callbacks.

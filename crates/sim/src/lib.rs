@@ -8,7 +8,7 @@
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
 //! 5. `record`, `assemble`, `progress`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
 //!    pauses that wait for each other;
-//! 6. `run`, `summary`, `capture`, `describe`: what a caller sees.
+//! 6. `run`, `summary`, `capture`, `describe`, `estimate`: what a caller sees.
 //!
 //! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
 //! ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN and eight
@@ -20,6 +20,7 @@ mod capture;
 mod deadlock;
 mod describe;
 mod egress;
+mod estimate;
 mod fast_forward;
 mod hash;
 mod kernel;
@@ -40,6 +41,7 @@ mod switch;
 
 pub use capture::{CapturedFrame, capture};
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
+pub use estimate::{Estimate, estimate};
 pub use observer::{Batch, Observer, Progress, Stopped};
 pub use run::{Options, Path, RunError, run};
 

@@ -9,7 +9,8 @@
 //!    the tree algorithms share;
 //! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have peers;
 //! 5. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
-//! 6. `schedule`: the finished [`Schedule`] of [`Transfer`]s.
+//! 6. `schedule`: the finished [`Schedule`] of [`Transfer`]s;
+//! 7. `volume`: how much that is, told without making it ([`volume_for`]).
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
 //!
@@ -27,6 +28,7 @@ mod patterns;
 mod registry;
 mod schedule;
 mod shape;
+mod volume;
 
 pub use arrivals::{Arrivals, Process};
 pub use builder::ScheduleBuilder;
@@ -36,3 +38,4 @@ pub use pattern::Pattern;
 pub use registry::{MAX_TRANSFERS, find, patterns, schedule_for};
 pub use schedule::{Schedule, Transfer};
 pub use shape::Shape;
+pub use volume::{Volume, volume_for};

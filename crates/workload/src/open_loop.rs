@@ -1,6 +1,8 @@
 //! Open-loop traffic: ranks offer messages at given times, whatever became of those before.
 
-use crate::{Arrivals, MAX_TRANSFERS, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, find};
+use crate::{
+    Arrivals, MAX_TRANSFERS, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError, find,
+};
 use units::{Rank, Seed, Span, Stream};
 
 /// Where a rank sends its messages.
@@ -43,10 +45,7 @@ pub fn open_loop_for(
     let pattern = find(collective, algorithm)?;
     shape.check()?;
     pattern.supports(shape.ranks)?;
-    let peers = pattern.open_loop(shape).ok_or_else(|| WorkloadError::ClosedLoop {
-        collective: collective.to_owned(),
-        open: open_loops(shape),
-    })?;
+    let peers = peers_of(pattern, shape)?;
     let senders = peers.iter().flatten().count() as u64;
     let expected = arrivals.expected(shape.data_bytes).saturating_mul(senders);
     if expected > MAX_TRANSFERS {
@@ -61,6 +60,14 @@ pub fn open_loop_for(
         return Err(WorkloadError::NoMessages);
     }
     Ok(build(&messages))
+}
+
+/// Where each rank sends its messages.
+pub(crate) fn peers_of(pattern: &dyn Pattern, shape: &Shape) -> Result<Vec<Option<Peer>>, WorkloadError> {
+    pattern.open_loop(shape).ok_or_else(|| WorkloadError::ClosedLoop {
+        collective: pattern.collective().to_owned(),
+        open: open_loops(shape),
+    })
 }
 
 /// The messages of all ranks, each with its release, in the order of (release, rank).

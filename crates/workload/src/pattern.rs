@@ -24,6 +24,26 @@ pub trait Pattern: Sync {
     /// How many transfers the schedule has.
     fn transfers(&self, ranks: u32) -> u64;
 
+    /// How many (sender, receiver, channel) the transfers have: a queue pair each, if they are reused.
+    fn connections(&self, ranks: u32) -> u64 {
+        self.transfers(ranks)
+    }
+
+    /// Payload of all transfers for a data size of `data_bytes` [bytes].
+    fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        (data_bytes / self.parts(ranks)).saturating_mul(self.transfers(ranks))
+    }
+
+    /// How many ranks move data at once, sending or receiving, whichever are fewer.
+    fn busy_ranks(&self, ranks: u32) -> u32 {
+        ranks
+    }
+
+    /// Whether every rank sends to the next or the one before it only.
+    fn is_between_neighbours(&self) -> bool {
+        false
+    }
+
     /// The schedule. `shape.data_bytes` is a positive multiple of [`Pattern::parts`], `shape.ranks` at least
     /// 2 and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
     /// that.

@@ -82,6 +82,14 @@ proptest! {
             let shape = shape(ranks, data_bytes, root, seed);
             let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
             prop_assert_eq!(schedule.transfers().len() as u64, pattern.transfers(ranks));
+            let payload_bytes: u64 = schedule.transfers().iter().map(|transfer| transfer.bytes).sum();
+            prop_assert_eq!(payload_bytes, pattern.payload_bytes(ranks, data_bytes), "{}", pattern.algorithm());
+            let ends = schedule.transfers().iter().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
+            let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
+            prop_assert_eq!(connections, pattern.connections(ranks), "{}", pattern.algorithm());
+            let is_near = |t: &Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
+            let is_between_neighbours = schedule.transfers().iter().all(is_near);
+            prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", pattern.algorithm());
             if is_double_tree(pattern) && !ranks.is_power_of_two() {
                 continue;
             }

@@ -29,3 +29,13 @@ TrialArgument = Annotated[
     typer.Argument(metavar="TRIAL", help="An id, the beginning of one, or `latest` or `latest~1`."),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the results.")]
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Go on though a trial is estimated to be beyond this machine."),
+]
+TimeLimitOption = Annotated[
+    int,
+    typer.Option("--time-limit", metavar="MINUTES", min=1, help="Estimated time of one trial at most."),
+]
+TIME_LIMIT_MIN = 60
+"""A trial that is estimated to take longer is hardly meant, so it is to be asked for."""

@@ -7,7 +7,14 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
+from fabricbench.cli.options import (
+    TIME_LIMIT_MIN,
+    ForceOption,
+    FormatOption,
+    OverridesOption,
+    PlanArgument,
+    TimeLimitOption,
+)
 from fabricbench.cli.output import Format, note, write
 
 if TYPE_CHECKING:
@@ -25,14 +32,16 @@ def plans_command(output: FormatOption = Format.TABLE) -> None:
 def plan_check_command(
     plan: PlanArgument,
     overrides: OverridesOption = None,
+    time_limit: TimeLimitOption = TIME_LIMIT_MIN,
+    force: ForceOption = False,
 ) -> None:
-    """Check a plan without running it; exit status 2 if it cannot be run."""
+    """Check a plan without running it and estimate what it costs; exit status 2 if `run` would refuse it."""
     from fabricbench import runner
 
-    loaded = runner.load(plan, overrides or ())
+    loaded = runner.load(plan, overrides or (), None if force else runner.machine_limits(time_limit))
     for warning in loaded.warnings:
         note(warning.text("warning"))
-    write(f"ok: {plan}: {loaded.extent}")
+    write(f"ok: {plan}: {loaded.extent}\n{loaded.cost}")
 
 
 def plan_schema_command() -> None:

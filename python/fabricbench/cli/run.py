@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument, WorkspaceOption
+from fabricbench.cli.options import (
+    TIME_LIMIT_MIN,
+    ForceOption,
+    FormatOption,
+    OverridesOption,
+    PlanArgument,
+    TimeLimitOption,
+    WorkspaceOption,
+)
 from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
@@ -44,19 +52,22 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         bool,
         typer.Option(help="Skip what repeats, on one thread; the results do not depend on it."),
     ] = True,
+    time_limit: TimeLimitOption = TIME_LIMIT_MIN,
+    force: ForceOption = False,
 ) -> None:
     """Run a plan and print what it measured.
 
     Exit status: 0 when every trial ran, an incomplete one included, since that is a result; 2 for an error in
-    the plan or the workspace; 130 when stopped by Ctrl-C; 143 by SIGTERM. Finished trials stay in either
-    case.
+    the plan or the workspace, or a trial that is beyond this machine; 130 when stopped by Ctrl-C; 143 by
+    SIGTERM. Finished trials stay in either case.
     """
     from fabricbench import runner
     from fabricbench.cli.progress import display
     from fabricbench.report.trials import result_rows
     from fabricbench.store import Workspace
 
-    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)])
+    limits = None if force else runner.machine_limits(time_limit)
+    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)], limits)
     for warning in loaded.warnings:
         note(warning.text("warning"))
     store = Workspace.open(workspace, create=True)

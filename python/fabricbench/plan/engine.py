@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.
     from fabricbench._core import Description as Description  # noqa: PLC0414
+    from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 
@@ -53,6 +54,16 @@ def describe(spec_json: str) -> "Description":
     from fabricbench import _core
 
     return _core.describe(spec_json)
+
+
+def estimate(spec_json: str) -> "Estimate | None":
+    """Return what a run spec will cost, without making its chunks; none if the engine would refuse it."""
+    from fabricbench import _core
+
+    try:
+        return _core.estimate(spec_json)
+    except _core.SpecError:
+        return None
 
 
 def check(spec_json: str) -> "SpecError | None":

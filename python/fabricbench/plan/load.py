@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final, TypedDict
 
@@ -16,6 +17,7 @@ from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file
 from fabricbench.plan.errors import FieldPath, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand, first_spec
+from fabricbench.plan.limits import Limits, estimate_text, memory_problem, problems_beyond
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.nodes import kind_name
 from fabricbench.plan.overrides import apply_overrides
@@ -80,6 +82,16 @@ class LoadedPlan:
             "published": self.plan.published,
         }
 
+    @cached_property
+    def estimates(self) -> list["engine.Estimate | None"]:
+        """What each trial is estimated to cost."""
+        return [engine.estimate(trial.spec_json) for trial in self.trials]
+
+    @property
+    def cost(self) -> str:
+        """What all trials are estimated to cost, in words."""
+        return estimate_text([estimate for estimate in self.estimates if estimate is not None])
+
     @property
     def extent(self) -> str:
         """How much there is to run, in words."""
@@ -91,25 +103,32 @@ class LoadedPlan:
         return f"{trials}, {summary['ranks']} ranks on {summary['hosts']} hosts, data size {sizes}"
 
 
-def load_plan(name: str, overrides: Iterable[str] = ()) -> LoadedPlan:
+def load_plan(name: str, overrides: Iterable[str] = (), limits: Limits | None = None) -> LoadedPlan:
     """Load a plan and check everything that can be checked before it runs.
 
     Args:
         name: A shipped plan's name, or a file.
         overrides: Changes for this run, each FIELD=VALUE.
+        limits: What a trial may be estimated to cost; anything by default.
 
     Raises:
-        PlanError: With everything that is wrong with it.
+        PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
     """
     path, source = find_plan(name)
     overrides = tuple(overrides)
     document = apply_overrides(read_file(path, source), overrides)
     plan = validate(document)
     published = _published(plan, path, document)
+    if limits is not None and limits.memory_bytes is not None:
+        _check_memory(plan, document, limits.memory_bytes)
     _check_with_engine(plan, document)
     trials = expand(plan)
     warnings = tuple(_in_order(plan_warnings(plan, document)))
-    return LoadedPlan(plan, path, document.text, overrides, published, trials, warnings)
+    loaded = LoadedPlan(plan, path, document.text, overrides, published, trials, warnings)
+    beyond = [] if limits is None else list(problems_beyond(trials, loaded.estimates, limits, document))
+    if beyond:
+        raise PlanError(beyond)
+    return loaded
 
 
 def validate(document: Document) -> Plan:
@@ -153,6 +172,13 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
         hint = close_match_hint(plan.published, names)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
     return read_published(found)
+
+
+def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
+    """Look at the first trial before the engine does, which makes its chunks to check them."""
+    estimate = engine.estimate(json.dumps(first_spec(plan)))
+    if estimate is not None and estimate["memory_bytes"] > memory_bytes:
+        raise PlanError([memory_problem("a trial", estimate, memory_bytes, document)])
 
 
 def _check_with_engine(plan: Plan, document: Document) -> None:

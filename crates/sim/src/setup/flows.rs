@@ -223,13 +223,18 @@ impl Flows {
     }
 }
 
-fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
-    let shape = Shape {
+/// What the schedule of a job is made for.
+pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
+    Shape {
         ranks: job.hosts.len() as u32,
         data_bytes: job.data_bytes,
         root: Rank(job.root),
         stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
-    };
+    }
+}
+
+fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+    let shape = shape(spec, job);
     let parts = u64::from(spec.transport.qps_per_rank_pair);
     let schedule = match job.arrivals {
         None => workload::schedule_for(&job.collective, &job.algorithm, &shape),
@@ -266,7 +271,8 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
     }
 }
 
-const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
+/// When the messages of a job are offered.
+pub(crate) const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
     let process = match spec.process {
         ArrivalProcess::Poisson => Process::Poisson,
         ArrivalProcess::Constant => Process::Constant,

@@ -11,6 +11,6 @@ mod world;
 
 pub(crate) use entropy::{Direction, entropy};
 pub(crate) use fabric::Fabric;
-pub(crate) use flows::{Flows, QueuePair, refusal};
+pub(crate) use flows::{Flows, QueuePair, arrivals, refusal, shape};
 pub(crate) use switches::{check_buffers, check_pins, forwards};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

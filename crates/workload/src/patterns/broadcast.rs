@@ -28,6 +28,10 @@ impl Pattern for Parallel {
         u64::from(ranks) - 1
     }
 
+    fn busy_ranks(&self, _ranks: u32) -> u32 {
+        1
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let (src, bytes) = (shape.root, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);

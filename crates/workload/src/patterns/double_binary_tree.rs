@@ -48,6 +48,10 @@ impl Pattern for DoubleBinaryTree {
         2 * u64::from(TREES * CHUNKS) * (u64::from(ranks) - 1)
     }
 
+    fn connections(&self, ranks: u32) -> u64 {
+        2 * u64::from(TREES) * (u64::from(ranks) - 1)
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let transfers = self.transfers(shape.ranks);
         let bytes = shape.data_bytes / self.parts(shape.ranks);

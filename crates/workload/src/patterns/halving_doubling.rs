@@ -42,6 +42,14 @@ impl Pattern for HalvingDoubling {
         u64::from(Butterfly::new(ranks).steps()) * u64::from(ranks)
     }
 
+    fn connections(&self, ranks: u32) -> u64 {
+        u64::from(Butterfly::new(ranks).halvings) * u64::from(ranks)
+    }
+
+    fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        (data_bytes / self.parts(ranks)).saturating_mul(2 * super::ordered_pairs(ranks))
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let butterfly = Butterfly::new(shape.ranks);
         let block_bytes = shape.data_bytes / self.parts(shape.ranks);

@@ -63,6 +63,14 @@ impl Pattern for Ring {
         u64::from(self.laps * self.ways.count()) * super::ordered_pairs(ranks)
     }
 
+    fn connections(&self, ranks: u32) -> u64 {
+        u64::from(self.ways.count() * ranks)
+    }
+
+    fn is_between_neighbours(&self) -> bool {
+        true
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let bytes = shape.data_bytes / self.parts(shape.ranks);
         let transfers = self.transfers(shape.ranks);

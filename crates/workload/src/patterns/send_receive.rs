@@ -30,6 +30,10 @@ impl Pattern for Parallel {
         ranks.into()
     }
 
+    fn is_between_neighbours(&self) -> bool {
+        true
+    }
+
     fn schedule(&self, shape: &Shape) -> Schedule {
         let bytes = shape.data_bytes;
         let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);

@@ -1,0 +1,145 @@
+//! How much the jobs of a spec move.
+
+use crate::setup::{Fabric, arrivals, refusal, shape};
+use spec::{JobSpec, QpMode, RunSpec, SpecError, TransportSpec};
+use topology::Attachment;
+use units::{HostId, NodeId, Seed};
+use workload::{Volume, volume_for};
+
+/// Paths of a job whose length is looked at.
+const PATHS: u64 = 1_024;
+/// Links are counted in so many parts.
+const PARTS_OF_A_LINK: u64 = 1_000;
+/// What a round takes at the least, whatever its size [ps]: some hops there and back.
+const ROUND_PS_MIN: u64 = 10_000_000;
+/// Bits of a byte times picoseconds of a second.
+const PS_BITS_PER_S: u128 = 8_000_000_000_000;
+
+/// What all jobs amount to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Total {
+    pub(super) chunks: u64,
+    pub(super) chunk_rows: u64,
+    pub(super) queue_pairs: u64,
+    pub(super) payload_bytes: u64,
+    pub(super) packet_hops: u64,
+}
+
+/// One job.
+struct Job {
+    volume: Volume,
+    /// Frames of one round: data and their acknowledgements.
+    frames: u64,
+    /// Mean number of links of a path [1/1000].
+    links: u64,
+    /// What one round takes on an idle fabric [ps].
+    round_ps: u64,
+    rounds: Option<u32>,
+    start_ps: u64,
+}
+
+pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
+    let jobs = spec.jobs.iter().enumerate();
+    let jobs = jobs.map(|(index, job)| Job::new(spec, fabric, index, job)).collect::<Result<Vec<_>, _>>()?;
+    let ends =
+        jobs.iter().filter_map(|job| Some(job.start_ps + job.round_ps.saturating_mul(job.rounds?.into())));
+    let end_ps = ends.max().unwrap_or(0);
+    Ok(jobs.iter().fold(Total::default(), |total, job| total.plus(spec, job, job.rounds_until(end_ps))))
+}
+
+impl Job {
+    fn new(spec: &RunSpec, fabric: &Fabric, index: usize, job: &JobSpec) -> Result<Self, SpecError> {
+        let given = job.arrivals.map(arrivals);
+        let volume = volume_for(&job.collective, &job.algorithm, &shape(spec, job), given)
+            .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))?;
+        let parts = u64::from(spec.transport.qps_per_rank_pair);
+        let chunks = volume.transfers.saturating_mul(parts);
+        let chunk_bytes = volume.payload_bytes / chunks.max(1);
+        let per_rank = volume.payload_bytes / u64::from(volume.busy_ranks.max(1));
+        let rate_bps = host_rate_bps(fabric, job);
+        let sending = u128::from(per_rank) * PS_BITS_PER_S / u128::from(rate_bps);
+        let offering = job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
+        let round_ps = u64::try_from(sending).unwrap_or(u64::MAX).max(offering).max(ROUND_PS_MIN);
+        Ok(Self {
+            volume,
+            frames: chunks.saturating_mul(frames(&spec.transport, chunk_bytes)),
+            links: mean_links(spec, fabric, job, volume.is_between_neighbours),
+            round_ps,
+            rounds: job.repeat.rounds(),
+            start_ps: job.start_ps,
+        })
+    }
+
+    /// Rounds of the job if the others end at `end_ps`.
+    fn rounds_until(&self, end_ps: u64) -> u64 {
+        let shared = end_ps.saturating_sub(self.start_ps).div_ceil(self.round_ps).max(1);
+        self.rounds.map_or(shared, u64::from)
+    }
+}
+
+impl Total {
+    fn plus(self, spec: &RunSpec, job: &Job, rounds: u64) -> Self {
+        let parts = u64::from(spec.transport.qps_per_rank_pair);
+        let chunks = job.volume.transfers.saturating_mul(parts);
+        let queue_pairs = match spec.transport.qp_mode {
+            QpMode::PerChunk => chunks,
+            QpMode::PerPair => job.volume.connections.saturating_mul(parts),
+        };
+        let hops = u128::from(job.frames) * u128::from(job.links) * u128::from(rounds);
+        let hops = u64::try_from(hops / u128::from(PARTS_OF_A_LINK)).unwrap_or(u64::MAX);
+        Self {
+            chunks: self.chunks.saturating_add(chunks),
+            chunk_rows: self.chunk_rows.saturating_add(chunks.saturating_mul(rounds)),
+            queue_pairs: self.queue_pairs.saturating_add(queue_pairs),
+            payload_bytes: self.payload_bytes.saturating_add(job.volume.payload_bytes.saturating_mul(rounds)),
+            packet_hops: self.packet_hops.saturating_add(hops),
+        }
+    }
+}
+
+/// Data frames of a chunk and their acknowledgements.
+fn frames(transport: &TransportSpec, chunk_bytes: u64) -> u64 {
+    let ack_every = u64::from(transport.ack_every.min(transport.window_packets)).max(1);
+    let of_message = |bytes: u64| {
+        let packets = bytes.div_ceil(u64::from(transport.mtu_bytes));
+        packets + packets.div_ceil(ack_every)
+    };
+    let message_bytes = transport.message_bytes.max(1);
+    chunk_bytes / message_bytes * of_message(message_bytes) + of_message(chunk_bytes % message_bytes)
+}
+
+/// Line rate of the first host of a job.
+fn host_rate_bps(fabric: &Fabric, job: &JobSpec) -> u64 {
+    let attachment = fabric.graph.attachment_of(HostId(job.hosts[0]), 0);
+    fabric.graph.links[attachment.index()].rate.bps()
+}
+
+/// Mean number of links between two ranks of a job, of all pairs or of some drawn at random [1/1000].
+fn mean_links(spec: &RunSpec, fabric: &Fabric, job: &JobSpec, neighbours: bool) -> u64 {
+    let ranks = job.hosts.len() as u64;
+    let peers = if neighbours { 1 } else { ranks - 1 };
+    let pairs = ranks * peers;
+    let mut stream = Seed(spec.seed).stream("estimate.pairs", u64::from(job.stream));
+    let looked_at = pairs.min(PATHS);
+    let mut sum = 0;
+    for index in 0..looked_at {
+        let pair = if pairs <= PATHS { index } else { stream.below(pairs) };
+        let (src, ahead) = (pair / peers, pair % peers + 1);
+        sum += links(fabric, job.hosts[src as usize], job.hosts[((src + ahead) % ranks) as usize]);
+    }
+    sum * PARTS_OF_A_LINK / looked_at
+}
+
+/// Number of links between two hosts; 0 if there is no path.
+fn links(fabric: &Fabric, src: u32, dst: u32) -> u64 {
+    let (from, to) = fabric.graph.attachments_between(HostId(src), HostId(dst));
+    let Attachment { switch, .. } = *fabric.graph.attachment(from);
+    let mut links = 1;
+    let mut node = switch;
+    while node != NodeId(dst) {
+        let Some(&port) = fabric.routes.next_hops(node, to).first() else { return 0 };
+        node = fabric.graph.node(node).ports[usize::from(port)].peer;
+        links += 1;
+    }
+    links
+}
