@@ -41,6 +41,8 @@ GOLDEN: dict[str, Any] = {
             "receive_xoff_bytes": 1_048_576,
             "impairments": [],
         },
+        "failures": [],
+        "convergence_time_ps": 10_000_000_000,
     },
     "transport": {
         "mtu_bytes": 4096,

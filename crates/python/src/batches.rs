@@ -121,6 +121,8 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
         int("dropped_headroom_bytes", rows, |row| row.dropped_headroom_bytes),
         int("dropped_watchdog_frames", rows, |row| row.dropped_watchdog_frames),
         int("dropped_watchdog_bytes", rows, |row| row.dropped_watchdog_bytes),
+        int("lost_link_down_frames", rows, |row| row.lost_link_down_frames),
+        int("lost_link_down_bytes", rows, |row| row.lost_link_down_bytes),
         int("queue_max_bytes", rows, |row| row.queue_max_bytes),
         int("pfc_tx", rows, |row| row.pfc_tx),
         int("pfc_rx", rows, |row| row.pfc_rx),

@@ -1,7 +1,9 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
 use crate::kernel::{Context, Destination};
+use crate::link_changes::{Carried, LinkChanges};
 use crate::packet::Packet;
+use crate::switch::Dropped;
 use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span};
 
 /// The next node acts on whole frames only.
@@ -24,17 +26,21 @@ pub(crate) struct Wire {
 
 /// A port that sends one frame at a time.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Transmitter {
     wire: Wire,
     /// When the frame in transmission, its gap included, is through.
     free_at: Instant,
     frames: u64,
     bytes: u64,
+    // Behind the first line of the cache.
+    /// If the link fails or changes its rate in the course of the run.
+    changes: Option<Box<LinkChanges>>,
 }
 
 impl Transmitter {
-    pub(crate) const fn new(wire: Wire) -> Self {
-        Self { wire, free_at: Instant::ZERO, frames: 0, bytes: 0 }
+    pub(crate) fn new(wire: Wire, changes: Option<LinkChanges>) -> Self {
+        Self { wire, free_at: Instant::ZERO, frames: 0, bytes: 0, changes: changes.map(Box::new) }
     }
 
     /// When the next frame may start.
@@ -47,16 +53,37 @@ impl Transmitter {
     #[inline]
     pub(crate) fn transmit<R>(&mut self, packet: Packet, start: Instant, context: &mut Context<Packet, R>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
+        let survives = self.changes.is_none() || self.survives(&packet, start);
         let frame_bytes = packet.frame_bytes();
         self.free_at = self.wire.rate.frame_end(start, frame_bytes);
         self.frames += 1;
         self.bytes += u64::from(frame_bytes);
+        if !survives {
+            return;
+        }
         let through = if self.wire.head_ps == WHOLE_FRAME {
             self.free_at
         } else {
             start + Span(u64::from(self.wire.head_ps))
         };
         context.send(self.wire.to, packet.arriving(through + self.wire.latency));
+    }
+
+    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end.
+    #[cold]
+    fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
+        let Some(changes) = &mut self.changes else { return true };
+        self.wire.rate = changes.catch_up(start, self.frames, self.bytes);
+        let survives = changes.is_up_until(self.wire.rate.frame_end(start, packet.frame_bytes()));
+        if !survives {
+            changes.lose(packet);
+        }
+        survives
+    }
+
+    /// Frames that were lost on the link, without pauses.
+    pub(crate) fn lost(&self) -> Dropped {
+        self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.lost())
     }
 
     /// Asks for the inbox at the other end.
@@ -73,7 +100,11 @@ impl Transmitter {
 
     /// See [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { wire: _, free_at, frames, bytes } = self;
+        let Self { wire, free_at, frames, bytes, changes } = self;
+        if let Some(changes) = changes {
+            wire.rate = changes.catch_up(cycle.now(), *frames, *bytes);
+            changes.visit(cycle);
+        }
         cycle.time(free_at);
         cycle.count(frames);
         cycle.count(bytes);
@@ -90,7 +121,13 @@ impl Transmitter {
     }
 
     /// Time the link was occupied, preamble and gaps included.
-    pub(crate) const fn busy(&self) -> Span {
-        self.wire.rate.span_of(self.bytes + self.frames * LINK_OVERHEAD_BYTES as u64)
+    pub(crate) fn busy(&self) -> Span {
+        let before = self.changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
+        before.busy + occupied(self.wire.rate, self.frames - before.frames, self.bytes - before.bytes)
     }
+}
+
+/// The time that frames occupy a link, preamble and gaps included.
+pub(crate) const fn occupied(rate: Rate, frames: u64, bytes: u64) -> Span {
+    rate.span_of(bytes + frames * LINK_OVERHEAD_BYTES as u64)
 }

@@ -112,6 +112,7 @@ fn run_with<F: Forward>(
     let is_stalled = stalled_since.is_some() || !deadlock.is_empty();
     assembler.events.extend(deadlock);
     assembler.events.extend(summary::storm_events(&world, &partitions));
+    assembler.events.extend(world.fabric.failures.events(&world.fabric.graph, outcome.last.end));
     assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;

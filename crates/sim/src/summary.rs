@@ -30,6 +30,7 @@ impl Counts {
                     for port in host.ports() {
                         counts.sent += port.transmitter().frames() - port.pause_frames_sent();
                         counts.delivered += port.received().frames - port.pause().frames_received();
+                        counts.lost.link_down += port.transmitter().lost().frames;
                     }
                     counts.delivered -= host.overrun_frames();
                     counts.lost.host_overrun += host.overrun_frames();
@@ -39,8 +40,11 @@ impl Counts {
                         counts.lost.buffer_full += port.counters().dropped_tail.frames;
                         counts.lost.headroom_overrun += port.counters().dropped_headroom.frames;
                         counts.lost.pfc_watchdog += port.counters().dropped_watchdog.frames;
+                        counts.lost.link_down += port.transmitter().lost().frames;
                         counts.queued += port.queued_frames();
                     }
+                    let stranded = switch.stranded().iter().map(|stranded| stranded.frames);
+                    counts.lost.link_down += stranded.sum::<u64>();
                     counts.queued += switch.incoming_frames();
                     counts.fast_windows += switch.paths().fast;
                     counts.exact_windows += switch.paths().exact;

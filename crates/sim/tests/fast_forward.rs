@@ -54,6 +54,7 @@ prop_compose! {
         ack_every in 1_u32..5,
         timeout_us in prop::sample::select(vec![50_u64, 4_000]),
         seed in 0_u64..1_000,
+        failure in prop::option::weighted(0.3, common::any_failure(2_000)),
     ) -> RunSpec {
         let ranks = ranks & !1;
         let ranks = ranks.max(2);
@@ -77,6 +78,9 @@ prop_compose! {
         if dcqcn {
             spec.transport.rate_control = common::dcqcn();
             spec.fabric.switch.ecn = Some(common::ecn(100_000, 400_000));
+        }
+        if let Some(draw) = failure {
+            common::fail(&mut spec, draw);
         }
         sparse(spec)
     }

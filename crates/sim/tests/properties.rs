@@ -6,8 +6,8 @@ use common::{Recorder, collective, dynamic_pfc, link, run};
 use proptest::prelude::*;
 use spec::{
     BufferSpec, ChunkRow, ChunkStatus, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec,
-    LinkSpec, LoadBalancing, LossRecovery, PfcSpec, PortRow, RatioSpec, RunSpec, RunSummary, TopologySpec,
-    XoffSpec,
+    LinkSpec, LoadBalancing, LossRecovery, PfcSpec, PortRow, RatioSpec, RunSpec, RunStatus, RunSummary,
+    TopologySpec, XoffSpec,
 };
 
 const MTU: u64 = 4096;
@@ -75,6 +75,7 @@ fn assert_conserved(summary: &RunSummary, recorder: &Recorder) {
     assert_eq!(ports(|port| port.dropped_frames), lost.buffer_full);
     assert_eq!(ports(|port| port.dropped_headroom_frames), lost.headroom_overrun);
     assert_eq!(ports(|port| port.dropped_watchdog_frames), lost.pfc_watchdog);
+    assert_eq!(ports(|port| port.lost_link_down_frames), lost.link_down);
     let (sent, received) = (ports(|port| port.tx_frames), ports(|port| port.rx_frames));
     assert!(sent >= received && sent - received <= summary.packet_hops, "{sent} {received}");
 }
@@ -139,6 +140,24 @@ proptest! {
         assert_within(&spec.fabric.switch.buffer, &recorder);
         assert_delivered_once(&recorder);
         prop_assert_eq!((summary.frames_lost.headroom_overrun, summary.frames_lost.pfc_watchdog), (0, 0));
+    }
+
+    #[test]
+    fn what_fails_loses_frames_that_are_counted_once_and_sent_again(
+        mut spec in any_run(),
+        failure in common::any_failure(150),
+        retry_count in 0_u32..8,
+        lossless: bool,
+    ) {
+        common::fail(&mut spec, failure);
+        spec.transport.timeout_ps = 100_000_000;
+        spec.transport.retry_count = retry_count;
+        spec.fabric.switch.pfc = lossless.then(dynamic_pfc);
+        let (summary, recorder) = run(&spec);
+        assert_conserved(&summary, &recorder);
+        assert_delivered_once(&recorder);
+        let failed = recorder.chunks.iter().any(|chunk| chunk.status == ChunkStatus::Failed);
+        prop_assert!(summary.status == RunStatus::Complete || failed, "{:?}", summary.jobs);
     }
 
     #[test]

@@ -124,6 +124,7 @@ prop_compose! {
         rounds in prop_oneof![4 => Just(1_u32), 1 => 2_u32..5],
         load_percent in prop::option::weighted(0.6, 1_u64..120),
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
+        failure in prop::option::weighted(0.5, common::any_failure(100)),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -167,6 +168,9 @@ prop_compose! {
         if congestion & 8 != 0 {
             spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000 }];
             spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
+        }
+        if let Some(draw) = failure {
+            common::fail(&mut spec, draw);
         }
         spec
     }

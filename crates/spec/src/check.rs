@@ -2,8 +2,8 @@
 
 use crate::check_switch::check_switch;
 use crate::{
-    ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
-    TopologySpec, TransportSpec,
+    ArrivalsSpec, CustomLinkSpec, FabricSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec,
+    SCHEMA_VERSION, TopologySpec, TransportSpec,
 };
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -54,8 +54,22 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     })?;
     check_topology(&spec.fabric.topology)?;
     check_switch(spec)?;
+    check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
     check_jobs(spec)
+}
+
+/// What is named is for the simulator to check, which knows the graph.
+fn check_failures(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let allowed = "at most 1,000 s";
+    require(fabric.convergence_time_ps <= DURATION_PS_MAX, || {
+        value("fabric.convergence_time_ps", fabric.convergence_time_ps, allowed)
+    })?;
+    fabric.failures.iter().enumerate().try_for_each(|(index, failure)| {
+        require(failure.at_ps() <= DURATION_PS_MAX, || {
+            value(format!("fabric.failures[{index}].at_ps"), failure.at_ps(), allowed)
+        })
+    })
 }
 
 fn check_links(links: &[(&str, &LinkSpec)]) -> Result<(), SpecError> {

@@ -16,9 +16,10 @@ pub use record::{
 };
 pub use run::{
     ArrivalProcess, ArrivalsSpec, BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec,
-    FabricSpec, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicSpec,
-    ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec,
-    SchedulingSpec, StormActionSpec, SwitchSpec, TopologySpec, TransportSpec, WatchdogSpec, XoffSpec,
+    FabricSpec, FailureSpec, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery,
+    NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec,
+    RunSpec, SchedulingSpec, StormActionSpec, SwitchSpec, TopologySpec, TransportSpec, WatchdogSpec,
+    XoffSpec,
 };
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of

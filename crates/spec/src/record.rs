@@ -130,6 +130,11 @@ pub struct PortRow {
     pub dropped_watchdog_frames: u64,
     /// Their bytes.
     pub dropped_watchdog_bytes: u64,
+    /// Frames lost on the link of this port while it was down, sent by this port; and those that came in by this
+    /// port when no way to their destination was left.
+    pub lost_link_down_frames: u64,
+    /// Their bytes.
+    pub lost_link_down_bytes: u64,
     /// Largest egress queue, the frame in transmission excluded [bytes].
     pub queue_max_bytes: u64,
     /// Pause frames with non-zero quanta sent.
@@ -239,7 +244,8 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`).
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `link_down`, `link_up`, `link_rate`,
+    /// `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.
     pub node: String,
@@ -270,13 +276,15 @@ pub struct LossCauses {
     pub host_overrun: u64,
     /// The PFC watchdog dropped what was bound for a queue in a storm.
     pub pfc_watchdog: u64,
+    /// A link on the way was down, or no way to the destination was left.
+    pub link_down: u64,
 }
 
 impl LossCauses {
     /// Frames lost for any cause.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.buffer_full + self.headroom_overrun + self.host_overrun + self.pfc_watchdog
+        self.buffer_full + self.headroom_overrun + self.host_overrun + self.pfc_watchdog + self.link_down
     }
 }
 

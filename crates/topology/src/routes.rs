@@ -24,7 +24,7 @@ use rows::Row;
 use std::slice;
 use switches::Switches;
 use targets::Target;
-use units::{AttachmentId, NodeId};
+use units::{AttachmentId, LinkId, NodeId};
 
 /// Next hops of every switch towards every attachment.
 #[derive(Clone, Debug)]
@@ -43,7 +43,13 @@ impl Routes {
     /// The shortest-path routes of `graph`, with all equal-cost next hops; parallel links are separate ones.
     #[must_use]
     pub fn compute(graph: &Graph) -> Self {
-        let switches = Switches::of(graph);
+        Self::compute_over(graph, |_| true)
+    }
+
+    /// The same over those links between switches that are `live`.
+    #[must_use]
+    pub fn compute_over(graph: &Graph, live: impl Fn(LinkId) -> bool) -> Self {
+        let switches = Switches::of(graph, live);
         let (targets, columns) = targets::number(graph, &switches);
         let table = rows::compute(&switches, &columns);
         Self {

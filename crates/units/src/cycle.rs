@@ -79,6 +79,12 @@ impl Cycle {
         self.now.since(self.start)
     }
 
+    /// The time at which the state is looked at.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Nothing may be skipped beyond `time`.
     pub fn stop_before(&mut self, time: Instant) {
         let left = time.0.saturating_sub(self.now.0).saturating_sub(1);

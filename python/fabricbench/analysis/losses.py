@@ -17,6 +17,7 @@ LOSS_CAUSES: Mapping[str, str] = {
     "headroom_overrun": "headroom overrun",
     "host_overrun": "host overrun",
     "pfc_watchdog": "PFC watchdog",
+    "link_down": "link down",
 }
 """For each cause in the run's summary, its name in words."""
 

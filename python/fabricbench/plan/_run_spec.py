@@ -89,6 +89,102 @@ class EcnSpec(TypedDict):
     """
 
 
+class LinkDownFailureSpec(TypedDict):
+    """
+    Frames on the link, and those sent on it from now on, are lost in both directions.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["link-down"]
+    link: str
+    """
+    The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
+    """
+
+
+class LinkUpFailureSpec(TypedDict):
+    """
+    The link carries frames again.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["link-up"]
+    link: str
+    """
+    The link.
+    """
+
+
+class LinkRateFailureSpec(TypedDict):
+    """
+    The link changes its rate; frames that have begun keep the rate before.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["link-rate"]
+    link: str
+    """
+    The link.
+    """
+    rate_bps: int
+    """
+    Its rate from now on [bit/s].
+    """
+
+
+class SwitchDownFailureSpec(TypedDict):
+    """
+    All links of a switch are down.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["switch-down"]
+    switch: str
+    """
+    Its name.
+    """
+
+
+class SwitchUpFailureSpec(TypedDict):
+    """
+    The links of a switch carry frames again.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["switch-up"]
+    switch: str
+    """
+    Its name.
+    """
+
+
+FailureSpec: TypeAlias = (
+    LinkDownFailureSpec
+    | LinkUpFailureSpec
+    | LinkRateFailureSpec
+    | SwitchDownFailureSpec
+    | SwitchUpFailureSpec
+)
+"""
+Something that fails or is repaired.
+"""
+
+
 ForwardingSpec: TypeAlias = Literal["store-and-forward", "cut-through"]
 """
 When a frame may leave a switch.
@@ -911,6 +1007,14 @@ class FabricSpec(TypedDict):
     The network: its graph and the models of its parts.
     """
 
+    convergence_time_ps: int
+    """
+    From a failure or repair to the moment when every switch chooses by the new routes [ps].
+    """
+    failures: list[FailureSpec]
+    """
+    What fails and is repaired in the course of the run, in any order.
+    """
     load_balancing: LoadBalancing
     """
     How a switch chooses among equal next hops.

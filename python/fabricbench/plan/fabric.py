@@ -7,6 +7,7 @@ from pydantic import Field
 from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
+from fabricbench.plan.failures import Failure
 from fabricbench.plan.fields import HOSTS_MAX, Part, Propagation, Rate, Size, Time
 from fabricbench.plan.switch import Switch
 from fabricbench.plan.topology import Topology
@@ -99,6 +100,24 @@ class Fabric(PlanModel):
             "to 1 ps. Source: a refractive index of 1.5 in optical fibre."
         ),
     )
+    failures: Annotated[tuple[Failure, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "What fails and is repaired in the course of the run, in any order: "
+            "`{at: 2ms, kind: link-down, link: leaf0-spine1}`."
+        ),
+    )
+    convergence_time_ps: Time = Field(
+        default="10ms",
+        alias="convergence_time",
+        validate_default=True,
+        description=(
+            "From a failure or repair to the moment when every switch chooses among the next hops that are "
+            "left [time]; until then frames to the dead link are lost. Source: an estimate for a routed "
+            "fabric with fast external failover (RFC 7938, section 7.5, says below a second): to notice "
+            "that the light is lost and to take next hops out of a group."
+        ),
+    )
 
     def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
         """Write the fabric out for the engine.
@@ -112,4 +131,6 @@ class Fabric(PlanModel):
             "load_balancing": self.load_balancing.run_spec(pins),
             "switch": self.switch.run_spec(data_priority),
             "nic": self.nic.run_spec(),
+            "failures": [failure.run_spec() for failure in self.failures],
+            "convergence_time_ps": self.convergence_time_ps,
         }

@@ -20,6 +20,8 @@ _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("sweep", "data_size"),
 )
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
+_TAGGED_ITEMS: Final[tuple[FieldPath, ...]] = (("fabric", "failures"),)
+"""Lists of items that have several forms; the tag comes after the place in the list."""
 
 _LIMITS: Final = {
     "greater_than": ("gt", "more than {}"),
@@ -116,6 +118,10 @@ def _document_path(loc: FieldPath) -> FieldPath:
     for tagged in _TAGGED:
         if loc[: len(tagged)] == tagged:
             return tagged + loc[len(tagged) + 1 :]
+    for tagged in _TAGGED_ITEMS:
+        item = len(tagged) + 1
+        if loc[: len(tagged)] == tagged:
+            return loc[:item] + loc[item + 1 :]
     return loc
 
 
@@ -152,7 +158,7 @@ def _models_at(loc: FieldPath) -> list[type[PlanModel]]:
         ]
         if fields:
             models = _models_in(fields[0])
-        elif len(models) > 1:
+        elif len(models) > 1 and isinstance(part, str):
             models = [model for model in models if get_args(model.model_fields["kind"].annotation) == (part,)]
     return models
 

@@ -60,7 +60,7 @@ MODEL_NOTES = (
         "Load balancing",
         "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to least load, by weight, "
         "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
-        "Link failure and convergence.",
+        "Hashes that keep the paths of other flows when a group of next hops shrinks.",
     ),
     ModelNote(
         "Host and NIC",
@@ -71,8 +71,12 @@ MODEL_NOTES = (
     ),
     ModelNote(
         "Links",
-        "Serialisation at line rate and a constant propagation delay.",
-        "Clock drift, jitter, lane skew.",
+        "Serialisation at line rate and a constant propagation delay. Links and switches go down and up and "
+        "links change their rate at given times; every switch takes the shortest paths over what is left at "
+        "once, a convergence time later.",
+        "Clock drift, jitter, lane skew. Ports keep sending on a dead link, and what a dead switch holds is "
+        "lost as it sends it. Pause quanta, headroom and ECN thresholds keep to the line rate when a link is "
+        "slowed down. Table `paths` has the paths before any failure.",
     ),
     ModelNote(
         "Workload",

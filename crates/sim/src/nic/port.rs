@@ -3,6 +3,7 @@
 use crate::egress::{Transmitter, Wire};
 use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Message};
+use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
 use crate::ring::Ring;
@@ -22,9 +23,11 @@ pub(super) struct Control {
 }
 
 /// How a port is set up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NicPortPlan {
     pub(crate) wire: Wire,
+    /// What happens to the link.
+    pub(crate) changes: Option<LinkChanges>,
     /// Priority of payload.
     pub(crate) data: Priority,
     /// What an impaired NIC still sends.
@@ -61,9 +64,9 @@ pub(crate) struct NicPort {
 }
 
 impl NicPort {
-    pub(super) fn new(plan: NicPortPlan) -> Self {
+    pub(super) fn new(mut plan: NicPortPlan) -> Self {
         Self {
-            transmitter: Transmitter::new(plan.wire),
+            transmitter: Transmitter::new(plan.wire, plan.changes.take()),
             urgent: VecDeque::new(),
             control: Ring::default(),
             round: Ring::default(),

@@ -6,7 +6,7 @@ use crate::packet::Priority;
 use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
-use crate::switch::{PriorityCounters, QueueCounters, Received};
+use crate::switch::{Dropped, PriorityCounters, QueueCounters, Received};
 use spec::{LinkRow, PortRow, PriorityRow};
 use units::{Instant, NodeId};
 
@@ -17,6 +17,8 @@ struct PortCounts<'a> {
     queue: QueueCounters,
     pause: &'a PauseState,
     by_priority: [PriorityCounters; Priority::COUNT],
+    /// Frames that came in by it when no way was left.
+    stranded: Dropped,
 }
 
 fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
@@ -27,6 +29,7 @@ fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
             queue: QueueCounters::default(),
             pause: host.ports()[port].pause(),
             by_priority: host_priorities(&host.ports()[port]),
+            stranded: Dropped::default(),
         },
         FabricNode::Switch(switch) => PortCounts {
             transmitter: switch.ports()[port].transmitter(),
@@ -34,6 +37,7 @@ fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
             queue: switch.ports()[port].counters(),
             pause: switch.ports()[port].pause(),
             by_priority: *switch.ports()[port].by_priority(),
+            stranded: switch.stranded()[port],
         },
     }
 }
@@ -51,7 +55,8 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
     let mut rows = Vec::new();
     for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
-            let PortCounts { transmitter, received, queue, pause, by_priority } = counts(state, port);
+            let PortCounts { transmitter, received, queue, pause, by_priority, stranded } =
+                counts(state, port);
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
@@ -67,6 +72,8 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 dropped_headroom_bytes: queue.dropped_headroom.bytes,
                 dropped_watchdog_frames: queue.dropped_watchdog.frames,
                 dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
+                lost_link_down_frames: transmitter.lost().frames + stranded.frames,
+                lost_link_down_bytes: transmitter.lost().bytes + stranded.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
                 pfc_tx: by_priority.iter().map(|counters| counters.pauses_sent).sum(),
                 pfc_rx: pause.pauses_received(),

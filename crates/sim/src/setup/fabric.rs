@@ -1,6 +1,8 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
+use super::failures::Failures;
 use crate::egress::WHOLE_FRAME;
+use crate::link_changes::LinkChanges;
 use crate::switch::cut_through::HEAD_BYTES;
 use spec::{CustomLinkSpec, CustomSwitchSpec, FabricSpec, ForwardingSpec, LinkSpec, SpecError, TopologySpec};
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use topology::{
     Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind,
     RailOptimised, Routes, SingleSwitch,
 };
-use units::{NodeId, Rate, Span};
+use units::{LinkId, NodeId, Rate, Span};
 
 /// Longest wait between two windows that an inbox is kept for; more asks for too much memory.
 const SLOTS_MAX: u64 = 4096;
@@ -19,6 +21,7 @@ const SPAN_MIN: Span = Span(1_000);
 pub(crate) struct Fabric {
     pub(crate) graph: Graph,
     pub(crate) routes: Arc<Routes>,
+    pub(crate) failures: Failures,
     pub(crate) nic_latency: Span,
     pipeline_latency: Span,
     forwarding: ForwardingSpec,
@@ -32,15 +35,17 @@ impl Fabric {
     /// Builds the graph and its routes.
     ///
     /// # Errors
-    /// When the graph is too large, or its latencies leave no window to run in.
+    /// When the graph is too large, its latencies leave no window to run in, or what is to fail is not there.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
         let graph = builder(&spec.topology)
             .build()
             .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
         let routes = Arc::new(Routes::compute(&graph));
+        let failures = Failures::new(spec, &graph)?;
         let mut fabric = Self {
             graph,
             routes,
+            failures,
             nic_latency: Span(spec.nic.latency_ps),
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,
@@ -70,6 +75,19 @@ impl Fabric {
             NodeKind::Switch => self.pipeline_latency,
         };
         sender + self.graph.link(end.link).delay + receiver
+    }
+
+    /// What happens to the link of a port, if anything does.
+    pub(crate) fn changes(&self, node: NodeId, port: u16) -> Option<LinkChanges> {
+        let id = self.graph.node(node).ports[usize::from(port)].link;
+        let changes = self.failures.of_link(id);
+        // A NIC's latency lies between its scheduler and the link.
+        let lead = match self.graph.node(node).kind {
+            NodeKind::Host => self.nic_latency,
+            NodeKind::Switch => Span::ZERO,
+        };
+        let link = self.graph.link(id);
+        (!changes.is_empty()).then(|| LinkChanges::new(changes, link.rate, lead, link.delay))
     }
 
     /// Time after which enough of a frame is through for the node at the other end to act on it [ps].
@@ -107,8 +125,16 @@ impl Fabric {
         Ok(())
     }
 
+    /// Both ends of each link, with the slowest rate it ever has.
     fn directed_ports(&self) -> impl Iterator<Item = (NodeId, u16, Rate)> {
-        self.graph.links.iter().flat_map(|link| link.ends.map(|end| (end.node, end.port, link.rate)))
+        let slowest = |(index, link): (usize, &topology::Link)| {
+            let later = self.failures.of_link(LinkId(index as u32)).iter().map(|change| change.rate);
+            later.fold(link.rate, |slowest, rate| if rate.bps() < slowest.bps() { rate } else { slowest })
+        };
+        self.graph.links.iter().enumerate().flat_map(move |(index, link)| {
+            let rate = slowest((index, link));
+            link.ends.map(|end| (end.node, end.port, rate))
+        })
     }
 }
 

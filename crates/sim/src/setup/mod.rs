@@ -2,6 +2,7 @@
 
 mod entropy;
 mod fabric;
+mod failures;
 mod flows;
 mod hosts;
 mod ports;
@@ -11,6 +12,7 @@ mod world;
 
 pub(crate) use entropy::{Direction, entropy};
 pub(crate) use fabric::Fabric;
+pub(crate) use failures::Reroute;
 pub(crate) use flows::{Flows, QueuePair, arrivals, refusal, shape};
 pub(crate) use switches::{check_buffers, check_pins, forwards};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

@@ -22,10 +22,11 @@ pub(super) fn host_plan(
     let line_rate = wires[0].rate;
     let impaired = impaired_rate(spec, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
+    let port = |(port, wire)| NicPortPlan { wire, changes: fabric.changes(node, port), data, pace: impaired };
     HostPlan {
         config,
         latency: fabric.nic_latency,
-        ports: wires.into_iter().map(|wire| NicPortPlan { wire, data, pace: impaired }).collect(),
+        ports: (0..).zip(wires).map(port).collect(),
         intake: intake_plan(spec, data, line_rate, impaired),
         senders: flows.senders,
         sends: flows.sends,

@@ -1,6 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
-use super::{Fabric, Flows};
+use super::{Fabric, Flows, Reroute};
 use crate::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
@@ -42,11 +42,13 @@ pub(super) fn switch_plan(
     fabric: &Fabric,
     node: NodeId,
     wires: Vec<Wire>,
+    reroutes: Arc<[Reroute]>,
     exact_only: bool,
 ) -> SwitchPlan {
     let switch = &spec.fabric.switch;
     let egress = |(port, wire): (usize, Wire)| EgressPlan {
         wire,
+        changes: fabric.changes(node, port as u16),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
     };
@@ -54,6 +56,7 @@ pub(super) fn switch_plan(
     SwitchPlan {
         node,
         routes: Arc::clone(&fabric.routes),
+        reroutes,
         ports: wires.into_iter().enumerate().map(egress).collect(),
         buffer: if is_ideal { unlimited() } else { buffer_plan(spec, fabric, node) },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),

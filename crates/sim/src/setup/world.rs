@@ -171,9 +171,10 @@ fn build_nodes<F: Forward>(
     let hosts = (0..).map(NodeId).zip(of_hosts).map(|(node, flows)| {
         FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), Arc::clone(&config), flows)))
     });
+    let reroutes = fabric.failures.reroutes(&fabric.graph);
     let first_switch = fabric.graph.hosts() as u32;
     let switches = (first_switch..).map(NodeId).zip(forwards(spec, fabric, flows)).map(|(node, forward)| {
-        let plan = switch_plan(spec, fabric, node, wires(node), options.exact_only);
+        let plan = switch_plan(spec, fabric, node, wires(node), Arc::clone(&reroutes), options.exact_only);
         FabricNode::Switch(Switch::new(plan, forward))
     });
     hosts.chain(switches).collect()

@@ -17,10 +17,11 @@ mod queue;
 pub(crate) mod schedule;
 pub(crate) mod watchdog;
 
-pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
+pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
 use crate::kernel::{Context, Inbox, Message, Window};
 use crate::packet::{Packet, Priority};
+use crate::setup::Reroute;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use exact::{Parts, Replay};
@@ -43,6 +44,8 @@ const INBOXES_AHEAD: usize = 4;
 pub(crate) struct SwitchPlan {
     pub(crate) node: NodeId,
     pub(crate) routes: Arc<Routes>,
+    /// The routes that hold later on, in order of time.
+    pub(crate) reroutes: Arc<[Reroute]>,
     pub(crate) ports: Vec<EgressPlan>,
     pub(crate) buffer: BufferPlan,
     /// Pause time asked for [quanta].
@@ -66,6 +69,10 @@ pub(crate) struct PathCounters {
 pub(crate) struct Switch<F> {
     node: NodeId,
     routes: Arc<Routes>,
+    reroutes: Arc<[Reroute]>,
+    /// The first of them that is to come, and when.
+    next_reroute: usize,
+    reroute_at: Instant,
     forward: F,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
@@ -78,6 +85,8 @@ pub(crate) struct Switch<F> {
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
+    /// Frames that came in by each port when no way to their destination was left.
+    stranded: Vec<Dropped>,
     /// Ports with something waiting or arriving, and those that are paused.
     busy: PortSet,
     /// Bytes queued at each port when the window began, and sent there since; for adaptive load balancing.
@@ -116,6 +125,9 @@ impl<F: Forward> Switch<F> {
         Self {
             node: plan.node,
             routes: plan.routes,
+            reroute_at: plan.reroutes.first().map_or(Instant::NEVER, |reroute| reroute.at),
+            reroutes: plan.reroutes,
+            next_reroute: 0,
             forward,
             ports: plan.ports.into_iter().map(EgressPort::new).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
@@ -126,6 +138,7 @@ impl<F: Forward> Switch<F> {
             exact_only: plan.exact_only,
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
+            stranded: vec![Dropped::default(); ports],
             busy: PortSet::new(ports),
             loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
         }
@@ -137,6 +150,11 @@ impl<F: Forward> Switch<F> {
 
     pub(crate) fn received(&self) -> &[Received] {
         &self.received
+    }
+
+    /// Frames that came in by each port when no way to their destination was left.
+    pub(crate) fn stranded(&self) -> &[Dropped] {
+        &self.stranded
     }
 
     /// Frames of which the last bit is to come and that wait for it.
@@ -158,28 +176,77 @@ impl<F: Forward> Switch<F> {
         self.paths
     }
 
-    /// The egress port `packet` takes.
-    ///
-    /// # Panics
-    /// When there is no way to its destination: the set-up lets no such queue pair through.
+    /// The egress port `packet` takes; none when failures have left no way to its destination.
     #[inline]
-    fn route(&mut self, packet: &Packet) -> u16 {
+    fn route(&mut self, packet: &Packet) -> Option<u16> {
         let hops = self.routes.next_hops(self.node, packet.destination());
         match hops {
-            [only] => *only,
-            [] => panic!("switch {} has no route to attachment {}", self.node, packet.destination()),
+            [only] => Some(*only),
+            [] => None,
             _ => {
                 let port = hops[self.forward.choose(packet, hops, &self.loads)];
                 if F::NEEDS_LOADS {
                     self.loads[usize::from(port)] += u64::from(packet.frame_bytes());
                 }
-                port
+                Some(port)
             }
         }
     }
 
+    /// Counts a frame that no way is left for.
+    #[cold]
+    fn strand(&mut self, ingress: usize, packet: &Packet) {
+        let stranded = &mut self.stranded[ingress];
+        stranded.frames += 1;
+        stranded.bytes += u64::from(packet.frame_bytes());
+    }
+
     /// See [`crate::kernel::Node::process`].
+    #[inline]
     pub(crate) fn process<R>(
+        &mut self,
+        window: Window,
+        inboxes: Range<u32>,
+        scratch: &mut Scratch,
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
+        if self.reroute_at < window.end {
+            return self.process_across(window, inboxes, scratch, context);
+        }
+        self.process_part(window, inboxes, scratch, context)
+    }
+
+    /// A window in which, or before which, routes change: each part of it by the routes of its time.
+    #[cold]
+    fn process_across<R>(
+        &mut self,
+        window: Window,
+        inboxes: Range<u32>,
+        scratch: &mut Scratch,
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
+        let mut part = window;
+        while self.reroute_at < window.end {
+            let at = self.reroute_at;
+            if at > part.start {
+                self.process_part(Window { end: at, ..part }, inboxes.clone(), scratch, context);
+                part.start = at;
+            }
+            self.take_routes(at);
+        }
+        self.process_part(part, inboxes, scratch, context)
+    }
+
+    /// Takes on the routes that hold at `now`.
+    fn take_routes(&mut self, now: Instant) {
+        while let Some(reroute) = self.reroutes.get(self.next_reroute).filter(|reroute| reroute.at <= now) {
+            self.routes = Arc::clone(&reroute.routes);
+            self.next_reroute += 1;
+        }
+        self.reroute_at = self.reroutes.get(self.next_reroute).map_or(Instant::NEVER, |next| next.at);
+    }
+
+    fn process_part<R>(
         &mut self,
         window: Window,
         inboxes: Range<u32>,
@@ -275,8 +342,11 @@ impl<F: Forward> Switch<F> {
                     scratch.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
                     continue;
                 }
+                let Some(egress) = self.route(&packet) else {
+                    self.strand(ingress, &packet);
+                    continue;
+                };
                 charge += self.buffer.charge(packet.frame_bytes());
-                let egress = self.route(&packet);
                 scratch.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
                 self.busy.insert(egress);
             }
@@ -392,9 +462,14 @@ impl<F: Forward> Switch<F> {
 impl<F: Forward> Switch<F> {
     /// See [`Cycle`]. A choice made anew for each packet does not repeat.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        self.take_routes(cycle.now());
+        cycle.stop_before(self.reroute_at);
         let Self {
             node: _,
             routes: _,
+            reroutes: _,
+            next_reroute,
+            reroute_at: _,
             forward: _,
             ports,
             buffer,
@@ -405,9 +480,15 @@ impl<F: Forward> Switch<F> {
             exact_only: _,
             paths: _,
             received,
+            stranded,
             busy: _,
             loads: _,
         } = self;
+        cycle.same(*next_reroute as u64);
+        for Dropped { frames, bytes } in stranded {
+            cycle.count(frames);
+            cycle.count(bytes);
+        }
         if F::CHOICE == Choice::PerPacket {
             cycle.never_repeats();
         }

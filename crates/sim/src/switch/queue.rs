@@ -6,6 +6,7 @@ use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
+use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
 use crate::prefetch::prefetch_line;
@@ -89,6 +90,7 @@ pub(crate) struct Dropped {
 #[derive(Debug)]
 pub(crate) struct EgressPlan {
     pub(crate) wire: Wire,
+    pub(crate) changes: Option<LinkChanges>,
     pub(crate) scheduler: Scheduler,
     pub(crate) marker: Option<EcnMarker>,
 }
@@ -122,7 +124,7 @@ pub(crate) struct EgressPort {
 impl EgressPort {
     pub(crate) fn new(plan: EgressPlan) -> Self {
         Self {
-            transmitter: Transmitter::new(plan.wire),
+            transmitter: Transmitter::new(plan.wire, plan.changes),
             queued_bytes: 0,
             queue_max_bytes: 0,
             scheduler: plan.scheduler,
@@ -503,7 +505,7 @@ pub(super) mod testing {
             head_ps: WHOLE_FRAME,
             latency: Span::from_ns(500),
         };
-        EgressPort::new(EgressPlan { wire, scheduler: Scheduler::Strict, marker: None })
+        EgressPort::new(EgressPlan { wire, changes: None, scheduler: Scheduler::Strict, marker: None })
     }
 
     /// A frame of 1,000 bytes that came in by `ingress` at `at`.

@@ -1,12 +1,14 @@
 //! Specs and observers for the tests of whole runs.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use fabricbench_sim::{Batch, Observer, Options, Path, Progress, Stopped};
+use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Stopped};
+use proptest::prelude::*;
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec,
-    ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow,
-    PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec, RunSpec,
-    RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec,
+    ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl, RatioSpec,
+    RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec,
+    TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -72,6 +74,8 @@ pub(crate) fn collective(
                 receive_xoff_bytes: 1 << 20,
                 impairments: Vec::new(),
             },
+            failures: Vec::new(),
+            convergence_time_ps: 10_000_000,
         },
         transport: TransportSpec {
             mtu_bytes: 4096,
@@ -239,4 +243,52 @@ pub(crate) fn tables(recorder: &Recorder) -> String {
         recorder.series,
         recorder.events
     )
+}
+
+/// What fails in a drawn run: numbers that choose kind, place and time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FailureDraw {
+    pub(crate) kind: u8,
+    pub(crate) place: usize,
+    pub(crate) at_ps: u64,
+    pub(crate) lasts_ps: u64,
+    pub(crate) convergence_ps: u64,
+}
+
+/// Has something of the fabric of `spec` fail as drawn, and be repaired if the draw says so.
+pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
+    let Description { nodes, links, .. } = fabricbench_sim::describe(spec).expect("the spec is right");
+    let cable = &links[draw.place % links.len()];
+    let link = format!("{}-{}", cable.from, cable.to);
+    let switches: Vec<_> = nodes.iter().filter(|node| node.kind == "switch").collect();
+    let switch = switches[draw.place % switches.len()].name.clone();
+    let (at_ps, later) = (draw.at_ps, draw.at_ps + draw.lasts_ps);
+    let may_slow = spec.fabric.switch.forwarding == ForwardingSpec::StoreAndForward;
+    let rate = |at_ps, rate_bps| FailureSpec::LinkRate { at_ps, link: link.clone(), rate_bps };
+    spec.fabric.failures = match draw.kind % 4 {
+        0 if may_slow => vec![rate(at_ps, cable.rate_bps / 3), rate(later, cable.rate_bps)],
+        1 => vec![
+            FailureSpec::SwitchDown { at_ps, switch: switch.clone() },
+            FailureSpec::SwitchUp { at_ps: later, switch },
+        ],
+        2 => vec![FailureSpec::LinkDown { at_ps, link }],
+        _ => vec![
+            FailureSpec::LinkDown { at_ps, link: link.clone() },
+            FailureSpec::LinkUp { at_ps: later, link },
+        ],
+    };
+    spec.fabric.convergence_time_ps = draw.convergence_ps;
+}
+
+prop_compose! {
+    /// Any failure in the first microseconds of a run.
+    pub(crate) fn any_failure(within_us: u64)(
+        kind: u8,
+        place: usize,
+        at_ps in 0..within_us * 1_000_000,
+        lasts_ps in 1..2 * within_us * 1_000_000,
+        convergence_ps in prop_oneof![Just(0_u64), 1..within_us * 1_000_000],
+    ) -> FailureDraw {
+        FailureDraw { kind, place, at_ps, lasts_ps, convergence_ps }
+    }
 }

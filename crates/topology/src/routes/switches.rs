@@ -2,7 +2,7 @@
 
 use crate::Graph;
 use std::ops::Range;
-use units::NodeId;
+use units::{LinkId, NodeId};
 
 /// Distance of what a search has not reached.
 const UNREACHED: u32 = u32::MAX;
@@ -28,11 +28,12 @@ pub(super) struct Switches {
 }
 
 impl Switches {
-    pub(super) fn of(graph: &Graph) -> Self {
+    pub(super) fn of(graph: &Graph, live: impl Fn(LinkId) -> bool) -> Self {
         let first = graph.hosts();
         let (mut starts, mut neighbours) = (vec![0], Vec::new());
         for node in &graph.nodes[first..] {
-            let to_switches = node.ports.iter().enumerate().filter(|(_, port)| port.peer.index() >= first);
+            let leads_on = |port: &crate::Port| port.peer.index() >= first && live(port.link);
+            let to_switches = node.ports.iter().enumerate().filter(|(_, port)| leads_on(port));
             neighbours.extend(to_switches.map(|(number, port)| Neighbour {
                 switch: (port.peer.index() - first) as u32,
                 port: number as u16,

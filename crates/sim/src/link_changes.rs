@@ -1,0 +1,152 @@
+//! What happens to one direction of a link in the course of a run: it goes down and up again, and changes its rate.
+//!
+//! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is lost if the
+//! link is down at any time between its first bit in and its last bit out. A frame keeps the rate at which it began.
+//! Leaves out that a cut-through switch passes on the head of a frame that is then cut off, and that a link which goes
+//! down ends the pauses of its ports at once; here they run out.
+
+use crate::egress::occupied;
+use crate::packet::Packet;
+use crate::switch::Dropped;
+use units::{Cycle, Instant, Rate, Span};
+
+/// The state of a link from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkChange {
+    pub(crate) at: Instant,
+    pub(crate) is_up: bool,
+    pub(crate) rate: Rate,
+}
+
+/// The changes of a link, as the port at one end sees them.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkChanges {
+    /// In order of time, which is that of the port: when a frame is on the link that the port begins to send now.
+    changes: Vec<LinkChange>,
+    /// The first that is to come.
+    next: usize,
+    is_up: bool,
+    rate: Rate,
+    /// Propagation delay.
+    delay: Span,
+    lost: Dropped,
+    before: Carried,
+}
+
+/// What a port had sent when the rate of its link last changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) busy: Span,
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+}
+
+impl LinkChanges {
+    /// For a port behind which frames take `lead` to the link, which has `rate` and `delay`.
+    pub(crate) fn new(changes: &[LinkChange], rate: Rate, lead: Span, delay: Span) -> Self {
+        let seen =
+            |change: &LinkChange| LinkChange { at: Instant(change.at.0.saturating_sub(lead.0)), ..*change };
+        Self {
+            changes: changes.iter().map(seen).collect(),
+            next: 0,
+            is_up: true,
+            rate,
+            delay,
+            lost: Dropped::default(),
+            before: Carried::default(),
+        }
+    }
+
+    /// Takes in what has happened by `now`, when the port has sent so many frames and bytes. Returns the present rate.
+    pub(crate) fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) -> Rate {
+        let rate_before = self.rate;
+        while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= now) {
+            (self.is_up, self.rate) = (change.is_up, change.rate);
+            self.next += 1;
+        }
+        if self.rate != rate_before {
+            let Carried { busy, frames: old_frames, bytes: old_bytes } = self.before;
+            let since = occupied(rate_before, frames - old_frames, bytes - old_bytes);
+            self.before = Carried { busy: busy + since, frames, bytes };
+        }
+        self.rate
+    }
+
+    /// Whether the link is up for as long as a frame is on it that the port sends from now, caught up with, to `end`.
+    pub(crate) fn is_up_until(&self, end: Instant) -> bool {
+        let out = end + self.delay;
+        let mut coming = self.changes[self.next..].iter().take_while(|change| change.at < out);
+        self.is_up && coming.all(|change| change.is_up)
+    }
+
+    /// Counts a frame that was lost.
+    pub(crate) fn lose(&mut self, packet: &Packet) {
+        if !packet.is_pause() {
+            self.lost.frames += 1;
+            self.lost.bytes += u64::from(packet.frame_bytes());
+        }
+    }
+
+    /// Frames that were lost, without pauses.
+    pub(crate) const fn lost(&self) -> Dropped {
+        self.lost
+    }
+
+    /// What the port had sent when the rate last changed.
+    pub(crate) const fn before(&self) -> Carried {
+        self.before
+    }
+
+    /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at the next
+    /// change.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { changes, next, is_up: _, rate, delay, lost, before: _ } = self;
+        cycle.same(*next as u64);
+        if let Some(change) = changes.get(*next) {
+            let on_link = rate.frame_span(u32::from(u16::MAX)) + *delay;
+            cycle.stop_before(Instant(change.at.0.saturating_sub(on_link.0)));
+        }
+        cycle.count(&mut lost.frames);
+        cycle.count(&mut lost.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate::from_gbps(400);
+    const SLOW: Rate = Rate::from_gbps(100);
+
+    fn change(at: u64, is_up: bool, rate: Rate) -> LinkChange {
+        LinkChange { at: Instant(at), is_up, rate }
+    }
+
+    fn is_up(changes: &[LinkChange], start: u64, end: u64) -> bool {
+        let mut changes = LinkChanges::new(changes, RATE, Span(10), Span(100));
+        changes.catch_up(Instant(start), 0, 0);
+        changes.is_up_until(Instant(end))
+    }
+
+    #[test]
+    fn a_frame_is_lost_if_the_link_is_down_while_any_of_it_is_on_the_way() {
+        let outage = [change(1_000, false, RATE), change(1_300, true, RATE)];
+        // What a port begins at 800 is on the link from 810 and, sent by 890, out of it at 1,000.
+        assert!(is_up(&outage, 800, 890));
+        assert!(!is_up(&outage, 800, 891));
+        assert!(!is_up(&outage, 1_289, 1_400), "it began while the link was down");
+        assert!(is_up(&outage, 1_290, 1_400));
+        assert!(!is_up(&outage, 500, 2_000), "a short outage in the middle");
+    }
+
+    #[test]
+    fn a_rate_holds_from_its_time_on_and_what_was_sent_before_is_kept_apart() {
+        let mut changes = LinkChanges::new(&[change(1_010, true, SLOW)], RATE, Span(10), Span(100));
+        assert_eq!(changes.catch_up(Instant(999), 1, 1_000), RATE);
+        assert_eq!(changes.catch_up(Instant(1_000), 2, 2_000), SLOW);
+        let sent = Carried { busy: Span((2_000 + 40) * 20), frames: 2, bytes: 2_000 };
+        assert_eq!(changes.before(), sent);
+        assert_eq!(changes.catch_up(Instant(9_000), 7, 7_000), SLOW);
+        assert_eq!(changes.before(), sent);
+    }
+}

@@ -1,0 +1,303 @@
+//! What fails in a run: the changes of each link, the routes that follow, and the events of the record.
+//!
+//! A switch that is down is one with all its links down: what it holds is lost as it sends it. Routes are the shortest
+//! paths over the links between switches that are up; all switches take them on at the same time. The ports of hosts
+//! stay in the routes: what is bound for one whose link is down is lost there.
+
+use crate::link_changes::LinkChange;
+use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, SpecError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use topology::{Graph, NodeKind, Routes};
+use units::{Instant, LinkId, NodeId, Rate, Span};
+
+/// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes hold.
+const RATE_PART_MIN: u64 = 100;
+
+/// Routes that hold from a time on.
+#[derive(Clone, Debug)]
+pub(crate) struct Reroute {
+    pub(crate) at: Instant,
+    pub(crate) routes: Arc<Routes>,
+}
+
+/// Everything that fails or is repaired.
+pub(crate) struct Failures {
+    /// In order of time.
+    steps: Vec<Step>,
+    convergence: Span,
+    /// The changes of each link that has any, in order of time.
+    links: BTreeMap<LinkId, Vec<LinkChange>>,
+}
+
+/// One failure or repair.
+struct Step {
+    at: Instant,
+    kind: &'static str,
+    /// The node under which it is recorded.
+    node: String,
+    detail: String,
+    /// Links that are up before and down after, or the other way round.
+    flipped: Vec<(LinkId, bool)>,
+}
+
+/// What is known of the fabric while failures are gone through in order of time.
+struct Replay<'a> {
+    graph: &'a Graph,
+    links: BTreeMap<String, Vec<LinkId>>,
+    link_is_down: Vec<bool>,
+    switch_is_down: Vec<bool>,
+    rates: Vec<Rate>,
+    changes: BTreeMap<LinkId, Vec<LinkChange>>,
+}
+
+impl Failures {
+    /// Goes through the failures of `spec`.
+    ///
+    /// # Errors
+    /// When one names what there is not, or what is in that state already.
+    pub(crate) fn new(spec: &FabricSpec, graph: &Graph) -> Result<Self, SpecError> {
+        let mut order: Vec<usize> = (0..spec.failures.len()).collect();
+        order.sort_by_key(|&index| spec.failures[index].at_ps());
+        let mut replay = Replay::new(graph, &spec.failures);
+        let mut steps = Vec::with_capacity(order.len());
+        for index in order {
+            let failure = &spec.failures[index];
+            let step = replay.step(failure, spec.switch.forwarding).map_err(|problem| problem.at(index))?;
+            steps.push(step);
+        }
+        Ok(Self { steps, convergence: Span(spec.convergence_time_ps), links: replay.changes })
+    }
+
+    /// The changes of a link in order of time; empty if there are none.
+    pub(crate) fn of_link(&self, link: LinkId) -> &[LinkChange] {
+        self.links.get(&link).map_or(&[], Vec::as_slice)
+    }
+
+    /// The times at which links between switches go down or up.
+    fn cuts(&self, graph: &Graph) -> Vec<Instant> {
+        let is_fabric =
+            |link: LinkId| graph.link(link).ends.iter().all(|end| end.node.index() >= graph.hosts());
+        let counts = |step: &&Step| step.flipped.iter().any(|&(link, _)| is_fabric(link));
+        let mut times: Vec<Instant> = self.steps.iter().filter(counts).map(|step| step.at).collect();
+        times.dedup();
+        times
+    }
+
+    /// The routes that follow, in order of time.
+    pub(crate) fn reroutes(&self, graph: &Graph) -> Arc<[Reroute]> {
+        let cuts = self.cuts(graph);
+        cuts.into_iter()
+            .map(|at| Reroute {
+                at: at + self.convergence,
+                routes: Arc::new(Routes::compute_over(graph, |link| self.is_up(link, at))),
+            })
+            .collect()
+    }
+
+    /// Whether a link is up just after `at`.
+    fn is_up(&self, link: LinkId, at: Instant) -> bool {
+        let changes = self.of_link(link);
+        let past = changes.partition_point(|change| change.at <= at);
+        past == 0 || changes[past - 1].is_up
+    }
+
+    /// What the record says of it, up to the end of the run.
+    pub(crate) fn events(&self, graph: &Graph, end: Instant) -> Vec<EventRow> {
+        let failed = self.steps.iter().map(|step| event(step.at, step.kind, &step.node, step.detail.clone()));
+        let converged = self.cuts(graph).into_iter().map(|at| {
+            let down = self.links.keys().filter(|&&link| !self.is_up(link, at)).count();
+            let detail = format!(
+                "every switch chooses by the routes over what was up at {at}: {down} of {} links down",
+                graph.links.len()
+            );
+            event(at + self.convergence, "routes_converged", "fabric", detail)
+        });
+        failed.chain(converged).filter(|event| event.time_ps <= end.0).collect()
+    }
+}
+
+fn event(at: Instant, kind: &'static str, node: &str, detail: String) -> EventRow {
+    EventRow { time_ps: at.0, kind, node: node.to_owned(), detail }
+}
+
+/// What is wrong with a failure.
+struct Problem {
+    name: &'static str,
+    found: String,
+    allowed: String,
+}
+
+impl Problem {
+    fn new(name: &'static str, found: impl Into<String>, allowed: impl Into<String>) -> Self {
+        Self { name, found: found.into(), allowed: allowed.into() }
+    }
+
+    fn at(self, index: usize) -> SpecError {
+        let Self { name, found, allowed } = self;
+        SpecError::Value { field: format!("fabric.failures[{index}].{name}"), found, allowed }
+    }
+}
+
+impl<'a> Replay<'a> {
+    fn new(graph: &'a Graph, failures: &[FailureSpec]) -> Self {
+        Self {
+            graph,
+            // Names of a million cables are not written out for nothing.
+            links: if failures.is_empty() { BTreeMap::new() } else { link_names(graph) },
+            link_is_down: vec![false; graph.links.len()],
+            switch_is_down: vec![false; graph.nodes.len()],
+            rates: graph.links.iter().map(|link| link.rate).collect(),
+            changes: BTreeMap::new(),
+        }
+    }
+
+    fn step(&mut self, failure: &FailureSpec, forwarding: ForwardingSpec) -> Result<Step, Problem> {
+        let at = Instant(failure.at_ps());
+        match failure {
+            FailureSpec::LinkDown { link, .. } => self.turn_link(at, link, false),
+            FailureSpec::LinkUp { link, .. } => self.turn_link(at, link, true),
+            FailureSpec::LinkRate { link, rate_bps, .. } => self.slow_link(at, link, *rate_bps, forwarding),
+            FailureSpec::SwitchDown { switch, .. } => self.turn_switch(at, switch, false),
+            FailureSpec::SwitchUp { switch, .. } => self.turn_switch(at, switch, true),
+        }
+    }
+
+    fn turn_link(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
+        let links = self.find_links(name)?;
+        for &link in &links {
+            if self.link_is_down[link.index()] != up {
+                let (is, allowed) = state_words(up);
+                return Err(Problem::new(
+                    "link",
+                    format!("{name}, which is {is} by then"),
+                    format!("a link that is {allowed}"),
+                ));
+            }
+        }
+        let before = self.states(&links);
+        links.iter().for_each(|link| self.link_is_down[link.index()] = !up);
+        let kind = if up { "link_up" } else { "link_down" };
+        Ok(self.note(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
+    }
+
+    fn slow_link(
+        &mut self,
+        at: Instant,
+        name: &str,
+        rate_bps: u64,
+        forwarding: ForwardingSpec,
+    ) -> Result<Step, Problem> {
+        let links = self.find_links(name)?;
+        if forwarding == ForwardingSpec::CutThrough {
+            let found =
+                "a rate that changes with cut-through, where a frame must not leave faster than it comes";
+            return Err(Problem::new("kind", found, "link-rate with store-and-forward"));
+        }
+        for &link in &links {
+            let own = self.graph.link(link).rate.bps();
+            if rate_bps > own || rate_bps < own.div_ceil(RATE_PART_MIN) {
+                let allowed = format!(
+                    "{} to {own} bit/s, a hundredth of the link's rate to all of it",
+                    own.div_ceil(RATE_PART_MIN)
+                );
+                return Err(Problem::new("rate_bps", format!("{rate_bps} bit/s"), allowed));
+            }
+        }
+        let before = self.states(&links);
+        links.iter().for_each(|link| self.rates[link.index()] = Rate::from_bps(rate_bps));
+        let detail = format!("{name}, {}: {rate_bps} bit/s from now on", count(links.len()));
+        Ok(self.note(at, "link_rate", &links, &before, detail))
+    }
+
+    fn turn_switch(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
+        let is_it = |node: &topology::Node| node.kind == NodeKind::Switch && node.name == name;
+        let Some(node) = self.graph.nodes.iter().position(is_it) else {
+            return Err(Problem::new("switch", name, "a switch of the topology"));
+        };
+        if self.switch_is_down[node] != up {
+            let (is, allowed) = state_words(up);
+            return Err(Problem::new(
+                "switch",
+                format!("{name}, which is {is} by then"),
+                format!("a switch that is {allowed}"),
+            ));
+        }
+        let links: Vec<LinkId> = self.graph.nodes[node].ports.iter().map(|port| port.link).collect();
+        let before = self.states(&links);
+        self.switch_is_down[node] = !up;
+        let kind = if up { "switch_up" } else { "switch_down" };
+        Ok(self.note(at, kind, &links, &before, format!("{name}, {}", count(links.len()))))
+    }
+
+    fn find_links(&self, name: &str) -> Result<Vec<LinkId>, Problem> {
+        self.links.get(name).cloned().ok_or_else(|| {
+            let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();
+            Problem::new("link", name, format!("a link by its two nodes, such as {}", some.join(", ")))
+        })
+    }
+
+    fn is_up(&self, link: LinkId) -> bool {
+        let ends = self.graph.link(link).ends;
+        !self.link_is_down[link.index()] && ends.iter().all(|end| !self.switch_is_down[end.node.index()])
+    }
+
+    fn states(&self, links: &[LinkId]) -> Vec<bool> {
+        links.iter().map(|&link| self.is_up(link)).collect()
+    }
+
+    /// Notes the state of `links` from `at` on; they were up or not `before`.
+    fn note(
+        &mut self,
+        at: Instant,
+        kind: &'static str,
+        links: &[LinkId],
+        before: &[bool],
+        detail: String,
+    ) -> Step {
+        let mut flipped = Vec::new();
+        for (&link, &was_up) in links.iter().zip(before) {
+            let is_up = self.is_up(link);
+            if is_up != was_up {
+                flipped.push((link, is_up));
+            }
+            let change = LinkChange { at, is_up, rate: self.rates[link.index()] };
+            let changes = self.changes.entry(link).or_default();
+            // Of several at one time the last holds.
+            if changes.last().is_some_and(|last| last.at == at) {
+                changes.pop();
+            }
+            changes.push(change);
+        }
+        let node = match links {
+            [link, ..] => self.graph.node(self.graph.link(*link).ends[0].node).name.clone(),
+            [] => String::new(),
+        };
+        Step { at, kind, node, detail, flipped }
+    }
+}
+
+const fn state_words(up: bool) -> (&'static str, &'static str) {
+    if up { ("up", "down") } else { ("down", "up") }
+}
+
+fn count(links: usize) -> String {
+    format!("{links} link{}", if links == 1 { "" } else { "s" })
+}
+
+/// Each link under the names of its two nodes in either order, and with its place among parallel ones.
+fn link_names(graph: &Graph) -> BTreeMap<String, Vec<LinkId>> {
+    let mut names: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
+    for (index, link) in graph.links.iter().enumerate() {
+        let id = LinkId(index as u32);
+        let name = |node: NodeId| graph.node(node).name.as_str();
+        let [from, to] = link.ends.map(|end| name(end.node));
+        for pair in [format!("{from}-{to}"), format!("{to}-{from}")] {
+            let parallel = names.entry(pair.clone()).or_default();
+            parallel.push(id);
+            let place = parallel.len() - 1;
+            names.insert(format!("{pair}:{place}"), vec![id]);
+        }
+    }
+    names
+}

@@ -1,0 +1,49 @@
+"""Whole runs in which links and switches fail, with the real engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.integration.real import jobs_of, run_plan
+
+PLAN = """
+fabricbench: 1
+name: link-failure
+fabric:
+  topology: {kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2, host_link: 100Gbps}
+  convergence_time: 100us
+  failures:
+    - {at: 300us, kind: link-down, link: spine1-leaf0}
+    - {at: 900us, kind: link-up, link: spine1-leaf0}
+transport: {timeout: 200us}
+jobs:
+  - {name: test, ranks: all, collective: all-to-all, repeat: 6}
+sweep: {data_size: 16MB}
+"""
+
+
+def test_a_link_fails_and_is_repaired_and_the_record_tells(tmp_path: Path) -> None:
+    plan = tmp_path / "failure.yaml"
+    plan.write_text(PLAN)
+    trial = run_plan(tmp_path / "workspace", plan)[0]
+    assert trial.status == "complete"
+    events = [(row["time_ps"], row["kind"]) for row in trial.tables.table("events").to_pylist()]
+    us = 1_000_000
+    assert events == [
+        (300 * us, "link_down"),
+        (400 * us, "routes_converged"),
+        (900 * us, "link_up"),
+        (1_000 * us, "routes_converged"),
+    ]
+    lost = sum(trial.tables.table("ports")["lost_link_down_frames"].to_pylist())
+    job = jobs_of([trial])[0].summary
+    assert job.frames_lost == lost > 0
+
+
+def test_a_host_that_is_cut_off_leaves_an_incomplete_trial_with_its_reason(tmp_path: Path) -> None:
+    plan = tmp_path / "failure.yaml"
+    plan.write_text(PLAN.replace("link: spine1-leaf0}", "link: host3-leaf0}").replace("900us", "90ms"))
+    trial = run_plan(tmp_path / "workspace", plan, "transport.retry_count=1")[0]
+    job = jobs_of([trial])[0].summary
+    assert (trial.status, job.status) == ("incomplete", "incomplete")
+    assert "used up its 1 retries" in job.reason
