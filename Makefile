@@ -79,6 +79,10 @@ validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
+.PHONY: time-plans
+time-plans: $(STAMPS)/extension ## Run every shipped plan at full size and print the seconds of each
+	$(BIN)/python tools/time_plans.py
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fuzz)
 	@cargo +nightly fuzz --version >/dev/null 2>&1 || { \

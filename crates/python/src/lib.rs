@@ -1,5 +1,6 @@
 //! Python bindings: `fabricbench._core`. Conversion only, no logic.
 
+mod allocator;
 mod batches;
 mod errors;
 mod observer;
@@ -10,6 +11,9 @@ use observer::PyObserver;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use sim::{Options, Path, RunError};
+
+#[global_allocator]
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// The core of fabricbench: the packet-level simulator.
 #[pymodule]

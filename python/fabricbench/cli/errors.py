@@ -16,6 +16,13 @@ USER_ERROR = 2
 SIGNALLED = 128
 """What is added to a signal's number, as shells do."""
 
+OUT_OF_MEMORY = (
+    "error: out of memory: the run needs more than this process can get\n"
+    "hint: finished trials are intact, and --resume runs only the rest; `fabricbench plan check PLAN` "
+    "estimates what a trial needs"
+)
+"""Where Python runs out; the core says the same for itself (crates/python/src/allocator.rs)."""
+
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
 
@@ -35,6 +42,9 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         note("interrupted")
         return SIGNALLED + signal.SIGINT
+    if isinstance(error, MemoryError):
+        note(OUT_OF_MEMORY)
+        return USER_ERROR
     text = user_text(error) if isinstance(error, Exception) else None
     if text is not None:
         note(text)
