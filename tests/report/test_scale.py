@@ -1,7 +1,6 @@
 """A run of 1,000 ranks: a million chunks. The file stays small and says what it leaves out."""
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from fabricbench.report.html.plots.timeline import timeline_plot
 
 Builder = Callable[[int, int], pl.DataFrame]
 LIMIT_BYTES = 15_000_000
-LIMIT_S = 60
 
 
 @pytest.mark.slow
@@ -26,9 +24,7 @@ def test_a_thousand_ranks_fit_into_a_small_file(tmp_path: Path, collective: str)
     trials = store_run(
         tmp_path / "workspace", sizes=[2**30], ranks=1000, shape=(32, 32, 16), collective=collective
     )
-    started = time.monotonic()
     size = write_report(trials, trials[0], tmp_path / "report.html")
-    assert time.monotonic() - started < LIMIT_S
     assert size < LIMIT_BYTES
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", (tmp_path / "report.html").read_text())
     assert sum("Reduced:" in caption for caption in captions) >= 4

@@ -185,9 +185,31 @@ class Chunks:
 
     def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
         """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
-        rows = self.sent.filter(self.sent["src_host"].is_in(hosts)) if hosts else self.sent
-        frames = int(rows["tx_frames"].sum())
-        return 1 - int(rows["retransmits"].sum()) / frames if frames else 1.0
+        sent = self._frames_and_resends
+        some = [sent.get(host, (0, 0)) for host in hosts] if hosts else sent.values()
+        frames, again = (sum(column) for column in zip(*some, strict=True)) if some else (0, 0)
+        return 1 - again / frames if frames else 1.0
+
+    @cached_property
+    def wire_sent(self) -> dict[int, int]:
+        """Bytes that the data frames sent by each host took on the wire, preamble and gap included."""
+        return _wire_bytes(self.sent, "src_host")
+
+    @cached_property
+    def wire_received(self) -> dict[int, int]:
+        """The same of the data frames sent to each host."""
+        return _wire_bytes(self.received, "dst_host")
+
+    @cached_property
+    def _frames_and_resends(self) -> dict[int, tuple[int, int]]:
+        """Data frames that each host sent, and those of them that it sent again."""
+        rows = self.sent.group_by("src_host").sum().select("src_host", "tx_frames", "retransmits")
+        return {host: (frames, again) for host, frames, again in rows.iter_rows()}
+
+
+def _wire_bytes(rows: pl.DataFrame, host: str) -> dict[int, int]:
+    sums = rows.group_by(host).sum().select(host, "tx_bytes", "tx_frames")
+    return {host: bytes_ + PREAMBLE_AND_GAP_BYTES * frames for host, bytes_, frames in sums.iter_rows()}
 
 
 def _grouped(rows: pl.DataFrame, host: str, is_chunk: pl.Expr) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fabricbench.analysis.causes.finding import Finding, counted, listed, percent
 from fabricbench.analysis.deadlock import Circle, circle_text, circles
-from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
+from fabricbench.analysis.evidence import Case, Port, wire_ps
 
 _PAUSED_LONG = 0.05
 """Share of the run for which a port must be paused to count."""
@@ -88,13 +88,7 @@ def _nic_rate_bps(case: Case, impairment_ppm: int | None, drain_bps: int | None)
 
 def _data_ps(case: Case, host: int, rate_bps: float) -> float:
     """Return how long the larger of what a host sends and receives, each frame once, takes at a rate."""
-    both = [
-        rows.filter(rows[column] == host)
-        for rows, column in ((case.chunks.sent, "src_host"), (case.chunks.received, "dst_host"))
-    ]
-    wire = [
-        int(rows["tx_bytes"].sum()) + PREAMBLE_AND_GAP_BYTES * int(rows["tx_frames"].sum()) for rows in both
-    ]
+    wire = [by_host.get(host, 0) for by_host in (case.chunks.wire_sent, case.chunks.wire_received)]
     return wire_ps(max(wire), rate_bps) * case.chunks.first_sent_share([host])
 
 
