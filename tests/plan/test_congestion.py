@@ -133,6 +133,37 @@ def test_a_watchdog_takes_its_defaults_or_what_is_given(fields: str, expected: o
     assert switch_of(f"pfc: {{watchdog: {fields}}}")["pfc"]["watchdog"] == expected
 
 
+def test_thresholds_move_by_the_defaults_or_by_what_is_given() -> None:
+    assert switch_of("ecn: alibaba")["ecn"]["dynamic"] is None
+    assert switch_of("ecn: {preset: alibaba, dynamic: off}")["ecn"]["dynamic"] is None
+    assert switch_of("ecn: {preset: alibaba, dynamic: on}")["ecn"]["dynamic"] == {
+        "interval_ps": 10**8,
+        "scale_min_ppm": 250_000,
+        "scale_max_ppm": 4_000_000,
+        "raise_ppm": 250_000,
+        "lower_ppm": 200_000,
+        "link_use_ppm": 950_000,
+        "queueing_delay_ps": 2 * 10**7,
+        "incast_degree": 8,
+        "confirm_intervals": 2,
+    }
+    fields = (
+        "interval: 50us, floor: 1/8, ceiling: 2, raise_by: 10%, lower_by: 30%, link_use: 90%, "
+        "queueing_delay: 5us, incast_degree: 4, confirm: 1"
+    )
+    assert switch_of(f"ecn: {{preset: sonic, dynamic: {{{fields}}}}}")["ecn"]["dynamic"] == {
+        "interval_ps": 5 * 10**7,
+        "scale_min_ppm": 125_000,
+        "scale_max_ppm": 2_000_000,
+        "raise_ppm": 100_000,
+        "lower_ppm": 300_000,
+        "link_use_ppm": 900_000,
+        "queueing_delay_ps": 5 * 10**6,
+        "incast_degree": 4,
+        "confirm_intervals": 1,
+    }
+
+
 @pytest.mark.parametrize(
     ("ecn", "expected"),
     [

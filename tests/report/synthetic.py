@@ -150,6 +150,7 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
                 "pfc_storms": 0,
                 "paused_ps": 0,
                 "ecn_marked": 0,
+                "ecn_changes": 0,
                 "egress_qps": index % 57,
             }
         )

@@ -129,6 +129,7 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
         int("pfc_storms", rows, |row| row.pfc_storms),
         int("paused_ps", rows, |row| row.paused_ps),
         int("ecn_marked", rows, |row| row.ecn_marked),
+        int("ecn_changes", rows, |row| row.ecn_changes),
         int("egress_qps", rows, |row| row.egress_qps.into()),
     ]
 }

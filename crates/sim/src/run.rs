@@ -113,6 +113,7 @@ fn run_with<F: Forward>(
     assembler.events.extend(deadlock);
     assembler.events.extend(summary::storm_events(&world, &partitions));
     assembler.events.extend(world.fabric.failures.events(&world.fabric.graph, outcome.last.end));
+    assembler.events.extend(summary::threshold_events(&world, &partitions));
     assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;

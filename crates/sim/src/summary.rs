@@ -5,6 +5,7 @@ use crate::packet::Packet;
 use crate::probe::SeriesProbe;
 use crate::progress::JobProgress;
 use crate::setup::{FabricNode, Flows, World};
+use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
@@ -200,6 +201,27 @@ pub(crate) fn storm_events<F: Forward>(
         let FabricNode::Switch(switch) = state else { continue };
         let log = switch.watchdog().map_or(&[][..], Watchdog::log);
         events.extend(log.iter().map(|event| storm_event(&node.name, event)));
+    }
+    events
+}
+
+/// The first changes of the thresholds of ECN at each port.
+pub(crate) fn threshold_events<F: Forward>(
+    world: &World<F>,
+    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+) -> Vec<EventRow> {
+    let mut events = Vec::new();
+    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
+        let FabricNode::Switch(switch) = state else { continue };
+        for (number, port) in switch.ports().iter().enumerate() {
+            let log = port.ecn_control().into_iter().flat_map(EcnControl::log);
+            events.extend(log.map(|(change, detail)| EventRow {
+                time_ps: change.at.0,
+                kind: change.kind(),
+                node: node.name.clone(),
+                detail: format!("port {number} at priority {}: {detail}", change.priority.0),
+            }));
+        }
     }
     events
 }

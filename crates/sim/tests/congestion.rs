@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{collective, completion_ps, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch};
+use common::{
+    Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run, single_switch,
+};
 use spec::{ImpairmentSpec, LoadBalancing, RatioSpec, RunSpec, RunStatus, XoffSpec};
 
 /// Seven senders into one host, 16 MB of buffer.
@@ -81,6 +83,45 @@ fn dcqcn_shares_a_bottleneck_fairly_without_loss() {
         "the link is used to 80 %: {}",
         completion_ps(&summary)
     );
+}
+
+/// Kmin of the bottleneck at each sample.
+fn kmin_of(recorder: &Recorder, port: u32) -> Vec<u64> {
+    let series = recorder.series.iter();
+    series.filter(|row| row.metric == "ecn_kmin_bytes" && row.port == port).map(|row| row.value).collect()
+}
+
+#[test]
+fn thresholds_go_down_under_an_incast_and_leave_a_shorter_queue() {
+    let mut spec = collective(single_switch(9), 9, "incast", "parallel", 50 << 20);
+    spec.fabric.switch.pfc = Some(dynamic_pfc());
+    spec.transport.rate_control = dcqcn();
+    spec.fabric.switch.ecn = Some(ecn(400_000, 1_600_000));
+    let mean_queue = |recorder: &Recorder| {
+        let of_root = |row: &&spec::SeriesRow| row.metric == "queue_bytes" && row.port == 0;
+        let queue: Vec<u64> = recorder.series.iter().filter(of_root).map(|row| row.value).collect();
+        queue.iter().sum::<u64>() / queue.len() as u64
+    };
+    let (fixed_summary, fixed) = run(&spec);
+    spec.fabric.switch.ecn = Some(dynamic_ecn(400_000, 1_600_000, 100));
+    let (summary, recorder) = run(&spec);
+    assert_eq!((summary.status, summary.frames_lost.total()), (RunStatus::Complete, 0));
+    let kmin = kmin_of(&recorder, 0);
+    assert_eq!(kmin[0], 400_000, "they begin as configured");
+    assert!(kmin.iter().all(|value| (50_000..=3_200_000).contains(value)), "{kmin:?}");
+    assert!(kmin.iter().any(|&value| value < 200_000), "{kmin:?}");
+    assert!(
+        mean_queue(&recorder) * 5 < mean_queue(&fixed) * 4,
+        "{} {}",
+        mean_queue(&recorder),
+        mean_queue(&fixed)
+    );
+    let (dynamic, fixed) = (completion_ps(&summary), completion_ps(&fixed_summary));
+    assert!(dynamic < fixed * 11 / 10, "{dynamic} {fixed}");
+    let changes = recorder.ports.iter().map(|port| port.ecn_changes).max().expect("there are ports");
+    let logged = recorder.events.iter().filter(|event| event.kind.starts_with("ecn_")).count() as u64;
+    assert!(logged == changes.min(16) && logged > 0, "{logged} {changes}");
+    assert!(kmin_of(&recorder, 1).iter().all(|&value| value == 400_000), "no other port has a reason to");
 }
 
 #[test]

@@ -51,6 +51,7 @@ prop_compose! {
         weighted in any::<bool>(),
         slow_host in prop::option::of((0_u32..6, 300_000_u32..1_000_000)),
         dcqcn in any::<bool>(),
+        ecn_interval_us in prop::option::of(1_u64..40),
         ack_every in 1_u32..5,
         timeout_us in prop::sample::select(vec![50_u64, 4_000]),
         seed in 0_u64..1_000,
@@ -77,7 +78,10 @@ prop_compose! {
         }
         if dcqcn {
             spec.transport.rate_control = common::dcqcn();
-            spec.fabric.switch.ecn = Some(common::ecn(100_000, 400_000));
+            spec.fabric.switch.ecn = Some(match ecn_interval_us {
+                Some(interval_us) => common::dynamic_ecn(100_000, 400_000, interval_us),
+                None => common::ecn(100_000, 400_000),
+            });
         }
         if let Some(draw) = failure {
             common::fail(&mut spec, draw);

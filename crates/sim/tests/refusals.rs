@@ -41,6 +41,21 @@ fn thresholds_of_ecn_that_are_out_of_order() {
 }
 
 #[test]
+fn dynamic_ecn_that_could_not_move() {
+    let text = |change: fn(&mut spec::DynamicEcnSpec)| {
+        let mut ecn = common::dynamic_ecn(1_000, 2_000, 100);
+        change(ecn.dynamic.as_mut().expect("it is dynamic"));
+        refusal(|spec| spec.fabric.switch.ecn = Some(ecn))
+    };
+    let expected = "fabric.switch.ecn.dynamic.interval_ps: 0; allowed: 1000000 to 1000000000000";
+    assert_eq!(text(|dynamic| dynamic.interval_ps = 0), expected);
+    let expected = "fabric.switch.ecn.dynamic.scale_max_ppm: 999999; allowed: 1000000 to 1000000000";
+    assert_eq!(text(|dynamic| dynamic.scale_max_ppm = 999_999), expected);
+    assert!(text(|dynamic| dynamic.raise_ppm = 0).contains("dynamic.raise_ppm: 0"));
+    assert!(text(|dynamic| dynamic.confirm_intervals = 0).contains("dynamic.confirm_intervals: 0"));
+}
+
+#[test]
 fn pins_of_what_is_not_there() {
     assert_eq!(
         pin("leaf9", 0, 0),

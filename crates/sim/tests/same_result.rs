@@ -121,6 +121,7 @@ prop_compose! {
         hosts in Just((0..12).collect::<Vec<u32>>()).prop_shuffle(),
         cut_through: bool,
         watchdog in prop::option::of(prop::sample::select(vec![StormActionSpec::Drop, StormActionSpec::Forward])),
+        ecn_interval_us in prop::option::of(1_u64..40),
         rounds in prop_oneof![4 => Just(1_u32), 1 => 2_u32..5],
         load_percent in prop::option::weighted(0.6, 1_u64..120),
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
@@ -158,7 +159,10 @@ prop_compose! {
         if cut_through {
             spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
         }
-        spec.fabric.switch.ecn = (congestion & 2 != 0).then(|| common::ecn(20_000, 80_000));
+        spec.fabric.switch.ecn = (congestion & 2 != 0).then(|| match ecn_interval_us {
+            Some(interval_us) => common::dynamic_ecn(20_000, 80_000, interval_us),
+            None => common::ecn(20_000, 80_000),
+        });
         if congestion & 2 != 0 {
             spec.transport.rate_control = common::dcqcn();
         }

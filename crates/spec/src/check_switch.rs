@@ -2,10 +2,16 @@
 
 use crate::check::{SpecError, require, value};
 use crate::{
-    EcnSpec, FabricSpec, PfcSpec, PrioritySpec, RateControl, RatioSpec, RunSpec, SchedulingSpec, XoffSpec,
+    DynamicEcnSpec, EcnSpec, FabricSpec, PfcSpec, PrioritySpec, RateControl, RatioSpec, RunSpec,
+    SchedulingSpec, XoffSpec,
 };
+use std::ops::RangeInclusive;
 
 const PRIORITIES: u8 = 8;
+/// A control interval of dynamic ECN [ps]: 1 us to 1 s.
+const CONTROL_INTERVAL_PS: RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
+/// How far dynamic ECN may raise the thresholds, at most.
+const ECN_SCALE_MAX: u64 = 1_000;
 /// All, in parts per million.
 const WHOLE_PPM: u32 = 1_000_000;
 
@@ -104,5 +110,25 @@ fn check_ecn(ecn: &EcnSpec) -> Result<(), SpecError> {
     })?;
     require(ecn.reference_rate_bps != Some(0), || {
         value("fabric.switch.ecn.reference_rate_bps", 0, "more than 0")
-    })
+    })?;
+    ecn.dynamic.as_ref().map_or(Ok(()), check_dynamic_ecn)
+}
+
+fn check_dynamic_ecn(dynamic: &DynamicEcnSpec) -> Result<(), SpecError> {
+    let check = |name: &str, found: u64, allowed: RangeInclusive<u64>| {
+        require(allowed.contains(&found), || {
+            let field = format!("fabric.switch.ecn.dynamic.{name}");
+            value(field, found, format!("{} to {}", allowed.start(), allowed.end()))
+        })
+    };
+    let whole = u64::from(WHOLE_PPM);
+    check("interval_ps", dynamic.interval_ps, CONTROL_INTERVAL_PS)?;
+    check("scale_min_ppm", dynamic.scale_min_ppm, 1..=whole)?;
+    check("scale_max_ppm", dynamic.scale_max_ppm, whole..=ECN_SCALE_MAX * whole)?;
+    check("raise_ppm", dynamic.raise_ppm.into(), 1..=whole)?;
+    check("lower_ppm", dynamic.lower_ppm.into(), 1..=whole)?;
+    check("link_use_ppm", dynamic.link_use_ppm.into(), 1..=whole)?;
+    check("queueing_delay_ps", dynamic.queueing_delay_ps, 1..=u64::MAX)?;
+    check("incast_degree", dynamic.incast_degree.into(), 1..=u64::from(u32::MAX))?;
+    check("confirm_intervals", dynamic.confirm_intervals.into(), 1..=u64::from(u32::MAX))
 }

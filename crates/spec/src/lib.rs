@@ -15,11 +15,11 @@ pub use record::{
     RunStatus, RunSummary, SeriesRow,
 };
 pub use run::{
-    ArrivalProcess, ArrivalsSpec, BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec,
-    FabricSpec, FailureSpec, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec, LoadBalancing, LossRecovery,
-    NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl, RatioSpec, RepeatSpec,
-    RunSpec, SchedulingSpec, StormActionSpec, SwitchSpec, TopologySpec, TransportSpec, WatchdogSpec,
-    XoffSpec,
+    ArrivalProcess, ArrivalsSpec, BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec,
+    EcmpHash, EcnSpec, FabricSpec, FailureSpec, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec,
+    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl,
+    RatioSpec, RepeatSpec, RunSpec, SchedulingSpec, StormActionSpec, SwitchSpec, TopologySpec, TransportSpec,
+    WatchdogSpec, XoffSpec,
 };
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of

@@ -147,6 +147,8 @@ pub struct PortRow {
     pub paused_ps: u64,
     /// Frames marked with congestion experienced.
     pub ecn_marked: u64,
+    /// Changes of the thresholds of ECN marking.
+    pub ecn_changes: u64,
     /// Distinct queue pairs whose data left by this port.
     pub egress_qps: u32,
 }
@@ -244,7 +246,7 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `link_down`, `link_up`, `link_rate`,
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`,
     /// `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.

@@ -56,6 +56,51 @@ class CustomSwitchSpec(TypedDict):
     """
 
 
+class DynamicEcnSpec(TypedDict):
+    """
+    Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales Kmin and Kmax.
+    """
+
+    confirm_intervals: int
+    """
+    So many intervals in a row have to speak for a change.
+    """
+    incast_degree: int
+    """
+    Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is not used
+    enough.
+    """
+    interval_ps: int
+    """
+    Control interval [ps].
+    """
+    link_use_ppm: int
+    """
+    Thresholds are raised while the link is used for less than this part of the time, if frames were marked since they
+    last changed [parts per million].
+    """
+    lower_ppm: int
+    """
+    A step down makes the scale smaller by this part of it [parts per million].
+    """
+    queueing_delay_ps: int
+    """
+    Thresholds are lowered while the mean queue takes longer than this at the rate of the port [ps].
+    """
+    raise_ppm: int
+    """
+    A step up makes the scale larger by this part of it [parts per million].
+    """
+    scale_max_ppm: int
+    """
+    Largest scale [parts per million], 1,000,000 or more.
+    """
+    scale_min_ppm: int
+    """
+    Least scale of Kmin and Kmax [parts per million], at most 1,000,000.
+    """
+
+
 EcmpHash: TypeAlias = Literal["crc", "toeplitz"]
 """
 Hash of a 5-tuple.
@@ -67,6 +112,10 @@ class EcnSpec(TypedDict):
     ECN marking by queue length: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above.
     """
 
+    dynamic: NotRequired[DynamicEcnSpec | None]
+    """
+    How each port moves its thresholds, if it does.
+    """
     kmax_bytes: int
     """
     Kmax [bytes], for a port of `reference_rate_bps`.

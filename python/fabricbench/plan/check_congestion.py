@@ -1,15 +1,18 @@
 """Checks of congestion control, priorities and impairments that need more than one field."""
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from fabricbench import units
 from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.document import Document
+from fabricbench.plan.ecn import DynamicEcn, Ecn
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
-from fabricbench.plan.switch import Ecn
 
 _SWITCH: FieldPath = ("fabric", "switch")
+_CONTROL_INTERVAL_PS = (10**6, 10**12)
+_ECN_SCALE_MIN, _ECN_SCALE_MAX = Fraction(1, 10**6), 1000
 _DCQCN: FieldPath = ("transport", "rate_control", "dcqcn")
 
 
@@ -46,6 +49,25 @@ def _check_ecn(plan: Plan, document: Document) -> Iterator[Problem]:
         key = "kmax" if ecn.kmin_bytes is None else "kmin"
         found = f"kmin {units.format_size(kmin)} above kmax {units.format_size(kmax)}"
         yield document.problem((*_SWITCH, "ecn", key), found, "kmin of at most kmax")
+    if ecn.dynamic:
+        yield from _check_dynamic_ecn(ecn.dynamic, document)
+
+
+def _check_dynamic_ecn(dynamic: DynamicEcn, document: Document) -> Iterator[Problem]:
+    """Check that thresholds move between bounds that hold what is configured, in sensible intervals."""
+    path: FieldPath = (*_SWITCH, "ecn", "dynamic")
+    least, most = _CONTROL_INTERVAL_PS
+    if not least <= dynamic.interval_ps <= most:
+        found, allowed = units.format_time(dynamic.interval_ps), "1us to 1s"
+        yield document.problem((*path, "interval"), found, allowed)
+    hint = "thresholds begin as configured, and both are multiples of them"
+    if not _ECN_SCALE_MIN <= dynamic.floor <= 1:
+        yield document.problem((*path, "floor"), f"{dynamic.floor}", "0.000001 to 1", hint)
+    if not 1 <= dynamic.ceiling <= _ECN_SCALE_MAX:
+        yield document.problem((*path, "ceiling"), f"{dynamic.ceiling}", f"1 to {_ECN_SCALE_MAX}", hint)
+    if dynamic.floor == dynamic.ceiling == 1:
+        found = "floor and ceiling of 1, between which nothing can move"
+        yield document.problem(path, found, "a floor below 1 or a ceiling above it, or `off`")
 
 
 def _missing(ecn: Ecn) -> str | None:

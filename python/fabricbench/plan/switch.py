@@ -6,18 +6,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from fabricbench.plan._run_spec import (
     BufferSpec,
-    EcnSpec,
     SchedulingSpec,
     SwitchSpec,
 )
 from fabricbench.plan.base import PlanModel, ShortModel
+from fabricbench.plan.ecn import Ecn
 from fabricbench.plan.fields import (
     PRIORITIES,
     QUANTUM_BYTES,
-    AnySize,
-    Part,
-    Priorities,
-    Rate,
     Ratio,
     Size,
     Time,
@@ -101,58 +97,6 @@ class Scheduling(PlanModel):
     """How a port chooses among its priorities, if not strictly by number."""
 
     dwrr: Dwrr = Field(description="Deficit weighted round robin.")
-
-
-class Ecn(PlanModel):
-    """ECN marking: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above."""
-
-    preset: Literal["alibaba", "sonic"] | None = Field(
-        default=None,
-        description=(
-            "Where the thresholds come from that are not given here. Without a preset all three are needed."
-        ),
-    )
-    kmin_bytes: AnySize | None = Field(
-        default=None, alias="kmin", description="Kmin [size]. Default: the preset's."
-    )
-    kmax_bytes: Size | None = Field(
-        default=None, alias="kmax", description="Kmax [size], at least Kmin. Default: the preset's."
-    )
-    pmax_ppm: Part | None = Field(
-        default=None, alias="pmax", description="Pmax [%], at most 100 %. Default: the preset's."
-    )
-    reference_rate_bps: Rate | None = Field(
-        default=None,
-        alias="reference_rate",
-        description=(
-            "Kmin and Kmax hold for a port of this rate and are scaled to the rate of each port [bit/s]. "
-            "Default: the preset's; without one they hold for every port."
-        ),
-    )
-    priorities: Priorities | None = Field(
-        default=None, description="Priorities whose frames are marked [0 to 7]. Default: that of data."
-    )
-
-    def run_spec(self, data_priority: int) -> EcnSpec:
-        """Write the marking out for the engine."""
-        kmin, kmax = self.thresholds
-        preset = ECN[self.preset] if self.preset else None
-        reference = self.reference_rate_bps or (preset.reference_rate_bps if preset else None)
-        return {
-            "priorities": list(self.priorities or (data_priority,)),
-            "kmin_bytes": kmin,
-            "kmax_bytes": kmax,
-            "pmax_ppm": self.pmax_ppm or (preset.pmax_ppm if preset else 0),
-            "reference_rate_bps": reference,
-        }
-
-    @property
-    def thresholds(self) -> tuple[int, int]:
-        """Kmin and Kmax at the reference rate [bytes]."""
-        preset = ECN[self.preset] if self.preset else None
-        kmin = preset.kmin_bytes if preset and self.kmin_bytes is None else self.kmin_bytes
-        kmax = preset.kmax_bytes if preset and self.kmax_bytes is None else self.kmax_bytes
-        return kmin or 0, kmax or 0
 
 
 class Switch(PlanModel):

@@ -45,8 +45,10 @@ MODEL_NOTES = (
         "Flow control and marking",
         "PFC with pause frames on the link, static or dynamic thresholds, reserve and headroom for each "
         "ingress port and priority; a PFC watchdog for the egress queues of switches; ECN by queue length "
-        "as a frame enters its queue.",
-        "The watchdog's polling and its ingress side; ECN by latency; thresholds that change by themselves.",
+        "as a frame enters its queue, its thresholds fixed, or moved by each port after queue, link use and "
+        "incast.",
+        "The watchdog's polling and its ingress side; ECN by latency. The law of dynamic ECN is of our own "
+        "design: vendors do not publish theirs.",
     ),
     ModelNote(
         "Switch",

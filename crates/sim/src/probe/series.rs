@@ -22,6 +22,10 @@ enum Metric {
     Sent,
     /// Time for which a priority of the port was paused.
     Paused(Priority),
+    /// Kmin of a priority of the port, as dynamic ECN has set it.
+    EcnMin(Priority),
+    /// The same for Kmax.
+    EcnMax(Priority),
     /// Rate of a sender of the host.
     Rate { sender: u32, queue_pair: u32 },
 }
@@ -32,6 +36,8 @@ impl Metric {
             Self::Queue => "queue_bytes",
             Self::Sent => "tx_bytes",
             Self::Paused(_) => "paused_ps",
+            Self::EcnMin(_) => "ecn_kmin_bytes",
+            Self::EcnMax(_) => "ecn_kmax_bytes",
             Self::Rate { .. } => "rate_bps",
         }
     }
@@ -120,7 +126,9 @@ impl Watched {
             node: graph.node(self.node).name.clone(),
             port: u32::from(self.port),
             priority: match self.metric {
-                Metric::Paused(priority) => Some(u32::from(priority.0)),
+                Metric::Paused(priority) | Metric::EcnMin(priority) | Metric::EcnMax(priority) => {
+                    Some(u32::from(priority.0))
+                }
                 _ => None,
             },
             qp: match self.metric {
@@ -146,16 +154,25 @@ impl Watched {
             (FabricNode::Switch(switch), Metric::Paused(priority)) => {
                 Some(switch.ports()[port].pause().paused_of(priority, now).0)
             }
-            (FabricNode::Switch(_), Metric::Rate { .. }) => None,
+            (FabricNode::Switch(switch), Metric::EcnMin(priority)) => {
+                Some(switch.ports()[port].ecn_control()?.range_at(priority, now)?.kmin_bytes)
+            }
+            (FabricNode::Switch(switch), Metric::EcnMax(priority)) => {
+                Some(switch.ports()[port].ecn_control()?.range_at(priority, now)?.kmax_bytes)
+            }
+            (FabricNode::Host(_), Metric::EcnMin(_) | Metric::EcnMax(_))
+            | (FabricNode::Switch(_), Metric::Rate { .. }) => None,
         }
     }
 }
 
 type Place = (NodeId, u16, Metric);
 
-/// Queue, bytes sent and pauses of each watched port: switches first, hosts if there is room.
+/// Queue, bytes sent, pauses and moving thresholds of each watched port: switches first, hosts if there is room.
 fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
     let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
+    let dynamic_ecn = spec.fabric.switch.ecn.as_ref().filter(|ecn| ecn.dynamic.is_some());
+    let moving = dynamic_ecn.map_or(&[][..], |ecn| &ecn.priorities);
     let of_kind = |kind| (0..graph.nodes.len()).filter(move |&node| graph.nodes[node].kind == kind);
     let ports = of_kind(NodeKind::Switch)
         .chain(of_kind(NodeKind::Host))
@@ -163,7 +180,12 @@ fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
     let mut places = Vec::new();
     for (node, port) in ports.take(spec.observe.series_ports as usize) {
         let pauses = lossless.iter().map(|&priority| Metric::Paused(Priority(priority)));
-        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(pauses);
+        let is_switch = graph.nodes[node].kind == NodeKind::Switch;
+        let moving = if is_switch { moving } else { &[] };
+        let thresholds = moving
+            .iter()
+            .flat_map(|&priority| [Metric::EcnMin(Priority(priority)), Metric::EcnMax(Priority(priority))]);
+        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(pauses).chain(thresholds);
         places.extend(metrics.map(|metric| (NodeId(node as u32), port as u16, metric)));
     }
     places

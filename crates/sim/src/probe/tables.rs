@@ -80,6 +80,7 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 pfc_storms: queue.storms,
                 paused_ps: pause.paused_by(end).0,
                 ecn_marked: queue.marked,
+                ecn_changes: queue.ecn_changes,
                 egress_qps: qps[port],
             });
         }

@@ -5,6 +5,8 @@ use crate::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
 use crate::switch::ecn::{EcnMarker, EcnThresholds};
+use crate::switch::ecn_control::EcnControl;
+use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Forward, ForwardPlan};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
@@ -46,11 +48,13 @@ pub(super) fn switch_plan(
     exact_only: bool,
 ) -> SwitchPlan {
     let switch = &spec.fabric.switch;
+    let ports = wires.len();
     let egress = |(port, wire): (usize, Wire)| EgressPlan {
         wire,
         changes: fabric.changes(node, port as u16),
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
+        control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, ports, wire)),
     };
     let is_ideal = fabric.graph.node(node).ideal;
     SwitchPlan {
@@ -187,16 +191,37 @@ fn scheduler(spec: &SchedulingSpec) -> Scheduler {
 
 /// The marker of a port, with a stream of its own.
 fn marker(spec: &RunSpec, ecn: &EcnSpec, node: NodeId, port: usize, wire: Wire) -> EcnMarker {
-    let scaled = |bytes: u64| match ecn.reference_rate_bps {
-        Some(reference) => (u128::from(bytes) * u128::from(wire.rate.bps()) / u128::from(reference)) as u64,
-        None => bytes,
-    };
     let thresholds = EcnThresholds {
         priorities: priority_mask(&ecn.priorities),
-        kmin_bytes: scaled(ecn.kmin_bytes),
-        kmax_bytes: scaled(ecn.kmax_bytes),
+        range: marking_range(ecn, wire),
         pmax_2e32: (u64::from(ecn.pmax_ppm) << 32) / 1_000_000,
     };
     let index = (u64::from(node.0) << 16) | port as u64;
     EcnMarker::new(thresholds, Seed(spec.seed).stream("switch.ecn", index))
+}
+
+/// The configured thresholds of a port.
+fn marking_range(ecn: &EcnSpec, wire: Wire) -> MarkingRange {
+    let scaled = |bytes: u64| match ecn.reference_rate_bps {
+        Some(reference) => (u128::from(bytes) * u128::from(wire.rate.bps()) / u128::from(reference)) as u64,
+        None => bytes,
+    };
+    MarkingRange { kmin_bytes: scaled(ecn.kmin_bytes), kmax_bytes: scaled(ecn.kmax_bytes) }
+}
+
+/// What moves the thresholds of a port, of a switch that has so many, if they move.
+fn ecn_control(ecn: &EcnSpec, ports: usize, wire: Wire) -> Option<Box<EcnControl>> {
+    let dynamic = ecn.dynamic?;
+    let plan = DynamicEcnPlan {
+        interval: Span(dynamic.interval_ps),
+        scale_ppm: (dynamic.scale_min_ppm, dynamic.scale_max_ppm),
+        raise_ppm: dynamic.raise_ppm.into(),
+        lower_ppm: dynamic.lower_ppm.into(),
+        link_use_ppm: dynamic.link_use_ppm.into(),
+        queueing_delay: Span(dynamic.queueing_delay_ps),
+        incast_degree: dynamic.incast_degree,
+        confirm: dynamic.confirm_intervals,
+    };
+    let law = EcnLaw::new(plan, wire.rate);
+    Some(Box::new(EcnControl::new(law, marking_range(ecn, wire), &ecn.priorities, ports)))
 }

@@ -1,6 +1,7 @@
 //! ECN marking on the instantaneous egress queue: probability 0 up to Kmin, rising linearly to Pmax at Kmax,
 //! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its queue.
 
+use super::ecn_law::MarkingRange;
 use crate::packet::{Packet, Priority};
 use units::{Cycle, Stream};
 
@@ -9,8 +10,7 @@ use units::{Cycle, Stream};
 pub(crate) struct EcnThresholds {
     /// Bit `p` is set when frames of priority `p` are marked.
     pub(crate) priorities: u8,
-    pub(crate) kmin_bytes: u64,
-    pub(crate) kmax_bytes: u64,
+    pub(crate) range: MarkingRange,
     /// Probability at Kmax, of 2^32.
     pub(crate) pmax_2e32: u64,
 }
@@ -36,26 +36,36 @@ impl EcnMarker {
     /// Whether a frame of `priority` that finds `queue_bytes` waiting may be marked at all.
     #[inline]
     pub(crate) const fn is_concerned(&self, priority: Priority, queue_bytes: u64) -> bool {
-        queue_bytes > self.thresholds.kmin_bytes && self.thresholds.priorities & priority.bit() != 0
+        queue_bytes > self.thresholds.range.kmin_bytes && self.thresholds.priorities & priority.bit() != 0
     }
 
-    /// Marks `packet` or not; true if it did.
+    /// Marks `packet` or not, by the thresholds of the port; true if it did.
     #[cold]
     pub(crate) fn decide(&mut self, packet: &mut Packet, queue_bytes: u64) -> bool {
-        let marks = u64::from(self.stream.next_u32()) < self.probability_2e32(queue_bytes);
+        self.decide_within(self.thresholds.range, packet, queue_bytes)
+    }
+
+    /// Marks `packet` or not, by thresholds that dynamic ECN has set; true if it did.
+    pub(crate) fn decide_within(
+        &mut self,
+        range: MarkingRange,
+        packet: &mut Packet,
+        queue_bytes: u64,
+    ) -> bool {
+        let marks = u64::from(self.stream.next_u32()) < self.probability_2e32(range, queue_bytes);
         if marks {
             packet.mark();
         }
         marks
     }
 
-    fn probability_2e32(&self, queue_bytes: u64) -> u64 {
-        let EcnThresholds { kmin_bytes, kmax_bytes, pmax_2e32, .. } = self.thresholds;
+    fn probability_2e32(&self, range: MarkingRange, queue_bytes: u64) -> u64 {
+        let MarkingRange { kmin_bytes, kmax_bytes } = range;
         match queue_bytes {
             _ if queue_bytes > kmax_bytes => 1 << 32,
             _ if queue_bytes <= kmin_bytes => 0,
             _ => {
-                let rise = u128::from(queue_bytes - kmin_bytes) * u128::from(pmax_2e32);
+                let rise = u128::from(queue_bytes - kmin_bytes) * u128::from(self.thresholds.pmax_2e32);
                 (rise / u128::from(kmax_bytes - kmin_bytes)) as u64
             }
         }
@@ -69,13 +79,13 @@ mod tests {
 
     #[test]
     fn the_probability_rises_from_kmin_to_kmax_and_jumps_to_one() {
-        let thresholds =
-            EcnThresholds { priorities: 8, kmin_bytes: 100, kmax_bytes: 300, pmax_2e32: (1 << 32) / 5 };
+        let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
+        let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: (1 << 32) / 5 };
         let marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
-        assert_eq!(marker.probability_2e32(100), 0);
-        assert_eq!(marker.probability_2e32(200), (1 << 32) / 10);
-        assert_eq!(marker.probability_2e32(300), (1 << 32) / 5);
-        assert_eq!(marker.probability_2e32(301), 1 << 32);
+        assert_eq!(marker.probability_2e32(range, 100), 0);
+        assert_eq!(marker.probability_2e32(range, 200), (1 << 32) / 10);
+        assert_eq!(marker.probability_2e32(range, 300), (1 << 32) / 5);
+        assert_eq!(marker.probability_2e32(range, 301), 1 << 32);
         assert!(!marker.is_concerned(Priority(3), 100));
         assert!(marker.is_concerned(Priority(3), 101));
         assert!(!marker.is_concerned(Priority(2), 101));

@@ -9,6 +9,8 @@
 pub(crate) mod buffer;
 pub(crate) mod cut_through;
 pub(crate) mod ecn;
+pub(crate) mod ecn_control;
+pub(crate) mod ecn_law;
 mod exact;
 pub(crate) mod forward;
 mod pfc;

@@ -2,6 +2,7 @@
 
 use super::buffer::{DropCause, SharedBuffer};
 use super::ecn::EcnMarker;
+use super::ecn_control::EcnControl;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::egress::{Transmitter, Wire};
@@ -66,6 +67,8 @@ pub(crate) struct QueueCounters {
     pub(crate) storms: u64,
     /// Frames marked with congestion experienced.
     pub(crate) marked: u64,
+    /// Changes of the thresholds of ECN.
+    pub(crate) ecn_changes: u64,
 }
 
 /// What a port counts of one priority; all of it is rare.
@@ -93,6 +96,8 @@ pub(crate) struct EgressPlan {
     pub(crate) changes: Option<LinkChanges>,
     pub(crate) scheduler: Scheduler,
     pub(crate) marker: Option<EcnMarker>,
+    /// Moves the thresholds of the marker, if they move.
+    pub(crate) control: Option<Box<EcnControl>>,
 }
 
 /// An egress port.
@@ -110,6 +115,8 @@ pub(crate) struct EgressPort {
     scheduler: Scheduler,
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
+    /// Moves the thresholds of the marker.
+    control: Option<Box<EcnControl>>,
     marker: Option<EcnMarker>,
     queues: [Queue; Priority::COUNT],
     /// Pause frames to send, ahead of everything.
@@ -129,6 +136,7 @@ impl EgressPort {
             queue_max_bytes: 0,
             scheduler: plan.scheduler,
             occupied: 0,
+            control: plan.control,
             marker: plan.marker,
             queues: Default::default(),
             urgent: VecDeque::new(),
@@ -186,12 +194,18 @@ impl EgressPort {
         &self.transmitter
     }
 
-    pub(crate) const fn counters(&self) -> QueueCounters {
-        QueueCounters { queue_max_bytes: self.queue_max_bytes, ..self.counters }
+    pub(crate) fn counters(&self) -> QueueCounters {
+        let ecn_changes = self.ecn_control().map_or(0, EcnControl::changes);
+        QueueCounters { queue_max_bytes: self.queue_max_bytes, ecn_changes, ..self.counters }
     }
 
     pub(crate) const fn by_priority(&self) -> &[PriorityCounters; Priority::COUNT] {
         &self.by_priority
+    }
+
+    /// Dynamic ECN, if thresholds move.
+    pub(crate) fn ecn_control(&self) -> Option<&EcnControl> {
+        self.control.as_deref()
     }
 
     pub(crate) const fn pause(&self) -> &PauseState {
@@ -259,6 +273,9 @@ impl EgressPort {
         self.occupied &= !priority.bit();
         let queue = std::mem::take(&mut self.queues[priority.index()]);
         self.queued_bytes -= queue.bytes;
+        if let Some(control) = &mut self.control {
+            control.leave(priority, queue.bytes, now);
+        }
         let flushed: Vec<Stored> = queue.frames.iter().copied().collect();
         flushed.iter().for_each(|stored| self.drop_frame(&stored.packet, DropCause::Watchdog));
         flushed
@@ -285,7 +302,11 @@ impl EgressPort {
     #[inline]
     pub(crate) fn enqueue(&mut self, mut stored: Stored) {
         let priority = stored.packet.priority();
-        self.mark(&mut stored.packet);
+        if self.control.is_none() {
+            self.mark(&mut stored.packet);
+        } else {
+            self.mark_dynamically(&mut stored);
+        }
         let bytes = u64::from(stored.packet.frame_bytes());
         let queue = &mut self.queues[priority.index()];
         queue.frames.push_back(stored);
@@ -302,6 +323,22 @@ impl EgressPort {
             if marker.is_concerned(packet.priority(), queue_bytes) {
                 self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
             }
+        }
+    }
+
+    /// Marks by the thresholds that hold at the arrival, of which the control is told.
+    #[cold]
+    fn mark_dynamically(&mut self, stored: &mut Stored) {
+        let (Some(control), Some(marker)) = (&mut self.control, &mut self.marker) else { return };
+        let packet = &mut stored.packet;
+        let (priority, bytes) = (packet.priority(), u64::from(packet.frame_bytes()));
+        let queue_bytes = self.queues[priority.index()].bytes;
+        let range = control.arrive(priority, stored.ingress, bytes, packet.at());
+        if let Some(range) = range.filter(|range| queue_bytes > range.kmin_bytes)
+            && marker.decide_within(range, packet, queue_bytes)
+        {
+            control.note_mark(priority);
+            self.counters.marked += 1;
         }
     }
 
@@ -351,6 +388,9 @@ impl EgressPort {
         queue.bytes -= bytes;
         self.queued_bytes -= bytes;
         self.transmitter.transmit(stored.packet, start, context);
+        if let Some(control) = &mut self.control {
+            control.depart(priority, bytes, start, self.transmitter.free_at());
+        }
         stored
     }
 
@@ -375,6 +415,9 @@ impl EgressPort {
                     // Alone at a free port: no need to pass through a queue.
                     self.note_depth(u64::from(stored.packet.frame_bytes()));
                     self.transmitter.transmit(stored.packet, now, context);
+                    if let Some(control) = &mut self.control {
+                        control.pass(stored, now, self.transmitter.free_at());
+                    }
                     next += 1;
                     continue;
                 }
@@ -438,6 +481,7 @@ impl EgressPort {
             queue_max_bytes,
             scheduler,
             occupied,
+            control,
             marker,
             queues,
             urgent,
@@ -454,6 +498,9 @@ impl EgressPort {
         if let Some(marker) = marker {
             marker.visit(cycle);
         }
+        if let Some(control) = control {
+            control.visit(cycle);
+        }
         for Queue { frames, bytes } in queues {
             cycle.same_list([frames.len() as u64, *bytes].into_iter());
             frames.change_all(|stored| stored.visit(cycle));
@@ -467,8 +514,15 @@ impl EgressPort {
 
 impl QueueCounters {
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { queue_max_bytes: _, dropped_tail, dropped_headroom, dropped_watchdog, storms, marked } =
-            self;
+        let Self {
+            queue_max_bytes: _,
+            dropped_tail,
+            dropped_headroom,
+            dropped_watchdog,
+            storms,
+            marked,
+            ecn_changes: _,
+        } = self;
         cycle.same(*storms);
         for Dropped { frames, bytes } in [dropped_tail, dropped_headroom, dropped_watchdog] {
             cycle.count(frames);
@@ -505,7 +559,13 @@ pub(super) mod testing {
             head_ps: WHOLE_FRAME,
             latency: Span::from_ns(500),
         };
-        EgressPort::new(EgressPlan { wire, changes: None, scheduler: Scheduler::Strict, marker: None })
+        EgressPort::new(EgressPlan {
+            wire,
+            changes: None,
+            scheduler: Scheduler::Strict,
+            marker: None,
+            control: None,
+        })
     }
 
     /// A frame of 1,000 bytes that came in by `ingress` at `at`.

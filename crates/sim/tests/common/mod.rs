@@ -4,11 +4,11 @@
 use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Stopped};
 use proptest::prelude::*;
 use spec::{
-    BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, EcmpHash, EcnSpec, FabricSpec,
-    FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery, NicSpec,
-    ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl, RatioSpec,
-    RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec,
-    TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
+    FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery,
+    NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl,
+    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec,
+    TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -129,7 +129,30 @@ pub(crate) fn dynamic_pfc() -> PfcSpec {
 
 /// ECN on the priority of data, the same for every port.
 pub(crate) fn ecn(kmin_bytes: u64, kmax_bytes: u64) -> EcnSpec {
-    EcnSpec { priorities: vec![3], kmin_bytes, kmax_bytes, pmax_ppm: 200_000, reference_rate_bps: None }
+    EcnSpec {
+        priorities: vec![3],
+        kmin_bytes,
+        kmax_bytes,
+        pmax_ppm: 200_000,
+        reference_rate_bps: None,
+        dynamic: None,
+    }
+}
+
+/// The same with thresholds that move, judged every so often.
+pub(crate) fn dynamic_ecn(kmin_bytes: u64, kmax_bytes: u64, interval_us: u64) -> EcnSpec {
+    let dynamic = DynamicEcnSpec {
+        interval_ps: interval_us * 1_000_000,
+        scale_min_ppm: 125_000,
+        scale_max_ppm: 8_000_000,
+        raise_ppm: 250_000,
+        lower_ppm: 200_000,
+        link_use_ppm: 950_000,
+        queueing_delay_ps: 5_000_000,
+        incast_degree: 4,
+        confirm_intervals: 2,
+    };
+    EcnSpec { dynamic: Some(dynamic), ..ecn(kmin_bytes, kmax_bytes) }
 }
 
 /// DCQCN with the parameters of the paper, the increases scaled from its 40 Gb/s to 400.

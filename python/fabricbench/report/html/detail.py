@@ -12,12 +12,15 @@ from fabricbench.report.html.plots.latency import latency_plot
 from fabricbench.report.html.plots.matrix import matrix_plot
 from fabricbench.report.html.plots.progress import progress_plot
 from fabricbench.report.html.plots.series import queue_plot, use_plot
+from fabricbench.report.html.plots.thresholds import threshold_plot
 from fabricbench.report.html.plots.timeline import timeline_plot
 from fabricbench.report.html.plots.topology import map_plot
 from fabricbench.report.html.scales import time_text
 from fabricbench.report.topology_map import DirectedLink, natural_key
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from fabricbench.report.html.plots.plot import Plot
     from fabricbench.store import Trial
 
@@ -39,6 +42,7 @@ _PORT_COLUMNS = {
     "pfc_rx": Column("PFC received", "frames"),
     "paused_ps": Column("paused", "ps"),
     "ecn_marked": Column("ECN marked", "frames"),
+    "ecn_changes": Column("ECN threshold changes"),
 }
 
 
@@ -104,6 +108,7 @@ class TrialDetail:
         plots = [
             use_plot(sampled_use(self._series, self._links)),
             queue_plot(self._series),
+            threshold_plot(self._series),
             pause_plot(self._series),
             rate_plot(self._series, self._queue_pairs()),
         ]
@@ -151,13 +156,21 @@ class TrialDetail:
     def _event_table(self) -> TablePart:
         rows = [
             Row([Cell(time_text(time_ps)), Cell(kind), Cell(node), Cell(detail)])
-            for time_ps, kind, node, detail in self._events.head(MAX_EVENT_ROWS).iter_rows()
+            for time_ps, kind, node, detail in _rare_first(self._events).head(MAX_EVENT_ROWS).iter_rows()
         ]
         columns = [Column("time"), *(Column(title, numeric=False) for title in ("event", "node", "detail"))]
         total = self._events.height
-        return TablePart(
-            columns, rows, f"The first {len(rows)} of {total:,} events." if len(rows) < total else ""
-        )
+        caption = f"Reduced: {len(rows)} of {total:,} events, changes of ECN thresholds last."
+        return TablePart(columns, rows, caption if len(rows) < total else "")
+
+
+def _rare_first(events: pl.DataFrame) -> pl.DataFrame:
+    """Put changes of thresholds behind what is worse, where not all can be shown."""
+    import polars as pl
+
+    if events.height <= MAX_EVENT_ROWS:
+        return events
+    return events.sort(pl.col("kind").is_in(["ecn_raised", "ecn_lowered"]), maintain_order=True)
 
 
 _ALWAYS = ("tx_frames", "tx_bytes", "rx_frames", "rx_bytes", "dropped_frames", "queue_max_bytes")

@@ -1,0 +1,401 @@
+//! Dynamic ECN at an egress port: watches its queues over control intervals and asks [`EcnLaw`] at the end of each.
+//!
+//! Intervals begin at whole multiples of their length. An interval is judged when the port next has something to do,
+//! which gives the same as if it had been judged on time: what has happened by then is known. So a port on which
+//! nothing happens costs nothing.
+
+use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
+use super::queue::Stored;
+use crate::kernel::Message;
+use crate::packet::Priority;
+use units::{Cycle, Instant, Span};
+
+/// Changes that one port logs; it counts those beyond.
+const LOG_MAX: usize = 16;
+
+/// A change of thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThresholdChange {
+    pub(crate) at: Instant,
+    pub(crate) priority: Priority,
+    pub(crate) cause: Cause,
+    pub(crate) before: MarkingRange,
+    pub(crate) after: MarkingRange,
+    /// What the last interval was like.
+    pub(crate) seen: Seen,
+}
+
+impl ThresholdChange {
+    /// The name of such an event.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self.cause {
+            Cause::IdleLink => "ecn_raised",
+            Cause::LongQueue | Cause::Incast => "ecn_lowered",
+        }
+    }
+
+    /// In words, with the figures of the last of the intervals, which last `interval`.
+    pub(crate) fn detail(&self, interval: Span) -> String {
+        let cause = match self.cause {
+            Cause::IdleLink => "the link idles",
+            Cause::LongQueue => "the queue is long",
+            Cause::Incast => "many ports send",
+        };
+        let Self { before, after, seen, .. } = self;
+        format!(
+            "Kmin from {} to {} and Kmax from {} to {} bytes, as {cause}: link used for {} %, {} bytes waiting on average, \
+             from {} ports",
+            before.kmin_bytes,
+            after.kmin_bytes,
+            before.kmax_bytes,
+            after.kmax_bytes,
+            u128::from(seen.busy.0) * 100 / u128::from(interval.0),
+            seen.queue_byte_ps / u128::from(interval.0),
+            seen.ingress_ports,
+        )
+    }
+}
+
+/// A queue under control, and what was seen of it in the present interval.
+#[derive(Clone, Debug)]
+struct Watched {
+    priority: Priority,
+    scale: Scale,
+    /// What waits, since when.
+    bytes: u64,
+    since: Instant,
+    /// Integral of what waited until then [byte ps].
+    queue_byte_ps: u128,
+    /// Bit `p` of word `w` is set when frames came in by port `64 w + p`.
+    ingress: Vec<u64>,
+    marked: bool,
+}
+
+impl Watched {
+    fn new(priority: Priority, configured: MarkingRange, ports: usize) -> Self {
+        Self {
+            priority,
+            scale: Scale::new(configured),
+            bytes: 0,
+            since: Instant::ZERO,
+            queue_byte_ps: 0,
+            ingress: vec![0; ports.div_ceil(64)],
+            marked: false,
+        }
+    }
+
+    fn wait_until(&mut self, now: Instant) {
+        self.queue_byte_ps += u128::from(self.bytes) * u128::from(now.since(self.since).0);
+        self.since = now;
+    }
+
+    /// Ends the interval at `end`: what was seen in it.
+    fn close(&mut self, end: Instant, busy: Span) -> Seen {
+        self.wait_until(end);
+        let ingress_ports = self.ingress.iter().map(|word| word.count_ones()).sum();
+        let seen = Seen { busy, queue_byte_ps: self.queue_byte_ps, ingress_ports, marked: self.marked };
+        self.queue_byte_ps = 0;
+        self.ingress.fill(0);
+        self.marked = false;
+        seen
+    }
+
+    /// Nothing came in during the interval.
+    fn is_still(&self) -> bool {
+        self.ingress.iter().all(|&word| word == 0)
+    }
+
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { priority: _, scale, bytes, since, queue_byte_ps, ingress, marked } = self;
+        scale.visit(cycle);
+        cycle.time(since);
+        let (high, low) = ((*queue_byte_ps >> 64) as u64, *queue_byte_ps as u64);
+        cycle.same_list([*bytes, high, low, u64::from(*marked)].into_iter());
+        cycle.same_list(ingress.iter().copied());
+    }
+}
+
+/// Dynamic ECN of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct EcnControl {
+    law: EcnLaw,
+    /// The end of the present interval.
+    end: Instant,
+    /// Time that what was sent since the interval began takes, and until when.
+    busy: Span,
+    busy_until: Instant,
+    watched: Vec<Watched>,
+    changes: u64,
+    log: Vec<ThresholdChange>,
+}
+
+impl EcnControl {
+    /// `priorities` are under control, one or more; the switch has so many `ports`.
+    pub(crate) fn new(law: EcnLaw, configured: MarkingRange, priorities: &[u8], ports: usize) -> Self {
+        let watched = |&priority: &u8| Watched::new(Priority(priority), configured, ports);
+        Self {
+            law,
+            end: Instant::ZERO + law.interval(),
+            busy: Span(0),
+            busy_until: Instant::ZERO,
+            watched: priorities.iter().map(watched).collect(),
+            changes: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// How often thresholds changed.
+    pub(crate) const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The first changes, in the order of time, and in words.
+    pub(crate) fn log(&self) -> impl Iterator<Item = (&ThresholdChange, String)> {
+        self.log.iter().map(|change| (change, change.detail(self.law.interval())))
+    }
+
+    /// The thresholds of a priority as they are at `now`, if it is under control.
+    pub(crate) fn range_at(&self, priority: Priority, now: Instant) -> Option<MarkingRange> {
+        let range = |control: &Self| {
+            let mut watched = control.watched.iter();
+            watched.find(|watched| watched.priority == priority).map(|watched| watched.scale.range())
+        };
+        if now < self.end {
+            return range(self);
+        }
+        let mut later = self.clone();
+        later.advance(now);
+        range(&later)
+    }
+
+    /// A frame came in; the thresholds it meets, if its priority is under control.
+    pub(super) fn arrive(
+        &mut self,
+        priority: Priority,
+        ingress: u16,
+        bytes: u64,
+        now: Instant,
+    ) -> Option<MarkingRange> {
+        self.advance(now);
+        let watched = self.find(priority)?;
+        watched.wait_until(now);
+        watched.bytes += bytes;
+        watched.ingress[usize::from(ingress) / 64] |= 1 << (ingress % 64);
+        Some(watched.scale.range())
+    }
+
+    /// A frame passes a port at which it waits for nothing but the frame that is being sent.
+    pub(super) fn pass(&mut self, stored: &Stored, now: Instant, until: Instant) {
+        let (priority, bytes) = (stored.packet.priority(), u64::from(stored.packet.frame_bytes()));
+        self.arrive(priority, stored.ingress, bytes, stored.packet.at());
+        self.depart(priority, bytes, now, until);
+    }
+
+    /// A frame was marked.
+    pub(super) fn note_mark(&mut self, priority: Priority) {
+        if let Some(watched) = self.find(priority) {
+            watched.marked = true;
+        }
+    }
+
+    /// A frame is sent from `now` to `until`.
+    pub(super) fn depart(&mut self, priority: Priority, bytes: u64, now: Instant, until: Instant) {
+        self.leave(priority, bytes, now);
+        self.busy = self.busy + until.since(now);
+        self.busy_until = until;
+    }
+
+    /// So much leaves a queue, sent or lost.
+    pub(super) fn leave(&mut self, priority: Priority, bytes: u64, now: Instant) {
+        self.advance(now);
+        if let Some(watched) = self.find(priority) {
+            watched.wait_until(now);
+            watched.bytes -= bytes;
+        }
+    }
+
+    fn find(&mut self, priority: Priority) -> Option<&mut Watched> {
+        self.watched.iter_mut().find(|watched| watched.priority == priority)
+    }
+
+    /// Judges every interval that has ended by `now`.
+    fn advance(&mut self, now: Instant) {
+        while self.end <= now {
+            let was_still = self.busy == Span(0) && self.watched.iter().all(Watched::is_still);
+            let moved = self.close();
+            if was_still && !moved {
+                // Those up to now are just like it.
+                let skipped = now.since(self.begin()).0 / self.law.interval().0;
+                self.open(self.begin() + Span(self.law.interval().0 * skipped));
+            }
+        }
+    }
+
+    const fn begin(&self) -> Instant {
+        Instant(self.end.0 - self.law.interval().0)
+    }
+
+    fn open(&mut self, begin: Instant) {
+        self.end = begin + self.law.interval();
+        self.watched.iter_mut().for_each(|watched| watched.since = begin);
+    }
+
+    /// Judges the present interval and begins the next; whether that moved anything.
+    fn close(&mut self) -> bool {
+        let at = self.end;
+        let overhang = self.busy_until.since(at);
+        let busy = Span(self.busy.0.saturating_sub(overhang.0));
+        self.busy = overhang;
+        let mut moved = false;
+        for watched in &mut self.watched {
+            let seen = watched.close(at, busy);
+            let scale = watched.scale;
+            if let Some(cause) = watched.scale.take(&self.law, &seen) {
+                self.changes += 1;
+                if self.log.len() < LOG_MAX {
+                    let (priority, before, after) = (watched.priority, scale.range(), watched.scale.range());
+                    self.log.push(ThresholdChange { at, priority, cause, before, after, seen });
+                }
+            }
+            moved |= watched.scale != scale;
+        }
+        self.open(at);
+        moved
+    }
+
+    /// See [`Cycle`]. What was seen of an interval has to be the same, so that with frames passing only what repeats in
+    /// whole intervals counts as repeating.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { law: _, end, busy, busy_until, watched, changes, log } = self;
+        cycle.time(end);
+        cycle.time(busy_until);
+        cycle.same_list([busy.0, *changes, log.len() as u64].into_iter());
+        watched.iter_mut().for_each(|watched| watched.visit(cycle));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ecn_law::testing::PLAN;
+    use super::*;
+    use proptest::prelude::*;
+    use units::Rate;
+
+    const DATA: Priority = Priority(3);
+    const RANGE: MarkingRange = MarkingRange { kmin_bytes: 100_000, kmax_bytes: 400_000 };
+
+    fn control() -> EcnControl {
+        EcnControl::new(EcnLaw::new(PLAN, Rate::from_gbps(400)), RANGE, &[3], 130)
+    }
+
+    const fn us(us: u64) -> Instant {
+        Instant(us * 1_000_000)
+    }
+
+    fn kmin_at(control: &EcnControl, at: Instant) -> u64 {
+        control.range_at(DATA, at).expect("it is under control").kmin_bytes
+    }
+
+    #[test]
+    fn an_interval_is_seen_as_it_was() {
+        let mut control = control();
+        // 1,000 bytes for 2 us, then 3,000 for 6 us, and nothing for the rest of the 10 us.
+        control.arrive(DATA, 0, 1_000, Instant::ZERO);
+        control.arrive(DATA, 129, 2_000, us(2));
+        control.note_mark(DATA);
+        control.depart(DATA, 3_000, us(8), us(13));
+        control.depart(Priority(6), 64, us(13), us(14));
+        let expected = Seen {
+            busy: Span::from_us(2),
+            queue_byte_ps: 20_000 * 1_000_000,
+            ingress_ports: 2,
+            marked: true,
+        };
+        assert_eq!(
+            control.busy,
+            Span::from_us(4),
+            "3 us of the first frame and the other, of the next interval"
+        );
+        assert_eq!(control.end, us(20));
+        let mut again = self::control();
+        again.arrive(DATA, 0, 1_000, Instant::ZERO);
+        again.arrive(DATA, 129, 2_000, us(2));
+        again.note_mark(DATA);
+        again.leave(DATA, 3_000, us(8));
+        assert_eq!(again.watched[0].close(us(10), Span::from_us(2)), expected);
+    }
+
+    #[test]
+    fn a_queue_that_stands_lowers_the_thresholds_to_their_bound_step_by_step() {
+        let mut control = control();
+        control.arrive(DATA, 0, 600_000, Instant::ZERO);
+        let ranges: Vec<_> = [19, 20, 39, 40].map(|at| kmin_at(&control, us(at))).into();
+        assert_eq!(ranges, [100_000, 80_000, 80_000, 64_000]);
+        control.leave(DATA, 600_000, us(1_000_003));
+        let at: Vec<_> = control.log.iter().map(|change| change.at).collect();
+        assert_eq!(at, [us(20), us(40), us(60), us(80), us(100), us(120), us(140)]);
+        assert_eq!((control.changes(), kmin_at(&control, us(1_000_003))), (7, 25_000));
+        assert_eq!(control.end, us(1_000_010), "the intervals between were skipped");
+    }
+
+    #[test]
+    fn one_long_flow_and_a_periodic_incast_go_one_step_down_and_one_up() {
+        // Every 40 us seven ports more send for 20 us, the link being full: lowered by each incast. A flow alone that was
+        // marked leaves the link idle: raised once for each.
+        let mut control = control();
+        for round in 0..50 {
+            for interval in 0..4 {
+                let (start, is_incast) = (us(round * 40 + interval * 10), interval < 2);
+                for ingress in 0..(if is_incast { 8 } else { 1 }) {
+                    control.arrive(DATA, ingress, 1_000, start);
+                }
+                control.note_mark(DATA);
+                let bytes = if is_incast { 8_000 } else { 1_000 };
+                control.depart(DATA, bytes, start, start + Span::from_us(if is_incast { 10 } else { 9 }));
+            }
+            assert_eq!(kmin_at(&control, us(round * 40 + 39)), 80_000);
+            assert_eq!(kmin_at(&control, us(round * 40 + 40)), 100_000);
+        }
+        let causes: Vec<_> = control.log.iter().map(|change| change.cause).collect();
+        assert_eq!(causes[..4], [Cause::Incast, Cause::IdleLink, Cause::Incast, Cause::IdleLink]);
+        assert_eq!(control.changes(), 99, "one each way in each round; the last is not over");
+        // 4/5 times 5/4 is where it began.
+        assert_eq!(control.log.len(), LOG_MAX);
+    }
+
+    proptest! {
+        /// Looking at a port at any time in between changes nothing.
+        #[test]
+        fn when_intervals_are_judged_does_not_matter(
+            steps in prop::collection::vec((0_u64..60_000_000, 0_u16..130, 1_u64..400_000, any::<bool>()), 1..60),
+            looks in prop::collection::vec(any::<bool>(), 60),
+        ) {
+            let (mut lazy, mut eager) = (control(), control());
+            let (mut now, mut waiting) = (Instant::ZERO, 0);
+            for ((wait, ingress, bytes, marks), look) in steps.into_iter().zip(looks) {
+                let before = now;
+                now += Span(wait);
+                if look {
+                    let mut at = before;
+                    while at < now {
+                        eager.advance(at);
+                        at += Span(3_333_333);
+                    }
+                }
+                prop_assert_eq!(lazy.range_at(DATA, now), eager.range_at(DATA, now));
+                for control in [&mut lazy, &mut eager] {
+                    if waiting > 0 && !marks {
+                        control.depart(DATA, waiting, now.max(control.busy_until), now + Span(50 * bytes));
+                    } else {
+                        control.arrive(DATA, ingress, bytes, now.max(control.busy_until));
+                        control.note_mark(DATA);
+                    }
+                }
+                now = now.max(lazy.busy_until);
+                waiting = lazy.watched[0].bytes;
+            }
+            prop_assert_eq!(&lazy.log, &eager.log);
+            prop_assert_eq!(lazy.changes(), eager.changes());
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! How dynamic ECN moves the thresholds of a queue: the decision at the end of each control interval.
+//!
+//! Both thresholds are a scale times what is configured. A mean queue longer than the target lowers the scale; a link
+//! that is not used enough although frames were marked since the last change raises it; and where many ingress ports
+//! feed a queue that marks and keeps its link busy, it is lowered too, since the more there are, the more arrives before
+//! the first of them slows down. A decision counts once several intervals in a row agree. What this is modelled on and
+//! what is our choice: docs/adr/0008. It does not know of pauses, of flows or of the other queues of the switch.
+
+use units::{Cycle, Rate, Span};
+
+/// All, in parts per million.
+const WHOLE_PPM: u64 = 1_000_000;
+
+/// Where marking begins and where it is certain [bytes].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MarkingRange {
+    pub(crate) kmin_bytes: u64,
+    pub(crate) kmax_bytes: u64,
+}
+
+impl MarkingRange {
+    fn scaled(self, scale_ppm: u64) -> Self {
+        let scaled = |bytes: u64| share(bytes, scale_ppm);
+        Self { kmin_bytes: scaled(self.kmin_bytes), kmax_bytes: scaled(self.kmax_bytes) }
+    }
+}
+
+fn share(value: u64, ppm: u64) -> u64 {
+    let exact = u128::from(value) * u128::from(ppm) / u128::from(WHOLE_PPM);
+    u64::try_from(exact).unwrap_or(u64::MAX)
+}
+
+/// Parameters of dynamic ECN, the same for every port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DynamicEcnPlan {
+    /// Control interval.
+    pub(crate) interval: Span,
+    /// Least and most of the configured thresholds [ppm].
+    pub(crate) scale_ppm: (u64, u64),
+    /// By how much of itself the scale is raised at a time [ppm].
+    pub(crate) raise_ppm: u64,
+    /// By how much of itself the scale is lowered at a time [ppm].
+    pub(crate) lower_ppm: u64,
+    /// Below this share of time the link is not used enough [ppm].
+    pub(crate) link_use_ppm: u64,
+    /// Above this mean queueing delay the queue is too long.
+    pub(crate) queueing_delay: Span,
+    /// From so many ingress ports on it is an incast.
+    pub(crate) incast_degree: u32,
+    /// So many intervals in a row have to agree.
+    pub(crate) confirm: u32,
+}
+
+/// What a port saw of a queue in one interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// Time for which the link was sending, whatever the priority.
+    pub(crate) busy: Span,
+    /// Integral of the queue over the interval [byte ps].
+    pub(crate) queue_byte_ps: u128,
+    /// Ingress ports that frames came in by.
+    pub(crate) ingress_ports: u32,
+    /// A frame was marked.
+    pub(crate) marked: bool,
+}
+
+/// Why thresholds were changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The link was not used enough: they were raised.
+    IdleLink,
+    /// The queue was too long: they were lowered.
+    LongQueue,
+    /// Many ingress ports fed the queue: they were lowered.
+    Incast,
+}
+
+/// The law, for ports of one rate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnLaw {
+    plan: DynamicEcnPlan,
+    busy_target: Span,
+    /// The longest mean queue times the interval [byte ps].
+    queue_target: u128,
+}
+
+impl EcnLaw {
+    pub(crate) fn new(plan: DynamicEcnPlan, rate: Rate) -> Self {
+        const BIT_PS_PER_BYTE: u128 = 8_000_000_000_000;
+        let queue_bytes = u128::from(plan.queueing_delay.0) * u128::from(rate.bps()) / BIT_PS_PER_BYTE;
+        Self {
+            plan,
+            busy_target: Span(share(plan.interval.0, plan.link_use_ppm)),
+            queue_target: queue_bytes * u128::from(plan.interval.0),
+        }
+    }
+
+    pub(crate) const fn interval(&self) -> Span {
+        self.plan.interval
+    }
+
+    /// What one interval speaks for. `marked_before`: a frame was marked since the last change.
+    fn judge(&self, seen: &Seen, marked_before: bool) -> Option<Cause> {
+        let is_idle = seen.busy < self.busy_target;
+        let marked = marked_before || seen.marked;
+        match seen {
+            _ if seen.queue_byte_ps > self.queue_target => Some(Cause::LongQueue),
+            _ if is_idle && marked && seen.ingress_ports > 0 => Some(Cause::IdleLink),
+            _ if !is_idle && seen.marked && seen.ingress_ports >= self.plan.incast_degree => {
+                Some(Cause::Incast)
+            }
+            _ => None,
+        }
+    }
+
+    /// The scale after a step from `scale_ppm`.
+    fn step(&self, scale_ppm: u64, cause: Cause) -> u64 {
+        let (least, most) = self.plan.scale_ppm;
+        match cause {
+            Cause::IdleLink => (scale_ppm + share(scale_ppm, self.plan.raise_ppm).max(1)).min(most),
+            Cause::LongQueue | Cause::Incast => {
+                scale_ppm.saturating_sub(share(scale_ppm, self.plan.lower_ppm).max(1)).max(least)
+            }
+        }
+    }
+}
+
+/// The scale of one queue's thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    configured: MarkingRange,
+    range: MarkingRange,
+    ppm: u64,
+    /// Intervals in a row that speak for raising (if set) or lowering.
+    in_a_row: u32,
+    is_rise: bool,
+    /// A frame was marked since the last change.
+    marked: bool,
+}
+
+impl Scale {
+    /// Begins with what is configured.
+    pub(crate) const fn new(configured: MarkingRange) -> Self {
+        Self { configured, range: configured, ppm: WHOLE_PPM, in_a_row: 0, is_rise: false, marked: false }
+    }
+
+    pub(crate) const fn range(&self) -> MarkingRange {
+        self.range
+    }
+
+    /// Takes in one interval; the cause if the thresholds changed.
+    pub(crate) fn take(&mut self, law: &EcnLaw, seen: &Seen) -> Option<Cause> {
+        let cause = law.judge(seen, self.marked).filter(|&cause| law.step(self.ppm, cause) != self.ppm);
+        self.marked |= seen.marked;
+        let Some(cause) = cause else {
+            self.in_a_row = 0;
+            return None;
+        };
+        let is_rise = cause == Cause::IdleLink;
+        self.in_a_row = if is_rise == self.is_rise { self.in_a_row + 1 } else { 1 };
+        self.is_rise = is_rise;
+        if self.in_a_row < law.plan.confirm {
+            return None;
+        }
+        self.ppm = law.step(self.ppm, cause);
+        self.range = self.configured.scaled(self.ppm);
+        (self.in_a_row, self.marked) = (0, false);
+        Some(cause)
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&self, cycle: &mut Cycle) {
+        let Self { configured: _, range: _, ppm, in_a_row, is_rise, marked } = *self;
+        cycle.same_list([ppm, u64::from(in_a_row), u64::from(is_rise), u64::from(marked)].into_iter());
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// Intervals of 10 us, 25 % to 400 %, 5/4 up and 4/5 down, 95 % use, 10 us of delay, 4 ports, 2 in a row.
+    pub(crate) const PLAN: DynamicEcnPlan = DynamicEcnPlan {
+        interval: Span(10_000_000),
+        scale_ppm: (250_000, 4_000_000),
+        raise_ppm: 250_000,
+        lower_ppm: 200_000,
+        link_use_ppm: 950_000,
+        queueing_delay: Span(10_000_000),
+        incast_degree: 4,
+        confirm: 2,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::PLAN;
+    use super::*;
+    use proptest::prelude::*;
+
+    const RANGE: MarkingRange = MarkingRange { kmin_bytes: 100_000, kmax_bytes: 400_000 };
+    /// A full link, a queue of half the target, one source, no marks.
+    const CALM: Seen =
+        Seen { busy: Span(10_000_000), queue_byte_ps: 250_000 * 10_000_000, ingress_ports: 1, marked: false };
+    const IDLE: Seen = Seen { busy: Span(5_000_000), ..CALM };
+    /// At 400 Gb/s 10 us are 500,000 bytes.
+    const LONG: Seen = Seen { queue_byte_ps: 500_001 * 10_000_000, ..CALM };
+    const INCAST: Seen = Seen { ingress_ports: 4, marked: true, ..CALM };
+
+    fn law() -> EcnLaw {
+        EcnLaw::new(PLAN, Rate::from_gbps(400))
+    }
+
+    /// What a queue that begins with `RANGE` makes of one interval after the other.
+    fn causes(intervals: &[Seen]) -> (Vec<Option<Cause>>, MarkingRange) {
+        let mut scale = Scale::new(RANGE);
+        (intervals.iter().map(|seen| scale.take(&law(), seen)).collect(), scale.range())
+    }
+
+    #[test]
+    fn an_idle_link_raises_the_thresholds_once_for_each_time_that_frames_were_marked() {
+        let marked = Seen { marked: true, ..IDLE };
+        let (seen, range) = causes(&[IDLE, IDLE, IDLE, marked, IDLE, IDLE, IDLE]);
+        assert_eq!(seen, [None, None, None, None, Some(Cause::IdleLink), None, None]);
+        assert_eq!(range, MarkingRange { kmin_bytes: 125_000, kmax_bytes: 500_000 });
+    }
+
+    #[test]
+    fn nothing_arriving_says_nothing() {
+        let silent = Seen { busy: Span(0), ingress_ports: 0, ..IDLE };
+        assert_eq!(causes(&[INCAST, silent, silent, silent]).0, [None; 4]);
+    }
+
+    #[test]
+    fn a_long_queue_and_an_incast_lower_them() {
+        let (seen, range) = causes(&[LONG, LONG, INCAST, INCAST]);
+        assert_eq!(seen, [None, Some(Cause::LongQueue), None, Some(Cause::Incast)]);
+        assert_eq!(range, MarkingRange { kmin_bytes: 64_000, kmax_bytes: 256_000 });
+        let at_target = Seen { queue_byte_ps: 500_000 * 10_000_000, ..LONG };
+        assert_eq!(causes(&[at_target, at_target]).0, [None, None]);
+        let few = Seen { ingress_ports: 3, ..INCAST };
+        assert_eq!(causes(&[few, few]).0, [None, None]);
+    }
+
+    #[test]
+    fn an_incast_that_leaves_the_link_idle_raises_them() {
+        let starved = Seen { busy: Span(9_000_000), ..INCAST };
+        assert_eq!(causes(&[starved, starved]).0, [None, Some(Cause::IdleLink)]);
+    }
+
+    #[test]
+    fn one_interval_alone_changes_nothing() {
+        let idle = Seen { marked: true, ..IDLE };
+        assert_eq!(causes(&[LONG, CALM, LONG, idle, LONG, idle]).0, [None; 6]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_bounds_hold_and_once_there_nothing_changes(
+            intervals in prop::collection::vec(prop::sample::select(vec![CALM, IDLE, LONG, INCAST]), 0..200),
+            last in prop::sample::select(vec![LONG, Seen { marked: true, ..IDLE }]),
+        ) {
+            let mut scale = Scale::new(RANGE);
+            for seen in intervals {
+                scale.take(&law(), &seen);
+                prop_assert!((25_000..=400_000).contains(&scale.range().kmin_bytes));
+                prop_assert!((100_000..=1_600_000).contains(&scale.range().kmax_bytes));
+            }
+            for _ in 0..40 {
+                scale.take(&law(), &last);
+            }
+            let settled = scale;
+            prop_assert_eq!(scale.take(&law(), &last), None);
+            prop_assert_eq!(scale.range(), settled.range());
+            prop_assert_eq!(scale.range().kmin_bytes, if last == LONG { 25_000 } else { 400_000 });
+        }
+    }
+}

@@ -1,0 +1,91 @@
+"""Thresholds of ECN over time, where ports move them."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
+
+MAX_THRESHOLD_PORTS = 6
+_MAX_POINTS = 250
+_METRICS = {"ecn_kmin_bytes": ("Kmin", "solid"), "ecn_kmax_bytes": ("Kmax", "dot")}
+_WHERE = ["node", "port", "priority"]
+_BYTES_PER_KB = 1e3
+
+
+def threshold_plot(series: pl.DataFrame) -> Plot | None:
+    """Draw Kmin and Kmax of the ports that moved them, those with the longest queues first.
+
+    Args:
+        series: Table `series` of a trial.
+
+    Returns:
+        The plot, or None when no sampled port moved its thresholds.
+    """
+    thresholds = series.filter(pl.col("metric").is_in(list(_METRICS)))
+    moved = _moved(series, thresholds)
+    if moved.is_empty():
+        return None
+    drawn = moved.head(MAX_THRESHOLD_PORTS)
+    scale = time_scale(int(str(thresholds["time_ps"].max())))
+    figure = go.Figure()
+    for index, where in enumerate(drawn.select(_WHERE).iter_rows()):
+        for metric in _METRICS:
+            own = [pl.col(name) == value for name, value in zip(_WHERE, where, strict=True)]
+            samples = thresholds.filter(pl.col("metric") == metric, *own).sort("time_ps")
+            figure.add_trace(_line(_corners(samples), metric, where, scale, index))
+    figure.update_layout(
+        theme.layout(
+            height=400,
+            margin=theme.margin(t=96),
+            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            yaxis=theme.axis("thresholds (kB, decimal)", rangemode="tozero"),
+        )
+    )
+    text = (
+        "Kmin (lines) and Kmax (dots) of ECN at each sample, of ports that moved them. Every change of a "
+        "port counts in the table of ports; the first 16 of each are events, with what led to them."
+    )
+    if drawn.height < moved.height:
+        text += f" Reduced: the {drawn.height} of {moved.height:,} ports whose queue grew longest."
+    return Plot("thresholds", figure, text, drawn.height < moved.height)
+
+
+def _moved(series: pl.DataFrame, thresholds: pl.DataFrame) -> pl.DataFrame:
+    """Return where Kmin moved, the longest queue first."""
+    kmin = thresholds.filter(pl.col("metric") == "ecn_kmin_bytes")
+    moved = kmin.group_by(_WHERE).agg(pl.col("value").n_unique().alias("values"))
+    queues = series.filter(pl.col("metric") == "queue_bytes")
+    peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
+    moved = moved.filter(pl.col("values") > 1).join(peaks, on=["node", "port"], how="left")
+    return moved.sort(["peak", *_WHERE], descending=[True, False, False, False], nulls_last=True)
+
+
+def _line(
+    samples: pl.DataFrame, metric: str, where: tuple[object, ...], scale: TimeScale, index: int
+) -> go.Scatter:
+    title, dash = _METRICS[metric]
+    node, port, priority = where
+    name = f"{node} port {port}, priority {priority}: {title}"
+    return go.Scatter(
+        x=[round(time_ps / scale.ps, 7) for time_ps in samples["time_ps"]],
+        y=[value / _BYTES_PER_KB for value in samples["value"]],
+        name=name,
+        mode="lines",
+        line={"width": 1.6, "shape": "hv", "dash": dash, "color": theme.category(index)},
+        customdata=[byte_count_text(value) for value in samples["value"]],
+        hovertemplate=f"{name}<br>%{{customdata}} at %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def _corners(samples: pl.DataFrame) -> pl.DataFrame:
+    """Keep the samples at which the value changes, and at most `_MAX_POINTS` of them, the last among them."""
+    changed = (pl.col("value") != pl.col("value").shift(1)).fill_null(value=True)
+    corners = pl.concat([samples.filter(changed), samples.tail(1)]).unique(maintain_order=True)
+    step = -(-corners.height // _MAX_POINTS)
+    if step <= 1:
+        return corners
+    return pl.concat([corners.gather_every(step), corners.tail(1)]).unique(maintain_order=True)
