@@ -107,7 +107,7 @@ def _form(form: dict[str, Any]) -> str:
         return "mapping"
     if "$ref" in form:
         return "mapping"
-    return str(form.get("format", "text"))
+    return str(form.get("format", "number" if form.get("type") == "number" else "text"))
 
 
 def _range(form: dict[str, Any]) -> str:

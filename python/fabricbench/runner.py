@@ -182,9 +182,11 @@ class Runner:
         from fabricbench.store import TrialFacts
 
         plan, published = loaded.plan, loaded.published
+        criteria = tuple(criterion.stored() for criterion in plan.criteria)
         suite = suite_id([planned.id for planned in loaded.trials], plan.tag)
         for planned in loaded.trials:
-            # A published row was measured with every job there.
+            # A published row was measured with every job there, and criteria are about that as well.
+            judged = () if planned.is_solo else criteria
             table = None if planned.is_solo else published
             values = table.rows.get(planned.data_size_bytes) if table else None
             row = None
@@ -207,6 +209,7 @@ class Runner:
                     tag=plan.tag,
                     run_spec=planned.run_spec,
                     published=row,
+                    criteria=judged,
                     backend=self.backend.name,
                     engine_version=self.backend.version,
                 ),

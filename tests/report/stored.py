@@ -87,6 +87,7 @@ def _facts(position: int, size: int, spec: dict[str, Any], changes: dict[str, An
         "tag": "",
         "run_spec": spec,
         "published": {"table": "jct2.csv", "source": SOURCE, "values": values} if position == 0 else None,
+        "criteria": (),
         "backend": "sim",
         "engine_version": "0.1.0",
     }

@@ -83,6 +83,29 @@ def test_a_published_row_goes_with_its_data_size(workspace: Workspace, plan: Pat
     assert second == {"table": "table.csv", "source": "A lab", "values": {"busbw_gb_per_s": 40.0}}
 
 
+LOSSLESS = {"metric": "frames_lost", "min": None, "max": 0.0, "job": None}
+
+
+def test_criteria_are_kept_with_the_trials_and_resuming_takes_the_new_ones(
+    workspace: Workspace, plan: Path
+) -> None:
+    first = run(workspace, plan, FakeBackend(), "criteria=[{metric: frames_lost, max: 0}]")
+    assert [trial.facts.criteria for trial in first.trials] == [(LOSSLESS,)] * 2
+    second = run(workspace, plan, FakeBackend(), resume=True)
+    assert [trial.facts.criteria for trial in second.trials] == [()] * 2
+    assert [trial.attempt for trial in second.trials] == [trial.attempt for trial in first.trials]
+
+
+def test_a_job_alone_is_not_judged(workspace: Workspace, plan: Path) -> None:
+    jobs = (
+        "jobs=[{name: a, ranks: 0-1, collective: all-to-all}, {name: b, ranks: 2-3, collective: all-to-all}]"
+    )
+    criteria = "criteria=[{metric: frames_lost, max: 0}]"
+    outcome = run(workspace, plan, FakeBackend(), jobs, criteria, "solo=true", "sweep.data_size=1MB")
+    told = {trial.facts.variant: trial.facts.criteria for trial in outcome.trials}
+    assert told == {"solo/a": (), "solo/b": (), "base": (LOSSLESS,)}
+
+
 def test_resuming_runs_only_what_has_no_record(workspace: Workspace, plan: Path) -> None:
     first = run(workspace, plan, FakeBackend(), "sweep.data_size=1MB")
     recorder = Recorder()

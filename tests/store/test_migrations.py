@@ -46,10 +46,24 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     calls: list[str] = []
-    monkeypatch.setattr(database, "REVISION", "0002")
+    monkeypatch.setattr(database, "REVISION", "0003")
     monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
     assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
     assert calls == ["True"]
+
+
+def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    connection.execute("ALTER TABLE trials DROP COLUMN criteria")
+    connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    connection.commit()
+    connection.close()
+    workspace = Workspace.open(tmp_path)
+    assert workspace.find("latest").facts == trial_facts()
+    criteria = ({"metric": "frames_lost", "min": None, "max": 0.0, "job": None},)
+    run_trial(workspace, trial_facts("ba9876543210", criteria=criteria), FakeBackend())
+    assert Workspace.open(tmp_path).find("latest").facts.criteria == criteria
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def trial_facts(trial_id: str = "0123456789ab", **given: Any) -> TrialFacts:
         tag="",
         run_spec=run_spec(),
         published=None,
+        criteria=(),
         backend="fake",
         engine_version="0.0.1",
     )

@@ -13,6 +13,8 @@ from fabricbench.cli.output import note
 
 OUR_BUG = 1
 USER_ERROR = 2
+NOT_MET = 3
+"""A criterion of the plan is not met; nothing went wrong."""
 SIGNALLED = 128
 """What is added to a signal's number, as shells do."""
 

@@ -66,7 +66,8 @@ def _program(
 def main() -> None:
     """Run the program and end the process with its exit status.
 
-    It is 0 when done, 1 for a fault of ours, 2 for one that the user can mend, 128 + n after signal n.
+    It is 0 when done, 1 for a fault of ours, 2 for one that the user can mend, 3 when the plan's criteria are
+    not met, 128 + n after signal n.
     """
     # The libraries make hundreds of thousands of objects that stay; looking for garbage among them at every
     # 700th new one costs a small run a sixth of its time.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.options import (
     TIME_LIMIT_MIN,
     ForceOption,
@@ -20,7 +21,6 @@ from fabricbench.cli.output import Format, has_colour, note, write
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
-    from fabricbench.runner import Outcome
 
 
 class EnginePath(StrEnum):
@@ -57,13 +57,14 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 ) -> None:
     """Run a plan and print what it measured.
 
-    Exit status: 0 when every trial ran, an incomplete one included, since that is a result; 2 for an error in
-    the plan or the workspace, or a trial that is beyond this machine; 130 when stopped by Ctrl-C; 143 by
-    SIGTERM. Finished trials stay in either case.
+    Exit status: 0 when every trial ran and met the plan's criteria, an incomplete one included where there
+    are none, since that is a result; 2 for an error in the plan or the workspace, or a trial that is beyond
+    this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
+    SIGTERM. Finished trials stay in any case.
     """
     from fabricbench import runner
     from fabricbench.cli.progress import display
-    from fabricbench.report.trials import result_rows
+    from fabricbench.report.trials import reports_of_run, result_rows
     from fabricbench.store import Workspace
 
     limits = None if force else runner.machine_limits(time_limit)
@@ -80,11 +81,15 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             threads=threads,
             resume=resume,
         ).run(loaded)
-    _print(outcome, output)
+    jobs = reports_of_run(outcome.trials)
+    if jobs or output is not Format.TABLE:
+        write(render(jobs, output))
     if outcome.stopped_by is not None:
         kept = f"{len(outcome.trials)} of {outcome.count} trials finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
+    if any(job.is_rejected for job in jobs):
+        raise typer.Exit(NOT_MET)
 
 
 def _as_overrides(seed: int | None, tag: str | None) -> list[str]:
@@ -93,14 +98,6 @@ def _as_overrides(seed: int | None, tag: str | None) -> list[str]:
 
     given = {"seed": None if seed is None else str(seed), "tag": None if tag is None else json.dumps(tag)}
     return [f"{name}={value}" for name, value in given.items() if value is not None]
-
-
-def _print(outcome: Outcome, output: Format) -> None:
-    from fabricbench.report.trials import reports_of_run
-
-    jobs = reports_of_run(outcome.trials)
-    if jobs or output is not Format.TABLE:
-        write(render(jobs, output))
 
 
 def render(jobs: list[JobReport], output: Format) -> str:

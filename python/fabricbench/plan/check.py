@@ -6,6 +6,7 @@ from typing import Final
 from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
+from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
@@ -27,7 +28,8 @@ def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, _check_sizes):
+    whole = (_check_transport, check_congestion, _check_jobs, _check_solo, check_criteria, _check_sizes)
+    for check in whole:
         problems += check(plan, document)
     # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
     yield from problems or _check_division(plan, document)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Discriminator, Field, Tag
 
 from fabricbench.plan.base import PlanModel
+from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.fabric import Fabric
 from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Size, Time, parse_rounds
 from fabricbench.plan.forms import Named
@@ -229,5 +230,12 @@ class Plan(PlanModel):
         default="",
         max_length=2000,
         description="What to know about the published results, such as why ours differ; stands beside them.",
+    )
+    criteria: Annotated[tuple[Criterion, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Limits that metrics have to keep for the test to pass: they are judged for each trial with all "
+            "jobs, and `run` ends with exit status 3 when one is not met."
+        ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

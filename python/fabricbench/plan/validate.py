@@ -37,6 +37,8 @@ _LIMITS: Final = {
 _KINDS: Final = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
     "string_type": "text",
     "list_type": "a list",
     "tuple_type": "a list",

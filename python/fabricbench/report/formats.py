@@ -69,6 +69,8 @@ def trial_object(job: JobReport) -> dict[str, Any]:
         for deviation in job.deviations
     } or None
     content["alone"] = _alone_object(job.alone) if job.alone else None
+    content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
+    content["verdict"] = job.verdict
     return content
 
 
@@ -115,12 +117,12 @@ def trials_csv(jobs: Sequence[JobReport]) -> str:
     names = [*_IDENTITY, *(field.name for field in dataclasses.fields(Summary))]
     for metric in PUBLISHED_COLUMNS:
         names += [f"published_{metric}", f"deviation_percent_{metric}"]
-    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE)]
+    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
     return rows_csv(names, [_flat(job) for job in jobs])
 
 
 def _flat(job: JobReport) -> dict[str, Any]:
-    row = _identity(job.trial) | dataclasses.asdict(job.summary)
+    row = _identity(job.trial) | dataclasses.asdict(job.summary) | {"verdict": job.verdict}
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published
         row[f"deviation_percent_{deviation.metric}"] = deviation.deviation_percent
@@ -147,6 +149,7 @@ def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     rows = [_flat(job) | _state(job.trial) for job in jobs]
     rows += [_state(trial) for trial in trials if not trial.is_finished]
     names = [*_STATE, *(field.name for field in dataclasses.fields(Summary) if field.name not in _STATE)]
+    names.append("verdict")
     return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
 
 

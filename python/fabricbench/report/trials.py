@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.compare import Change, Deviation, compare, deviations
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.analysis.verdict import FAIL, Judgement, judge, verdict
 from fabricbench.report.tenants import Alone, Solos
 
 if TYPE_CHECKING:
@@ -27,12 +28,24 @@ class JobReport:
         summary: The job's metrics.
         deviations: Published values and how far ours are from them; empty if there are none.
         alone: How the job did without its neighbours, if that was run.
+        judgements: What came of the plan's criteria; empty if none concerns the job.
     """
 
     trial: Trial
     summary: Summary
     deviations: Sequence[Deviation]
     alone: Alone | None = None
+    judgements: Sequence[Judgement] = ()
+
+    @property
+    def verdict(self) -> str | None:
+        """`pass` or `fail`; none if there is no criterion."""
+        return verdict(self.judgements)
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether a criterion is not met."""
+        return self.verdict == FAIL
 
 
 def stored_reports(trial: Trial, solos: Solos | None = None) -> list[JobReport]:
@@ -61,7 +74,13 @@ def _reports(trial: Trial, summaries: Sequence[Summary], solos: Solos | None) ->
     values = published["values"] if published else {}
     alone = solos.beside(trial, summaries) if solos else {}
     return [
-        JobReport(trial, summary, deviations(summary, values) if index == 0 else (), alone.get(summary.job))
+        JobReport(
+            trial,
+            summary,
+            deviations(summary, values) if index == 0 else (),
+            alone.get(summary.job),
+            judge(summary, trial.facts.criteria),
+        )
         for index, summary in enumerate(summaries)
     ]
 

@@ -125,7 +125,7 @@ class Catalog:
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
-        """Let a finished trial belong to the suite, position and tag of `facts`; its record stays."""
+        """Let a finished trial belong to the plan of `facts` as it is now; its record stays."""
         values = {name: value for name, value in row_of(facts).items() if name in _BELONGING}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
@@ -147,7 +147,9 @@ class Catalog:
         return trial_of(dict(row._mapping), TableFolder(self._records / row.id), self._path)
 
 
-_BELONGING = frozenset({"title", "plan_source", "overrides", "suite", "position", "tag", "published"})
+_BELONGING = frozenset(
+    {"title", "plan_source", "overrides", "suite", "position", "tag", "published", "criteria"}
+)
 
 
 def _identity(row: Row[Any]) -> ProcessIdentity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
 
-REVISION = "0001"
+REVISION = "0002"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -41,6 +41,7 @@ trials = Table(
     Column("tag", Text, nullable=False),
     Column("run_spec", Text, nullable=False),
     Column("published", Text, nullable=True),
+    Column("criteria", Text, nullable=False, server_default="[]"),
     # By what and where.
     Column("backend", Text, nullable=False),
     Column("engine_version", Text, nullable=False),

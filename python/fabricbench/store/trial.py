@@ -35,6 +35,8 @@ class TrialFacts:
         run_spec: The RunSpec.
         published: The published row for this data size, if the plan names a table that has one: `table` (file
             name), `source` (where it comes from) and `values` (column to value).
+        criteria: What metrics have to be for the test to pass: `metric`, `min`, `max` and `job`, the latter
+            three none where nothing is said; empty if the plan has none.
         backend: Name of the backend.
         engine_version: Version of its engine.
     """
@@ -52,6 +54,7 @@ class TrialFacts:
     tag: str
     run_spec: Mapping[str, Any]
     published: Mapping[str, Any] | None
+    criteria: tuple[Mapping[str, Any], ...]
     backend: str
     engine_version: str
 
@@ -103,6 +106,7 @@ def row_of(facts: TrialFacts) -> dict[str, Any]:
     row = {name: getattr(facts, name) for name in facts.__dataclass_fields__}
     row["run_spec"] = to_json(facts.run_spec)
     row["overrides"] = to_json(list(facts.overrides))
+    row["criteria"] = to_json(list(facts.criteria))
     row["published"] = to_json(facts.published) if facts.published is not None else None
     return row
 
@@ -117,6 +121,7 @@ def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path) -> Tria
         facts = {name: row[name] for name in TrialFacts.__dataclass_fields__}
         facts["run_spec"] = json.loads(row["run_spec"])
         facts["overrides"] = tuple(json.loads(row["overrides"]))
+        facts["criteria"] = tuple(json.loads(row["criteria"]))
         facts["published"] = json.loads(row["published"]) if row["published"] is not None else None
         return Trial(
             attempt=row["attempt"],

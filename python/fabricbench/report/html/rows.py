@@ -15,6 +15,7 @@ from fabricbench.report.trials import stored_reports
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
     from fabricbench.analysis.summary import Summary
+    from fabricbench.analysis.verdict import Judgement
     from fabricbench.store import Trial
 
 ONLY_SERIES = "simulated"
@@ -33,6 +34,7 @@ class ResultRow:
         iteration: Which iteration, where there are several; otherwise empty.
         is_focus: Whether the detailed plots show this trial.
         alone: How the job did without its neighbours, if that was run.
+        judgements: What came of the plan's criteria.
     """
 
     trial: Trial
@@ -42,6 +44,7 @@ class ResultRow:
     iteration: str
     is_focus: bool
     alone: Alone | None = None
+    judgements: Sequence[Judgement] = ()
 
     @property
     def label(self) -> str:
@@ -84,6 +87,6 @@ def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
             series = ", ".join(parts) or ONLY_SERIES
             iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
             is_focus = trial.id == focus.id
-            row = ResultRow(trial, report.summary, published, series, iteration, is_focus, report.alone)
-            rows.append(row)
+            told = (series, iteration, is_focus, report.alone, report.judgements)
+            rows.append(ResultRow(trial, report.summary, published, *told))
     return rows

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.report.criteria import judgement_text
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -58,7 +59,7 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     columns += [Column(title, BY_NAME[name].unit) for name, title in _TITLES.items()]
     columns.append(Column("trial", numeric=False))
     table = TablePart(columns, [_row(row, has_parts) for row in rows[:MAX_TABLE_ROWS]], _caption(rows))
-    return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows)])
+    return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
 
 
 def _row(row: ResultRow, has_parts: bool) -> Row:
@@ -115,6 +116,18 @@ def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
     ]
     if len(broken) > _MAX_REASONS:
         notes.append(NotePart(f"… and {len(broken) - _MAX_REASONS} more that are incomplete."))
+    return notes
+
+
+def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
+    """Say which criteria of the plan are not met, or that all are; nothing if it has none."""
+    judged = [(row, judgement) for row in rows for judgement in row.judgements]
+    failed = [f"{row.label}: {judgement_text(each)}" for row, each in judged if not each.passed]
+    if not failed:
+        return [NotePart(f"Criteria: all met, {len(judged):,} judged.")] if judged else []
+    notes: list[Part] = [NotePart(f"Criterion of the plan: {text}") for text in failed[:_MAX_REASONS]]
+    if len(failed) > _MAX_REASONS:
+        notes.append(NotePart(f"… and {len(failed) - _MAX_REASONS} more that are not met."))
     return notes
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.terminal.cells import (
     METRIC_COLUMNS,
     MetricColumn,
@@ -83,12 +84,28 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         if job.summary.status != "complete":
             text = f"{label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
             lines.append(styled(text, Style.RED, colour=colour))
+    lines += _criteria_lines(jobs, with_iteration=repeats, colour=colour)
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]
     lines += [
         f"note: {note}" for note in dict.fromkeys(row.get("note", "") for row in rows_beside if row) if note
     ]
     return "\n".join(lines)
+
+
+def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: bool) -> list[str]:
+    """Write each criterion that is not met, or that all are; nothing if the plan has none."""
+    if not any(job.judgements for job in jobs):
+        return []
+    failed = [
+        styled(
+            f"{label(job, with_iteration=with_iteration)}: {judgement_text(each)}", Style.RED, colour=colour
+        )
+        for job in jobs
+        for each in job.judgements
+        if not each.passed
+    ]
+    return failed or [ALL_MET]
 
 
 def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import METRICS, Metric
+from fabricbench.report.criteria import judgement_text
 from fabricbench.report.terminal.cells import deviation_text, heading, metric_text
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
@@ -59,7 +60,15 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
         heads += [Column(("published",)), Column(("deviation",))]
     else:
         rows = [Row(row.cells[:3]) for row in rows]
-    return "\n".join([*lines, render(heads, rows, colour=colour)])
+    return "\n".join([*lines, render(heads, rows, colour=colour), *_criteria_lines(job, colour=colour)])
+
+
+def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
+    """Write every criterion of a job, and whether it is met."""
+    return [
+        styled(f"criterion: {judgement_text(each)}", Style.PLAIN if each.passed else Style.RED, colour=colour)
+        for each in job.judgements
+    ]
 
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:

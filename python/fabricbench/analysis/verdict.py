@@ -1,0 +1,58 @@
+"""The verdict: which acceptance criteria of the plan a job meets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricbench.analysis.summary import COMPLETE, Summary
+
+PASS = "pass"
+FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A criterion and what came of it for one job.
+
+    Attributes:
+        metric: Name of the metric.
+        min: The metric must not be below it, in the metric's unit; none if nothing is asked.
+        max: The metric must not be above it; none if nothing is asked.
+        value: What was measured; none where it could not be measured.
+        passed: Whether the job is complete and the value was measured and is within the limits.
+    """
+
+    metric: str
+    min: float | None
+    max: float | None
+    value: float | int | None
+    passed: bool
+
+
+def judge(summary: Summary, criteria: Sequence[Mapping[str, Any]]) -> list[Judgement]:
+    """Judge a job by the criteria that concern it.
+
+    A job that is not complete meets none: its counters are those of another, shorter test.
+
+    Args:
+        summary: The job.
+        criteria: Each with `metric`, `min`, `max` and `job`; the latter three may be none.
+    """
+    return [_judge(summary, each) for each in criteria if each["job"] in (None, summary.job)]
+
+
+def _judge(summary: Summary, criterion: Mapping[str, Any]) -> Judgement:
+    low, high, value = criterion["min"], criterion["max"], summary.value(criterion["metric"])
+    passed = summary.status == COMPLETE and value is not None
+    if value is not None:
+        passed = passed and (low is None or value >= low) and (high is None or value <= high)
+    return Judgement(criterion["metric"], low, high, value, passed)
+
+
+def verdict(judgements: Sequence[Judgement]) -> str | None:
+    """Return `pass` if every judgement passed, otherwise `fail`; none if there are none."""
+    if not judgements:
+        return None
+    return PASS if all(each.passed for each in judgements) else FAIL

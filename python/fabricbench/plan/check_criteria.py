@@ -1,0 +1,28 @@
+"""Checks of acceptance criteria against each other's limits and the plan's jobs."""
+
+from collections.abc import Iterator
+
+from fabricbench.plan.criteria import Criterion
+from fabricbench.plan.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.model import Plan
+from fabricbench.plan.validate import close_match_hint
+
+
+def check_criteria(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that each criterion has limits that can be kept, and a job that the plan has."""
+    names = [job.name for job in plan.jobs]
+    for index, criterion in enumerate(plan.criteria):
+        path: FieldPath = ("criteria", index)
+        yield from _check_limits(criterion, path, document)
+        if criterion.job is not None and criterion.job not in names:
+            hint = close_match_hint(criterion.job, names)
+            yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
+
+
+def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> Iterator[Problem]:
+    low, high = criterion.minimum, criterion.maximum
+    if low is None and high is None:
+        yield document.problem(path, "neither min nor max", "at least one of them")
+    elif low is not None and high is not None and low > high:
+        yield document.problem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")

@@ -1,0 +1,70 @@
+"""Acceptance criteria: what the metrics of a plan's jobs have to be."""
+
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field
+
+from fabricbench.plan.base import PlanModel
+
+MetricName = Literal[
+    "completion_time_ms",
+    "round_ms_min",
+    "round_ms_max",
+    "algbw_gb_per_s",
+    "busbw_gb_per_s",
+    "busbw_gb_per_s_min",
+    "busbw_gb_per_s_max",
+    "ideal_percent",
+    "offered_gb_per_s",
+    "delivered_gb_per_s",
+    "slowdown_mean",
+    "slowdown_p50",
+    "slowdown_p95",
+    "slowdown_p99",
+    "slowdown_max",
+    "fct_ms_min",
+    "fct_ms_p50",
+    "fct_ms_p95",
+    "fct_ms_p99",
+    "fct_ms_p999",
+    "fct_ms_max",
+    "fct_mean_ms",
+    "jain_fairness",
+    "latency_us_min",
+    "latency_us_mean",
+    "latency_us_max",
+    "pfc_rx",
+    "ecn_ce_rx",
+    "cnp_tx",
+    "retransmits",
+    "frames_lost",
+    "out_of_order_percent",
+    "link_load_max_to_mean",
+    "queue_max_bytes",
+]
+"""Metrics of a job, as `fabricbench.analysis.metrics` declares them; a test compares them."""
+METRIC_NAMES: Final[tuple[str, ...]] = get_args(MetricName)
+
+Limit = Annotated[float, Field(allow_inf_nan=False)]
+"""A limit of a metric, in the metric's unit."""
+
+
+class Criterion(PlanModel):
+    """A limit that a metric has to keep for the test to pass; at least one of `min` and `max`."""
+
+    metric: MetricName = Field(
+        description="Metric of a job, by its name in docs/metrics.md; the limits are in its unit."
+    )
+    minimum: Limit | None = Field(
+        default=None, alias="min", description="The metric must not be below this value."
+    )
+    maximum: Limit | None = Field(
+        default=None, alias="max", description="The metric must not be above this value."
+    )
+    job: str | None = Field(
+        default=None, description="Name of the job that is judged. Default: every job of the plan."
+    )
+
+    def stored(self) -> dict[str, Any]:
+        """Return the criterion as the catalog keeps it; absent limits and job are none."""
+        return {"metric": self.metric, "min": self.minimum, "max": self.maximum, "job": self.job}

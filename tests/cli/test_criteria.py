@@ -1,0 +1,90 @@
+"""The verdict on a run as its user reads it, and the exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import PLAN, call
+
+MET = "criteria:\n  - {metric: frames_lost, max: 2}\n  - {metric: completion_time_ms, max: 1000}\n"
+MISSED = "criteria:\n  - {metric: frames_lost, max: 2}\n  - {metric: completion_time_ms, max: 0.001}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, criteria in (("none", ""), ("met", MET), ("missed", MISSED)):
+        (tmp_path / f"{name}.yaml").write_text(PLAN + criteria)
+    return tmp_path
+
+
+def shown_json(folder: Path) -> dict[str, Any]:
+    trial: dict[str, Any] = json.loads(call("show", "--format", "json", cwd=folder).stdout)["trials"][0]
+    return trial
+
+
+def test_a_plan_whose_criteria_are_met(folder: Path) -> None:
+    finished = call("run", "met.yaml", cwd=folder)
+    assert (finished.returncode, finished.stdout.splitlines()[-1]) == (0, "criteria: all met")
+    shown = shown_json(folder)
+    assert shown["verdict"] == "pass"
+    assert [(each["metric"], each["min"], each["max"], each["passed"]) for each in shown["criteria"]] == [
+        ("frames_lost", None, 2, True),
+        ("completion_time_ms", None, 1000, True),
+    ]
+    assert "criterion: frames_lost of 2 or less: met, it is 2" in call("show", cwd=folder).stdout
+
+
+def test_a_plan_of_which_a_criterion_is_not_met(folder: Path) -> None:
+    finished = call("run", "missed.yaml", cwd=folder)
+    assert (finished.returncode, finished.stderr) == (3, "")
+    time_ms = shown_json(folder)["completion_time_ms"]
+    lines = finished.stdout.splitlines()[-2:]
+    assert [line.partition(":")[0] for line in lines] == ["1 MB", "2 MB"]
+    expected = f"2 MB: completion_time_ms of 0.001 or less: not met, it is {time_ms:.10g}"
+    assert lines[1] == expected
+    assert shown_json(folder)["verdict"] == "fail"
+    assert call("run", "missed.yaml", "--resume", "--format", "json", cwd=folder).returncode == 3
+    assert call("run", "met.yaml", "--resume", cwd=folder).returncode == 0
+    assert call("show", cwd=folder).returncode == 0
+
+
+def test_a_plan_without_criteria_has_no_verdict(folder: Path) -> None:
+    finished = call("run", "none.yaml", cwd=folder)
+    assert finished.returncode == 0
+    assert "criteri" not in finished.stdout
+    assert (shown_json(folder)["criteria"], shown_json(folder)["verdict"]) == ([], None)
+
+
+def test_an_incomplete_trial_fails_where_there_are_criteria(folder: Path) -> None:
+    finished = call("run", "met.yaml", cwd=folder, backend=FakeBackend(unfinished=2))
+    assert finished.returncode == 3
+    assert "1 MB: frames_lost of 2 or less: not met, it is 2 of an incomplete job" in finished.stdout
+    assert "completion_time_ms of 1000 or less: not met, it could not be measured" in finished.stdout
+
+
+@pytest.mark.parametrize("command", ["show", "trials"])
+@pytest.mark.parametrize(("plan", "verdict"), [("none", ""), ("met", "pass"), ("missed", "fail")])
+def test_csv_has_the_verdict(folder: Path, command: str, plan: str, verdict: str) -> None:
+    call("run", f"{plan}.yaml", cwd=folder)
+    rows = list(csv.DictReader(io.StringIO(call(command, "--format", "csv", cwd=folder).stdout)))
+    assert {row["verdict"] for row in rows} == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("plan", "text"),
+    [
+        ("met", "Criteria: all met, 4 judged."),
+        ("missed", "Criterion of the plan: 1 MB: completion_time_ms of 0.001 or less: not met"),
+    ],
+)
+def test_the_report_has_the_verdict(folder: Path, plan: str, text: str) -> None:
+    call("run", f"{plan}.yaml", cwd=folder)
+    finished = call("report", "latest", "-o", "report.html", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    assert text in (folder / "report.html").read_text()
