@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tests.integration.real import jobs_of, run_plan
 
+from fabricbench.report.insight import insight
+
 PLAN = """
 fabricbench: 1
 name: link-failure
@@ -47,3 +49,5 @@ def test_a_host_that_is_cut_off_leaves_an_incomplete_trial_with_its_reason(tmp_p
     job = jobs_of([trial])[0].summary
     assert (trial.status, job.status) == ("incomplete", "incomplete")
     assert "used up its 1 retries" in job.reason
+    causes = {finding.cause: finding for finding in insight(trial).of_job("test")}
+    assert causes["link-failure"].evidence["frames"] == job.frames_lost

@@ -17,6 +17,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "pfc-deadlock": "PFC deadlock",
         "pfc-stall": "stall under PFC",
         "pfc-storm": "PFC storm",
+        "link-failure": "link failure",
         "straggling-nic": "straggling NIC",
         "hash-collision": "hash collision",
         "oversubscription": "oversubscription",

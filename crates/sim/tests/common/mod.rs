@@ -287,9 +287,16 @@ pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
     let switch = switches[draw.place % switches.len()].name.clone();
     let (at_ps, later) = (draw.at_ps, draw.at_ps + draw.lasts_ps);
     let may_slow = spec.fabric.switch.forwarding == ForwardingSpec::StoreAndForward;
+    // The name means all cables between the two, which may differ.
+    let ends = |link: &fabricbench_sim::LinkDescription| {
+        let (from, to) = (link.from.clone(), link.to.clone());
+        if from < to { (from, to) } else { (to, from) }
+    };
+    let parallel = links.iter().filter(|link| ends(link) == ends(cable));
+    let full_bps = parallel.map(|link| link.rate_bps).min().unwrap_or(cable.rate_bps);
     let rate = |at_ps, rate_bps| FailureSpec::LinkRate { at_ps, link: link.clone(), rate_bps };
     spec.fabric.failures = match draw.kind % 4 {
-        0 if may_slow => vec![rate(at_ps, cable.rate_bps / 3), rate(later, cable.rate_bps)],
+        0 if may_slow => vec![rate(at_ps, full_bps / 3), rate(later, full_bps)],
         1 => vec![
             FailureSpec::SwitchDown { at_ps, switch: switch.clone() },
             FailureSpec::SwitchUp { at_ps: later, switch },

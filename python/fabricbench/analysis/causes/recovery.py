@@ -11,6 +11,10 @@ _NOT_FULL = 0.9
 _MATERIAL = 0.02
 """Share of the lost time below which marking is not named."""
 _LOSSES = {
+    "link_down": (
+        "link-failure",
+        "were lost on links that were down, or had no way left; the events tell which",
+    ),
     "buffer_full": ("buffer-overrun", "found the switch buffer full (tail drop)"),
     "headroom_overrun": (
         "headroom-overrun",
