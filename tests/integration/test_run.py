@@ -32,8 +32,9 @@ def test_rows_reach_the_disk_while_the_run_goes_on(tmp_path: Path) -> None:
     watch = Watch()
     trial = run_plan(tmp_path, plan, listener=watch)[0]
     assert trial.tables.table("chunks", ["status"]).num_rows == 2 * 299 * 300
-    # Two of the three row groups are full before the end.
-    assert len(set(watch.sizes)) >= 2
+    # Two of the three row groups are full before the end; at least one of them is seen on the disk.
+    whole = trial.tables.path("chunks").stat().st_size
+    assert whole / 4 < max(watch.sizes) < whole
     assert trial.engine["peak_rss_bytes"] < 1 << 30
 
 
