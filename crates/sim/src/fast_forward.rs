@@ -109,6 +109,11 @@ impl FastForward {
         partition: &mut Partition<FabricNode<F>, P>,
     ) {
         Self::unwatch(partition);
+        self.back_off(now);
+    }
+
+    /// Tries again after twice the wait of the last time.
+    fn back_off(&mut self, now: Instant) {
         self.state = State::Waiting(now + self.wait);
         self.wait = Span(self.wait.0.saturating_mul(2));
     }
@@ -132,8 +137,7 @@ impl FastForward {
                 (_, Record::MessageBegun(_)) => {}
                 (State::Looking { .. }, _) => {
                     // Something ended: what comes now is something else.
-                    self.state = State::Waiting(window.end + self.wait);
-                    self.wait = Span(self.wait.0.saturating_mul(2));
+                    self.back_off(window.end);
                 }
                 _ => {}
             }

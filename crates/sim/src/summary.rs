@@ -5,10 +5,12 @@ use crate::packet::Packet;
 use crate::probe::SeriesProbe;
 use crate::progress::JobProgress;
 use crate::setup::{FabricNode, Flows, World};
+use crate::switch::Switch;
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
+use topology::Node;
 use units::Instant;
 
 /// Counts of all nodes together.
@@ -164,6 +166,18 @@ const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
     }
 }
 
+/// Every switch, with its node in the graph.
+fn switches<'a, F: Forward>(
+    world: &'a World<F>,
+    partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
+) -> impl Iterator<Item = (&'a Node, &'a Switch<F>)> {
+    let nodes = world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions));
+    nodes.filter_map(|(node, state)| match state {
+        FabricNode::Switch(switch) => Some((node, switch)),
+        FabricNode::Host(_) => None,
+    })
+}
+
 /// What holds a stalled run up: each egress port that is paused with frames waiting.
 pub(crate) fn stall_evidence<F: Forward>(
     world: &World<F>,
@@ -171,8 +185,7 @@ pub(crate) fn stall_evidence<F: Forward>(
     since: Instant,
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
-        let FabricNode::Switch(switch) = state else { continue };
+    for (node, switch) in switches(world, partitions) {
         for (index, port) in switch.ports().iter().enumerate() {
             if port.pause().mask() != 0 && port.queued_bytes() > 0 {
                 events.push(EventRow {
@@ -197,8 +210,7 @@ pub(crate) fn storm_events<F: Forward>(
     partitions: &[Partition<FabricNode<F>, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
-        let FabricNode::Switch(switch) = state else { continue };
+    for (node, switch) in switches(world, partitions) {
         let log = switch.watchdog().map_or(&[][..], Watchdog::log);
         events.extend(log.iter().map(|event| storm_event(&node.name, event)));
     }
@@ -211,8 +223,7 @@ pub(crate) fn threshold_events<F: Forward>(
     partitions: &[Partition<FabricNode<F>, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
-    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions)) {
-        let FabricNode::Switch(switch) = state else { continue };
+    for (node, switch) in switches(world, partitions) {
         for (number, port) in switch.ports().iter().enumerate() {
             let log = port.ecn_control().into_iter().flat_map(EcnControl::log);
             events.extend(log.map(|(change, detail)| EventRow {
