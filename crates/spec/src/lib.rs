@@ -14,13 +14,7 @@ pub use record::{
     ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, PriorityRow,
     RunStatus, RunSummary, SeriesRow,
 };
-pub use run::{
-    ArrivalProcess, ArrivalsSpec, BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec,
-    EcmpHash, EcnSpec, FabricSpec, FailureSpec, ForwardingSpec, ImpairmentSpec, JobSpec, LinkSpec,
-    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PfcSpec, PinSpec, PrioritySpec, QpMode, RateControl,
-    RatioSpec, RepeatSpec, RunSpec, SchedulingSpec, StormActionSpec, SwitchSpec, TopologySpec, TransportSpec,
-    WatchdogSpec, XoffSpec,
-};
+pub use run::*;
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of
 /// increments it.

@@ -1,0 +1,80 @@
+//! The network and its balancing.
+
+use super::{FailureSpec, NicSpec, SwitchSpec, TopologySpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The network: its graph and the models of its parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FabricSpec {
+    /// The graph.
+    pub topology: TopologySpec,
+    /// How a switch chooses among equal next hops.
+    pub load_balancing: LoadBalancing,
+    /// Every switch.
+    pub switch: SwitchSpec,
+    /// Every NIC.
+    pub nic: NicSpec,
+    /// What fails and is repaired in the course of the run, in any order.
+    pub failures: Vec<FailureSpec>,
+    /// From a failure or repair to the moment when every switch chooses by the new routes [ps].
+    pub convergence_time_ps: u64,
+}
+
+/// How a switch chooses among equal next hops.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LoadBalancing {
+    /// By a hash of the 5-tuple with a seed of the switch: one path for each queue pair.
+    Ecmp {
+        /// The hash.
+        hash: EcmpHash,
+        /// The destination queue pair is part of the hash.
+        include_qp: bool,
+    },
+    /// ECMP, drawn anew after each pause of a queue pair.
+    Flowlet {
+        /// The pause [ps].
+        gap_ps: u64,
+    },
+    /// Each packet to a next hop drawn at random.
+    SprayRandom {},
+    /// Packets to the next hops in turn.
+    SprayRoundRobin {},
+    /// Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
+    /// sent there in it.
+    Adaptive {},
+    /// ECMP with weights.
+    Weighted {
+        /// Weight of each uplink in a group, in order of ports.
+        weights: Vec<u32>,
+    },
+    /// An explicit uplink for each queue pair at some switches, ECMP elsewhere.
+    Pinned {
+        /// The map.
+        pins: Vec<PinSpec>,
+    },
+}
+
+/// Hash of a 5-tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcmpHash {
+    /// CRC-32.
+    Crc,
+    /// Toeplitz, with the key of Microsoft's RSS specification.
+    Toeplitz,
+}
+
+/// Where a switch sends a queue pair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinSpec {
+    /// Name of the switch, such as `leaf0`.
+    pub switch: String,
+    /// Queue pair of the run.
+    pub qp: u32,
+    /// Position among the equal next hops, from 0.
+    pub uplink: u32,
+}

@@ -1,0 +1,82 @@
+//! What the hosts do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One tenant: ranks that run a collective.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// Unique name.
+    pub name: String,
+    /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`.
+    pub hosts: Vec<u32>,
+    /// What the ranks do together: a collective of the workload registry, such as `all-reduce`.
+    pub collective: String,
+    /// How they do it: an algorithm of that collective, such as `ring`.
+    pub algorithm: String,
+    /// Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
+    pub data_bytes: u64,
+    /// Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
+    pub stream: u32,
+    /// Root of gather and broadcast, receiver of incast [rank].
+    pub root: u32,
+    /// When the job starts [ps].
+    pub start_ps: u64,
+    /// Software overhead before each transfer is posted, once its dependencies have arrived [ps].
+    pub step_overhead_ps: u64,
+    /// How often the job runs.
+    pub repeat: RepeatSpec,
+    /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
+    /// the pattern at these times, whatever became of those before.
+    pub arrivals: Option<ArrivalsSpec>,
+}
+
+/// When open-loop messages are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivalsSpec {
+    /// How the gaps between the messages of a rank are distributed.
+    pub process: ArrivalProcess,
+    /// Mean payload rate offered by each sending rank [bit/s].
+    pub rate_bps: u64,
+    /// Messages are offered for so long, from the start of the job [ps].
+    pub duration_ps: u64,
+}
+
+/// How gaps between messages are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalProcess {
+    /// Exponential gaps.
+    Poisson,
+    /// Equal gaps, after a random phase for each rank.
+    Constant,
+}
+
+/// How often a job runs within one run. A rank starts its next round when everything it sent in this one is
+/// acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds share the
+/// queue pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum RepeatSpec {
+    /// A number of rounds, back to back.
+    Rounds {
+        /// How many, 1 or more.
+        rounds: u32,
+    },
+    /// Round after round until every job that is not repeated in this way has ended; what is under way then is cut
+    /// off.
+    UntilOthersEnd {},
+}
+
+impl RepeatSpec {
+    /// Rounds to run; none when others decide.
+    #[must_use]
+    pub const fn rounds(self) -> Option<u32> {
+        match self {
+            Self::Rounds { rounds } => Some(rounds),
+            Self::UntilOthersEnd {} => None,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! [`RunSpec`]: one simulated run, complete.
+
+mod ecn;
+mod fabric;
+mod failures;
+mod jobs;
+mod nic;
+mod pfc;
+mod switch;
+mod topology;
+mod transport;
+
+pub use ecn::{DynamicEcnSpec, EcnSpec};
+pub use fabric::{EcmpHash, FabricSpec, LoadBalancing, PinSpec};
+pub use failures::FailureSpec;
+pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RepeatSpec};
+pub use nic::{ImpairmentSpec, NicSpec};
+pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
+pub use switch::{BufferSpec, ForwardingSpec, RatioSpec, SchedulingSpec, SwitchSpec};
+pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
+pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One run of one or more jobs on one fabric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    /// Version of this shape; must equal [`crate::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// The network under test.
+    pub fabric: FabricSpec,
+    /// The RoCEv2 transport of every host.
+    pub transport: TransportSpec,
+    /// What the hosts do.
+    pub jobs: Vec<JobSpec>,
+    /// What is sampled while running.
+    pub observe: ObserveSpec,
+}
+
+/// What is sampled while running.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObserveSpec {
+    /// At most this many points in one sampled series; the interval doubles when it is full. 0 samples nothing.
+    pub series_points: u32,
+    /// First sampling interval [ps].
+    pub series_interval_ps: u64,
+    /// At most this many sampled ports; the rest are left out, hosts first.
+    pub series_ports: u32,
+    /// At most this many queue pairs whose rate is sampled: every k-th, with the smallest k that fits.
+    pub series_qps: u32,
+    /// At most this many rows of table `paths`; 0 leaves it empty.
+    pub path_rows: u32,
+}

@@ -1,0 +1,30 @@
+//! NICs and what slows them down.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every NIC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NicSpec {
+    /// Fixed latency on each side, sending and receiving [ps].
+    pub latency_ps: u64,
+    /// How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
+    pub drain_rate_bps: Option<u64>,
+    /// Receive buffer [bytes]; it matters only with a drain rate.
+    pub receive_buffer_bytes: u64,
+    /// The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
+    pub receive_xoff_bytes: u64,
+    /// Hosts with NICs that work slower than they should.
+    pub impairments: Vec<ImpairmentSpec>,
+}
+
+/// A NIC that works at a fraction of its rate, sending and receiving.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImpairmentSpec {
+    /// The host.
+    pub host: u32,
+    /// What is left of its throughput, of line rate [parts per million].
+    pub throughput_ppm: u32,
+}

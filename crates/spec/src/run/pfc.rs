@@ -1,0 +1,64 @@
+//! Priority flow control.
+
+use super::RatioSpec;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Priority flow control (IEEE 802.1Qbb).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PfcSpec {
+    /// Lossless priorities.
+    pub priorities: Vec<u8>,
+    /// How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause.
+    pub xoff: XoffSpec,
+    /// The pause ends once that much less than at the threshold is held [bytes].
+    pub xon_offset_bytes: u64,
+    /// Buffer reserved for each (ingress port, lossless priority) [bytes].
+    pub reserved_bytes: u64,
+    /// Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, lossless
+    /// priority) [bytes]; computed from rate, delay and response time of the port when absent.
+    pub headroom_bytes: Option<u64>,
+    /// Pause time asked for [quanta of 512 bit times].
+    pub quanta: u16,
+    /// The watchdog of paused queues, if there is one.
+    pub watchdog: Option<WatchdogSpec>,
+}
+
+/// PFC watchdog of the egress queues of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchdogSpec {
+    /// A queue that is paused, holds frames and has sent none for this long is in a storm [ps].
+    pub detection_ps: u64,
+    /// The storm is over when no pause has come in for this long [ps].
+    pub restoration_ps: u64,
+    /// What becomes of the frames of a queue in a storm.
+    pub action: StormActionSpec,
+}
+
+/// What becomes of the frames of a queue in a storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StormActionSpec {
+    /// They are dropped.
+    Drop,
+    /// They are sent as if there were no pause.
+    Forward,
+}
+
+/// Threshold of a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum XoffSpec {
+    /// A fixed number of bytes.
+    Static {
+        /// The threshold [bytes].
+        bytes: u64,
+    },
+    /// A share of the shared buffer that is free.
+    Dynamic {
+        /// The share.
+        alpha: RatioSpec,
+    },
+}

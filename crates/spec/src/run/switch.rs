@@ -1,0 +1,69 @@
+//! Switches and their buffers.
+
+use super::{EcnSpec, PfcSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Every switch of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchSpec {
+    /// When a frame may leave.
+    pub forwarding: ForwardingSpec,
+    /// From then on to its earliest first bit out [ps].
+    pub pipeline_latency_ps: u64,
+    /// The packet buffer.
+    pub buffer: BufferSpec,
+    /// Which priority a port serves next.
+    pub scheduling: SchedulingSpec,
+    /// Priority flow control, if any priority is lossless.
+    pub pfc: Option<PfcSpec>,
+    /// ECN marking, if there is any.
+    pub ecn: Option<EcnSpec>,
+}
+
+/// When a frame may leave a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardingSpec {
+    /// Once its last bit is in.
+    StoreAndForward,
+    /// Once its first 64 bytes are in, if it leaves by a port that is no faster than the one it came in by.
+    CutThrough,
+}
+
+/// The packet buffer of a switch, shared by all ports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferSpec {
+    /// Size of the whole buffer, headroom and reserves included [bytes].
+    pub size_bytes: u64,
+    /// A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    pub cell_bytes: u64,
+    /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared buffer.
+    /// Without it only the whole buffer is a limit.
+    pub lossy_alpha: Option<RatioSpec>,
+}
+
+/// A positive ratio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RatioSpec {
+    /// Numerator, 1 or more.
+    pub numerator: u32,
+    /// Denominator, 1 or more.
+    pub denominator: u32,
+}
+
+/// Which priority a port serves next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SchedulingSpec {
+    /// The highest priority that has something to send.
+    Strict {},
+    /// Deficit weighted round robin over the priorities.
+    Dwrr {
+        /// Quantum of each priority, from 0 to 7 [bytes].
+        quantum_bytes: [u32; 8],
+    },
+}

@@ -1,0 +1,127 @@
+//! The shape of the network.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A cable and the ports at its two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Line rate [bit/s].
+    pub rate_bps: u64,
+    /// The cable.
+    pub cable: CableSpec,
+}
+
+/// A cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CableSpec {
+    /// Propagation delay of the whole length [ps].
+    pub delay_ps: u64,
+}
+
+/// The shape of the network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TopologySpec {
+    /// Every host on one switch.
+    SingleSwitch {
+        /// Number of hosts.
+        hosts: u32,
+        /// Host to switch.
+        host_link: LinkSpec,
+    },
+    /// Two tiers: every leaf is linked to every spine.
+    LeafSpine {
+        /// Number of leaf switches.
+        leaves: u32,
+        /// Hosts on each leaf.
+        hosts_per_leaf: u32,
+        /// Number of spine switches.
+        spines: u32,
+        /// Parallel links between one leaf and one spine.
+        links_per_spine: u32,
+        /// Host to leaf.
+        host_link: LinkSpec,
+        /// Leaf to spine.
+        fabric_link: LinkSpec,
+    },
+    /// Three tiers: pods of leaves and aggregation switches, joined by core switches. Aggregation switch `i`
+    /// of every pod is linked to the cores of plane `i`.
+    FatTree {
+        /// Number of pods.
+        pods: u32,
+        /// Leaf switches in each pod.
+        leaves_per_pod: u32,
+        /// Hosts on each leaf.
+        hosts_per_leaf: u32,
+        /// Aggregation switches in each pod; every leaf of the pod is linked to each.
+        aggs_per_pod: u32,
+        /// Core switches in the plane of each aggregation switch; each is linked once to every pod.
+        cores_per_agg: u32,
+        /// Host to leaf.
+        host_link: LinkSpec,
+        /// Leaf to aggregation switch.
+        fabric_link: LinkSpec,
+        /// Aggregation switch to core.
+        core_link: LinkSpec,
+    },
+    /// Servers of several GPUs, each with its own NIC; NIC `i` of every server goes to rail switch `i`; rails
+    /// are joined by spines. GPU `g` of server `s` is host `s * rails + g`.
+    RailOptimised {
+        /// Number of servers.
+        servers: u32,
+        /// GPUs (and rails) of each server.
+        rails: u32,
+        /// Spine switches that join the rails; 0 leaves them unconnected but for the scale-up link.
+        spines: u32,
+        /// Parallel links between one rail switch and one spine.
+        links_per_spine: u32,
+        /// NIC to rail switch.
+        host_link: LinkSpec,
+        /// Rail switch to spine.
+        fabric_link: LinkSpec,
+        /// GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
+        scale_up_link: Option<LinkSpec>,
+    },
+    /// Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest host.
+    Custom {
+        /// The switches; hosts are numbered in their order.
+        switches: Vec<CustomSwitchSpec>,
+        /// The links between them.
+        links: Vec<CustomLinkSpec>,
+        /// Host to switch.
+        host_link: LinkSpec,
+    },
+    /// The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no latency
+    /// but the cable's. Each host still sends and receives at its line rate.
+    FullMesh {
+        /// Number of hosts.
+        hosts: u32,
+        /// Host to the crossbar.
+        host_link: LinkSpec,
+    },
+}
+
+/// A switch of a custom topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomSwitchSpec {
+    /// Name, which no other node has; hosts are `host0`, `host1`, ...
+    pub name: String,
+    /// Hosts plugged into it.
+    pub hosts: u32,
+}
+
+/// Parallel links between two switches of a custom topology.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CustomLinkSpec {
+    /// Names of the two switches.
+    pub between: [String; 2],
+    /// How many there are.
+    pub count: u32,
+    /// Each of them.
+    pub link: LinkSpec,
+}
