@@ -7,8 +7,11 @@
 mod arrivals;
 mod intake;
 mod port;
+mod posting;
 mod receiver;
+mod receiving;
 mod sender;
+mod sending;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
@@ -18,20 +21,17 @@ pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::fast_forward::visit_heap;
-use crate::kernel::{Context, Inbox, Message, Window};
+use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_whole};
 use crate::record::Record;
 use intake::Intake;
-use port::{Control, Next};
-use receiver::Delivery;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
-use transport::{AckOutcome, Config, Position, Recovery, TimeoutOutcome};
+use transport::Config;
 use units::{Cycle, Instant, Span};
-use wire::Psn;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 8;
@@ -249,204 +249,6 @@ impl Host {
         next
     }
 
-    #[inline]
-    fn receive(
-        &mut self,
-        port: usize,
-        first_inbox: u32,
-        end: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
-        let Some(packet) = context.inbox(first_inbox + port as u32).take_before(end) else { return };
-        self.ports[port].count_arrival(&packet);
-        match packet.kind() {
-            Kind::Data(position) if self.intake.is_none() => {
-                self.receive_data(&packet, position, packet.at(), context);
-            }
-            Kind::Data(_) => self.take_in(packet),
-            Kind::Ack => self.receive_ack(&packet, context),
-            Kind::Nak => self.receive_nak(&packet, context),
-            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
-            Kind::Pause => self.ports[port].receive_pause(&packet),
-        }
-    }
-
-    /// Puts payload into the receive buffer.
-    fn take_in(&mut self, packet: Packet) {
-        let Some(intake) = &mut self.intake else { return };
-        let pause = intake.arrive(packet, packet.at());
-        self.answer_pressure(pause, packet.at());
-    }
-
-    /// The host takes a frame out of the receive buffer.
-    fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
-        let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
-        self.answer_pressure(pause, now);
-        if let Kind::Data(position) = packet.kind() {
-            self.receive_data(&packet, position, now, context);
-        }
-    }
-
-    /// Sends a pause frame of the receive buffer by every port, and sees to its renewal.
-    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
-        let Some(pause) = pause else { return };
-        for port in &mut self.ports {
-            port.send_pause(pause, now);
-        }
-        if let Some(intake) = &self.intake
-            && intake.next_renewal() != Instant::NEVER
-        {
-            self.timers.push(Reverse((intake.next_renewal(), Timer::RenewPause)));
-        }
-    }
-
-    fn renew_pause(&mut self, now: Instant) {
-        let pause = self
-            .intake
-            .as_mut()
-            .filter(|intake| intake.next_renewal() == now)
-            .and_then(|intake| intake.ask(now));
-        self.answer_pressure(pause, now);
-    }
-
-    /// Payload reaches its responder at `now`.
-    #[inline]
-    fn receive_data(
-        &mut self,
-        packet: &Packet,
-        position: Position,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
-        let receiver = &mut self.receivers[packet.queue_pair as usize];
-        let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
-        let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
-        if !self.transfers.is_background() {
-            context.totals.progress += u64::from(outcome.payload_bytes);
-        }
-        let port = usize::from(receiver.port());
-        for reply in [outcome.reply, outcome.notification].into_iter().flatten() {
-            let control = Control { packet: reply, receiver: packet.queue_pair };
-            self.ports[port].enqueue_control(control, now);
-        }
-        if outcome.chunk_delivered {
-            self.deliver_chunks(packet.queue_pair, now, context);
-        }
-    }
-
-    /// Chunks have arrived whole: reports them and starts what waited for them.
-    fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        while let Some(Delivery { report, inbound }) =
-            self.receivers[receiver as usize].next_delivery(now, &self.receives)
-        {
-            let round = report.round;
-            context.records.push(Record::Delivered(report));
-            let mut started = std::mem::take(&mut self.transfers.started);
-            self.transfers.deliver_part(inbound, round, &mut started);
-            self.start_transfers(started, now, context);
-        }
-        self.start_rounds(now, context);
-    }
-
-    /// Begins the rounds whose turn it is at this host.
-    #[inline]
-    fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
-        let mut started = std::mem::take(&mut self.transfers.started);
-        while self.transfers.next_round(&mut started) {
-            self.rearm_senders();
-            self.start_transfers(started, now, context);
-            started = std::mem::take(&mut self.transfers.started);
-        }
-        self.transfers.started = started;
-    }
-
-    fn rearm_senders(&mut self) {
-        let mut first = 0;
-        for sender in &mut self.senders {
-            first = sender.rearm(first);
-        }
-        for send in &mut self.sends {
-            send.is_ready = false;
-        }
-    }
-
-    /// Starts `outgoing` transfers and gives the list back to be used again.
-    #[inline]
-    fn start_transfers(
-        &mut self,
-        mut outgoing: Vec<u32>,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
-        for transfer in outgoing.drain(..) {
-            self.start_transfer(transfer, now, context);
-        }
-        self.transfers.started = outgoing;
-    }
-
-    #[inline]
-    fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        let (requester, now) = (sender.requester(), packet.at());
-        let outcome = match self.config.recovery {
-            Recovery::GoBackN | Recovery::None => requester.on_ack(&self.config, now, packet.psn()),
-            Recovery::Selective { .. } => {
-                let highest = Psn::new(packet.message_sequence());
-                requester.on_selective_ack(&self.config, now, packet.psn(), highest)
-            }
-        };
-        self.follow_up(packet, outcome, context);
-    }
-
-    #[cold]
-    fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        sender.count_nak();
-        let (requester, now) = (sender.requester(), packet.at());
-        let outcome = match self.config.recovery {
-            Recovery::GoBackN | Recovery::None => requester.on_nak(&self.config, now, packet.psn()),
-            Recovery::Selective { .. } => {
-                let newest = Psn::new(packet.message_sequence());
-                requester.on_selective_nak(&self.config, now, newest, packet.psn())
-            }
-        };
-        self.follow_up(packet, outcome, context);
-    }
-
-    /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
-    #[inline]
-    fn follow_up(&mut self, packet: &Packet, outcome: AckOutcome, context: &mut Context<Packet, Record>) {
-        let now = packet.at();
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        let completed = sender.complete(outcome.completed, now, context);
-        self.make_ready(packet.queue_pair, now);
-        self.acknowledge(completed, now, context);
-    }
-
-    /// Sends have been acknowledged: starts what waited for that.
-    #[inline]
-    fn acknowledge(&mut self, sends: Range<u32>, now: Instant, context: &mut Context<Packet, Record>) {
-        if sends.is_empty() {
-            return;
-        }
-        for send in sends {
-            let outgoing = self.sends[send as usize].outgoing;
-            if let Some(next) = self.transfers.acknowledge_part(outgoing) {
-                self.start_transfer(next, now, context);
-            }
-        }
-        self.start_rounds(now, context);
-    }
-
-    /// Puts a sender into its port's round, if it has something to send and is not there yet.
-    #[inline]
-    fn make_ready(&mut self, sender: u32, now: Instant) {
-        let state = &mut self.senders[sender as usize];
-        if state.enters_round(&self.config) {
-            self.ports[usize::from(state.port())].enqueue_sender(sender, now);
-        }
-    }
-
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
             Some(Reverse((_, Timer::Post(outgoing)))) => {
@@ -459,93 +261,5 @@ impl Host {
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             None => {}
         }
-    }
-
-    /// The dependencies of a transfer have arrived: it is posted once the software overhead has passed.
-    fn start_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let overhead = self.transfers.times.overhead;
-        if overhead == Span::ZERO {
-            self.post_transfer(outgoing, now, context);
-        } else {
-            self.timers.push(Reverse((now + overhead, Timer::Post(outgoing))));
-        }
-    }
-
-    fn post_transfer(&mut self, outgoing: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        for part in self.transfers.parts(outgoing) {
-            let (sender, chunk) = self.transfers.part(part);
-            self.sends[chunk as usize].is_ready = true;
-            self.senders[sender as usize].post_ready(
-                &self.config,
-                &self.sends,
-                self.transfers.round(),
-                now,
-                context,
-            );
-            self.make_ready(sender, now);
-        }
-    }
-
-    fn check_deadline(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let state = &mut self.senders[sender as usize];
-        state.is_timed = false;
-        match state.requester().on_timeout(&self.config, now) {
-            TimeoutOutcome::NotDue => {}
-            TimeoutOutcome::Resend => state.count_timeout(),
-            TimeoutOutcome::Failed => {
-                state.count_timeout();
-                state.fail(now, context);
-            }
-        }
-        self.arm_timer(sender);
-        self.make_ready(sender, now);
-    }
-
-    /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
-    #[inline]
-    fn arm_timer(&mut self, sender: u32) {
-        let state = &mut self.senders[sender as usize];
-        let deadline = state.requester().deadline();
-        if !state.is_timed && deadline != Instant::NEVER {
-            state.is_timed = true;
-            self.timers.push(Reverse((deadline, Timer::Retransmit(sender))));
-        }
-    }
-
-    #[inline]
-    fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
-        let sent = now + self.latency;
-        match self.ports[port].pop_next(now) {
-            Next::Pause(pause) => self.ports[port].transmit(pause, now, context),
-            Next::Control(Control { packet, receiver }) => {
-                self.receivers[receiver as usize].note_reply(&packet, sent, context);
-                self.ports[port].transmit(packet, now, context);
-            }
-            Next::Sender(sender) => {
-                if context.is_large()
-                    && let Some(ahead) = self.ports[port].senders_ahead().last()
-                {
-                    prefetch_whole(&self.senders, ahead as usize);
-                }
-                self.send_data(port, sender, now, context);
-            }
-            Next::Nothing => {}
-        }
-        self.ports[port].schedule(now);
-    }
-
-    #[inline]
-    fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        let sent = now + self.latency;
-        let state = &mut self.senders[sender as usize];
-        if state.ready_at() <= now
-            && let Some(packet) = state.next_packet(&self.config, now, sent, context)
-        {
-            self.ports[port].transmit_data(packet.leaving(sent), now, context);
-        }
-        if state.stays_in_round(&self.config) {
-            self.ports[port].requeue_sender(sender, state.ready_at(), now);
-        }
-        self.arm_timer(sender);
     }
 }

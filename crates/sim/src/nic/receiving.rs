@@ -1,0 +1,153 @@
+//! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements to their
+//! requesters, pauses to the port.
+
+use super::port::Control;
+use super::receiver::Delivery;
+use super::{Host, Timer};
+use crate::kernel::{Context, Message};
+use crate::packet::{Kind, Packet};
+use crate::record::Record;
+use std::cmp::Reverse;
+use transport::{AckOutcome, Position, Recovery};
+use units::{Instant, Span};
+use wire::Psn;
+
+impl Host {
+    #[inline]
+    pub(super) fn receive(
+        &mut self,
+        port: usize,
+        first_inbox: u32,
+        end: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(packet) = context.inbox(first_inbox + port as u32).take_before(end) else { return };
+        self.ports[port].count_arrival(&packet);
+        match packet.kind() {
+            Kind::Data(position) if self.intake.is_none() => {
+                self.receive_data(&packet, position, packet.at(), context);
+            }
+            Kind::Data(_) => self.take_in(packet),
+            Kind::Ack => self.receive_ack(&packet, context),
+            Kind::Nak => self.receive_nak(&packet, context),
+            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
+            Kind::Pause => self.ports[port].receive_pause(&packet),
+        }
+    }
+
+    /// Puts payload into the receive buffer.
+    fn take_in(&mut self, packet: Packet) {
+        let Some(intake) = &mut self.intake else { return };
+        let pause = intake.arrive(packet, packet.at());
+        self.answer_pressure(pause, packet.at());
+    }
+
+    /// The host takes a frame out of the receive buffer.
+    pub(super) fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
+        self.answer_pressure(pause, now);
+        if let Kind::Data(position) = packet.kind() {
+            self.receive_data(&packet, position, now, context);
+        }
+    }
+
+    /// Sends a pause frame of the receive buffer by every port, and sees to its renewal.
+    fn answer_pressure(&mut self, pause: Option<Packet>, now: Instant) {
+        let Some(pause) = pause else { return };
+        for port in &mut self.ports {
+            port.send_pause(pause, now);
+        }
+        if let Some(intake) = &self.intake
+            && intake.next_renewal() != Instant::NEVER
+        {
+            self.timers.push(Reverse((intake.next_renewal(), Timer::RenewPause)));
+        }
+    }
+
+    pub(super) fn renew_pause(&mut self, now: Instant) {
+        let pause = self
+            .intake
+            .as_mut()
+            .filter(|intake| intake.next_renewal() == now)
+            .and_then(|intake| intake.ask(now));
+        self.answer_pressure(pause, now);
+    }
+
+    /// Payload reaches its responder at `now`.
+    #[inline]
+    fn receive_data(
+        &mut self,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let receiver = &mut self.receivers[packet.queue_pair as usize];
+        let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
+        let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
+        if !self.transfers.is_background() {
+            context.totals.progress += u64::from(outcome.payload_bytes);
+        }
+        let port = usize::from(receiver.port());
+        for reply in [outcome.reply, outcome.notification].into_iter().flatten() {
+            let control = Control { packet: reply, receiver: packet.queue_pair };
+            self.ports[port].enqueue_control(control, now);
+        }
+        if outcome.chunk_delivered {
+            self.deliver_chunks(packet.queue_pair, now, context);
+        }
+    }
+
+    /// Chunks have arrived whole: reports them and starts what waited for them.
+    fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        while let Some(Delivery { report, inbound }) =
+            self.receivers[receiver as usize].next_delivery(now, &self.receives)
+        {
+            let round = report.round;
+            context.records.push(Record::Delivered(report));
+            let mut started = std::mem::take(&mut self.transfers.started);
+            self.transfers.deliver_part(inbound, round, &mut started);
+            self.start_transfers(started, now, context);
+        }
+        self.start_rounds(now, context);
+    }
+
+    #[inline]
+    fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        let (requester, now) = (sender.requester(), packet.at());
+        let outcome = match self.config.recovery {
+            Recovery::GoBackN | Recovery::None => requester.on_ack(&self.config, now, packet.psn()),
+            Recovery::Selective { .. } => {
+                let highest = Psn::new(packet.message_sequence());
+                requester.on_selective_ack(&self.config, now, packet.psn(), highest)
+            }
+        };
+        self.follow_up(packet, outcome, context);
+    }
+
+    #[cold]
+    fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        sender.count_nak();
+        let (requester, now) = (sender.requester(), packet.at());
+        let outcome = match self.config.recovery {
+            Recovery::GoBackN | Recovery::None => requester.on_nak(&self.config, now, packet.psn()),
+            Recovery::Selective { .. } => {
+                let newest = Psn::new(packet.message_sequence());
+                requester.on_selective_nak(&self.config, now, newest, packet.psn())
+            }
+        };
+        self.follow_up(packet, outcome, context);
+    }
+
+    /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
+    #[inline]
+    fn follow_up(&mut self, packet: &Packet, outcome: AckOutcome, context: &mut Context<Packet, Record>) {
+        let now = packet.at();
+        let sender = &mut self.senders[packet.queue_pair as usize];
+        let completed = sender.complete(outcome.completed, now, context);
+        self.make_ready(packet.queue_pair, now);
+        self.acknowledge(completed, now, context);
+    }
+}

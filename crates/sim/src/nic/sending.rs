@@ -1,0 +1,90 @@
+//! How a host serves its ports, and keeps watch over what is not acknowledged.
+
+use super::port::{Control, Next};
+use super::{Host, Timer};
+use crate::kernel::Context;
+use crate::packet::Packet;
+use crate::prefetch::prefetch_whole;
+use crate::record::Record;
+use std::cmp::Reverse;
+use transport::TimeoutOutcome;
+use units::Instant;
+
+impl Host {
+    #[inline]
+    pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
+        let sent = now + self.latency;
+        match self.ports[port].pop_next(now) {
+            Next::Pause(pause) => self.ports[port].transmit(pause, now, context),
+            Next::Control(Control { packet, receiver }) => {
+                self.receivers[receiver as usize].note_reply(&packet, sent, context);
+                self.ports[port].transmit(packet, now, context);
+            }
+            Next::Sender(sender) => {
+                if context.is_large()
+                    && let Some(ahead) = self.ports[port].senders_ahead().last()
+                {
+                    prefetch_whole(&self.senders, ahead as usize);
+                }
+                self.send_data(port, sender, now, context);
+            }
+            Next::Nothing => {}
+        }
+        self.ports[port].schedule(now);
+    }
+
+    #[inline]
+    fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let sent = now + self.latency;
+        let state = &mut self.senders[sender as usize];
+        if state.ready_at() <= now
+            && let Some(packet) = state.next_packet(&self.config, now, sent, context)
+        {
+            self.ports[port].transmit_data(packet.leaving(sent), now, context);
+        }
+        if state.stays_in_round(&self.config) {
+            self.ports[port].requeue_sender(sender, state.ready_at(), now);
+        }
+        self.arm_timer(sender);
+    }
+
+    /// Puts a sender into its port's round, if it has something to send and is not there yet.
+    #[inline]
+    pub(super) fn make_ready(&mut self, sender: u32, now: Instant) {
+        let state = &mut self.senders[sender as usize];
+        if state.enters_round(&self.config) {
+            self.ports[usize::from(state.port())].enqueue_sender(sender, now);
+        }
+    }
+
+    pub(super) fn check_deadline(
+        &mut self,
+        sender: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let state = &mut self.senders[sender as usize];
+        state.is_timed = false;
+        match state.requester().on_timeout(&self.config, now) {
+            TimeoutOutcome::NotDue => {}
+            TimeoutOutcome::Resend => state.count_timeout(),
+            TimeoutOutcome::Failed => {
+                state.count_timeout();
+                state.fail(now, context);
+            }
+        }
+        self.arm_timer(sender);
+        self.make_ready(sender, now);
+    }
+
+    /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
+    #[inline]
+    fn arm_timer(&mut self, sender: u32) {
+        let state = &mut self.senders[sender as usize];
+        let deadline = state.requester().deadline();
+        if !state.is_timed && deadline != Instant::NEVER {
+            state.is_timed = true;
+            self.timers.push(Reverse((deadline, Timer::Retransmit(sender))));
+        }
+    }
+}
