@@ -50,7 +50,14 @@ def test_a_switch_with_one_uplink_has_no_distribution() -> None:
 
 def test_losses_have_a_cause() -> None:
     summary = {"frames_lost": {"buffer_full": 3, "headroom_overrun": 2, "host_overrun": 1}}
-    found = {"tail drop": 3, "headroom overrun": 2, "host overrun": 1, "PFC watchdog": 0, "link down": 0}
+    found = {
+        "tail drop": 3,
+        "headroom overrun": 2,
+        "host overrun": 1,
+        "PFC watchdog": 0,
+        "link down": 0,
+        "bit errors": 0,
+    }
     assert losses_by_cause(summary) == found
 
 

@@ -144,6 +144,8 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
                 "dropped_watchdog_bytes": 0,
                 "lost_link_down_frames": 0,
                 "lost_link_down_bytes": 0,
+                "fcs_error_frames": 0,
+                "fcs_error_bytes": 0,
                 "queue_max_bytes": index * 7919 % 1_500_000 if tier else 0,
                 "pfc_tx": 0,
                 "pfc_rx": 0,

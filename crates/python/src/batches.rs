@@ -123,6 +123,8 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
         int("dropped_watchdog_bytes", rows, |row| row.dropped_watchdog_bytes),
         int("lost_link_down_frames", rows, |row| row.lost_link_down_frames),
         int("lost_link_down_bytes", rows, |row| row.lost_link_down_bytes),
+        int("fcs_error_frames", rows, |row| row.fcs_error_frames),
+        int("fcs_error_bytes", rows, |row| row.fcs_error_bytes),
         int("queue_max_bytes", rows, |row| row.queue_max_bytes),
         int("pfc_tx", rows, |row| row.pfc_tx),
         int("pfc_rx", rows, |row| row.pfc_rx),

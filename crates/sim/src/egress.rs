@@ -34,7 +34,7 @@ pub(crate) struct Transmitter {
     frames: u64,
     bytes: u64,
     // Behind the first line of the cache.
-    /// If the link fails or changes its rate in the course of the run.
+    /// If the link fails, changes its rate or corrupts frames in the course of the run.
     changes: Option<Box<LinkChanges>>,
 }
 
@@ -69,21 +69,22 @@ impl Transmitter {
         context.send(self.wire.to, packet.arriving(through + self.wire.latency));
     }
 
-    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end.
+    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed.
     #[cold]
     fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
         let Some(changes) = &mut self.changes else { return true };
         self.wire.rate = changes.catch_up(start, self.frames, self.bytes);
-        let survives = changes.is_up_until(self.wire.rate.frame_end(start, packet.frame_bytes()));
-        if !survives {
-            changes.lose(packet);
-        }
-        survives
+        changes.carries(packet, self.wire.rate.frame_end(start, packet.frame_bytes()))
     }
 
-    /// Frames that were lost on the link, without pauses.
+    /// Frames that were lost while the link was down, without pauses.
     pub(crate) fn lost(&self) -> Dropped {
         self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.lost())
+    }
+
+    /// Frames that the link corrupted, without pauses.
+    pub(crate) fn corrupted(&self) -> Dropped {
+        self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
     }
 
     /// Asks for the inbox at the other end.

@@ -5,7 +5,7 @@
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
 //! 2. `kernel`: the event engine: time windows, inboxes, activity, threads; it knows no networks;
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge; `egress`: a port and its link;
-//!    `link_changes`: what becomes of the link in time;
+//!    `link_changes`, `link_errors`: what becomes of the link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
 //! 5. `record`, `assemble`, `progress`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
 //!    pauses that wait for each other;
@@ -26,6 +26,7 @@ mod fast_forward;
 mod hash;
 mod kernel;
 mod link_changes;
+mod link_errors;
 mod nic;
 mod observer;
 mod packet;

@@ -1,4 +1,5 @@
-//! What happens to one direction of a link in the course of a run: it goes down and up again, and changes its rate.
+//! What happens to one direction of a link in the course of a run: it goes down and up again, changes its rate, and
+//! corrupts frames.
 //!
 //! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is lost if the
 //! link is down at any time between its first bit in and its last bit out. A frame keeps the rate at which it began.
@@ -6,9 +7,10 @@
 //! down ends the pauses of its ports at once; here they run out.
 
 use crate::egress::occupied;
+use crate::link_errors::{ErrorRate, LinkErrors};
 use crate::packet::Packet;
 use crate::switch::Dropped;
-use units::{Cycle, Instant, Rate, Span};
+use units::{Cycle, Instant, Rate, Span, Stream};
 
 /// The state of a link from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,21 @@ pub(crate) struct LinkChange {
     pub(crate) at: Instant,
     pub(crate) is_up: bool,
     pub(crate) rate: Rate,
+    pub(crate) errors: Option<ErrorRate>,
+}
+
+/// A link with changes to come.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkPlan<'a> {
+    /// In order of time.
+    pub(crate) changes: &'a [LinkChange],
+    pub(crate) rate: Rate,
+    /// From the port to the link.
+    pub(crate) lead: Span,
+    /// Propagation delay.
+    pub(crate) delay: Span,
+    /// Draws which frames are corrupted.
+    pub(crate) stream: Stream,
 }
 
 /// The changes of a link, as the port at one end sees them.
@@ -29,7 +46,9 @@ pub(crate) struct LinkChanges {
     rate: Rate,
     /// Propagation delay.
     delay: Span,
+    errors: LinkErrors,
     lost: Dropped,
+    corrupted: Dropped,
     before: Carried,
 }
 
@@ -42,8 +61,9 @@ pub(crate) struct Carried {
 }
 
 impl LinkChanges {
-    /// For a port behind which frames take `lead` to the link, which has `rate` and `delay`.
-    pub(crate) fn new(changes: &[LinkChange], rate: Rate, lead: Span, delay: Span) -> Self {
+    /// For the port that sends on the link.
+    pub(crate) fn new(plan: LinkPlan<'_>) -> Self {
+        let LinkPlan { changes, rate, lead, delay, stream } = plan;
         let seen =
             |change: &LinkChange| LinkChange { at: Instant(change.at.0.saturating_sub(lead.0)), ..*change };
         Self {
@@ -52,7 +72,9 @@ impl LinkChanges {
             is_up: true,
             rate,
             delay,
+            errors: LinkErrors::new(stream),
             lost: Dropped::default(),
+            corrupted: Dropped::default(),
             before: Carried::default(),
         }
     }
@@ -62,6 +84,7 @@ impl LinkChanges {
         let rate_before = self.rate;
         while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= now) {
             (self.is_up, self.rate) = (change.is_up, change.rate);
+            self.errors.set(change.errors);
             self.next += 1;
         }
         if self.rate != rate_before {
@@ -72,24 +95,35 @@ impl LinkChanges {
         self.rate
     }
 
-    /// Whether the link is up for as long as a frame is on it that the port sends from now, caught up with, to `end`.
-    pub(crate) fn is_up_until(&self, end: Instant) -> bool {
+    /// Whether a frame reaches the other end unharmed that the port sends from now, caught up with, to `end`; it is
+    /// counted if not.
+    pub(crate) fn carries(&mut self, packet: &Packet, end: Instant) -> bool {
+        if !self.is_up_until(end) {
+            count(&mut self.lost, packet);
+            return false;
+        }
+        let is_corrupted = self.errors.corrupts(packet.frame_bytes());
+        if is_corrupted {
+            count(&mut self.corrupted, packet);
+        }
+        !is_corrupted
+    }
+
+    /// Whether the link is up for as long as a frame is on it that the port sends from now to `end`.
+    fn is_up_until(&self, end: Instant) -> bool {
         let out = end + self.delay;
         let mut coming = self.changes[self.next..].iter().take_while(|change| change.at < out);
         self.is_up && coming.all(|change| change.is_up)
     }
 
-    /// Counts a frame that was lost.
-    pub(crate) fn lose(&mut self, packet: &Packet) {
-        if !packet.is_pause() {
-            self.lost.frames += 1;
-            self.lost.bytes += u64::from(packet.frame_bytes());
-        }
-    }
-
-    /// Frames that were lost, without pauses.
+    /// Frames that were lost while the link was down, without pauses.
     pub(crate) const fn lost(&self) -> Dropped {
         self.lost
+    }
+
+    /// Frames that were corrupted, without pauses.
+    pub(crate) const fn corrupted(&self) -> Dropped {
+        self.corrupted
     }
 
     /// What the port had sent when the rate last changed.
@@ -100,30 +134,47 @@ impl LinkChanges {
     /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at the next
     /// change.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { changes, next, is_up: _, rate, delay, lost, before: _ } = self;
+        let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, before: _ } = self;
         cycle.same(*next as u64);
         if let Some(change) = changes.get(*next) {
             let on_link = rate.frame_span(u32::from(u16::MAX)) + *delay;
             cycle.stop_before(Instant(change.at.0.saturating_sub(on_link.0)));
         }
-        cycle.count(&mut lost.frames);
-        cycle.count(&mut lost.bytes);
+        errors.visit(cycle);
+        for Dropped { frames, bytes } in [lost, corrupted] {
+            cycle.count(frames);
+            cycle.count(bytes);
+        }
+    }
+}
+
+/// Counts a frame that does not get through. Pauses are no frames of anybody.
+const fn count(dropped: &mut Dropped, packet: &Packet) {
+    if !packet.is_pause() {
+        dropped.frames += 1;
+        dropped.bytes += packet.frame_bytes() as u64;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Seed;
 
     const RATE: Rate = Rate::from_gbps(400);
     const SLOW: Rate = Rate::from_gbps(100);
 
     fn change(at: u64, is_up: bool, rate: Rate) -> LinkChange {
-        LinkChange { at: Instant(at), is_up, rate }
+        LinkChange { at: Instant(at), is_up, rate, errors: None }
+    }
+
+    fn link(changes: &[LinkChange]) -> LinkChanges {
+        let stream = Seed(1).stream("link.errors", 0);
+        LinkChanges::new(LinkPlan { changes, rate: RATE, lead: Span(10), delay: Span(100), stream })
     }
 
     fn is_up(changes: &[LinkChange], start: u64, end: u64) -> bool {
-        let mut changes = LinkChanges::new(changes, RATE, Span(10), Span(100));
+        let mut changes = link(changes);
         changes.catch_up(Instant(start), 0, 0);
         changes.is_up_until(Instant(end))
     }
@@ -141,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_rate_holds_from_its_time_on_and_what_was_sent_before_is_kept_apart() {
-        let mut changes = LinkChanges::new(&[change(1_010, true, SLOW)], RATE, Span(10), Span(100));
+        let mut changes = link(&[change(1_010, true, SLOW)]);
         assert_eq!(changes.catch_up(Instant(999), 1, 1_000), RATE);
         assert_eq!(changes.catch_up(Instant(1_000), 2, 2_000), SLOW);
         let sent = Carried { busy: Span((2_000 + 40) * 20), frames: 2, bytes: 2_000 };

@@ -34,6 +34,7 @@ impl Counts {
                         counts.sent += port.transmitter().frames() - port.pause_frames_sent();
                         counts.delivered += port.received().frames - port.pause().frames_received();
                         counts.lost.link_down += port.transmitter().lost().frames;
+                        counts.lost.bit_error += port.transmitter().corrupted().frames;
                     }
                     counts.delivered -= host.overrun_frames();
                     counts.lost.host_overrun += host.overrun_frames();
@@ -44,6 +45,7 @@ impl Counts {
                         counts.lost.headroom_overrun += port.counters().dropped_headroom.frames;
                         counts.lost.pfc_watchdog += port.counters().dropped_watchdog.frames;
                         counts.lost.link_down += port.transmitter().lost().frames;
+                        counts.lost.bit_error += port.transmitter().corrupted().frames;
                         counts.queued += port.queued_frames();
                     }
                     let stranded = switch.stranded().iter().map(|stranded| stranded.frames);

@@ -76,6 +76,7 @@ fn assert_conserved(summary: &RunSummary, recorder: &Recorder) {
     assert_eq!(ports(|port| port.dropped_headroom_frames), lost.headroom_overrun);
     assert_eq!(ports(|port| port.dropped_watchdog_frames), lost.pfc_watchdog);
     assert_eq!(ports(|port| port.lost_link_down_frames), lost.link_down);
+    assert_eq!(ports(|port| port.fcs_error_frames), lost.bit_error);
     let (sent, received) = (ports(|port| port.tx_frames), ports(|port| port.rx_frames));
     assert!(sent >= received && sent - received <= summary.packet_hops, "{sent} {received}");
 }

@@ -1,9 +1,10 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
+use crate::check_failures::check_failures;
 use crate::check_switch::check_switch;
 use crate::{
-    ArrivalsSpec, CustomLinkSpec, FabricSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec,
-    SCHEMA_VERSION, TopologySpec, TransportSpec,
+    ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
+    TopologySpec, TransportSpec,
 };
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -15,7 +16,7 @@ const JOB_STREAM_MAX: u32 = 65_535;
 /// Fastest rate that traffic is offered at [bit/s].
 const RATE_BPS_MAX: u64 = 100_000_000_000_000;
 /// Longest time for which traffic is offered [ps].
-const DURATION_PS_MAX: u64 = 1_000_000_000_000_000;
+pub(crate) const DURATION_PS_MAX: u64 = 1_000_000_000_000_000;
 
 /// What is wrong with a spec.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,19 +58,6 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
     check_jobs(spec)
-}
-
-/// What is named is for the simulator to check, which knows the graph.
-fn check_failures(fabric: &FabricSpec) -> Result<(), SpecError> {
-    let allowed = "at most 1,000 s";
-    require(fabric.convergence_time_ps <= DURATION_PS_MAX, || {
-        value("fabric.convergence_time_ps", fabric.convergence_time_ps, allowed)
-    })?;
-    fabric.failures.iter().enumerate().try_for_each(|(index, failure)| {
-        require(failure.at_ps() <= DURATION_PS_MAX, || {
-            value(format!("fabric.failures[{index}].at_ps"), failure.at_ps(), allowed)
-        })
-    })
 }
 
 fn check_links(links: &[(&str, &LinkSpec)]) -> Result<(), SpecError> {

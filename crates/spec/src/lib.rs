@@ -5,6 +5,7 @@
 //! theirs from [`run_spec_schema`].
 
 mod check;
+mod check_failures;
 mod check_switch;
 mod record;
 mod run;

@@ -135,6 +135,10 @@ pub struct PortRow {
     pub lost_link_down_frames: u64,
     /// Their bytes.
     pub lost_link_down_bytes: u64,
+    /// Frames that the link of this port corrupted on their way to it; not among those received.
+    pub fcs_error_frames: u64,
+    /// Their bytes.
+    pub fcs_error_bytes: u64,
     /// Largest egress queue, the frame in transmission excluded [bytes].
     pub queue_max_bytes: u64,
     /// Pause frames with non-zero quanta sent.
@@ -246,8 +250,8 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`,
-    /// `switch_down`, `switch_up`, `routes_converged`).
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`,
+    /// `frame_loss`, `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.
     pub node: String,
@@ -280,13 +284,20 @@ pub struct LossCauses {
     pub pfc_watchdog: u64,
     /// A link on the way was down, or no way to the destination was left.
     pub link_down: u64,
+    /// A link corrupted the frame, which was dropped where it arrived.
+    pub bit_error: u64,
 }
 
 impl LossCauses {
     /// Frames lost for any cause.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.buffer_full + self.headroom_overrun + self.host_overrun + self.pfc_watchdog + self.link_down
+        self.buffer_full
+            + self.headroom_overrun
+            + self.host_overrun
+            + self.pfc_watchdog
+            + self.link_down
+            + self.bit_error
     }
 }
 

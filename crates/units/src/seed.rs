@@ -78,6 +78,35 @@ impl Stream {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// An exponential variate of mean 1, with 64 fractional bits.
+    ///
+    /// Drawn by von Neumann's method ("Various techniques used in connection with random digits", 1951), which only
+    /// compares uniform numbers: it is exact but for the 2^-64 to which those are drawn.
+    pub fn exponential(&mut self) -> u128 {
+        let mut whole = 0;
+        loop {
+            let first = self.next_u64();
+            if self.runs_down_evenly(first) {
+                return (whole << 64) | u128::from(first);
+            }
+            whole += 1;
+        }
+    }
+
+    /// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x, where
+    /// `first` is x.
+    fn runs_down_evenly(&mut self, first: u64) -> bool {
+        let (mut last, mut is_even) = (first, true);
+        loop {
+            let next = self.next_u64();
+            if next >= last {
+                return is_even;
+            }
+            last = next;
+            is_even = !is_even;
+        }
+    }
+
     /// A state with random draws does not repeat.
     pub fn visit(&self, cycle: &mut crate::Cycle) {
         cycle.same(self.state);
@@ -146,5 +175,24 @@ mod tests {
         sorted.sort_unstable();
         assert_ne!(items, sorted);
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn exponential_variates_have_the_distribution_of_their_name() {
+        const DRAWS: u64 = 200_000;
+        let mut stream = Seed(1).stream("workload.arrivals", 0);
+        // 1 in 2^16: sums of squares fit.
+        let draws: Vec<u64> = (0..DRAWS).map(|_| (stream.exponential() >> 48) as u64).collect();
+        let one = 1_u64 << 16;
+        let mean = draws.iter().sum::<u64>() / DRAWS;
+        let square = draws.iter().map(|draw| draw * draw / one).sum::<u64>() / DRAWS;
+        // Four standard errors: 1 / sqrt(n) of the mean, sqrt(20 / n) of the mean square, which is 2.
+        assert!(mean.abs_diff(one) * 1_000 < one * 9, "mean {mean} of {one}");
+        assert!(square.abs_diff(2 * one) * 1_000 < one * 40, "mean square {square} of {one}");
+        for (above, share_ppm) in [(1, 606_531), (2, 367_879), (4, 135_335), (8, 18_316)] {
+            let count = draws.iter().filter(|&&draw| draw > above * one / 2).count() as u64;
+            // Four standard errors are at most 4 x 0.5 / sqrt(n), 4,473 parts per million.
+            assert!((count * 1_000_000 / DRAWS).abs_diff(share_ppm) < 4_473, "{count} above {above}/2");
+        }
     }
 }

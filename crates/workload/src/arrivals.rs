@@ -1,8 +1,7 @@
 //! When the messages of an open-loop rank are offered.
 //!
-//! Exponential gaps are drawn in integers by von Neumann's method ("Various techniques used in connection with random
-//! digits", 1951), which only compares uniform numbers: it is exact but for the 2^-64 of the mean to which those are
-//! drawn. Gaps are added up with 20 fractional bits of a picosecond, so roundings do not add up to a drift.
+//! Exponential gaps are drawn in integers. Gaps are added up with 20 fractional bits of a picosecond, so roundings do not
+//! add up to a drift.
 
 use units::{Span, Stream};
 
@@ -50,7 +49,7 @@ impl Arrivals {
         let mut is_first = true;
         std::iter::from_fn(move || {
             at += match (self.process, std::mem::take(&mut is_first)) {
-                (Process::Poisson, _) => scaled(gap, exponential(&mut stream)),
+                (Process::Poisson, _) => scaled(gap, stream.exponential()),
                 (Process::Constant, true) => scaled(gap, u128::from(stream.next_u64())),
                 (Process::Constant, false) => gap,
             };
@@ -67,59 +66,13 @@ const fn scaled(gap: u128, factor: u128) -> u128 {
     (gap * high + ((gap * low) >> 32)) >> 32
 }
 
-/// An exponential variate of mean 1, with 64 fractional bits.
-fn exponential(stream: &mut Stream) -> u128 {
-    let mut whole = 0;
-    loop {
-        let first = stream.next_u64();
-        if runs_down_evenly(first, stream) {
-            return (whole << 64) | u128::from(first);
-        }
-        whole += 1;
-    }
-}
-
-/// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x, where `first`
-/// is x.
-fn runs_down_evenly(first: u64, stream: &mut Stream) -> bool {
-    let (mut last, mut is_even) = (first, true);
-    loop {
-        let next = stream.next_u64();
-        if next >= last {
-            return is_even;
-        }
-        last = next;
-        is_even = !is_even;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use units::Seed;
 
-    const DRAWS: u64 = 200_000;
-
     fn stream(seed: u64) -> Stream {
         Seed(seed).stream("workload.arrivals", 0)
-    }
-
-    #[test]
-    fn exponential_variates_have_the_distribution_of_their_name() {
-        let mut stream = stream(1);
-        // 1 in 2^16: sums of squares fit.
-        let draws: Vec<u64> = (0..DRAWS).map(|_| (exponential(&mut stream) >> 48) as u64).collect();
-        let one = 1_u64 << 16;
-        let mean = draws.iter().sum::<u64>() / DRAWS;
-        let square = draws.iter().map(|draw| draw * draw / one).sum::<u64>() / DRAWS;
-        // Four standard errors: 1 / sqrt(n) of the mean, sqrt(20 / n) of the mean square, which is 2.
-        assert!(mean.abs_diff(one) * 1_000 < one * 9, "mean {mean} of {one}");
-        assert!(square.abs_diff(2 * one) * 1_000 < one * 40, "mean square {square} of {one}");
-        for (above, share_ppm) in [(1, 606_531), (2, 367_879), (4, 135_335), (8, 18_316)] {
-            let count = draws.iter().filter(|&&draw| draw > above * one / 2).count() as u64;
-            // Four standard errors are at most 4 x 0.5 / sqrt(n), 4,473 parts per million.
-            assert!((count * 1_000_000 / DRAWS).abs_diff(share_ppm) < 4_473, "{count} above {above}/2");
-        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "pfc-stall": "stall under PFC",
         "pfc-storm": "PFC storm",
         "link-failure": "link failure",
+        "bit-errors": "bit errors",
         "straggling-nic": "straggling NIC",
         "hash-collision": "hash collision",
         "oversubscription": "oversubscription",

@@ -18,6 +18,7 @@ LOSS_CAUSES: Mapping[str, str] = {
     "host_overrun": "host overrun",
     "pfc_watchdog": "PFC watchdog",
     "link_down": "link down",
+    "bit_error": "bit errors",
 }
 """For each cause in the run's summary, its name in words."""
 

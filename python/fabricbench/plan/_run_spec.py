@@ -190,6 +190,46 @@ class LinkRateFailureSpec(TypedDict):
     """
 
 
+class BitErrorsFailureSpec(TypedDict):
+    """
+    Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where they arrive.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    errors_1e18: int
+    """
+    Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and losses.
+    """
+    kind: Literal["bit-errors"]
+    link: str
+    """
+    The link.
+    """
+
+
+class FrameLossFailureSpec(TypedDict):
+    """
+    The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    kind: Literal["frame-loss"]
+    link: str
+    """
+    The link.
+    """
+    lost_ppm: int
+    """
+    Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
+    """
+
+
 class SwitchDownFailureSpec(TypedDict):
     """
     All links of a switch are down.
@@ -226,6 +266,8 @@ FailureSpec: TypeAlias = (
     LinkDownFailureSpec
     | LinkUpFailureSpec
     | LinkRateFailureSpec
+    | BitErrorsFailureSpec
+    | FrameLossFailureSpec
     | SwitchDownFailureSpec
     | SwitchUpFailureSpec
 )

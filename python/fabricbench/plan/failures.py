@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import (
+    BitErrorsFailureSpec,
+    FrameLossFailureSpec,
     LinkDownFailureSpec,
     LinkRateFailureSpec,
     LinkUpFailureSpec,
@@ -12,7 +14,7 @@ from fabricbench.plan._run_spec import (
     SwitchUpFailureSpec,
 )
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.fields import Rate, Time
+from fabricbench.plan.fields import BitErrorRate, LossShare, Rate, Time
 
 LinkName = Annotated[str, Field(min_length=3, max_length=200)]
 """A link by the names of its two nodes in either order, as `fabricbench describe` lists them."""
@@ -67,6 +69,45 @@ class LinkRate(PlanModel):
         return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "rate_bps": self.rate_bps}
 
 
+class BitErrors(PlanModel):
+    """Bits of frames on the link are wrong now and then; such frames are dropped where they arrive."""
+
+    kind: Literal["bit-errors"] = Field(
+        description="Bits on the link are wrong now and then, both ways; such frames are dropped on arrival."
+    )
+    at_ps: Time = Field(alias="at", description=_AT)
+    link: LinkName = Field(description=_LINK)
+    errors_1e18: BitErrorRate = Field(
+        alias="rate",
+        description=(
+            "Bit error rate from now on [ratio], such as 1e-12; at most 1e-3. 0 ends errors and losses. "
+            "IEEE 802.3 asks for less than 1e-12 (clause 44) or, after error correction, 1e-13 (clause 116)."
+        ),
+    )
+
+    def run_spec(self) -> BitErrorsFailureSpec:
+        """Write the failure out for the engine."""
+        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "errors_1e18": self.errors_1e18}
+
+
+class FrameLoss(PlanModel):
+    """The link loses frames of any size, each by itself."""
+
+    kind: Literal["frame-loss"] = Field(
+        description="The link loses frames of any size alike, both ways, as if bits of them were wrong."
+    )
+    at_ps: Time = Field(alias="at", description=_AT)
+    link: LinkName = Field(description=_LINK)
+    lost_ppm: LossShare = Field(
+        alias="share",
+        description="Frames lost from now on [%, of all frames]; at most 50%. 0 ends errors and losses.",
+    )
+
+    def run_spec(self) -> FrameLossFailureSpec:
+        """Write the failure out for the engine."""
+        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "lost_ppm": self.lost_ppm}
+
+
 class SwitchDown(PlanModel):
     """All links of a switch are down."""
 
@@ -92,7 +133,7 @@ class SwitchUp(PlanModel):
 
 
 Failure = Annotated[
-    LinkDown | LinkUp | LinkRate | SwitchDown | SwitchUp,
+    LinkDown | LinkUp | LinkRate | BitErrors | FrameLoss | SwitchDown | SwitchUp,
     Field(discriminator="kind"),
 ]
 """Something that fails or is repaired."""

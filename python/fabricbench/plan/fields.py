@@ -22,6 +22,8 @@ QUANTUM_BYTES_MAX: Final = 1 << 30
 """Largest quantum of a priority [bytes]."""
 PPM: Final = 1_000_000
 """The whole, in parts per million."""
+BIT_ERROR_SCALE: Final = 10**18
+"""Bits of which a bit error rate counts those that are wrong."""
 RATIO_MAX: Final = (1 << 32) - 1
 """Largest numerator and denominator of a ratio."""
 
@@ -29,6 +31,7 @@ ROUNDS_MAX: Final = 1_000_000
 """Most rounds of a job."""
 
 _RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\s*([0-9]+))?", re.ASCII)
+_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _RATIO_LENGTH_MAX: Final = 40
 _RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
 _HOSTS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", re.ASCII)
@@ -163,6 +166,52 @@ Propagation = Annotated[int, BeforeValidator(units.parse_propagation), _quantity
 
 Part = Annotated[int, BeforeValidator(_part), _quantity_schema(units.SHARE, 1)]
 """Text such as "20%", as parts per million; more than 0 and at most 100 %."""
+
+
+def _loss_share(value: object) -> int:
+    share = units.parse(value, units.SHARE)
+    if share > PPM // 2:
+        hint = "a link that loses more is as good as down"
+        raise UnitError(_show(value), "0 to 50%", hint)
+    return share
+
+
+LossShare = Annotated[int, BeforeValidator(_loss_share), _quantity_schema(units.SHARE)]
+"""Text such as "0.1%", as parts per million; from 0 to 50 %."""
+
+
+def parse_bit_error_rate(value: object) -> int:
+    """Read a bit error rate such as 1e-12 into wrong bits of 10^18.
+
+    Raises:
+        UnitError: It is something else, above 1e-3, or no whole number of 1e-18.
+    """
+    allowed = "a bit error rate such as 1e-12, from 1e-18 to 1e-3, or 0"
+    text = str(value).strip() if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    if len(text) > _RATIO_LENGTH_MAX or not _DECIMAL.fullmatch(text):
+        raise UnitError(units.describe(value), allowed)
+    rate = Fraction(text) * BIT_ERROR_SCALE
+    if rate > BIT_ERROR_SCALE // 1_000:
+        raise UnitError(_show(value), allowed, "a link with more errors is as good as down")
+    if rate.denominator != 1:
+        raise UnitError(f"{_show(value)}, which is no whole number of 1e-18", allowed)
+    return int(rate)
+
+
+BitErrorRate = Annotated[
+    int,
+    BeforeValidator(parse_bit_error_rate),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 0.001},
+                {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?\s*$"},
+            ],
+            "examples": ["1e-12"],
+        }
+    ),
+]
+"""A bit error rate, as wrong bits of 10^18; from 0 to 1e-3."""
 Ratio = Annotated[
     InstanceOf[Fraction],
     BeforeValidator(parse_ratio),

@@ -52,11 +52,14 @@ fn host_priorities(port: &NicPort) -> [PriorityCounters; Priority::COUNT] {
 /// ended at `end`.
 pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], end: Instant) -> Vec<PortRow> {
     let graph = &world.fabric.graph;
+    let nodes: Vec<_> = world.nodes().collect();
     let mut rows = Vec::new();
     for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
             let PortCounts { transmitter, received, queue, pause, by_priority, stranded } =
                 counts(state, port);
+            let corrupted =
+                counts(nodes[plug.peer.index()], usize::from(plug.peer_port)).transmitter.corrupted();
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
@@ -74,6 +77,8 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
                 lost_link_down_frames: transmitter.lost().frames + stranded.frames,
                 lost_link_down_bytes: transmitter.lost().bytes + stranded.bytes,
+                fcs_error_frames: corrupted.frames,
+                fcs_error_bytes: corrupted.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
                 pfc_tx: by_priority.iter().map(|counters| counters.pauses_sent).sum(),
                 pfc_rx: pause.pauses_received(),

@@ -2,7 +2,7 @@
 
 use super::failures::Failures;
 use crate::egress::WHOLE_FRAME;
-use crate::link_changes::LinkChanges;
+use crate::link_changes::{LinkChanges, LinkPlan};
 use crate::switch::cut_through::HEAD_BYTES;
 use spec::{CustomLinkSpec, CustomSwitchSpec, FabricSpec, ForwardingSpec, LinkSpec, SpecError, TopologySpec};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use topology::{
     Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind,
     RailOptimised, Routes, SingleSwitch,
 };
-use units::{LinkId, NodeId, Rate, Span};
+use units::{LinkId, NodeId, Rate, Seed, Span};
 
 /// Longest wait between two windows that an inbox is kept for; more asks for too much memory.
 const SLOTS_MAX: u64 = 4096;
@@ -78,7 +78,7 @@ impl Fabric {
     }
 
     /// What happens to the link of a port, if anything does.
-    pub(crate) fn changes(&self, node: NodeId, port: u16) -> Option<LinkChanges> {
+    pub(crate) fn changes(&self, node: NodeId, port: u16, seed: Seed) -> Option<LinkChanges> {
         let id = self.graph.node(node).ports[usize::from(port)].link;
         let changes = self.failures.of_link(id);
         // A NIC's latency lies between its scheduler and the link.
@@ -87,7 +87,10 @@ impl Fabric {
             NodeKind::Switch => Span::ZERO,
         };
         let link = self.graph.link(id);
-        (!changes.is_empty()).then(|| LinkChanges::new(changes, link.rate, lead, link.delay))
+        let is_second = link.ends[1].node == node && link.ends[1].port == port;
+        let stream = seed.stream("link.errors", u64::from(id.0) * 2 + u64::from(is_second));
+        let plan = LinkPlan { changes, rate: link.rate, lead, delay: link.delay, stream };
+        (!changes.is_empty()).then(|| LinkChanges::new(plan))
     }
 
     /// Time after which enough of a frame is through for the node at the other end to act on it [ps].

@@ -5,6 +5,7 @@
 //! stay in the routes: what is bound for one whose link is down is lost there.
 
 use crate::link_changes::LinkChange;
+use crate::link_errors::ErrorRate;
 use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +49,7 @@ struct Replay<'a> {
     link_is_down: Vec<bool>,
     switch_is_down: Vec<bool>,
     rates: Vec<Rate>,
+    errors: Vec<Option<ErrorRate>>,
     changes: BTreeMap<LinkId, Vec<LinkChange>>,
 }
 
@@ -148,6 +150,7 @@ impl<'a> Replay<'a> {
             link_is_down: vec![false; graph.links.len()],
             switch_is_down: vec![false; graph.nodes.len()],
             rates: graph.links.iter().map(|link| link.rate).collect(),
+            errors: vec![None; graph.links.len()],
             changes: BTreeMap::new(),
         }
     }
@@ -158,6 +161,14 @@ impl<'a> Replay<'a> {
             FailureSpec::LinkDown { link, .. } => self.turn_link(at, link, false),
             FailureSpec::LinkUp { link, .. } => self.turn_link(at, link, true),
             FailureSpec::LinkRate { link, rate_bps, .. } => self.slow_link(at, link, *rate_bps, forwarding),
+            FailureSpec::BitErrors { link, errors_1e18, .. } => {
+                let detail = format!("a bit error rate of {} from now on", scientific(*errors_1e18, 18));
+                self.corrupt(at, link, "bit_errors", ErrorRate::of_bits(*errors_1e18), &detail)
+            }
+            FailureSpec::FrameLoss { link, lost_ppm, .. } => {
+                let detail = format!("{lost_ppm} frames of a million lost from now on");
+                self.corrupt(at, link, "frame_loss", ErrorRate::of_frames(*lost_ppm), &detail)
+            }
             FailureSpec::SwitchDown { switch, .. } => self.turn_switch(at, switch, false),
             FailureSpec::SwitchUp { switch, .. } => self.turn_switch(at, switch, true),
         }
@@ -208,6 +219,20 @@ impl<'a> Replay<'a> {
         links.iter().for_each(|link| self.rates[link.index()] = Rate::from_bps(rate_bps));
         let detail = format!("{name}, {}: {rate_bps} bit/s from now on", count(links.len()));
         Ok(self.note(at, "link_rate", &links, &before, detail))
+    }
+
+    fn corrupt(
+        &mut self,
+        at: Instant,
+        name: &str,
+        kind: &'static str,
+        errors: Option<ErrorRate>,
+        detail: &str,
+    ) -> Result<Step, Problem> {
+        let links = self.find_links(name)?;
+        let before = self.states(&links);
+        links.iter().for_each(|link| self.errors[link.index()] = errors);
+        Ok(self.note(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
     }
 
     fn turn_switch(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {
@@ -261,7 +286,8 @@ impl<'a> Replay<'a> {
             if is_up != was_up {
                 flipped.push((link, is_up));
             }
-            let change = LinkChange { at, is_up, rate: self.rates[link.index()] };
+            let change =
+                LinkChange { at, is_up, rate: self.rates[link.index()], errors: self.errors[link.index()] };
             let changes = self.changes.entry(link).or_default();
             // Of several at one time the last holds.
             if changes.last().is_some_and(|last| last.at == at) {
@@ -279,6 +305,17 @@ impl<'a> Replay<'a> {
 
 const fn state_words(up: bool) -> (&'static str, &'static str) {
     if up { ("up", "down") } else { ("down", "up") }
+}
+
+/// `value / 10^exponent` in digits and a power of ten, such as 1.5e-12.
+fn scientific(value: u64, exponent: i32) -> String {
+    let digits = value.to_string();
+    let power = digits.len() as i32 - 1 - exponent;
+    match digits.trim_end_matches('0').split_at_checked(1) {
+        None => "0".into(),
+        Some((whole, "")) => format!("{whole}e{power}"),
+        Some((whole, rest)) => format!("{whole}.{rest}e{power}"),
+    }
 }
 
 fn count(links: usize) -> String {
@@ -300,4 +337,15 @@ fn link_names(graph: &Graph) -> BTreeMap<String, Vec<LinkId>> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_ratios_are_written_with_a_power_of_ten() {
+        let written = [0, 1, 1_500_000, 1_000_000_000_000_000].map(|value| scientific(value, 18));
+        assert_eq!(written, ["0", "1e-18", "1.5e-12", "1e-3"]);
+    }
 }

@@ -8,7 +8,7 @@ use crate::packet::Priority;
 use spec::RunSpec;
 use std::sync::Arc;
 use transport::Config;
-use units::{NodeId, Rate};
+use units::{NodeId, Rate, Seed};
 
 /// The host at `node`.
 pub(super) fn host_plan(
@@ -22,7 +22,8 @@ pub(super) fn host_plan(
     let line_rate = wires[0].rate;
     let impaired = impaired_rate(spec, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
-    let port = |(port, wire)| NicPortPlan { wire, changes: fabric.changes(node, port), data, pace: impaired };
+    let changes = |port| fabric.changes(node, port, Seed(spec.seed));
+    let port = |(port, wire)| NicPortPlan { wire, changes: changes(port), data, pace: impaired };
     HostPlan {
         config,
         latency: fabric.nic_latency,

@@ -295,13 +295,22 @@ pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
     let parallel = links.iter().filter(|link| ends(link) == ends(cable));
     let full_bps = parallel.map(|link| link.rate_bps).min().unwrap_or(cable.rate_bps);
     let rate = |at_ps, rate_bps| FailureSpec::LinkRate { at_ps, link: link.clone(), rate_bps };
-    spec.fabric.failures = match draw.kind % 4 {
+    spec.fabric.failures = match draw.kind % 6 {
         0 if may_slow => vec![rate(at_ps, full_bps / 3), rate(later, full_bps)],
         1 => vec![
             FailureSpec::SwitchDown { at_ps, switch: switch.clone() },
             FailureSpec::SwitchUp { at_ps: later, switch },
         ],
         2 => vec![FailureSpec::LinkDown { at_ps, link }],
+        3 => vec![
+            FailureSpec::BitErrors {
+                at_ps,
+                link: link.clone(),
+                errors_1e18: 100_000_000_000 << (draw.kind >> 5),
+            },
+            FailureSpec::BitErrors { at_ps: later, link, errors_1e18: 0 },
+        ],
+        4 => vec![FailureSpec::FrameLoss { at_ps, link, lost_ppm: 1 << (draw.kind >> 4) }],
         _ => vec![
             FailureSpec::LinkDown { at_ps, link: link.clone() },
             FailureSpec::LinkUp { at_ps: later, link },

@@ -30,6 +30,24 @@ pub enum FailureSpec {
         /// Its rate from now on [bit/s].
         rate_bps: u64,
     },
+    /// Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where they arrive.
+    BitErrors {
+        /// When [ps].
+        at_ps: u64,
+        /// The link.
+        link: String,
+        /// Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and losses.
+        errors_1e18: u64,
+    },
+    /// The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
+    FrameLoss {
+        /// When [ps].
+        at_ps: u64,
+        /// The link.
+        link: String,
+        /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
+        lost_ppm: u32,
+    },
     /// All links of a switch are down.
     SwitchDown {
         /// When [ps].
@@ -54,6 +72,8 @@ impl FailureSpec {
             Self::LinkDown { at_ps, .. }
             | Self::LinkUp { at_ps, .. }
             | Self::LinkRate { at_ps, .. }
+            | Self::BitErrors { at_ps, .. }
+            | Self::FrameLoss { at_ps, .. }
             | Self::SwitchDown { at_ps, .. }
             | Self::SwitchUp { at_ps, .. } => *at_ps,
         }

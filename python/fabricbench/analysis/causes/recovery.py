@@ -15,6 +15,10 @@ _LOSSES = {
         "link-failure",
         "were lost on links that were down, or had no way left; the events tell which",
     ),
+    "bit_error": (
+        "bit-errors",
+        "arrived corrupted and were dropped (frame check sequence)",
+    ),
     "buffer_full": ("buffer-overrun", "found the switch buffer full (tail drop)"),
     "headroom_overrun": (
         "headroom-overrun",

@@ -36,6 +36,7 @@ _PORT_COLUMNS = {
     "dropped_headroom_frames": Column("headroom overrun", "frames"),
     "dropped_watchdog_frames": Column("watchdog drops", "frames"),
     "lost_link_down_frames": Column("lost, link down", "frames"),
+    "fcs_error_frames": Column("corrupted", "frames"),
     "queue_max_bytes": Column("largest queue", "bytes"),
     "egress_qps": Column("egress QPs"),
     "pfc_tx": Column("PFC sent", "frames"),

@@ -1,0 +1,161 @@
+//! Frames that one direction of a link corrupts: each bit, or each frame, is hit by itself with a fixed probability.
+//!
+//! How many bits (or frames) get through before the next hit is drawn at once: it is geometric, the whole part of an
+//! exponential variate over -ln(1 - p). So no draw is needed for a frame that gets through. A frame with a wrong bit fails
+//! its check sequence and is dropped where it arrives, whatever it is: payload, acknowledgement or pause. Leaves out bursts
+//! of errors, forward error correction, whose frames fail in groups, errors outside of the frame (preamble), and that a
+//! cut-through switch has passed the head of a corrupted frame on by the time it can tell.
+
+use units::{Cycle, Stream};
+
+/// What is hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Bits,
+    Frames,
+}
+
+/// How often a link corrupts what it carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ErrorRate {
+    unit: Unit,
+    /// -ln(1 - p), p being the probability that one unit is hit [2^-96]; not 0.
+    hazard_2e96: u128,
+}
+
+const BITS_SCALE: u128 = 1_000_000_000_000_000_000;
+const FRAMES_SCALE: u128 = 1_000_000;
+
+impl ErrorRate {
+    /// For so many wrong bits of 10^18; none for 0.
+    pub(crate) fn of_bits(errors_1e18: u64) -> Option<Self> {
+        Self::new(Unit::Bits, u128::from(errors_1e18), BITS_SCALE)
+    }
+
+    /// For so many lost frames of a million; none for 0.
+    pub(crate) fn of_frames(lost_ppm: u32) -> Option<Self> {
+        Self::new(Unit::Frames, u128::from(lost_ppm), FRAMES_SCALE)
+    }
+
+    /// `part / whole` is at most a half.
+    fn new(unit: Unit, part: u128, whole: u128) -> Option<Self> {
+        let probability_2e60 = (part << 60) / whole;
+        let probability_2e96 = (((part << 60) / whole) << 36) + ((((part << 60) % whole) << 36) / whole);
+        // -ln(1 - p) = p (1 + p/2 + p^2/3 + ...).
+        let (mut factor_2e60, mut power_2e60, mut term) = (0_u128, 1_u128 << 60, 1);
+        while power_2e60 / term > 0 {
+            factor_2e60 += power_2e60 / term;
+            power_2e60 = (power_2e60 * probability_2e60) >> 60;
+            term += 1;
+        }
+        (part > 0).then_some(Self { unit, hazard_2e96: (probability_2e96 * (factor_2e60 >> 30)) >> 30 })
+    }
+}
+
+/// Decides which frames of one direction of a link are corrupted.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkErrors {
+    stream: Stream,
+    rate: Option<ErrorRate>,
+    /// What gets through before the next hit, in the unit of the rate.
+    left: u64,
+}
+
+impl LinkErrors {
+    pub(crate) const fn new(stream: Stream) -> Self {
+        Self { stream, rate: None, left: u64::MAX }
+    }
+
+    /// From now on the link has that rate of errors.
+    pub(crate) fn set(&mut self, rate: Option<ErrorRate>) {
+        if self.rate != rate {
+            self.rate = rate;
+            self.left = rate.map_or(u64::MAX, |rate| self.draw(rate));
+        }
+    }
+
+    fn draw(&mut self, rate: ErrorRate) -> u64 {
+        // A variate of 64 fractional bits, of which the whole part is below 2^6 but for one draw in 2^92.
+        let units = (self.stream.exponential() << 32) / rate.hazard_2e96;
+        u64::try_from(units).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the next frame, of that size, is hit.
+    pub(crate) fn corrupts(&mut self, frame_bytes: u32) -> bool {
+        let Some(rate) = self.rate else { return false };
+        let units = match rate.unit {
+            Unit::Bits => u64::from(frame_bytes) * 8,
+            Unit::Frames => 1,
+        };
+        if self.left >= units {
+            self.left -= units;
+            return false;
+        }
+        // What comes behind the frame knows nothing of its hits: the process has no memory.
+        self.left = self.draw(rate);
+        true
+    }
+
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { stream, rate: _, left } = self;
+        stream.visit(cycle);
+        cycle.left(left, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Seed;
+
+    fn errors(rate: Option<ErrorRate>, seed: u64) -> LinkErrors {
+        let mut errors = LinkErrors::new(Seed(seed).stream("link.errors", 0));
+        errors.set(rate);
+        errors
+    }
+
+    #[test]
+    fn the_hazard_is_minus_the_logarithm_of_what_gets_through() {
+        let hazard = |rate: Option<ErrorRate>| rate.expect("a rate").hazard_2e96;
+        // ln 2 in 2^-32, and p + p^2/2 of one in a million.
+        assert!((hazard(ErrorRate::of_frames(500_000)) >> 64).abs_diff(2_977_044_471) < 8);
+        let million = hazard(ErrorRate::of_frames(1)) / ((1_u128 << 96) / 1_000_000_000_000_000);
+        assert!(million.abs_diff(1_000_000_500) <= 1, "{million}");
+        let smallest = hazard(ErrorRate::of_bits(1)).abs_diff((1 << 96) / BITS_SCALE);
+        assert!(smallest <= 1 << 8, "{smallest}");
+        assert_eq!(ErrorRate::of_bits(0), None);
+    }
+
+    /// A frame of n bits gets through with (1 - p)^n.
+    #[test]
+    fn as_many_frames_are_hit_as_their_bits_say() {
+        const FRAMES: u64 = 400_000;
+        // One bit in 100,000; (1 - 1e-5)^(8 x 4158) = 0.717053 and ^(8 x 66) = 0.994734.
+        for (bytes, hit_ppm, margin_ppm) in [(4158, 282_947, 2_900), (66, 5_266, 460)] {
+            let mut errors = errors(ErrorRate::of_bits(10_000_000_000_000), u64::from(bytes));
+            let hit = (0..FRAMES).filter(|_| errors.corrupts(bytes)).count() as u64;
+            // Four standard errors.
+            assert!((hit * 1_000_000 / FRAMES).abs_diff(hit_ppm) < margin_ppm, "{hit} of {bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn half_of_the_frames_is_half_of_them_of_any_size() {
+        let mut errors = errors(ErrorRate::of_frames(500_000), 5);
+        let hit = (0..100_000_u32).filter(|frame| errors.corrupts(64 + frame % 4_000)).count();
+        assert!(hit.abs_diff(50_000) < 4 * 158, "{hit}");
+    }
+
+    #[test]
+    fn a_new_rate_begins_anew_and_none_ends_it() {
+        let mut errors = errors(ErrorRate::of_frames(500_000), 6);
+        errors.set(None);
+        assert!((0..1_000).all(|_| !errors.corrupts(9_000)));
+        errors.set(ErrorRate::of_bits(1_000_000_000_000_000));
+        assert!(
+            (0..1_000).filter(|_| errors.corrupts(9_000)).count() > 990,
+            "72,000 bits, one in 1,000 wrong"
+        );
+    }
+}
