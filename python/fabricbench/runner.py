@@ -171,9 +171,9 @@ class Runner:
         count = len(loaded.trials)
         with Interrupts() as interrupts:
             try:
-                for planned, facts in self._facts(loaded):
+                for number, (planned, facts) in enumerate(self._facts(loaded), 1):
                     interrupts.check()
-                    done.append(self._one(planned, facts, count, interrupts))
+                    done.append(self._one(planned, facts, (number, count), interrupts))
             except KeyboardInterrupt:
                 return Outcome(done, count, interrupts.received or signal.SIGINT)
         return Outcome(done, count)
@@ -181,18 +181,10 @@ class Runner:
     def _facts(self, loaded: LoadedPlan) -> Iterator[tuple[PlannedTrial, TrialFacts]]:
         from fabricbench.store import TrialFacts
 
-        plan, published = loaded.plan, loaded.published
-        criteria = tuple(criterion.stored() for criterion in plan.criteria)
-        suite = suite_id([planned.id for planned in loaded.trials], plan.tag)
+        plan = loaded.plan
+        suite = suite_id(loaded.suite_ids, plan.tag)
         for planned in loaded.trials:
-            # A published row was measured with every job there, and criteria are about that as well.
-            judged = () if planned.is_solo else criteria
-            table = None if planned.is_solo else published
-            values = table.rows.get(planned.data_size_bytes) if table else None
-            row = None
-            if table and values:
-                row = {"table": table.name, "source": table.source, "values": values}
-                row |= {"note": plan.published_note} if plan.published_note else {}
+            row, judged = _expected(planned, loaded)
             yield (
                 planned,
                 TrialFacts(
@@ -215,12 +207,14 @@ class Runner:
                 ),
             )
 
-    def _one(self, planned: PlannedTrial, facts: TrialFacts, count: int, interrupts: Interrupts) -> Trial:
-        """Return the trial, run now unless it is to be resumed and has its record."""
+    def _one(
+        self, planned: PlannedTrial, facts: TrialFacts, number_of: tuple[int, int], interrupts: Interrupts
+    ) -> Trial:
+        """Return the trial, the first of so many, run now unless it is to be resumed and has its record."""
         trial = self.workspace.resume(facts) if self.resume else None
         resumed = trial is not None
         if trial is None:
-            self.listener.trial_started(facts, planned.index + 1, count)
+            self.listener.trial_started(facts, *number_of)
             with self.workspace.begin(facts, machine_facts()) as writer:
                 summary = self._execute(planned, writer, interrupts)
                 tables = writer.close()
@@ -243,6 +237,25 @@ class Runner:
 
         with interrupts.allowed():
             return self.backend.run(planned, on_progress=on_progress, on_batch=on_batch, threads=self.threads)
+
+
+def _expected(
+    planned: PlannedTrial, loaded: LoadedPlan
+) -> tuple[dict[str, Any] | None, tuple[Mapping[str, Any], ...]]:
+    """Return the published row of a trial and the criteria that it is judged by.
+
+    A published row was measured with every job there, and criteria are about that as well.
+    """
+    if planned.is_solo:
+        return None, ()
+    variant = loaded.variant_of(planned)
+    judged = tuple(each.stored() for each in loaded.plan.criteria if each.concerns(planned.variant))
+    table = variant.published
+    values = table.rows.get(planned.data_size_bytes) if table else None
+    if not table or not values:
+        return None, judged
+    note = {"note": variant.plan.published_note} if variant.plan.published_note else {}
+    return {"table": table.name, "source": table.source, "values": values} | note, judged
 
 
 def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -269,7 +282,9 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def load(name: str, overrides: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
+def load(
+    name: str, overrides: Sequence[str] = (), limits: Limits | None = None, chosen: Sequence[str] = ()
+) -> LoadedPlan:
     """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
 
     Raises:
@@ -277,7 +292,7 @@ def load(name: str, overrides: Sequence[str] = (), limits: Limits | None = None)
     """
     from fabricbench.plan.load import load_plan
 
-    return load_plan(name, overrides, limits)
+    return load_plan(name, overrides, limits, chosen)
 
 
 def machine_limits(time_limit_min: int) -> Limits:

@@ -72,8 +72,8 @@ def test_a_file_is_loaded_whole(tmp_path: Path) -> None:
     assert loaded.path == tmp_path / "plan.yaml"
     assert loaded.text.endswith("published: table.csv\n")
     assert [trial.data_size_bytes for trial in loaded.trials] == [16 * 2**20, 32 * 2**20]
-    assert loaded.published is not None
-    assert loaded.published.value(16 * 2**20, "min_fct_ms") == 1.5
+    assert loaded.variants[0].published is not None
+    assert loaded.variants[0].published.value(16 * 2**20, "min_fct_ms") == 1.5
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def test_the_completion_time_plans_test_what_was_published(
 ) -> None:
     loaded = load_plan(name)
     assert [trial.data_size_bytes for trial in loaded.trials] == sizes
-    assert loaded.published is not None
-    assert sorted(loaded.published.rows) == sizes
+    assert loaded.variants[0].published is not None
+    assert sorted(loaded.variants[0].published.rows) == sizes
     for trial in loaded.trials:
         (job,) = trial.run_spec["jobs"]
         assert (job["hosts"], job["algorithm"], job["step_overhead_ps"]) == (hosts, algorithm, 0)

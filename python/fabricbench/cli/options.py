@@ -24,6 +24,12 @@ OverridesOption = Annotated[
     list[str] | None,
     typer.Option("-s", "--set", metavar="FIELD=VALUE", help="Change a field, such as transport.ack_every=4."),
 ]
+VariantsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variant", metavar="NAME", help="Only this variant; may be given again. All of them by default."
+    ),
+]
 TrialArgument = Annotated[
     str,
     typer.Argument(metavar="TRIAL", help="An id, the beginning of one, or `latest` or `latest~1`."),

@@ -59,7 +59,7 @@ def _list(plans: list[PlanSummary], output: Format) -> str:
         text = io.StringIO()
         writer = csv.DictWriter(text, fieldnames=list(plans[0]) if plans else [], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(plans)
+        writer.writerows({**plan, "variants": " ".join(plan["variants"])} for plan in plans)
         return text.getvalue()
     width = max((len(plan["name"]) for plan in plans), default=0)
     return "\n".join(f"{plan['name']:{width}}  {plan['title']}" for plan in plans)

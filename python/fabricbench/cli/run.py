@@ -15,6 +15,7 @@ from fabricbench.cli.options import (
     OverridesOption,
     PlanArgument,
     TimeLimitOption,
+    VariantsOption,
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
@@ -33,6 +34,7 @@ class EnginePath(StrEnum):
 def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     plan: PlanArgument,
     overrides: OverridesOption = None,
+    variants: VariantsOption = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
     seed: Annotated[
@@ -68,7 +70,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store import Workspace
 
     limits = None if force else runner.machine_limits(time_limit)
-    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)], limits)
+    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)], limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
     store = Workspace.open(workspace, create=True)

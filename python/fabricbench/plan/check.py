@@ -8,6 +8,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
+from fabricbench.plan.check_variants import check_variants
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
@@ -16,6 +17,7 @@ from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan, SizeRange
 from fabricbench.plan.sizes import sweep_sizes
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.validate import close_match_hint
+from fabricbench.plan.variant import BASE_VARIANT
 
 TRIALS_MAX: Final = 10_000
 """Most trials of one plan."""
@@ -23,14 +25,16 @@ CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""
 
 
-def check_plan(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Yield everything that is wrong with a plan whose fields are each right."""
+def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
+    """Yield everything that is wrong with a plan whose fields are each right, or with a variant of one."""
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    whole = (_check_transport, check_congestion, _check_jobs, _check_solo, check_criteria, _check_sizes)
-    for check in whole:
+    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, _check_sizes):
         problems += check(plan, document)
+    problems += check_criteria(plan, document, variant)
+    if variant == BASE_VARIANT:
+        problems += check_variants(plan, document)
     # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
     yield from problems or _check_division(plan, document)
 
@@ -200,7 +204,7 @@ def _check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
 def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check the number of trials, and that no two are the same."""
     sizes = sweep_sizes(plan)
-    casts = 1 + len(plan.jobs) if plan.solo else 1
+    casts = (1 + len(plan.jobs) if plan.solo else 1) * max(1, len(plan.variants))
     trials = max(1, len(sizes)) * plan.iterations * casts
     if trials > TRIALS_MAX:
         path: FieldPath = ("sweep", "data_size") if len(sizes) > plan.iterations else ("iterations",)

@@ -7,17 +7,32 @@ from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
 from fabricbench.plan.validate import close_match_hint
+from fabricbench.plan.variant import BASE_VARIANT
 
 
-def check_criteria(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that each criterion has limits that can be kept, and a job that the plan has."""
+def check_criteria(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
+    """Check that each criterion has limits that can be kept, a variant and a job that the plan has."""
     names = [job.name for job in plan.jobs]
     for index, criterion in enumerate(plan.criteria):
         path: FieldPath = ("criteria", index)
-        yield from _check_limits(criterion, path, document)
-        if criterion.job is not None and criterion.job not in names:
+        if variant == BASE_VARIANT:
+            yield from _check_limits(criterion, path, document)
+            yield from _check_variant(criterion, plan, path, document)
+        if criterion.job is not None and criterion.concerns(variant) and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
             yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
+
+
+def _check_variant(
+    criterion: Criterion, plan: Plan, path: FieldPath, document: Document
+) -> Iterator[Problem]:
+    """Check that there is the variant; `-s variants=[]` leaves all of them out for a run."""
+    names = [variant.name for variant in plan.variants]
+    if criterion.variant is None or criterion.variant in names or document.value(("variants",)) == []:
+        return
+    allowed = ", ".join(names) or "nothing, the plan has no variants"
+    hint = close_match_hint(criterion.variant, names)
+    yield document.problem((*path, "variant"), f'"{criterion.variant}"', allowed, hint)
 
 
 def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -65,6 +65,15 @@ class Criterion(PlanModel):
         default=None, description="Name of the job that is judged. Default: every job of the plan."
     )
 
+    variant: str | None = Field(
+        default=None,
+        description=("Name of the variant that is judged. Default: every variant of the plan."),
+    )
+
+    def concerns(self, variant: str) -> bool:
+        """Tell whether the trials of a variant are judged by it."""
+        return self.variant in {None, variant}
+
     def stored(self) -> dict[str, Any]:
         """Return the criterion as the catalog keeps it; absent limits and job are none."""
         return {"metric": self.metric, "min": self.minimum, "max": self.maximum, "job": self.job}

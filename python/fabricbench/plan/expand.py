@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -64,18 +64,54 @@ class PlannedTrial:
 
 
 def expand(plan: Plan) -> list[PlannedTrial]:
-    """Return the trials of a plan that has been checked, by data size and then by iteration.
+    """Return the trials of a plan that has been checked, without its variants; see `expand_variants`."""
+    return expand_variants({BASE_VARIANT: plan})
+
+
+def expand_variants(plans: Mapping[str, Plan]) -> list[PlannedTrial]:
+    """Return the trials of the variants of a plan: by data size, then by iteration, then by variant.
 
     Where the plan wants each job alone as well, those trials come before the one they stand beside, and
-    each once: a job whose size does not change is the same run beside every size of the others.
+    each once: a job whose size does not change is the same run beside every size of the others, and one that
+    no variant changes the same run in all of them, under the first.
+
+    Args:
+        plans: For the label of each variant the plan with its changes; all have the same number of sizes and
+            iterations.
     """
     version = engine.version()
-    # Which queue pairs there are may depend on the seed, never on the data size.
-    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, iteration)]
-    transport, observe = _transport(plan), _observe(plan.observe)
+    found = sorted((each for name, plan in plans.items() for each in _found(plan, name)), key=_Found.order)
     trials: list[PlannedTrial] = []
     known: set[str] = set()
-    for size in trial_sizes(plan):
+    for each in found:
+        cast = each.cast
+        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, each.size, each.run_spec, version)
+        if not cast.is_solo or trial.id not in known:
+            trials.append(trial)
+            known.add(trial.id)
+    return trials
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A trial before it is known which others there are; `step` is the place of its size in the sweep."""
+
+    step: int
+    cast: "_Cast"
+    size: int
+    run_spec: RunSpec
+
+    def order(self) -> tuple[int, int]:
+        """Return what trials are ordered by; those of one key stay in the order of the variants."""
+        return self.step, self.cast.iteration
+
+
+def _found(plan: Plan, variant: str) -> Iterator[_Found]:
+    """Yield the trials of one variant."""
+    # Which queue pairs there are may depend on the seed, never on the data size.
+    casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, variant, iteration)]
+    transport, observe = _transport(plan), _observe(plan.observe)
+    for step, size in enumerate(trial_sizes(plan)):
         for cast in casts:
             spec: RunSpec = {
                 "schema_version": SCHEMA_VERSION,
@@ -85,12 +121,7 @@ def expand(plan: Plan) -> list[PlannedTrial]:
                 "jobs": _jobs(plan, cast.jobs, size),
                 "observe": observe,
             }
-            own_size = spec["jobs"][0]["data_bytes"] if cast.is_solo else size
-            trial = PlannedTrial(len(trials), cast.variant, cast.iteration, own_size, spec, version)
-            if not cast.is_solo or trial.id not in known:
-                trials.append(trial)
-                known.add(trial.id)
-    return trials
+            yield _Found(step, cast, spec["jobs"][0]["data_bytes"] if cast.is_solo else size, spec)
 
 
 @dataclass(frozen=True)
@@ -107,13 +138,13 @@ class _Cast:
         return solo_job(self.variant) is not None
 
 
-def _casts(plan: Plan, iteration: int) -> Iterator[_Cast]:
+def _casts(plan: Plan, variant: str, iteration: int) -> Iterator[_Cast]:
     """Yield who runs in an iteration: each job alone if the plan wants it, then all together."""
     everyone = range(len(plan.jobs))
     for job in everyone if plan.solo else ():
-        variant = solo_variant(BASE_VARIANT, plan.jobs[job].name)
-        yield _Cast(variant, iteration, [job], _fabric(plan, iteration, [job]))
-    yield _Cast(BASE_VARIANT, iteration, everyone, _fabric(plan, iteration, everyone))
+        label = solo_variant(variant, plan.jobs[job].name)
+        yield _Cast(label, iteration, [job], _fabric(plan, iteration, [job]))
+    yield _Cast(variant, iteration, everyone, _fabric(plan, iteration, everyone))
 
 
 def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None) -> RunSpec:

@@ -144,6 +144,8 @@ def _message_size(value: object) -> int:
     return size
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
+"""A name that can also be a file name: letters, digits, ".", "_" and "-"."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
 """A number of things of which there must be one at least."""
 Rate = Annotated[int, BeforeValidator(_positive_rate), _quantity_schema(units.RATE, 1)]

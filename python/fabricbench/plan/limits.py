@@ -37,10 +37,19 @@ def problems_beyond(
     estimates: Iterable["Estimate | None"],
     limits: Limits,
     document: Document,
+    count: int,
 ) -> Iterator[Problem]:
-    """Yield a problem for the first trial that needs too much memory, and the first that takes too long."""
+    """Yield a problem for the first trial that needs too much memory, and the first that takes too long.
+
+    Args:
+        trials: Some trials of a plan.
+        estimates: What each is estimated to cost.
+        limits: What it may cost.
+        document: The plan, for the places of its fields.
+        count: How many trials the plan has.
+    """
     named = [
-        (_name(trial, len(trials)), estimate)
+        (_name(trial, count), estimate)
         for trial, estimate in zip(trials, estimates, strict=True)
         if estimate is not None
     ]

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, TypedDict, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,18 +15,22 @@ from fabricbench.plan import engine
 from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file
-from fabricbench.plan.errors import FieldPath, PlanError, Problem
-from fabricbench.plan.expand import PlannedTrial, expand, first_spec
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
+from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.limits import Limits, estimate_text, memory_problem, problems_beyond
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.nodes import kind_name
 from fabricbench.plan.overrides import apply_overrides
 from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
+from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
 from fabricbench.plan.shipped import find_plan, find_published, published_tables
 from fabricbench.plan.validate import close_match_hint, problems_of
+from fabricbench.plan.variant import BASE_VARIANT, shared_variant
+from fabricbench.plan.variants import reference_variant
 
 _NAMES_IN_SPEC: Final = {"hosts": "ranks"}
+_T = TypeVar("_T")
 _UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
 
 
@@ -39,9 +43,25 @@ class PlanSummary(TypedDict):
     trials: int
     ranks: int
     hosts: int
+    variants: list[str]
     data_size_min_bytes: int
     data_size_max_bytes: int
     published: str | None
+
+
+@dataclass(frozen=True)
+class LoadedVariant:
+    """A variant of a plan, or the only one of a plan without variants.
+
+    Attributes:
+        label: Its name; `base` for a plan without variants.
+        plan: The plan with its changes.
+        published: The published results that stand beside ours, if it names any.
+    """
+
+    label: str
+    plan: Plan
+    published: PublishedTable | None
 
 
 @dataclass(frozen=True)
@@ -49,12 +69,13 @@ class LoadedPlan:
     """A plan that can be carried out.
 
     Attributes:
-        plan: The plan.
+        plan: The plan as it stands.
         path: The file it came from.
         text: The text of that file, as written.
         overrides: The overrides applied to it.
-        published: The published results that stand beside ours, if the plan names any.
-        trials: Its trials.
+        variants: Its variants.
+        trials: The trials to run: all, or those of the chosen variants.
+        suite_ids: The ids of all trials, whichever are to run.
         warnings: What can be carried out, but is hardly meant.
     """
 
@@ -62,9 +83,20 @@ class LoadedPlan:
     path: Path
     text: str
     overrides: tuple[str, ...]
-    published: PublishedTable | None
+    variants: tuple[LoadedVariant, ...]
     trials: list[PlannedTrial]
+    suite_ids: tuple[str, ...]
     warnings: tuple[Problem, ...] = ()
+
+    def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
+        """Return the variant that a trial belongs to."""
+        label = shared_variant(trial.variant)
+        return next(variant for variant in self.variants if variant.label == label)
+
+    @property
+    def reference(self) -> str | None:
+        """Name of the variant that the others are compared with; none without variants."""
+        return reference_variant(self.plan.variants)
 
     @property
     def summary(self) -> PlanSummary:
@@ -76,7 +108,8 @@ class LoadedPlan:
             "file": str(self.path),
             "trials": len(self.trials),
             "ranks": sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
-            "hosts": self.plan.fabric.topology.host_count,
+            "hosts": max(variant.plan.fabric.topology.host_count for variant in self.variants),
+            "variants": [variant.name for variant in self.plan.variants],
             "data_size_min_bytes": min(sizes),
             "data_size_max_bytes": max(sizes),
             "published": self.plan.published,
@@ -97,19 +130,23 @@ class LoadedPlan:
         """How much there is to run, in words."""
         summary = self.summary
         trials = "1 trial" if summary["trials"] == 1 else f"{summary['trials']} trials"
+        trials += f" of {len(summary['variants'])} variants" if summary["variants"] else ""
         smallest = units.human_size(summary["data_size_min_bytes"])
         largest = units.human_size(summary["data_size_max_bytes"])
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"
         return f"{trials}, {summary['ranks']} ranks on {summary['hosts']} hosts, data size {sizes}"
 
 
-def load_plan(name: str, overrides: Iterable[str] = (), limits: Limits | None = None) -> LoadedPlan:
+def load_plan(
+    name: str, overrides: Iterable[str] = (), limits: Limits | None = None, chosen: Sequence[str] = ()
+) -> LoadedPlan:
     """Load a plan and check everything that can be checked before it runs.
 
     Args:
         name: A shipped plan's name, or a file.
         overrides: Changes for this run, each FIELD=VALUE.
         limits: What a trial may be estimated to cost; anything by default.
+        chosen: Names of the variants to run; all by default.
 
     Raises:
         PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
@@ -118,21 +155,100 @@ def load_plan(name: str, overrides: Iterable[str] = (), limits: Limits | None = 
     overrides = tuple(overrides)
     document = apply_overrides(read_file(path, source), overrides)
     plan = validate(document)
-    published = _published(plan, path, document)
-    if limits is not None and limits.memory_bytes is not None:
-        _check_memory(plan, document, limits.memory_bytes)
-    _check_with_engine(plan, document)
-    trials = expand(plan)
-    warnings = tuple(_in_order(plan_warnings(plan, document)))
-    loaded = LoadedPlan(plan, path, document.text, overrides, published, trials, warnings)
-    beyond = [] if limits is None else list(problems_beyond(trials, loaded.estimates, limits, document))
-    if beyond:
-        raise PlanError(beyond)
-    return loaded
+    documents = variant_documents(plan, document)
+    _check_chosen(chosen, plan)
+    variants = _each(documents, lambda one: _loaded(one, plan, path))
+    wanted = [one for one in documents if not chosen or one.label in chosen]
+    plans = {variant.label: variant.plan for variant in variants}
+    _each(wanted, lambda one: _check_runnable(one, plans[one.label], limits))
+    trials = expand_variants(plans)
+    _check_differences(documents, trials)
+    _check_limits(wanted, trials, limits)
+    warnings = [one.told(each) for one in wanted for each in plan_warnings(plans[one.label], one.document)]
+    labels = {one.label for one in wanted}
+    return LoadedPlan(
+        plan,
+        path,
+        document.text,
+        overrides,
+        tuple(variants),
+        [trial for trial in trials if shared_variant(trial.variant) in labels],
+        tuple(trial.id for trial in trials),
+        tuple(_in_order(warnings)),
+    )
 
 
-def validate(document: Document) -> Plan:
-    """Return the plan that a document describes.
+def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], _T]) -> list[_T]:
+    """Return what a function makes of each variant.
+
+    Raises:
+        PlanError: With the problems of all of them.
+    """
+    found: list[_T] = []
+    problems: list[Problem] = []
+    for one in documents:
+        try:
+            with one.telling():
+                found.append(of(one))
+        except PlanError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise PlanError(problems)
+    return found
+
+
+def _loaded(one: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
+    """Check a variant by itself; the plan as it stands has been checked."""
+    if one.label != BASE_VARIANT:
+        plan = validate(one.document, one.label)
+    return LoadedVariant(one.label, plan, _published(plan, path, one.document))
+
+
+def _check_chosen(chosen: Sequence[str], plan: Plan) -> None:
+    """Check that each variant that the user chose is there."""
+    names = [variant.name for variant in plan.variants]
+    problems = [
+        Problem(
+            Place(f"--variant {name}"),
+            "",
+            "no such variant",
+            ", ".join(names) or "nothing, the plan has no variants",
+            close_match_hint(name, names),
+        )
+        for name in chosen
+        if name not in names
+    ]
+    if problems:
+        raise PlanError(problems)
+
+
+def _check_differences(documents: Sequence[VariantDocument], trials: Sequence[PlannedTrial]) -> None:
+    """Check that no variant runs the same as another."""
+    specs = {trial.variant: trial.spec_json for trial in reversed(trials) if not trial.is_solo}
+    problems = list(check_differences(documents, [specs[one.label] for one in documents]))
+    if problems:
+        raise PlanError(problems)
+
+
+def _check_limits(
+    documents: Sequence[VariantDocument], trials: Sequence[PlannedTrial], limits: Limits | None
+) -> None:
+    """Check that no trial of a variant would cost more than it may."""
+    if limits is None:
+        return
+
+    def check(one: VariantDocument) -> None:
+        own = [trial for trial in trials if shared_variant(trial.variant) == one.label]
+        estimates = [engine.estimate(trial.spec_json) for trial in own]
+        beyond = list(problems_beyond(own, estimates, limits, one.document, len(trials)))
+        if beyond:
+            raise PlanError(beyond)
+
+    _each(documents, check)
+
+
+def validate(document: Document, variant: str = BASE_VARIANT) -> Plan:
+    """Return the plan that a document describes, as it stands or as a variant of it.
 
     Raises:
         PlanError: With everything that is wrong with it, in the order of the file.
@@ -142,7 +258,7 @@ def validate(document: Document) -> Plan:
         plan = Plan.model_validate(document.data)
     except ValidationError as error:
         raise PlanError(_in_order(problems_of(error, document))) from error
-    problems = _in_order(check_plan(plan, document))
+    problems = _in_order(check_plan(plan, document, variant))
     if problems:
         raise PlanError(problems)
     return plan
@@ -172,6 +288,13 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
         hint = close_match_hint(plan.published, names)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
     return read_published(found)
+
+
+def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:
+    """Check what only the engine knows, unless that alone would take more memory than there is."""
+    if limits is not None and limits.memory_bytes is not None:
+        _check_memory(plan, one.document, limits.memory_bytes)
+    _check_with_engine(plan, one.document)
 
 
 def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:

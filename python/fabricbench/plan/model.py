@@ -7,19 +7,15 @@ from pydantic import Discriminator, Field, Tag
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.fabric import Fabric
-from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Size, Time, parse_rounds
+from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Name, Size, Time, parse_rounds
 from fabricbench.plan.forms import Named
 from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
+from fabricbench.plan.variants import Variant
 from fabricbench.units import QUANTITY_MAX
 
 PLAN_VERSION: Final = 1
 """Version of the plan format, the value of the field `fabricbench`."""
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-Name = Annotated[str, Field(pattern=_NAME, max_length=80)]
-"""A name that can also be a file name: letters, digits, ".", "_" and "-"."""
-
-
 UNTIL_OTHERS_END: Final = "until-others-end"
 """The value of `repeat` for a neighbour of the jobs under test."""
 Repeat = Annotated[
@@ -205,6 +201,13 @@ class Plan(PlanModel):
         description="What the hosts do: one or more jobs at once."
     )
     sweep: Sweep | None = Field(default=None, description="What changes from trial to trial.")
+    variants: Annotated[tuple[Variant, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "What is compared: each variant is the plan with some fields changed, and runs with every size, "
+            "iteration and seed. Without variants the plan runs as it stands."
+        ),
+    )
     iterations: int = Field(
         default=1, ge=1, le=10_000, description="Times that each trial runs, each time with another seed."
     )

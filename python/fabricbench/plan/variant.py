@@ -10,6 +10,8 @@ from typing import Final
 BASE_VARIANT: Final = "base"
 """Label of the trials of a plan as it stands."""
 _SOLO: Final = "solo"
+RESERVED_NAMES: Final = (BASE_VARIANT, _SOLO)
+"""Names that no variant of a plan may have."""
 
 
 def solo_variant(variant: str, job: str) -> str:
