@@ -55,7 +55,7 @@ def test_a_host_that_is_cut_off_leaves_an_incomplete_trial_with_its_reason(tmp_p
 
 def test_frames_that_a_bad_link_corrupts_are_lost_for_a_cause_of_their_own(tmp_path: Path) -> None:
     plan = tmp_path / "failure.yaml"
-    bad = "{at: 300us, kind: bit-errors, link: spine1-leaf0, rate: 1e-6}"
+    bad = "{at: 300us, kind: bit-errors, link: spine1-leaf0, rate: 1e-5}"
     text = PLAN.replace("{at: 300us, kind: link-down, link: spine1-leaf0}", bad)
     good = "{at: 900us, kind: bit-errors, link: spine1-leaf0, rate: 0}"
     plan.write_text(text.replace("{at: 900us, kind: link-up, link: spine1-leaf0}", good))
@@ -68,4 +68,4 @@ def test_frames_that_a_bad_link_corrupts_are_lost_for_a_cause_of_their_own(tmp_p
     assert corrupted["spine1", "leaf0"] + corrupted["leaf0", "spine1"] == lost > 0
     causes = {finding.cause: finding for finding in insight(trial).of_job("test")}
     assert causes["bit-errors"].evidence["frames"] == lost
-    assert causes["bit-errors"].sentence.startswith(f"{lost} frames arrived corrupted")
+    assert causes["bit-errors"].sentence.startswith(f"{lost:,} frames arrived corrupted")
