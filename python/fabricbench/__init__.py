@@ -1,15 +1,58 @@
-"""fabricbench: an open test platform for AI network fabrics."""
+"""fabricbench: an open test platform for AI network fabrics.
 
-__all__ = ["__version__"]
+`load`, `run`, `compare` and `workspace` are its Python interface; `fabricbench.api` explains it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fabricbench.api import Plan as Plan
+    from fabricbench.api import PlanError as PlanError
+    from fabricbench.api import Progress as Progress
+    from fabricbench.api import StoreError as StoreError
+    from fabricbench.api import Trial as Trial
+    from fabricbench.api import Trials as Trials
+    from fabricbench.api import UnknownTrialError as UnknownTrialError
+    from fabricbench.api import Workspace as Workspace
+    from fabricbench.api import compare as compare
+    from fabricbench.api import load as load
+    from fabricbench.api import run as run
+    from fabricbench.api import workspace as workspace
+
+__all__ = [
+    "Plan",
+    "PlanError",
+    "Progress",
+    "StoreError",
+    "Trial",
+    "Trials",
+    "UnknownTrialError",
+    "Workspace",
+    "__version__",
+    "compare",
+    "load",
+    "run",
+    "workspace",
+]
 
 __version__: str
 
 
-def __getattr__(name: str) -> str:
-    """Look the version up only when it is asked for: the package metadata is slow to read."""
-    if name != "__version__":
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    from importlib.metadata import version
+def __getattr__(name: str) -> object:
+    """Import what is heavy, or read the version, only when it is asked for."""
+    if name == "__version__":
+        from importlib.metadata import version
 
-    return version("fabricbench")
+        return version("fabricbench")
+    if name in __all__:
+        from fabricbench import api
+
+        return getattr(api, name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.limits import Limits
-    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.plan.load import LoadedPlan as LoadedPlan  # noqa: PLC0414
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter
@@ -37,6 +37,9 @@ ENGINE_FACTS = (
     "threads",
 )
 """What a run cost: kept in the catalog, apart from the record, since it differs from run to run."""
+
+TIME_LIMIT_MIN = 60
+"""A trial that is estimated to take longer is hardly meant, so it is to be asked for."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials` from what was run, the backend's summary and the record."""
@@ -295,7 +298,29 @@ def load(
     return load_plan(name, overrides, limits, chosen)
 
 
-def machine_limits(time_limit_min: int) -> Limits:
+def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
+    """Load a plan from the fields of its YAML.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written.
+    """
+    from fabricbench.plan import load
+
+    return load.load_fields(fields)
+
+
+def reload(loaded: LoadedPlan, overrides: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
+    """Load a plan again with more overrides FIELD=VALUE, or with limits.
+
+    Raises:
+        PlanError: It cannot be carried out, or would cost more than the limits.
+    """
+    from fabricbench.plan import load
+
+    return load.reload(loaded, overrides, limits)
+
+
+def machine_limits(time_limit_min: int = TIME_LIMIT_MIN) -> Limits:
     """Return what a trial may cost on this machine: the memory that is left, and so many minutes."""
     from fabricbench.backend.machine import available_memory_bytes
     from fabricbench.plan.limits import Limits

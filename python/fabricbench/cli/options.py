@@ -43,5 +43,3 @@ TimeLimitOption = Annotated[
     int,
     typer.Option("--time-limit", metavar="MINUTES", min=1, help="Estimated time of one trial at most."),
 ]
-TIME_LIMIT_MIN = 60
-"""A trial that is estimated to take longer is hardly meant, so it is to be asked for."""

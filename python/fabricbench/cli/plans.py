@@ -8,7 +8,6 @@ import json
 from typing import TYPE_CHECKING
 
 from fabricbench.cli.options import (
-    TIME_LIMIT_MIN,
     ForceOption,
     FormatOption,
     OverridesOption,
@@ -16,6 +15,7 @@ from fabricbench.cli.options import (
     TimeLimitOption,
 )
 from fabricbench.cli.output import Format, note, write
+from fabricbench.runner import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
     from fabricbench.plan.load import PlanSummary

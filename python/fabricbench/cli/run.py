@@ -9,7 +9,6 @@ import typer
 
 from fabricbench.cli.errors import NOT_MET
 from fabricbench.cli.options import (
-    TIME_LIMIT_MIN,
     ForceOption,
     FormatOption,
     OverridesOption,
@@ -19,6 +18,7 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.runner import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final, TypedDict, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 from pydantic import ValidationError
 
@@ -14,7 +14,7 @@ from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.check import check_plan, plan_warnings
-from fabricbench.plan.document import Document, read_file
+from fabricbench.plan.document import Document, read_file, read_text
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.limits import Limits, estimate_text, memory_problem, problems_beyond
@@ -30,6 +30,7 @@ from fabricbench.plan.variant import BASE_VARIANT, shared_variant
 from fabricbench.plan.variants import reference_variant
 
 _NAMES_IN_SPEC: Final = {"hosts": "ranks"}
+_FIELDS: Final = "<fields>"
 _T = TypeVar("_T")
 _UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
 
@@ -71,6 +72,7 @@ class LoadedPlan:
     Attributes:
         plan: The plan as it stands.
         path: The file it came from.
+        source: Its name in errors.
         text: The text of that file, as written.
         overrides: The overrides applied to it.
         variants: Its variants.
@@ -81,6 +83,7 @@ class LoadedPlan:
 
     plan: Plan
     path: Path
+    source: str
     text: str
     overrides: tuple[str, ...]
     variants: tuple[LoadedVariant, ...]
@@ -152,8 +155,41 @@ def load_plan(
         PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
     """
     path, source = find_plan(name)
-    overrides = tuple(overrides)
-    document = apply_overrides(read_file(path, source), overrides)
+    return _load(read_file(path, source), path, tuple(overrides), limits, chosen)
+
+
+def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
+    """Load a plan from the fields of its YAML; a published table that it names is a shipped one.
+
+    Raises:
+        PlanError: With everything that is wrong with it, by the line of the fields written as JSON.
+    """
+    return _load(read_text(json.dumps(fields, indent=2), _FIELDS), Path(_FIELDS))
+
+
+def reload(
+    loaded: LoadedPlan,
+    overrides: Iterable[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan again, from the text it had, with more overrides, with limits, or some of its variants.
+
+    Raises:
+        PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
+    """
+    document = read_text(loaded.text, loaded.source)
+    return _load(document, loaded.path, (*loaded.overrides, *overrides), limits, chosen)
+
+
+def _load(
+    document: Document,
+    path: Path,
+    overrides: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    document = apply_overrides(document, overrides)
     plan = validate(document)
     documents = variant_documents(plan, document)
     _check_chosen(chosen, plan)
@@ -169,6 +205,7 @@ def load_plan(
     return LoadedPlan(
         plan,
         path,
+        document.source,
         document.text,
         overrides,
         tuple(variants),

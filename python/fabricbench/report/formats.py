@@ -114,14 +114,19 @@ def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
 
 def trials_csv(jobs: Sequence[JobReport]) -> str:
     """Return one line for each job of each trial; the columns are always the same."""
+    return rows_csv(flat_columns(), [flat_row(job) for job in jobs])
+
+
+def flat_columns() -> list[str]:
+    """Return the columns of a job as one flat row, in their order."""
     names = [*_IDENTITY, *(field.name for field in dataclasses.fields(Summary))]
     for metric in PUBLISHED_COLUMNS:
         names += [f"published_{metric}", f"deviation_percent_{metric}"]
-    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
-    return rows_csv(names, [_flat(job) for job in jobs])
+    return [*names, "alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
 
 
-def _flat(job: JobReport) -> dict[str, Any]:
+def flat_row(job: JobReport) -> dict[str, Any]:
+    """Return a job of a trial as one flat row; columns without a value are left out."""
     row = _identity(job.trial) | dataclasses.asdict(job.summary) | {"verdict": job.verdict}
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published
@@ -146,7 +151,7 @@ def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
 
 def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     """Return a list of trials: one line for each job of a finished trial, one for each other trial."""
-    rows = [_flat(job) | _state(job.trial) for job in jobs]
+    rows = [flat_row(job) | _state(job.trial) for job in jobs]
     rows += [_state(trial) for trial in trials if not trial.is_finished]
     names = [*_STATE, *(field.name for field in dataclasses.fields(Summary) if field.name not in _STATE)]
     names.append("verdict")
@@ -182,12 +187,13 @@ def comparison_json(pairs: Sequence[JobPair]) -> str:
 def comparison_csv(pairs: Sequence[JobPair]) -> str:
     """Return one line for each job and metric."""
     names = ["job", "metric", "unit", "first", "second", "ratio", "verdict"]
-    rows = [
-        {"job": pair.first.summary.job, "metric": change.metric.name} | _change(change)
-        for pair in pairs
-        for change in pair.changes
-    ]
+    rows = [change_row(pair.first.summary.job, change) for pair in pairs for change in pair.changes]
     return rows_csv(names, [{name: row[name] for name in names} for row in rows])
+
+
+def change_row(job: str, change: Change) -> dict[str, Any]:
+    """Return a metric of two trials as one flat row."""
+    return {"job": job, "metric": change.metric.name} | _change(change)
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -77,20 +77,47 @@ class TrialDetail:
             self._transfers(),
             self._link_use(),
             self._over_time(),
-            _section("latency", "Frame latency", [latency_plot(self._chunks)], "No frame was accepted."),
+            _section("latency", "Frame latency", [self.latency()], "No frame was accepted."),
             self._counters(),
         ]
 
+    def timeline(self) -> Plot | None:
+        """Draw the chunk transfers."""
+        return timeline_plot(self._chunks, self._end_ps)
+
+    def link_map(self) -> Plot | None:
+        """Draw the use of each link on a map of the fabric."""
+        return map_plot(*self._links_and_tiers())
+
+    def link_matrix(self) -> Plot | None:
+        """Draw the use of each link as a matrix of the nodes at its ends."""
+        return matrix_plot(*self._links_and_tiers())
+
+    def link_use(self) -> Plot | None:
+        """Draw the sampled use of links over time."""
+        return use_plot(sampled_use(self._series, self._links))
+
+    def queues(self) -> Plot | None:
+        """Draw the sampled queues over time."""
+        return queue_plot(self._series)
+
+    def latency(self) -> Plot | None:
+        """Draw the latency of frames."""
+        return latency_plot(self._chunks)
+
     def _transfers(self) -> Section:
-        timeline = timeline_plot(self._chunks, self._end_ps)
+        timeline = self.timeline()
         whole = progress_plot(self._chunks, self._end_ps) if timeline and timeline.reduced else None
         return _section("timeline", "Chunk transfers", [whole, timeline], "No chunk was started.")
 
     def _link_use(self) -> Section:
+        return _section(
+            "links", "Link use", [self.link_map(), self.link_matrix()], "The fabric has no links."
+        )
+
+    def _links_and_tiers(self) -> tuple[list[DirectedLink], dict[str, int]]:
         tiers = dict(self._ports.select("node", "tier").iter_rows())
-        links = [self._directed_link(row) for row in self._links.iter_rows(named=True)]
-        plots = [map_plot(links, tiers), matrix_plot(links, tiers)]
-        return _section("links", "Link use", plots, "The fabric has no links.")
+        return [self._directed_link(row) for row in self._links.iter_rows(named=True)], tiers
 
     def _directed_link(self, row: dict[str, int | str]) -> DirectedLink:
         return DirectedLink(
@@ -107,8 +134,8 @@ class TrialDetail:
 
     def _over_time(self) -> Section:
         plots = [
-            use_plot(sampled_use(self._series, self._links)),
-            queue_plot(self._series),
+            self.link_use(),
+            self.queues(),
             threshold_plot(self._series),
             pause_plot(self._series),
             rate_plot(self._series, self._queue_pairs()),

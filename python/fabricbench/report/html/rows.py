@@ -68,20 +68,26 @@ def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
 
     A trial of a job alone stands beside the others and has no row, unless it is the one to be shown.
     """
-    solos = Solos(trials)
-    trials = [
+    shown = [
         trial
         for trial in trials
         if trial.id == focus.id
         or (trial.facts.suite == focus.facts.suite and not is_solo(trial.facts.variant))
     ]
+    return rows_of(shown, focus, Solos(trials))
+
+
+def rows_of(trials: Sequence[Trial], focus: Trial, solos: Solos) -> list[ResultRow]:
+    """Return one row for each job of each trial, of whatever plans."""
+    many_plans = len({trial.facts.plan for trial in trials}) > 1
     many_variants = len({trial.facts.variant for trial in trials}) > 1
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
         reports = stored_reports(trial, solos)
         for report in reports:
-            parts = [trial.facts.variant] if many_variants else []
+            parts = [trial.facts.plan] if many_plans else []
+            parts += [trial.facts.variant] if many_variants else []
             parts += [report.summary.job] if len(reports) > 1 else []
             published = {entry.metric: entry for entry in report.deviations}
             series = ", ".join(parts) or ONLY_SERIES

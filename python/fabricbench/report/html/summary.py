@@ -133,14 +133,15 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
 
 def bandwidth_section(rows: Sequence[ResultRow]) -> Section:
     """Give bus bandwidth and share of the ideal against data size."""
-    plots = bandwidth_plots([_point(row) for row in rows])
+    plots = bandwidth_plots([bandwidth_point(row) for row in rows])
     if not plots:
         missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")
         return Section("bandwidth", "Bandwidth", [missing])
     return Section("bandwidth", "Bandwidth", [PlotPart(plot, half=True) for plot in plots])
 
 
-def _point(row: ResultRow) -> BandwidthPoint:
+def bandwidth_point(row: ResultRow) -> BandwidthPoint:
+    """Give a row as a point of the plots of bandwidth."""
     published = {name: entry.published for name, entry in row.published.items()}
     return BandwidthPoint(
         series=row.series,
@@ -160,8 +161,8 @@ def fct_section(rows: Sequence[ResultRow]) -> Section:
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
-    chosen = _evenly(rows)
-    plot = fct_plot([FctSample(row.label, _fct_ps(row), _published_fct(row)) for row in chosen])
+    chosen = chosen_rows(rows)
+    plot = fct_plot([fct_sample(row) for row in chosen])
     if plot is None:
         return Section("fct", "Flow completion times", [NotePart("No chunk of this run completed.")])
     parts: list[Part] = [PlotPart(plot)]
@@ -170,7 +171,16 @@ def fct_section(rows: Sequence[ResultRow]) -> Section:
     return Section("fct", "Flow completion times", parts)
 
 
-def _evenly(rows: Sequence[ResultRow]) -> list[ResultRow]:
+def fct_sample(row: ResultRow) -> FctSample:
+    """Give a row as a curve of flow completion times.
+
+    Raises:
+        StoreError: Its table `chunks` cannot be read.
+    """
+    return FctSample(row.label, _fct_ps(row), _published_fct(row))
+
+
+def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Keep at most `MAX_FCT_CURVES` rows evenly, the focus always among them."""
     if len(rows) <= MAX_FCT_CURVES:
         return list(rows)

@@ -1,0 +1,38 @@
+"""fabricbench from Python: load a plan, run it, look at what it measured, compare.
+
+    import fabricbench as fb
+
+    plan = fb.load("jct-alltoall").with_(data_size=["16MB", "1GB"])
+    run = fb.run(plan)
+    run.summary                 # a polars frame: one row for each job of each trial
+    run.plot.cdf()              # a Plotly figure
+    fb.compare(run[0], run[1])  # a polars frame: every metric of both, ratio, better or worse
+
+The names here are those of `fabricbench` itself. Frames are polars frames; `frame.to_pandas()` and
+`frame.to_arrow()` make others of them. Everything reads the same records, by the same functions, as the
+command line and the report.
+"""
+
+from fabricbench.api.comparison import compare
+from fabricbench.api.plans import Plan, load
+from fabricbench.api.runs import Progress, run
+from fabricbench.api.trial import Trial
+from fabricbench.api.trials import Trials
+from fabricbench.api.workspaces import Workspace, workspace
+from fabricbench.plan.errors import PlanError
+from fabricbench.store import StoreError, UnknownTrialError
+
+__all__ = [
+    "Plan",
+    "PlanError",
+    "Progress",
+    "StoreError",
+    "Trial",
+    "Trials",
+    "UnknownTrialError",
+    "Workspace",
+    "compare",
+    "load",
+    "run",
+    "workspace",
+]

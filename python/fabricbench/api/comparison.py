@@ -1,0 +1,57 @@
+"""Comparing trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fabricbench.api.trial import Trial
+from fabricbench.api.trials import Trials
+from fabricbench.report.frames import comparison_frame
+from fabricbench.report.trials import JobPair, compared, stored_reports
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
+    """Set two trials, or the trials of two runs, against each other, metric by metric.
+
+    The trials of two runs are paired by data size and iteration; those without a partner are left out.
+
+    Returns:
+        One row for each job and metric: `data_size_bytes`, `iteration`, `job`, `metric`, `unit`, `first`,
+        `second`, `ratio` (second over first) and `verdict` (`better`, `worse` or `same` for the second). A
+        value that could not be measured is null, and so is a ratio without both.
+
+    Raises:
+        ValueError: The trials have no job in common.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> plan = fb.load("jct-alltoall").with_(data_size="8MB")
+        >>> slow = plan.with_({"fabric.topology.fabric_link": "200Gbps"})
+        >>> changes = fb.compare(fb.run(plan, workspace=workspace), fb.run(slow, workspace=workspace))
+        >>> changes.row(by_predicate=changes["metric"].eq("busbw_gb_per_s"), named=True)["verdict"]
+        'worse'
+    """
+    pairs = [pair for one, other in _matched(_all(first), _all(second)) for pair in _pairs(one, other)]
+    if not pairs:
+        raise ValueError("the trials have no job of the same data size in common")
+    return comparison_frame(pairs)
+
+
+def _all(trials: Trial | Trials) -> list[Trial]:
+    return [trials] if isinstance(trials, Trial) else list(trials)
+
+
+def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
+    """Pair the only trials of both sides whatever they are, and others by size and iteration."""
+    if len(first) == len(second) == 1:
+        return [(first[0], second[0])]
+    places = {(trial.data_size_bytes, trial.iteration): trial for trial in second}
+    keyed = [(trial, places.get((trial.data_size_bytes, trial.iteration))) for trial in first]
+    return [(one, other) for one, other in keyed if other is not None]
+
+
+def _pairs(first: Trial, second: Trial) -> list[JobPair]:
+    return compared(stored_reports(first.stored), stored_reports(second.stored))

@@ -1,0 +1,87 @@
+"""The tables of a record as attributes, the same for one trial and for many."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class RecordFrames(ABC):
+    """Something that has the tables of a record; docs/records.md explains their columns."""
+
+    @abstractmethod
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table as a polars frame."""
+
+    @property
+    def chunks(self) -> pl.DataFrame:
+        """One row for each data chunk and queue pair that carried it: times, counters, outcome.
+
+        Example:
+            >>> run.chunks.select("trial", "fct_ps").group_by("trial").max().height
+            2
+        """
+        return self.frame("chunks")
+
+    @property
+    def ports(self) -> pl.DataFrame:
+        """One row for each port of each switch and host: counters of the whole run.
+
+        Example:
+            >>> int(run.ports["dropped_frames"].sum())
+            0
+        """
+        return self.frame("ports")
+
+    @property
+    def priorities(self) -> pl.DataFrame:
+        """One row for each port and priority that did anything.
+
+        Example:
+            >>> run[0].priorities.columns[:3]
+            ['node', 'port', 'priority']
+        """
+        return self.frame("priorities")
+
+    @property
+    def links(self) -> pl.DataFrame:
+        """One row for each link and direction: frames, bytes, time busy.
+
+        Example:
+            >>> run[0].links.height
+            32
+        """
+        return self.frame("links")
+
+    @property
+    def paths(self) -> pl.DataFrame:
+        """One row for each link on the way of a queue pair.
+
+        Example:
+            >>> run[0].paths.columns[0]
+            'qp'
+        """
+        return self.frame("paths")
+
+    @property
+    def series(self) -> pl.DataFrame:
+        """Sampled quantities over time: queues, use of links, pauses, rates.
+
+        Example:
+            >>> "queue_bytes" in set(run[0].series["metric"])
+            True
+        """
+        return self.frame("series")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """What happened in the course of the run: failures, storms, changes of thresholds.
+
+        Example:
+            >>> run.events.height
+            0
+        """
+        return self.frame("events")

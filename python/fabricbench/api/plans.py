@@ -1,0 +1,127 @@
+"""Plans: loaded, changed, looked at before they run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench import runner
+
+if TYPE_CHECKING:
+    from fabricbench.runner import LoadedPlan
+
+_SHORT_NAMES = {"data_size": "sweep.data_size"}
+"""Keywords of `Plan.with_` that are no fields at the top of a plan."""
+
+
+class Plan:
+    """A test plan that has been checked and can be carried out. It never changes; `with_` makes another.
+
+    Attributes:
+        name: Its name.
+        title: Its title in words.
+        text: Its YAML as it was written.
+        overrides: What was changed since, each `FIELD=VALUE` as the option `-s` of the command line has it.
+        warnings: What can be carried out, but is hardly meant.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> fb.load("jct-alltoall")
+        <Plan jct-alltoall: 10 trials, 8 ranks on 8 hosts, data size 16 MB to 8 GB>
+    """
+
+    def __init__(self, loaded: LoadedPlan) -> None:
+        """Take a loaded plan; `fabricbench.load` makes one."""
+        self._loaded = loaded
+        self.name: str = loaded.plan.name
+        self.title: str = loaded.plan.title
+        self.text: str = loaded.text
+        self.overrides: tuple[str, ...] = loaded.overrides
+        self.warnings: tuple[str, ...] = tuple(each.text("warning") for each in loaded.warnings)
+
+    def with_(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Plan:
+        """Return the plan with some fields changed.
+
+        Args:
+            changes: New values by the dotted path of their field, list items by number:
+                `{"fabric.topology.spines": 2, "jobs.0.ranks": "0-3"}`.
+            **fields: The same for fields at the top of a plan (`seed=7`, `iterations=5`, `tag="lab"`), and
+                `data_size` for `sweep.data_size`.
+
+        Values are what YAML has: numbers, texts such as `"16MB"`, booleans, lists, mappings.
+
+        Raises:
+            PlanError: The plan cannot be carried out with them; it says which field, what was found and what
+                is allowed.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.load("jct-alltoall").with_({"fabric.topology.spines": 4}, data_size=["16MB", "1GB"])
+            <Plan jct-alltoall: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 1 GB>
+        """
+        named = {_SHORT_NAMES.get(name, name): value for name, value in fields.items()}
+        texts = [f"{name}={json.dumps(value)}" for name, value in {**(changes or {}), **named}.items()]
+        return Plan(runner.reload(self._loaded, texts))
+
+    @property
+    def run_specs(self) -> list[dict[str, Any]]:
+        """The complete specification of each trial, every default filled in, in the order of the run.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.load("jct-alltoall").run_specs[0]["transport"]["mtu_bytes"]
+            4096
+        """
+        return [dict(trial.run_spec) for trial in self._loaded.trials]
+
+    @property
+    def cost(self) -> str:
+        """What all trials are estimated to cost, in words: packet-hops, memory, time of one core.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.load("jct-alltoall").cost.startswith("estimate: ")
+            True
+        """
+        return self._loaded.cost
+
+    @property
+    def loaded(self) -> LoadedPlan:
+        """The plan as the runner takes it.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.load("jct-alltoall").loaded.published.name
+            'keysight_jct2_alltoall.csv'
+        """
+        return self._loaded
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.name}: {self._loaded.extent}>"
+
+
+def load(plan: str | Path | Mapping[str, Any]) -> Plan:
+    """Load a plan and check it.
+
+    Args:
+        plan: A shipped plan's name, a file, or the fields of a plan as a mapping.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written; the text names every field that is wrong.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> fb.load({
+        ...     "fabricbench": 1,
+        ...     "name": "mine",
+        ...     "fabric": {"topology": {"kind": "single-switch", "hosts": 4}},
+        ...     "jobs": [{"collective": "all-reduce"}],
+        ...     "sweep": {"data_size": "1MB"},
+        ... })
+        <Plan mine: 1 trial, 4 ranks on 4 hosts, data size 1 MB>
+    """
+    if isinstance(plan, Mapping):
+        return Plan(runner.load_fields(plan))
+    return Plan(runner.load(str(plan)))

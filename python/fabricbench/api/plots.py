@@ -1,0 +1,116 @@
+"""Plotly figures of trials: those of the report, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.html import figures
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.store import Trial as StoredTrial
+
+
+class NothingToDrawError(ValueError):
+    """A figure for which the record has nothing, such as the bandwidth of trials that did not complete."""
+
+
+class Plots:
+    """The figures of some trials, as Plotly figures that a notebook shows and `write_image` saves.
+
+    `cdf` and `bandwidth` show all of the trials; the others show one.
+
+    Example:
+        >>> type(run.plot.cdf()).__name__
+        'Figure'
+    """
+
+    def __init__(self, trials: Sequence[StoredTrial], focus: StoredTrial) -> None:
+        """Take trials and the one of them that figures of one trial show."""
+        self._trials = trials
+        self._focus = focus
+
+    def cdf(self) -> go.Figure:
+        """Return the cumulative distribution of flow completion times, one curve for each trial and job.
+
+        Example:
+            >>> [curve.name for curve in run.plot.cdf().data][:2]
+            ['16 MB', '32 MB']
+        """
+        return _drawn(figures.cdf(self._trials, self._focus), "no chunk completed")
+
+    def bandwidth(self, *, of_ideal: bool = False) -> go.Figure:
+        """Return bus bandwidth against data size.
+
+        Args:
+            of_ideal: As a share of the ideal goodput instead [%].
+
+        Example:
+            >>> run.plot.bandwidth(of_ideal=True).layout.yaxis.title.text
+            'busbw / ideal goodput (%; not from 0)'
+        """
+        missing = "no trial is complete, so there is no bandwidth"
+        return _drawn(figures.bandwidth(self._trials, self._focus, of_ideal=of_ideal), missing)
+
+    def timeline(self) -> go.Figure:
+        """Return the chunk transfers of one trial as bars over time, by sending rank.
+
+        Example:
+            >>> run[0].plot.timeline().data[0].type
+            'bar'
+        """
+        return _drawn(figures.timeline(self._focus), "no chunk was started")
+
+    def links(self) -> go.Figure:
+        """Return how busy each link of one trial was, as a matrix of the nodes at its ends.
+
+        Example:
+            >>> run[0].plot.links().data[0].type
+            'heatmap'
+        """
+        return _drawn(figures.links(self._focus), "the fabric has no links between switches to tell apart")
+
+    def topology(self) -> go.Figure:
+        """Return the fabric of one trial as a map, its links coloured by how busy they were.
+
+        Example:
+            >>> len(run[0].plot.topology().data) > 1
+            True
+        """
+        return _drawn(figures.topology(self._focus), "the fabric is too large for a map")
+
+    def queues(self) -> go.Figure:
+        """Return the sampled egress queues of one trial over time.
+
+        Example:
+            >>> run[0].plot.queues().data[0].type
+            'scatter'
+        """
+        return _drawn(figures.queues(self._focus), "nothing was sampled")
+
+    def link_use(self) -> go.Figure:
+        """Return the sampled use of links of one trial over time.
+
+        Example:
+            >>> run[0].plot.link_use().data[0].type
+            'heatmap'
+        """
+        return _drawn(figures.link_use(self._focus), "nothing was sampled")
+
+    def latency(self) -> go.Figure:
+        """Return the latency of frames of one trial.
+
+        Example:
+            >>> len(run[0].plot.latency().data)
+            3
+        """
+        return _drawn(figures.latency(self._focus), "no frame was accepted")
+
+
+def _drawn(plot: Plot | None, missing: str) -> go.Figure:
+    if plot is None:
+        raise NothingToDrawError(f"nothing to draw: {missing}")
+    return plot.figure

@@ -1,0 +1,133 @@
+"""Running a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricbench import runner
+from fabricbench.api.plans import Plan, load
+from fabricbench.api.trial import Trial
+from fabricbench.api.trials import Trials
+from fabricbench.api.workspaces import Workspace
+from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.report.trials import result_rows
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial as StoredTrial
+    from fabricbench.store import TrialFacts
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        trial: Number of the trial that runs, from 1.
+        trials: How many there are.
+        data_size_bytes: Data size of that trial [bytes].
+        trial_share: How much of its payload is delivered, from 0 to 1.
+        simulated_ps: Simulated time of it so far [ps].
+
+    Example:
+        >>> import fabricbench as fb
+        >>> print(fb.Progress(trial=1, trials=1, data_size_bytes=1, trial_share=1.0, simulated_ps=7).share)
+        1.0
+    """
+
+    trial: int
+    trials: int
+    data_size_bytes: int
+    trial_share: float
+    simulated_ps: int
+
+    @property
+    def share(self) -> float:
+        """How much of the whole run is done, trials counted alike, from 0 to 1.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.Progress(trial=2, trials=4, data_size_bytes=1024, trial_share=0.5, simulated_ps=0).share
+            0.375
+        """
+        return (self.trial - 1 + self.trial_share) / self.trials
+
+
+class _Listener:
+    """Tells a callback what the runner does."""
+
+    def __init__(self, on_progress: Callable[[Progress], None], trials: int) -> None:
+        self._on_progress = on_progress
+        self._trials = trials
+        self._number = 0
+        self._data_size_bytes = 0
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:  # noqa: ARG002
+        self._number, self._data_size_bytes = number, facts.data_size_bytes
+        self._tell(0.0, 0)
+
+    def trial_progressed(self, progress: runner.Progress) -> None:
+        total = progress["total_bytes"]
+        self._tell(progress["delivered_bytes"] / total if total else 0.0, progress["sim_ps"])
+
+    def trial_finished(self, trial: StoredTrial, *, resumed: bool) -> None:
+        self._number += resumed  # it has not been started
+        self._data_size_bytes = trial.facts.data_size_bytes
+        self._tell(1.0, (trial.summary or {})["end_ps"])
+
+    def _tell(self, share: float, simulated_ps: int) -> None:
+        self._on_progress(Progress(self._number, self._trials, self._data_size_bytes, share, simulated_ps))
+
+
+def run(
+    plan: Plan | str | Path,
+    *,
+    workspace: Workspace | str | Path | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    threads: int = 1,
+    resume: bool = False,
+    force: bool = False,
+) -> Trials:
+    """Run every trial of a plan and keep the records.
+
+    Args:
+        plan: The plan, or what `load` takes.
+        workspace: Where the records go, an open one or its folder, which is made if it does not exist; by
+            default that of the environment variable FABRICBENCH_WORKSPACE, or else `fabricbench-workspace` in
+            the current folder.
+        on_progress: Called when a trial begins and ends, and about ten times a second in between. What it
+            raises stops the run and comes out of it.
+        threads: Worker threads; the results do not depend on it.
+        resume: Leave out the trials that are in the workspace already.
+        force: Run though a trial is estimated to need more than this machine's memory or an hour.
+
+    Returns:
+        The trials, in the order of the plan.
+
+    Raises:
+        PlanError: The plan cannot be carried out, or is estimated to be beyond this machine.
+        StoreError: The workspace cannot be written, or the disk is full.
+        KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> seen = []
+        >>> plan = fb.load("jct-alltoall").with_(data_size="8MB")
+        >>> run = fb.run(plan, workspace=workspace, on_progress=seen.append)
+        >>> round(run.summary["ideal_percent"][0], 1)
+        95.5
+        >>> seen[-1].share
+        1.0
+    """
+    chosen = plan if isinstance(plan, Plan) else load(plan)
+    loaded = chosen.loaded if force else runner.reload(chosen.loaded, limits=runner.machine_limits())
+    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    listener = _Listener(on_progress, len(loaded.trials)) if on_progress else runner.Quiet()
+    outcome = runner.Runner(
+        kept.store, runner.simulator(), result_rows, listener, threads=threads, resume=resume
+    ).run(loaded)
+    if outcome.stopped_by is not None:
+        raise KeyboardInterrupt
+    return Trials([Trial(each, kept.store) for each in outcome.trials])

@@ -1,0 +1,220 @@
+"""One finished trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.api.frames import RecordFrames
+from fabricbench.api.plots import Plots
+from fabricbench.report.frames import summary_frame
+from fabricbench.report.tenants import Solos
+from fabricbench.report.trials import stored_reports
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from fabricbench.store import Trial as StoredTrial
+    from fabricbench.store import Workspace as Store
+
+
+class Trial(RecordFrames):
+    """A finished trial: one run of the simulator, with its record.
+
+    Example:
+        >>> run[0]
+        <Trial ... jct-alltoall, 16 MB: complete>
+        >>> run[0].chunks.height
+        56
+    """
+
+    def __init__(self, stored: StoredTrial, store: Store) -> None:
+        """Take a trial of a store; `fabricbench.workspace` and `fabricbench.run` make these."""
+        self._stored = stored
+        self._store = store
+
+    @property
+    def id(self) -> str:
+        """Hash of specification and engine, 12 hexadecimal digits: the same id is the same result.
+
+        Example:
+            >>> len(run[0].id)
+            12
+        """
+        return self._stored.id
+
+    @property
+    def plan(self) -> str:
+        """Name of the plan.
+
+        Example:
+            >>> run[0].plan
+            'jct-alltoall'
+        """
+        return self._stored.facts.plan
+
+    @property
+    def tag(self) -> str:
+        """What the user called it; may be empty.
+
+        Example:
+            >>> run[0].tag
+            'example'
+        """
+        return self._stored.facts.tag
+
+    @property
+    def variant(self) -> str:
+        """Name of the variant of the plan; `base` if it has none.
+
+        Example:
+            >>> run[0].variant
+            'base'
+        """
+        return self._stored.facts.variant
+
+    @property
+    def iteration(self) -> int:
+        """Number of the iteration, from 0.
+
+        Example:
+            >>> run[0].iteration
+            0
+        """
+        return self._stored.facts.iteration
+
+    @property
+    def data_size_bytes(self) -> int:
+        """Data size of the sweep's step [bytes].
+
+        Example:
+            >>> run[0].data_size_bytes
+            16777216
+        """
+        return self._stored.facts.data_size_bytes
+
+    @property
+    def status(self) -> str:
+        """`complete`, or `incomplete` if a chunk never completed.
+
+        Example:
+            >>> run[0].status
+            'complete'
+        """
+        return self._stored.status
+
+    @property
+    def run_spec(self) -> dict[str, Any]:
+        """The complete specification that was run.
+
+        Example:
+            >>> run[0].run_spec["transport"]["mtu_bytes"]
+            4096
+        """
+        return dict(self._stored.facts.run_spec)
+
+    @property
+    def stored(self) -> StoredTrial:
+        """The trial as the workspace has it: message, times, machine, cost of the engine.
+
+        Example:
+            >>> run[0].stored.engine["packet_hops"] > 100_000
+            True
+        """
+        return self._stored
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """Every metric of each job, as `run --format csv` has them; one row for each job.
+
+        Example:
+            >>> run[0].summary["frames_lost"].to_list()
+            [0]
+        """
+        return summary_frame(stored_reports(self._stored, Solos(self._family)))
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table of the record as a polars frame; docs/records.md explains the columns.
+
+        Args:
+            table: `chunks`, `ports`, `priorities`, `links`, `paths`, `series`, `events` or `trials`.
+
+        Raises:
+            StoreError: The file is missing or cannot be read.
+
+        Example:
+            >>> run[0].frame("ports").equals(run[0].ports)
+            True
+        """
+        import polars as pl
+
+        return pl.DataFrame(self.arrow(table))
+
+    def lazy(self, table: str) -> pl.LazyFrame:
+        """Return a table of the record unread, so that a filter reads only what it needs.
+
+        Raises:
+            StoreError: The file is missing or cannot be read.
+
+        Example:
+            >>> run[0].lazy("chunks").select("fct_ps").collect().height
+            56
+        """
+        import polars as pl
+
+        self._stored.tables.schema(table)  # what is wrong with the file is said in the store's words
+        return pl.scan_parquet(self._stored.tables.path(table))
+
+    def arrow(self, table: str) -> pa.Table:
+        """Return a table of the record as an Arrow table.
+
+        Raises:
+            StoreError: The file is missing or cannot be read.
+
+        Example:
+            >>> run[0].arrow("chunks").num_rows
+            56
+        """
+        return self._stored.tables.table(table)
+
+    @property
+    def plot(self) -> Plots:
+        """Its figures: `.plot.cdf()`, `.plot.timeline()` and so on.
+
+        Example:
+            >>> run[0].plot.timeline().layout.yaxis.title.text
+            'sending rank'
+        """
+        return Plots([self._stored], self._stored)
+
+    def write_report(self, path: str | Path) -> None:
+        """Write the report of the run that this trial belongs to, its detailed plots about this one.
+
+        Args:
+            path: The HTML file; replaced if it exists.
+
+        Raises:
+            OutputFileError: It cannot be written.
+
+        Example:
+            >>> run[0].write_report(workspace / "report.html")
+        """
+        from fabricbench.report.html.build import write_report
+
+        write_report(self._family, self._stored, Path(path))
+
+    @property
+    def _family(self) -> Sequence[StoredTrial]:
+        family = self._store.family(self._stored)
+        # Another run may have taken its place in the catalog.
+        return family if self.id in {each.id for each in family} else [*family, self._stored]
+
+    def __repr__(self) -> str:
+        from fabricbench.report.text_table import data_size
+
+        variant = "" if self.variant == "base" else self.variant
+        parts = [self.plan, variant, data_size(self.data_size_bytes)]
+        return f"<Trial {self.id} {', '.join(part for part in parts if part)}: {self.status}>"

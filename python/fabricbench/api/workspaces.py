@@ -1,0 +1,95 @@
+"""Workspaces: where trials are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fabricbench.api.trial import Trial
+from fabricbench.api.trials import Trials
+from fabricbench.store import Workspace as Store
+
+
+class Workspace:
+    """A folder of trials; the command line and other programs may use it at the same time.
+
+    Attributes:
+        root: Its folder.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> len(fb.workspace(workspace).trials(tag="example"))
+        2
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Take an open store; `fabricbench.workspace` opens one."""
+        self._store = store
+        self.root: Path = store.root
+
+    def trials(self, *, plan: str | None = None, tag: str | None = None) -> Trials:
+        """Return the finished trials, oldest first.
+
+        Args:
+            plan: Only those of the plan of this name.
+            tag: Only those with this tag.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> len(fb.workspace(workspace).trials(plan="jct-alltoall", tag="none such"))
+            0
+        """
+        found = self._store.trials(plan=plan, tag=tag)
+        return Trials([Trial(each, self._store) for each in found if each.is_finished])
+
+    def trial(self, name: str) -> Trial:
+        """Return one finished trial.
+
+        Args:
+            name: Its id, the beginning of it, or `latest`, `latest~1` and so on.
+
+        Raises:
+            UnknownTrialError: No finished trial answers to it, or several do.
+            StoreError: The catalog cannot be read.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.workspace(workspace).trial(run[0].id[:8])
+            <Trial ... jct-alltoall, 16 MB: complete>
+        """
+        return Trial(self._store.find(name), self._store)
+
+    @property
+    def store(self) -> Store:
+        """The workspace as the runner takes it.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.workspace(workspace).store.root == workspace
+            True
+        """
+        return self._store
+
+    def __repr__(self) -> str:
+        return f"<Workspace {self.root}>"
+
+
+def workspace(root: str | Path | None = None, *, create: bool = False) -> Workspace:
+    """Open a workspace.
+
+    Args:
+        root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
+            `fabricbench-workspace` in the current folder.
+        create: Make it if it does not exist.
+
+    Raises:
+        StoreError: It does not exist or cannot be read; its text says what to do.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> fb.workspace(workspace)
+        <Workspace ...>
+    """
+    return Workspace(Store.open(None if root is None else Path(root), create=create))

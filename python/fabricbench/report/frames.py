@@ -1,0 +1,65 @@
+"""Summaries and comparisons as polars frames, for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.summary import Summary
+from fabricbench.report.formats import change_row, flat_columns, flat_row
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.report.trials import JobPair, JobReport
+
+_TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "verdict")
+_INTEGERS = ("iteration",)
+
+
+def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
+    """Return one row for each job of each trial: the columns of `run --format csv`, always the same."""
+    import polars as pl
+
+    types = {"str": pl.String, "int": pl.Int64, "int | None": pl.Int64, "float | None": pl.Float64}
+    declared = {field.name: types[str(field.type)] for field in dataclasses.fields(Summary)}
+    declared |= dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_INTEGERS, pl.Int64)
+    schema = {
+        name: declared.get(name) or declared.get(name.removeprefix("alone_"), pl.Float64)
+        for name in flat_columns()
+    }
+    rows = [flat_row(job) for job in jobs]
+    return pl.DataFrame(
+        [{name: row.get(name) for name in schema} for row in rows], schema=schema, strict=False
+    )
+
+
+def comparison_frame(pairs: Sequence[JobPair]) -> pl.DataFrame:
+    """Return one row for each job and metric of pairs of trials.
+
+    The columns are those of `compare --format csv`, after the data size and the iteration of the first trial.
+    """
+    import polars as pl
+
+    schema = {
+        "data_size_bytes": pl.Int64,
+        "iteration": pl.Int64,
+        "job": pl.String,
+        "metric": pl.String,
+        "unit": pl.String,
+        "first": pl.Float64,
+        "second": pl.Float64,
+        "ratio": pl.Float64,
+        "verdict": pl.String,
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "data_size_bytes": pair.first.summary.data_size_bytes,
+            "iteration": pair.first.trial.facts.iteration,
+        }
+        | change_row(pair.first.summary.job, change)
+        for pair in pairs
+        for change in pair.changes
+    ]
+    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema, strict=False)

@@ -1,0 +1,62 @@
+"""The plots of the report, one by one; none where there is nothing to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.html.detail import TrialDetail
+from fabricbench.report.html.plots.bandwidth import bandwidth_plots
+from fabricbench.report.html.plots.fct import fct_plot
+from fabricbench.report.html.rows import rows_of
+from fabricbench.report.html.summary import bandwidth_point, chosen_rows, fct_sample
+from fabricbench.report.tenants import Solos
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.store import Trial
+
+
+def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
+    """Draw the distribution of flow completion times of each trial.
+
+    Raises:
+        StoreError: A table `chunks` cannot be read.
+    """
+    return fct_plot([fct_sample(row) for row in chosen_rows(rows_of(trials, focus, Solos(trials)))])
+
+
+def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot | None:
+    """Draw bus bandwidth, or its share of the ideal, against data size."""
+    plots = bandwidth_plots([bandwidth_point(row) for row in rows_of(trials, focus, Solos(trials))])
+    return plots[of_ideal] if plots else None
+
+
+def timeline(trial: Trial) -> Plot | None:
+    """Draw the chunk transfers of a trial."""
+    return TrialDetail(trial).timeline()
+
+
+def links(trial: Trial) -> Plot | None:
+    """Draw the use of each link as a matrix."""
+    return TrialDetail(trial).link_matrix()
+
+
+def topology(trial: Trial) -> Plot | None:
+    """Draw the use of each link on a map of the fabric."""
+    return TrialDetail(trial).link_map()
+
+
+def queues(trial: Trial) -> Plot | None:
+    """Draw the sampled queues."""
+    return TrialDetail(trial).queues()
+
+
+def link_use(trial: Trial) -> Plot | None:
+    """Draw the sampled use of links."""
+    return TrialDetail(trial).link_use()
+
+
+def latency(trial: Trial) -> Plot | None:
+    """Draw the latency of frames."""
+    return TrialDetail(trial).latency()
