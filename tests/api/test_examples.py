@@ -28,7 +28,7 @@ def documented() -> Iterator[tuple[str, object]]:
                 (f"{name}.{member}", value)
                 for member, value in members
                 if not member.startswith("_") and (callable(value) or hasattr(value, "__get__"))
-                if "fabricbench" in str(getattr(inspect.unwrap(_function(value)), "__module__", ""))
+                if "fabricbench" in str(getattr(_function(value), "__module__", ""))
             )
 
 

@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def broken_contracts(graph: ImportGraph) -> list[str]:
             name=options["name"],
             session_options=configuration["session_options"],
             contract_options=options,
-        ).check(graph, verbose=False)
+        ).check(deepcopy(graph), verbose=False)  # a check takes ignored imports out
         for options in configuration["contracts_options"]
     }
     return [name for name, check in checks.items() if not check.kept]

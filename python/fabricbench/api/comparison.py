@@ -31,7 +31,7 @@ def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
         >>> plan = fb.load("jct-alltoall").with_(data_size="8MB")
         >>> slow = plan.with_({"fabric.topology.fabric_link": "200Gbps"})
         >>> changes = fb.compare(fb.run(plan, workspace=workspace), fb.run(slow, workspace=workspace))
-        >>> changes.row(by_predicate=changes["metric"].eq("busbw_gb_per_s"), named=True)["verdict"]
+        >>> dict(changes.select("metric", "verdict").iter_rows())["busbw_gb_per_s"]
         'worse'
     """
     pairs = [pair for one, other in _matched(_all(first), _all(second)) for pair in _pairs(one, other)]
