@@ -309,15 +309,20 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     return load.load_fields(fields)
 
 
-def reload(loaded: LoadedPlan, overrides: Sequence[str] = (), limits: Limits | None = None) -> LoadedPlan:
-    """Load a plan again with more overrides FIELD=VALUE, or with limits.
+def reload(
+    loaded: LoadedPlan,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan again with more overrides FIELD=VALUE, with limits, or some of its variants.
 
     Raises:
         PlanError: It cannot be carried out, or would cost more than the limits.
     """
     from fabricbench.plan import load
 
-    return load.reload(loaded, overrides, limits)
+    return load.reload(loaded, overrides, limits, chosen)
 
 
 def machine_limits(time_limit_min: int = TIME_LIMIT_MIN) -> Limits:

@@ -93,8 +93,8 @@ class Plan:
 
         Example:
             >>> import fabricbench as fb
-            >>> fb.load("jct-alltoall").loaded.published.name
-            'keysight_jct2_alltoall.csv'
+            >>> fb.load("jct-alltoall").loaded.path.name
+            'jct-alltoall.yaml'
         """
         return self._loaded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +85,7 @@ def run(
     plan: Plan | str | Path,
     *,
     workspace: Workspace | str | Path | None = None,
+    variants: Sequence[str] = (),
     on_progress: Callable[[Progress], None] | None = None,
     threads: int = 1,
     resume: bool = False,
@@ -97,6 +98,7 @@ def run(
         workspace: Where the records go, an open one or its folder, which is made if it does not exist; by
             default that of the environment variable FABRICBENCH_WORKSPACE, or else `fabricbench-workspace` in
             the current folder.
+        variants: Names of the variants to run; all of the plan's by default.
         on_progress: Called when a trial begins and ends, and about ten times a second in between. What it
             raises stops the run and comes out of it.
         threads: Worker threads; the results do not depend on it.
@@ -122,7 +124,8 @@ def run(
         1.0
     """
     chosen = plan if isinstance(plan, Plan) else load(plan)
-    loaded = chosen.loaded if force else runner.reload(chosen.loaded, limits=runner.machine_limits())
+    limits = None if force else runner.machine_limits()
+    loaded = runner.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     listener = _Listener(on_progress, len(loaded.trials)) if on_progress else runner.Quiet()
     outcome = runner.Runner(
