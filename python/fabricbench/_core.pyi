@@ -79,10 +79,14 @@ def run_spec_schema() -> str:
 def patterns() -> list[tuple[str, str]]:
     """Return every (collective, algorithm) that can be run."""
 
-def equal_parts(collective: str, algorithm: str, ranks: int) -> int:
-    """Return the number of equal parts the data is cut into.
+def shares(collective: str, ranks: int) -> int:
+    """Return how many messages the data size of a collective is, a multiple of it: 1 or the ranks."""
 
-    A data size must be a multiple of this times the queue pairs per rank pair.
+def supports(collective: str, algorithm: str, ranks: int) -> None:
+    """Check that so many ranks can carry out a collective by an algorithm.
+
+    Raises:
+        SpecError: There is no such algorithm, or it is not for so many ranks.
     """
 
 def check(spec_json: str) -> None:

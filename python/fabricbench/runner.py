@@ -201,6 +201,7 @@ class Runner:
                     variant=planned.variant,
                     iteration=planned.iteration,
                     data_size_bytes=planned.data_size_bytes,
+                    size_kind=planned.size_kind,
                     tag=plan.tag,
                     run_spec=planned.run_spec,
                     published=row,

@@ -11,6 +11,7 @@ from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.shipped import find_plan, find_published, published_tables, shipped_plans
 
 GB = 2**30
+KEYS = "columns with data_size_bytes or message_size_bytes"
 
 
 @pytest.mark.parametrize("name", shipped_plans())
@@ -66,20 +67,20 @@ def test_published_values_are_found_by_size_and_column() -> None:
 def test_an_empty_cell_was_not_published(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("# one\n#two\n\ndata_size_bytes,a,b\n1,,2\n", encoding="utf-8")
-    assert read_published(path) == PublishedTable("t.csv", "one\ntwo", {1: {"b": 2.0}})
+    assert read_published(path) == PublishedTable("t.csv", "one\ntwo", "data", {1: {"b": 2.0}})
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", ":1: found the columns none; allowed: columns with data_size_bytes"),
-        ("# x\nsize,a\n1,2\n", ":2: found the columns size, a; allowed: columns with data_size_bytes"),
+        ("", f":1: found the columns none; allowed: {KEYS}"),
+        ("# x\nsize,a\n1,2\n", f":2: found the columns size, a; allowed: {KEYS}"),
         ("data_size_bytes,a\n1,2\n1\n", ':3: found "1"; allowed: 2 numbers'),
         ("data_size_bytes,a\n1,x\n", ':2: found "1,x"; allowed: 2 numbers'),
         ("data_size_bytes,a\n,2\n", ':2: found ",2"; allowed: 2 numbers'),
         ("data_size_bytes,a\ninf,2\n", ':2: found "inf,2"; allowed: 2 numbers'),
         ("data_size_bytes,a\n1.5,2\n", ':2: found "1.5,2"; allowed: 2 numbers'),
-        ("data_size_bytes,a\n1,2\n1,3\n", ':3: found the data size 1 again; allowed: each data size once'),
+        ("data_size_bytes,a\n1,2\n1,3\n", ':3: found the size 1 again; allowed: each size once'),
     ],
 )  # fmt: skip
 def test_a_broken_table_is_named_with_its_line(tmp_path: Path, text: str, expected: str) -> None:

@@ -84,6 +84,7 @@ def _facts(position: int, size: int, spec: dict[str, Any], changes: dict[str, An
         "variant": "base",
         "iteration": 0,
         "data_size_bytes": size,
+        "size_kind": "data",
         "tag": "",
         "run_spec": spec,
         "published": {"table": "jct2.csv", "source": SOURCE, "values": values} if position == 0 else None,

@@ -46,7 +46,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     calls: list[str] = []
-    monkeypatch.setattr(database, "REVISION", "0003")
+    monkeypatch.setattr(database, "REVISION", "0004")
     monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
     assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
     assert calls == ["True"]
@@ -56,6 +56,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
     connection.execute("ALTER TABLE trials DROP COLUMN criteria")
+    connection.execute("ALTER TABLE trials DROP COLUMN size_kind")
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.commit()
     connection.close()

@@ -71,6 +71,7 @@ def trial_facts(trial_id: str = "0123456789ab", **given: Any) -> TrialFacts:
         variant="base",
         iteration=0,
         data_size_bytes=1 << 20,
+        size_kind="data",
         tag="",
         run_spec=run_spec(),
         published=None,

@@ -22,7 +22,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SpecError", module.py().get_type::<SpecException>())?;
     module.add_function(wrap_pyfunction!(run_spec_schema, module)?)?;
     module.add_function(wrap_pyfunction!(patterns, module)?)?;
-    module.add_function(wrap_pyfunction!(equal_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(shares, module)?)?;
+    module.add_function(wrap_pyfunction!(supports, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
@@ -42,10 +43,16 @@ fn patterns() -> Vec<(&'static str, &'static str)> {
     sim::patterns()
 }
 
-/// Into how many equal parts the data size of a collective is cut.
+/// How many messages the data size of a collective is.
 #[pyfunction]
-fn equal_parts(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> PyResult<u64> {
-    sim::equal_parts(collective, algorithm, ranks).map_err(|error| spec_error(py, &error))
+fn shares(collective: &str, ranks: u32) -> u64 {
+    sim::shares(collective, ranks)
+}
+
+/// Raises `SpecError` unless so many ranks can carry out a collective by an algorithm.
+#[pyfunction]
+fn supports(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> PyResult<()> {
+    sim::supports(collective, algorithm, ranks).map_err(|error| spec_error(py, &error))
 }
 
 /// Raises `SpecError` unless the spec can be carried out.

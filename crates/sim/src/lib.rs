@@ -48,6 +48,8 @@ pub use estimate::{Estimate, estimate};
 pub use observer::{Batch, Observer, Progress, Stopped};
 pub use run::{Options, Path, RunError, run};
 
+pub use workload::shares;
+
 use spec::{RunSpec, SpecError};
 
 /// Checks a spec as far as it can be without running it.
@@ -68,16 +70,15 @@ pub fn patterns() -> Vec<(&'static str, &'static str)> {
     workload::patterns().iter().map(|pattern| (pattern.collective(), pattern.algorithm())).collect()
 }
 
-/// Into how many equal parts a collective's data size is cut.
+/// That so many ranks can carry out a collective by an algorithm.
 ///
 /// # Errors
 /// When there is no such algorithm for that collective, or it is not for so many ranks.
-pub fn equal_parts(collective: &str, algorithm: &str, ranks: u32) -> Result<u64, SpecError> {
+pub fn supports(collective: &str, algorithm: &str, ranks: u32) -> Result<(), SpecError> {
     let pattern = workload::find(collective, algorithm).map_err(|error| SpecError::Value {
         field: "algorithm".into(),
         found: error.to_string(),
         allowed: "see the collectives of the registry".into(),
     })?;
-    pattern.supports(ranks).map_err(|error| setup::refusal("ranks", &error))?;
-    Ok(pattern.parts(ranks))
+    pattern.supports(ranks).map_err(|error| setup::refusal("ranks", &error))
 }

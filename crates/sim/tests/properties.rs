@@ -45,7 +45,7 @@ prop_compose! {
         pattern in prop::sample::select(vec![
             ("all-to-all", "parallel"), ("incast", "parallel"), ("all-gather", "ring"), ("permutation", "parallel"),
         ]),
-        kib_per_part in 50_u64..1_500,
+        kib_per_share in 50_u64..1_500,
         seed: u64,
         cut_through: bool,
         cell_bytes in prop::sample::select(vec![1_u64, 208, 256]),
@@ -53,8 +53,8 @@ prop_compose! {
         recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective]),
     ) -> RunSpec {
         let ranks = topology.hosts() as u32;
-        let parts = fabricbench_sim::equal_parts(pattern.0, pattern.1, ranks).expect("registered");
-        let mut spec = collective(topology, ranks, pattern.0, pattern.1, parts * kib_per_part * 1024);
+        let shares = fabricbench_sim::shares(pattern.0, ranks);
+        let mut spec = collective(topology, ranks, pattern.0, pattern.1, shares * kib_per_share * 1024);
         spec.seed = seed;
         spec.fabric.switch.buffer.cell_bytes = cell_bytes;
         if cut_through {

@@ -86,16 +86,15 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
 }
 
 /// A job on the other hosts that goes on until this one has ended.
-fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u32], qps: u32) -> JobSpec {
+fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u32]) -> JobSpec {
     let ranks = hosts.len() as u32;
-    let parts = fabricbench_sim::equal_parts(collective, algorithm, ranks).expect("registered");
     JobSpec {
         name: "neighbour".into(),
         stream: 1,
         hosts: hosts.to_vec(),
         collective: collective.into(),
         algorithm: algorithm.into(),
-        data_bytes: 40_960 * parts * u64::from(qps),
+        data_bytes: 40_961 * u64::from(ranks),
         start_ps: 3_000_000,
         repeat: RepeatSpec::UntilOthersEnd {},
         arrivals: None,
@@ -108,7 +107,7 @@ prop_compose! {
         topology in prop::sample::select(topologies()),
         pattern in prop::sample::select(fabricbench_sim::patterns()),
         ranks in 2_u32..=12,
-        kib_per_part in 1_u64..300,
+        share_bytes in prop_oneof![4 => 40_u64..300_000, 1 => 1_u64..40],
         buffer_kib in prop_oneof![Just(1 << 20), 16_u64..4_000],
         ack_every in 1_u32..5,
         qps in 1_u32..3,
@@ -129,8 +128,9 @@ prop_compose! {
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
-        let parts = fabricbench_sim::equal_parts(name, algorithm, ranks).expect("registered") * u64::from(qps);
-        let mut spec = collective(topology, ranks, name, algorithm, kib_per_part * 1024 * parts / 4 * 4);
+        // Parts of all-reduce are uneven, and of the smallest sizes empty.
+        let shares = if share_bytes < 40 { fabricbench_sim::shares(name, ranks) } else { ranks.into() };
+        let mut spec = collective(topology, ranks, name, algorithm, share_bytes * shares);
         spec.seed = seed;
         spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
         spec.transport.ack_every = ack_every;
@@ -148,7 +148,7 @@ prop_compose! {
         }
         if let Some(pattern) = neighbour && ranks <= 10 {
             let others = &hosts[ranks as usize..][..supported(pattern, 12 - ranks) as usize];
-            spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others, qps));
+            spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others));
         }
         spec.fabric.load_balancing = balancing;
         // A lossless fabric needs room for its headrooms.

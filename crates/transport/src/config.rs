@@ -48,9 +48,12 @@ impl Config {
         self.message_bytes.div_ceil(self.mtu_bytes as u64)
     }
 
-    /// Packets of a work request of `bytes`, cut into messages.
+    /// Packets of a work request of `bytes`, cut into messages; a request of no bytes is a packet without payload.
     #[must_use]
     pub const fn packets(&self, bytes: u64) -> u64 {
+        if bytes == 0 {
+            return 1;
+        }
         let full_messages = bytes / self.message_bytes;
         let rest = bytes % self.message_bytes;
         full_messages * self.packets_per_message() + rest.div_ceil(self.mtu_bytes as u64)
@@ -59,7 +62,7 @@ impl Config {
     /// Messages of a work request of `bytes`.
     #[must_use]
     pub const fn messages(&self, bytes: u64) -> u64 {
-        bytes.div_ceil(self.message_bytes)
+        if bytes == 0 { 1 } else { bytes.div_ceil(self.message_bytes) }
     }
 
     /// When the timer that starts at `now` goes off.

@@ -33,8 +33,16 @@ pub enum TimeoutOutcome {
 struct Work {
     first: u64,
     /// One past its last packet.
-    end: u64,
-    bytes: NonZeroU64,
+    end: NonZeroU64,
+    bytes: u64,
+}
+
+impl Work {
+    /// One past its last packet.
+    #[inline]
+    const fn end(&self) -> u64 {
+        self.end.get()
+    }
 }
 
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
@@ -94,22 +102,21 @@ impl<R: RateControl> Requester<R> {
         }
     }
 
-    /// Posts a write of `bytes`, cut into messages. A failed queue pair keeps it and sends nothing.
+    /// Posts a write of `bytes`, cut into messages; one of no bytes is a packet without payload. A failed queue pair
+    /// keeps it and sends nothing.
     ///
     /// # Panics
-    /// When `bytes` is zero: an empty write has no byte whose arrival could complete it. When `config` is
-    /// outside the ranges that its fields give.
+    /// When `config` is outside the ranges that its fields give.
     pub fn post(&mut self, config: &Config, bytes: u64) {
-        let nonzero_bytes = NonZeroU64::new(bytes).expect("a work request moves at least one byte");
         config.assert_in_range();
         if matches!(config.recovery, Recovery::Selective { .. }) {
             self.resends.get_or_insert_default();
         }
         // Without work everything was sent and acknowledged.
-        let first = self.work.back().map_or(self.next, |work| work.end);
-        let end = first + config.packets(bytes);
-        self.work.push_back(Work { first, end, bytes: nonzero_bytes });
-        self.oldest_end = self.oldest_end.min(end);
+        let first = self.work.back().map_or(self.next, Work::end);
+        let end = NonZeroU64::new(first + config.packets(bytes)).expect("every write is a packet at least");
+        self.work.push_back(Work { first, end, bytes });
+        self.oldest_end = self.oldest_end.min(end.get());
         if self.next == first {
             self.start_work(config, self.work.len() as u32 - 1);
         }
@@ -216,9 +223,9 @@ impl<R: RateControl> Requester<R> {
 
     /// A packet sent again asks for an acknowledgement: nothing else may be under way.
     fn describe_resend(&self, config: &Config, sequence: u64) -> Transmit {
-        let index = self.work.partition_point(|work| work.end <= sequence);
+        let index = self.work.partition_point(|work| work.end() <= sequence);
         let work = self.work.get(index).expect("only what was posted is missing");
-        let cursor = Cursor::at(config, work.bytes.get(), sequence - work.first);
+        let cursor = Cursor::at(config, work.bytes, sequence - work.first);
         Transmit { ack_request: true, ..self.describe(config, &cursor, sequence, index as u32) }
     }
 
@@ -360,7 +367,7 @@ impl<R: RateControl> Requester<R> {
         let mut completed = 0;
         while self.oldest_end <= self.unacked {
             self.work.pop_front();
-            self.oldest_end = self.work.front().map_or(u64::MAX, |work| work.end);
+            self.oldest_end = self.work.front().map_or(u64::MAX, Work::end);
             self.sending -= 1;
             completed += 1;
         }
@@ -378,18 +385,18 @@ impl<R: RateControl> Requester<R> {
     fn start_work(&mut self, config: &Config, index: u32) {
         self.sending = index;
         let work = self.work.get(index as usize);
-        self.cursor = work.map_or(Cursor::EXHAUSTED, |work| Cursor::start(config, work.bytes.get()));
+        self.cursor = work.map_or(Cursor::EXHAUSTED, |work| Cursor::start(config, work.bytes));
     }
 
     /// Makes `sequence` the next packet to send.
     #[cold]
     fn seek(&mut self, config: &Config, sequence: u64) {
         self.next = sequence;
-        let index = self.work.partition_point(|work| work.end <= sequence);
+        let index = self.work.partition_point(|work| work.end() <= sequence);
         self.sending = index as u32;
         let work = self.work.get(index);
-        self.cursor = work
-            .map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes.get(), sequence - work.first));
+        self.cursor =
+            work.map_or(Cursor::EXHAUSTED, |work| Cursor::at(config, work.bytes, sequence - work.first));
     }
 }
 
@@ -422,7 +429,7 @@ impl<R: RateControl> Requester<R> {
             cycle.never_repeats();
         }
         cycle.same(work.len() as u64);
-        work.change_all(|work| cycle.same(work.end));
+        work.change_all(|work| cycle.same(work.end()));
         rate.visit(cycle);
     }
 }

@@ -29,11 +29,9 @@ impl ScheduleBuilder {
     /// transfer waits for itself, however indirectly.
     ///
     /// # Panics
-    /// When the transfer is empty or to its sender, or when one of `after` has not been added or does not end
-    /// at the sender.
+    /// When the transfer is to its sender, or when one of `after` has not been added or does not end at the sender.
     pub fn push(&mut self, transfer: Transfer, after: &[TransferId]) -> TransferId {
         let id = TransferId::from_index(self.transfers.len());
-        assert!(transfer.bytes > 0, "transfer {id} is empty");
         assert!(transfer.src != transfer.dst, "transfer {id} is from rank {} to itself", transfer.src);
         for &before in after {
             self.check_dependency(before, id, &transfer);
@@ -110,11 +108,5 @@ mod tests {
     #[should_panic(expected = "transfer 0 is from rank 4 to itself")]
     fn a_transfer_to_its_sender_is_refused() {
         ScheduleBuilder::with_capacity(1, 0).push(transfer(4, 4), &[]);
-    }
-
-    #[test]
-    #[should_panic(expected = "transfer 0 is empty")]
-    fn an_empty_transfer_is_refused() {
-        ScheduleBuilder::with_capacity(1, 0).push(Transfer { bytes: 0, ..transfer(0, 1) }, &[]);
     }
 }

@@ -15,13 +15,13 @@ pub enum WorkloadError {
         /// Comma-separated `collective/algorithm`.
         known: String,
     },
-    /// The data size cannot be cut into equal parts.
-    #[error("{data_bytes} bytes do not divide into {parts} equal parts")]
+    /// The collective gives every rank an equal share of the data.
+    #[error("{data_bytes} bytes are not one equal share for each of {shares} ranks")]
     Indivisible {
         /// Data size [bytes].
         data_bytes: u64,
-        /// Parts needed.
-        parts: u64,
+        /// Shares, one for each rank.
+        shares: u64,
     },
     /// Nothing to send.
     #[error("the data size is 0 bytes; it must be positive")]

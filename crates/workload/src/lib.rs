@@ -2,7 +2,8 @@
 //!
 //! In the order in which data passes them:
 //!
-//! 1. `shape`: what a schedule is made for ([`Shape`]): ranks, data size, root, random draws;
+//! 1. `shape`: what a schedule is made for ([`Shape`]): ranks, data size, root, random draws; `parts`: how data
+//!    that does not divide is cut ([`Parts`]); `message`: what a message size means for each collective;
 //! 2. `registry`: [`find`] looks a [`Pattern`] up by collective and algorithm; [`schedule_for`] also checks the
 //!    shape and builds;
 //! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share, `patterns::tree` what
@@ -22,7 +23,9 @@
 mod arrivals;
 mod builder;
 mod error;
+mod message;
 mod open_loop;
+mod parts;
 mod pattern;
 mod patterns;
 mod registry;
@@ -33,7 +36,9 @@ mod volume;
 pub use arrivals::{Arrivals, Process};
 pub use builder::ScheduleBuilder;
 pub use error::WorkloadError;
+pub use message::shares;
 pub use open_loop::{Peer, open_loop_for};
+pub use parts::Parts;
 pub use pattern::Pattern;
 pub use registry::{MAX_TRANSFERS, find, patterns, schedule_for};
 pub use schedule::{Schedule, Transfer};

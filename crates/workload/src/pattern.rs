@@ -18,20 +18,22 @@ pub trait Pattern: Sync {
         Ok(())
     }
 
-    /// Into how many equal parts the data size is cut.
-    fn parts(&self, ranks: u32) -> u64;
+    /// Into how many parts a data size of `data_bytes` is cut; see [`crate::Parts`].
+    fn parts(&self, ranks: u32, data_bytes: u64) -> u64;
 
     /// How many transfers the schedule has.
-    fn transfers(&self, ranks: u32) -> u64;
+    fn transfers(&self, ranks: u32, data_bytes: u64) -> u64;
 
     /// How many (sender, receiver, channel) the transfers have: a queue pair each, if they are reused.
-    fn connections(&self, ranks: u32) -> u64 {
-        self.transfers(ranks)
+    fn connections(&self, ranks: u32, data_bytes: u64) -> u64 {
+        self.transfers(ranks, data_bytes)
     }
 
-    /// Payload of all transfers for a data size of `data_bytes` [bytes].
+    /// Payload of all transfers for a data size of `data_bytes` [bytes]: here where every part is moved equally often.
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        (data_bytes / self.parts(ranks)).saturating_mul(self.transfers(ranks))
+        let transfers = u128::from(self.transfers(ranks, data_bytes));
+        let bytes = u128::from(data_bytes) * transfers / u128::from(self.parts(ranks, data_bytes));
+        u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
     /// How many ranks move data at once, sending or receiving, whichever are fewer.
@@ -44,9 +46,8 @@ pub trait Pattern: Sync {
         false
     }
 
-    /// The schedule. `shape.data_bytes` is a positive multiple of [`Pattern::parts`], `shape.ranks` at least
-    /// 2 and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
-    /// that.
+    /// The schedule. `shape.data_bytes` is a positive multiple of [`crate::shares`], `shape.ranks` at least 2 and
+    /// what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks that.
     fn schedule(&self, shape: &Shape) -> Schedule;
 
     /// Where each rank sends its messages in open-loop traffic, none for a rank that sends nothing; none at all for

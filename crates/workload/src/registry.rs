@@ -4,7 +4,7 @@ use crate::patterns::{
     all_gather, all_reduce, all_to_all, broadcast, double_binary_tree, gather, halving_doubling, incast,
     pairwise, permutation, reduce, reduce_scatter, scatter, send_receive, uniform_random,
 };
-use crate::{Pattern, Schedule, Shape, WorkloadError};
+use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
 
 /// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
@@ -55,17 +55,17 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 ///
 /// # Errors
 /// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
-/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of
-/// [`Pattern::parts`], or the schedule exceeds [`MAX_TRANSFERS`].
+/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of [`shares`], or
+/// the schedule exceeds [`MAX_TRANSFERS`].
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
     let pattern = find(collective, algorithm)?;
     shape.check()?;
     pattern.supports(shape.ranks)?;
-    let (data_bytes, parts) = (shape.data_bytes, pattern.parts(shape.ranks));
-    if !data_bytes.is_multiple_of(parts) {
-        return Err(WorkloadError::Indivisible { data_bytes, parts });
+    let (data_bytes, shares) = (shape.data_bytes, shares(collective, shape.ranks));
+    if !data_bytes.is_multiple_of(shares) {
+        return Err(WorkloadError::Indivisible { data_bytes, shares });
     }
-    let (transfers, limit) = (pattern.transfers(shape.ranks), MAX_TRANSFERS);
+    let (transfers, limit) = (pattern.transfers(shape.ranks, data_bytes), MAX_TRANSFERS);
     if transfers > limit {
         return Err(WorkloadError::TooManyTransfers { transfers, limit });
     }
@@ -111,14 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_does_not_divide_is_refused_with_both_numbers() {
+    fn shares_that_would_not_be_equal_are_refused_with_both_numbers() {
         assert_eq!(
-            error("all-reduce", "ring", &shape(3, 1000)),
-            "1000 bytes do not divide into 3 equal parts"
+            error("all-to-all", "parallel", &shape(3, 1000)),
+            "1000 bytes are not one equal share for each of 3 ranks"
         );
-        let both_ways = error("all-gather", "ring-bidirectional", &shape(4, 1004));
-        assert_eq!(both_ways, "1004 bytes do not divide into 8 equal parts");
-        assert!(schedule_for("all-gather", "ring", &shape(4, 1004)).is_ok());
+        assert!(schedule_for("all-gather", "ring-bidirectional", &shape(4, 1004)).is_ok());
+        assert!(schedule_for("all-reduce", "ring", &shape(3, 1000)).is_ok());
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub struct Transfer {
     pub src: Rank,
     /// Receiver.
     pub dst: Rank,
-    /// Payload [bytes].
+    /// Payload [bytes]; 0 is a message that only tells its receiver to go on.
     pub bytes: u64,
     /// Step of the algorithm, from 0.
     pub step: u32,

@@ -1,6 +1,6 @@
 //! What a schedule is made for.
 
-use crate::WorkloadError;
+use crate::{Parts, WorkloadError};
 use units::{Rank, Stream};
 
 /// What a schedule is made for.
@@ -18,6 +18,16 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The share of each rank, of a collective that has [`crate::shares`] [bytes].
+    pub(crate) const fn share_bytes(&self) -> u64 {
+        self.data_bytes / self.ranks as u64
+    }
+
+    /// The data size cut into `count` parts.
+    pub(crate) const fn parts(&self, count: u64) -> Parts {
+        Parts::new(self.data_bytes, count)
+    }
+
     /// That ranks, root and data size mean something.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let ranks = self.ranks;

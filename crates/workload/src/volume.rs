@@ -33,9 +33,9 @@ pub fn volume_for(
     pattern.supports(shape.ranks)?;
     let Some(arrivals) = arrivals else {
         return Ok(Volume {
-            transfers: pattern.transfers(shape.ranks),
+            transfers: pattern.transfers(shape.ranks, shape.data_bytes),
             payload_bytes: pattern.payload_bytes(shape.ranks, shape.data_bytes),
-            connections: pattern.connections(shape.ranks),
+            connections: pattern.connections(shape.ranks, shape.data_bytes),
             busy_ranks: pattern.busy_ranks(shape.ranks),
             is_between_neighbours: pattern.is_between_neighbours(),
         });

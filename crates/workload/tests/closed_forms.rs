@@ -1,10 +1,12 @@
 //! Numbers of transfers and bytes of each rank against the formulas of the literature.
 
-use fabricbench_workload::{Pattern, Schedule, Shape, Transfer, find, patterns, schedule_for};
+use fabricbench_workload::{Pattern, Schedule, Shape, Transfer, find, patterns, schedule_for, shares};
 use proptest::prelude::*;
 use units::{Rank, Seed, TransferId};
 
 const BLOCK: u64 = 96;
+/// The smallest chunk of a double binary tree of which there are several.
+const CHUNK: u64 = 4096;
 
 fn shape(ranks: u32, data_bytes: u64, root: u32, seed: u64) -> Shape {
     Shape { ranks, data_bytes, root: Rank(root), stream: Seed(seed).stream("workload.permutation", 0) }
@@ -69,27 +71,46 @@ fn supported(ranks: u32) -> impl Iterator<Item = &'static dyn Pattern> {
     patterns().iter().copied().filter(move |pattern| pattern.supports(ranks).is_ok())
 }
 
+/// A data size that is cut into equal parts.
+fn even_size(pattern: &dyn Pattern, ranks: u32) -> u64 {
+    BLOCK * pattern.parts(ranks, u64::MAX)
+}
+
 fn is_double_tree(pattern: &dyn Pattern) -> bool {
     pattern.algorithm() == "double-binary-tree"
 }
 
 proptest! {
     #[test]
+    fn a_schedule_has_the_transfers_and_bytes_of_its_closed_form(
+        ranks in 2..24u32,
+        message_bytes in prop_oneof![1..40_u64, 1..100_000_u64],
+        pick: u32,
+        seed: u64,
+    ) {
+        for pattern in supported(ranks) {
+            let data_bytes = message_bytes * shares(pattern.collective(), ranks);
+            let shape = shape(ranks, data_bytes, pick % ranks, seed);
+            let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
+            let name = format!("{}/{}", pattern.collective(), pattern.algorithm());
+            prop_assert_eq!(schedule.transfers().len() as u64, pattern.transfers(ranks, data_bytes), "{}", name);
+            prop_assert_eq!(schedule.total_bytes(), pattern.payload_bytes(ranks, data_bytes), "{}", name);
+            let ends = schedule.transfers().iter().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
+            let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
+            prop_assert_eq!(connections, pattern.connections(ranks, data_bytes), "{}", name);
+            let is_near = |t: &Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
+            let is_between_neighbours = schedule.transfers().iter().all(is_near);
+            prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", name);
+        }
+    }
+
+    #[test]
     fn every_rank_moves_what_the_formula_says(ranks in 2..24u32, pick in any::<u32>(), seed in any::<u64>()) {
         let root = pick % ranks;
         for pattern in supported(ranks) {
-            let data_bytes = BLOCK * pattern.parts(ranks);
+            let data_bytes = even_size(pattern, ranks);
             let shape = shape(ranks, data_bytes, root, seed);
             let schedule = schedule_for(pattern.collective(), pattern.algorithm(), &shape).unwrap();
-            prop_assert_eq!(schedule.transfers().len() as u64, pattern.transfers(ranks));
-            let payload_bytes: u64 = schedule.transfers().iter().map(|transfer| transfer.bytes).sum();
-            prop_assert_eq!(payload_bytes, pattern.payload_bytes(ranks, data_bytes), "{}", pattern.algorithm());
-            let ends = schedule.transfers().iter().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
-            let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
-            prop_assert_eq!(connections, pattern.connections(ranks), "{}", pattern.algorithm());
-            let is_near = |t: &Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
-            let is_between_neighbours = schedule.transfers().iter().all(is_near);
-            prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", pattern.algorithm());
             if is_double_tree(pattern) && !ranks.is_power_of_two() {
                 continue;
             }
@@ -102,7 +123,7 @@ proptest! {
 
     #[test]
     fn no_rank_of_a_double_binary_tree_moves_more_than_twice_the_data(ranks in 2..100u32) {
-        let s = 128 * BLOCK;
+        let s = 128 * CHUNK;
         let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(ranks, s, 0, 1)).unwrap();
         let (sent, received) = traffic(&schedule, ranks);
         prop_assert_eq!(&sent, &received);
@@ -117,7 +138,7 @@ proptest! {
         algorithm in prop::sample::select(vec!["ring", "ring-bidirectional"]),
     ) {
         let pattern = find(collective, algorithm).unwrap();
-        let shape = shape(ranks, pattern.parts(ranks), 0, 1);
+        let shape = shape(ranks, even_size(pattern, ranks), 0, 1);
         let schedule = pattern.schedule(&shape);
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let id = TransferId::from_index(index);
@@ -159,7 +180,7 @@ fn halving_doubling_comes_back_with_what_it_went_out_for() {
 /// 13 ranks: four levels, so 12 chunks of each tree on their way.
 #[test]
 fn a_chunk_of_a_double_binary_tree_waits_for_itself_and_at_leaves_for_the_window() {
-    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * BLOCK, 0, 1)).unwrap();
+    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * CHUNK, 0, 1)).unwrap();
     let mut opened = 0;
     for (index, transfer) in schedule.transfers().iter().enumerate() {
         assert_eq!(transfer.block / 64, transfer.channel);
@@ -181,7 +202,7 @@ fn a_chunk_of_a_double_binary_tree_waits_for_itself_and_at_leaves_for_the_window
 /// On one queue pair for each pair of ranks, chunks travel in this order.
 #[test]
 fn the_chunks_of_a_double_binary_tree_follow_each_other() {
-    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * BLOCK, 0, 1)).unwrap();
+    let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * CHUNK, 0, 1)).unwrap();
     let pair = |t: &Transfer| (t.src, t.dst, t.channel);
     for first in schedule.transfers().iter().filter(|t| t.block % 64 == 0) {
         let blocks = schedule.transfers().iter().filter(|t| pair(t) == pair(first)).map(|t| t.block);
@@ -221,11 +242,28 @@ fn each_step_of_a_pairwise_all_to_all_is_a_permutation_without_fixed_points() {
 
 #[test]
 fn only_programs_of_blocking_sends_are_blocking() {
-    let schedule = |pattern: &dyn Pattern| pattern.schedule(&shape(8, BLOCK * pattern.parts(8), 0, 1));
+    let schedule = |pattern: &dyn Pattern| pattern.schedule(&shape(8, even_size(pattern, 8), 0, 1));
     for pattern in patterns() {
         let is_blocking = matches!(pattern.algorithm(), "pairwise" | "tree");
         assert_eq!(schedule(*pattern).is_blocking(), is_blocking, "{}", pattern.algorithm());
     }
+}
+
+/// One byte around a ring of four: one part has it, three are messages without payload; every step is taken.
+#[test]
+fn a_byte_in_a_ring_is_one_part_and_the_rest_only_keep_the_steps() {
+    let schedule = schedule_for("all-reduce", "ring", &shape(4, 1, 0, 1)).unwrap();
+    assert_eq!((schedule.transfers().len(), schedule.total_bytes()), (2 * 3 * 4, 2 * 3));
+    assert!(schedule.transfers().iter().all(|transfer| transfer.bytes == u64::from(transfer.block == 0)));
+}
+
+#[test]
+fn a_byte_takes_one_tree_of_two_and_small_data_few_chunks() {
+    let chunks = |bytes| {
+        let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(4, bytes, 0, 1)).unwrap();
+        schedule.transfers().len() / 6
+    };
+    assert_eq!([1, 2, 8192, 8193, 16_384, 128 * CHUNK, 256 * CHUNK].map(chunks), [1, 2, 2, 3, 4, 128, 128]);
 }
 
 #[test]

@@ -39,6 +39,16 @@ busiest port in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and p
 have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it."""
 
 
+SHARED = frozenset({"all-gather", "all-to-all", "gather", "scatter"})
+"""Collectives of which every rank has, gives or gets an equal share of the data size: the message size of MPI
+benchmarks. Of the others the message is the whole."""
+
+
+def message_size(collective: str, ranks: int, data_size_bytes: int) -> int:
+    """Return the message size of a collective [bytes]."""
+    return data_size_bytes // ranks if collective in SHARED else data_size_bytes
+
+
 def bus_factor(collective: str, ranks: int) -> float:
     """Return what turns algbw into busbw.
 

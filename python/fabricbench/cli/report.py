@@ -63,7 +63,7 @@ def capture_command(
         ),
     ] = None,
     data_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The trial of this data size, such as 16MB.")
+        str | None, typer.Option(metavar="SIZE", help="The trial of this data or message size, such as 16MB.")
     ] = None,
     list_qps: Annotated[
         bool, typer.Option("--list-qps", help="List the queue pairs of the trial and capture nothing.")
@@ -142,7 +142,8 @@ def _write_capture(
     sent = runner.captured_frames(planned, qps, count)
     interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps)
     seed, version = planned.run_spec["seed"], planned.engine_version
-    comment = f"plan {plan_name}, data size {planned.data_size_bytes} bytes, trial {planned.id}, seed {seed}"
+    size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
+    comment = f"plan {plan_name}, {size}, trial {planned.id}, seed {seed}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
     note(f"wrote {out}: {written:,} frames from {len(interfaces):,} hosts, queue pairs {_short(qps)}")
 

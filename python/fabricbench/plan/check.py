@@ -3,24 +3,21 @@
 from collections.abc import Iterator
 from typing import Final
 
-from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
+from fabricbench.plan.check_sizes import check_shares, check_sizes
 from fabricbench.plan.check_variants import check_variants
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
-from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan, SizeRange
-from fabricbench.plan.sizes import sweep_sizes
+from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.validate import close_match_hint
 from fabricbench.plan.variant import BASE_VARIANT
 
-TRIALS_MAX: Final = 10_000
-"""Most trials of one plan."""
 CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""
 
@@ -30,13 +27,13 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, _check_sizes):
+    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, check_sizes):
         problems += check(plan, document)
     problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:
         problems += check_variants(plan, document)
-    # Whether sizes divide is only known once the ranks, the algorithms and the sizes are.
-    yield from problems or _check_division(plan, document)
+    # Shares are only known once the ranks, the collectives and the sizes are.
+    yield from problems or check_shares(plan, document)
 
 
 def plan_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -176,74 +173,3 @@ def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) 
         if refusal is not None:
             found = f"{refusal.found} for {job.collective} {algorithm}"
             yield document.problem((*path, "ranks"), found, refusal.allowed)
-
-
-def _check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that every job has a data size, and that there are not too many."""
-    sizes = plan.sweep.data_size if plan.sweep else None
-    if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
-        found = f"{units.format_size(sizes.end_bytes)}, below the start"
-        allowed = f"{units.format_size(sizes.start_bytes)} or more"
-        yield document.problem(("sweep", "data_size", "end"), found, allowed)
-        return
-    for index, job in enumerate(plan.jobs):
-        if sizes is None and job.data_bytes is None:
-            hint = "add `sweep: {data_size: 16MB}`, or `data_size` to the job"
-            yield document.problem(
-                ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep", hint
-            )
-            return
-    if sizes is not None and all(job.data_bytes is not None for job in plan.jobs):
-        hint = "leave the sweep out, or the `data_size` of a job"
-        yield document.problem(
-            ("sweep", "data_size"), "a sweep that changes no job", "a job without its own data_size", hint
-        )
-    yield from _check_trials(plan, document)
-
-
-def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check the number of trials, and that no two are the same."""
-    sizes = sweep_sizes(plan)
-    casts = (1 + len(plan.jobs) if plan.solo else 1) * max(1, len(plan.variants))
-    trials = max(1, len(sizes)) * plan.iterations * casts
-    if trials > TRIALS_MAX:
-        path: FieldPath = ("sweep", "data_size") if len(sizes) > plan.iterations else ("iterations",)
-        yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")
-        return
-    seen: set[int] = set()
-    for size, path in sizes:
-        if size in seen:
-            found = f"{units.format_size(size)} again"
-            yield document.problem(path, found, "each data size once", "`iterations` repeats trials")
-        seen.add(size)
-
-
-def _check_division(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that every data size divides into the parts that the jobs cut it into."""
-    for index, job in enumerate(plan.jobs):
-        own: list[tuple[int, FieldPath]] = [(job.data_bytes or 0, ("jobs", index, "data_size"))]
-        sizes = sweep_sizes(plan) if job.data_bytes is None else own
-        parts = _parts(plan, job)
-        # Of a range only its start can fail: each other size is a multiple of it.
-        for size, path in {path: (size, path) for size, path in reversed(sizes)}.values():
-            if size % parts:
-                yield document.problem(path, *_division(plan, job, size, parts))
-
-
-def _parts(plan: Plan, job: Job) -> int:
-    """Return the number of equal parts that a job cuts its data into."""
-    ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
-    algorithm = job.algorithm or engine.default_algorithm(job.collective)
-    return engine.equal_parts(job.collective, algorithm, ranks) * plan.transport.qps_per_rank_pair
-
-
-def _division(plan: Plan, job: Job, size: int, parts: int) -> tuple[str, str, str]:
-    """Describe a data size that does not divide: found, allowed and hint."""
-    ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
-    found = f"{size} bytes, which do not divide into {parts} equal parts"
-    qps = plan.transport.qps_per_rank_pair
-    allowed = f"multiples of {parts} bytes for the {job.collective} of {ranks} ranks of job `{job.name}`"
-    allowed += f" with {qps} queue pairs for each rank pair" if qps > 1 else ""
-    below = size // parts * parts
-    near = [str(value) for value in (below, below + parts) if value]
-    return found, allowed, f"the nearest that divide: {' and '.join(near)}"

@@ -1,4 +1,4 @@
-"""What the plan asks the engine: which algorithms there are, how they cut their data, what cannot be run.
+"""What the plan asks the engine: which algorithms there are, how data is shared, what cannot be run.
 
 This is the only module of the plan that knows the compiled core, and it loads it when first asked. The
 engine's list of algorithms is the only one; the plan keeps none.
@@ -31,11 +31,11 @@ def default_algorithm(collective: str) -> str:
     return algorithms()[collective][0]
 
 
-def equal_parts(collective: str, algorithm: str, ranks: int) -> int:
-    """Return into how many equal parts an algorithm cuts the data of `ranks` ranks."""
+def shares(collective: str, ranks: int) -> int:
+    """Return how many messages, of one size, the data size of a collective of `ranks` ranks is."""
     from fabricbench import _core
 
-    return _core.equal_parts(collective, algorithm, ranks)
+    return _core.shares(collective, ranks)
 
 
 def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
@@ -43,7 +43,7 @@ def refusal(collective: str, algorithm: str, ranks: int) -> "SpecError | None":
     from fabricbench import _core
 
     try:
-        _core.equal_parts(collective, algorithm, ranks)
+        _core.supports(collective, algorithm, ranks)
     except _core.SpecError as error:
         return error
     return None

@@ -18,7 +18,7 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.model import Observe, Plan
 from fabricbench.plan.pins import resolve_pins
-from fabricbench.plan.sizes import job_size, trial_sizes
+from fabricbench.plan.sizes import job_size, shown_size, size_kind, trial_sizes
 from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
 
 SCHEMA_VERSION: Final = 1
@@ -34,8 +34,9 @@ class PlannedTrial:
         index: Position in the plan's order, from 0.
         variant: Label of the variant of the plan; see `fabricbench.plan.variant`.
         iteration: Which repetition, from 0.
-        data_size_bytes: Data size of the sweep, or of the first job of a plan without one; of a job alone,
-            its own.
+        data_size_bytes: Size of the sweep, or of the first job of a plan without one; of a job alone, its
+            own.
+        size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sizes`.
         run_spec: What the engine is told; complete. Trials share its parts: never change it.
         engine_version: Version of the engine that is to run it.
     """
@@ -44,6 +45,7 @@ class PlannedTrial:
     variant: str
     iteration: int
     data_size_bytes: int
+    size_kind: str
     run_spec: RunSpec
     engine_version: str
 
@@ -85,7 +87,8 @@ def expand_variants(plans: Mapping[str, Plan]) -> list[PlannedTrial]:
     known: set[str] = set()
     for each in found:
         cast = each.cast
-        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, each.size, each.run_spec, version)
+        sized = (each.size, each.size_kind)
+        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec, version)
         if not cast.is_solo or trial.id not in known:
             trials.append(trial)
             known.add(trial.id)
@@ -99,6 +102,7 @@ class _Found:
     step: int
     cast: "_Cast"
     size: int
+    size_kind: str
     run_spec: RunSpec
 
     def order(self) -> tuple[int, int]:
@@ -121,7 +125,8 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
                 "jobs": _jobs(plan, cast.jobs, size),
                 "observe": observe,
             }
-            yield _Found(step, cast, spec["jobs"][0]["data_bytes"] if cast.is_solo else size, spec)
+            own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
+            yield _Found(step, cast, own_size, size_kind(plan), spec)
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "hosts": list(range(topology.host_count)) if job.hosts is None else list(job.hosts),
         "collective": job.collective,
         "algorithm": job.algorithm or engine.default_algorithm(job.collective),
-        "data_bytes": job_size(job, trial_size_bytes),
+        "data_bytes": job_size(plan, job, trial_size_bytes),
         "stream": place,
         "root": job.root,
         "start_ps": job.start_ps,

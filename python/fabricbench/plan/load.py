@@ -25,6 +25,7 @@ from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
 from fabricbench.plan.shipped import find_plan, find_published, published_tables
+from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.validate import close_match_hint, problems_of
 from fabricbench.plan.variant import BASE_VARIANT, shared_variant
 from fabricbench.plan.variants import reference_variant
@@ -137,7 +138,8 @@ class LoadedPlan:
         smallest = units.human_size(summary["data_size_min_bytes"])
         largest = units.human_size(summary["data_size_max_bytes"])
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"
-        return f"{trials}, {summary['ranks']} ranks on {summary['hosts']} hosts, data size {sizes}"
+        ranks = f"{summary['ranks']} ranks on {summary['hosts']} hosts"
+        return f"{trials}, {ranks}, {size_kind(self.plan)} size {sizes}"
 
 
 def load_plan(
@@ -324,7 +326,12 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
         allowed = f"a file next to the plan, or a shipped one: {', '.join(names)}"
         hint = close_match_hint(plan.published, names)
         raise PlanError([document.problem(("published",), f'no file "{plan.published}"', allowed, hint)])
-    return read_published(found)
+    table = read_published(found)
+    if table.size_kind != size_kind(plan):
+        found_sizes = f'"{table.name}", a table of {table.size_kind} sizes'
+        allowed = f"a table of {size_kind(plan)} sizes, which the plan sweeps"
+        raise PlanError([document.problem(("published",), found_sizes, allowed)])
+    return table
 
 
 def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:

@@ -48,8 +48,15 @@ class Job(PlanModel):
         default=None,
         alias="data_size",
         description=(
-            "Data size of this job [size], for a job that the sweep leaves alone. Default: "
-            "that of `sweep.data_size`."
+            "Data size of this job [size], for a job that the sweep leaves alone. Default: that of the sweep."
+        ),
+    )
+    message_bytes: Size | None = Field(
+        default=None,
+        alias="message_size",
+        description=(
+            "The same as a message size [size]: what a rank gives to each other rank or puts in; see "
+            "docs/plan.md. Either this or `data_size`."
         ),
     )
     root: int = Field(
@@ -111,20 +118,34 @@ def _form_of_sizes(value: Any) -> str:
     return "list" if isinstance(value, list | tuple) else "one"
 
 
-class Sweep(PlanModel):
-    """What changes from trial to trial."""
+Sizes = Annotated[
+    Annotated[Size, Tag("one")]
+    | Annotated[tuple[Size, ...], Field(strict=False, min_length=1), Tag("list")]
+    | Annotated[SizeRange, Tag("range")],
+    Discriminator(_form_of_sizes),
+]
+"""Sizes of a sweep: one, a list or a range."""
 
-    data_size: Annotated[
-        Annotated[Size, Tag("one")]
-        | Annotated[tuple[Size, ...], Field(strict=False, min_length=1), Tag("list")]
-        | Annotated[SizeRange, Tag("range")],
-        Discriminator(_form_of_sizes),
-    ] = Field(
+
+class Sweep(PlanModel):
+    """What changes from trial to trial: `data_size` or `message_size`."""
+
+    data_size: Sizes | None = Field(
+        default=None,
         description=(
             "Data sizes of the collectives, one trial each [size]: one size, a list, or a "
             "mapping `{start, factor, end}`. What the size means for each collective stands "
             "in docs/plan.md."
-        )
+        ),
+    )
+    message_size: Sizes | None = Field(
+        default=None,
+        description=(
+            "The same as message sizes [size], as MPI benchmarks sweep them: what a rank gives to each other "
+            "rank (all-to-all, scatter) or puts in (all-gather, gather), which makes a data size of so much "
+            "times the ranks; of all other collectives the data size. Source: Intel MPI Benchmarks, OSU "
+            "micro-benchmarks."
+        ),
     )
 
 

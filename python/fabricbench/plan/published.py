@@ -7,7 +7,8 @@ from typing import Final
 
 from fabricbench.plan.errors import Place, PlanError, Problem
 
-KEY_COLUMN: Final = "data_size_bytes"
+KEY_COLUMNS: Final = {"data": "data_size_bytes", "message": "message_size_bytes"}
+"""The column that tells the rows apart, for each kind of size that a plan may sweep."""
 
 
 @dataclass(frozen=True)
@@ -17,17 +18,19 @@ class PublishedTable:
     Attributes:
         name: File name.
         source: Where the figures come from: the comment lines of the file.
-        rows: For each data size [bytes], the value of each other column; the column's name carries the unit.
+        size_kind: What its sizes are, `data` or `message`.
+        rows: For each size [bytes], the value of each other column; the column's name carries the unit.
             An empty cell is left out.
     """
 
     name: str
     source: str
+    size_kind: str
     rows: dict[int, dict[str, float]]
 
-    def value(self, data_size_bytes: int, column: str) -> float | None:
+    def value(self, size_bytes: int, column: str) -> float | None:
         """Return a published value; none when it was not published."""
-        return self.rows.get(data_size_bytes, {}).get(column)
+        return self.rows.get(size_bytes, {}).get(column)
 
 
 def read_published(path: Path) -> PublishedTable:
@@ -35,7 +38,8 @@ def read_published(path: Path) -> PublishedTable:
 
     Args:
         path: A UTF-8 CSV file. Lines that start with `#` give the source, the next line names the columns, of
-            which one is `data_size_bytes`; all values are numbers.
+            which one is `data_size_bytes` or `message_size_bytes`; all values are
+            numbers.
 
     Raises:
         PlanError: It cannot be read, or a line is not of this form.
@@ -49,24 +53,26 @@ def read_published(path: Path) -> PublishedTable:
         (number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")
     ]
     header = next(csv.reader(line for _, line in numbered[:1]), [])
-    if KEY_COLUMN not in header:
-        found, allowed = f"the columns {', '.join(header) or 'none'}", f"columns with {KEY_COLUMN}"
+    kinds = [kind for kind, column in KEY_COLUMNS.items() if column in header]
+    if len(kinds) != 1:
+        found = f"the columns {', '.join(header) or 'none'}"
+        allowed = f"columns with {' or '.join(KEY_COLUMNS.values())}"
         raise PlanError([Problem(Place(str(path), numbered[0][0] if numbered else 1), "", found, allowed)])
     rows: dict[int, dict[str, float]] = {}
     for number, line in numbered[1:]:
-        size, row = _row(path, header, number, line)
+        size, row = _row(path, header, KEY_COLUMNS[kinds[0]], number, line)
         if size in rows:
-            found, allowed = f"the data size {size} again", "each data size once"
+            found, allowed = f"the size {size} again", "each size once"
             raise PlanError([Problem(Place(str(path), number), "", found, allowed)])
         rows[size] = row
-    return PublishedTable(path.name, "\n".join(comments), rows)
+    return PublishedTable(path.name, "\n".join(comments), kinds[0], rows)
 
 
-def _row(path: Path, header: list[str], number: int, line: str) -> tuple[int, dict[str, float]]:
-    """Read one line: its data size [bytes], and its other cells."""
+def _row(path: Path, header: list[str], key: str, number: int, line: str) -> tuple[int, dict[str, float]]:
+    """Read one line: its size [bytes], and its other cells."""
     try:
         cells = dict(zip(header, next(csv.reader([line])), strict=True))
-        size = int(cells.pop(KEY_COLUMN))
+        size = int(cells.pop(key))
         return size, {name: float(cell) for name, cell in cells.items() if cell.strip()}
     except (ValueError, csv.Error) as error:
         place = Place(str(path), number)

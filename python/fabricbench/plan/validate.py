@@ -18,6 +18,7 @@ _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
     ("fabric", "load_balancing"),
     ("sweep", "data_size"),
+    ("sweep", "message_size"),
 )
 """Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
 _TAGGED_ITEMS: Final[tuple[FieldPath, ...]] = (("fabric", "failures"),)

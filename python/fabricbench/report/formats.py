@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.metrics import METRICS, Scope
 from fabricbench.analysis.summary import Summary
@@ -63,7 +64,7 @@ def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
 
 def trial_object(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as its JSON object."""
-    content = _identity(job.trial) | _nested(job.summary)
+    content = _identity(job.trial) | _nested(job.summary) | _sizes(job.summary)
     content["published"] = {
         deviation.metric: {"value": deviation.published, "deviation_percent": deviation.deviation_percent}
         for deviation in job.deviations
@@ -88,6 +89,12 @@ def _nested(summary: Summary) -> dict[str, Any]:
         else:
             content[name] = value
     return content
+
+
+def _sizes(summary: Summary) -> dict[str, int]:
+    """Return the data size of a job and its message size, what a rank gives to each other or puts in."""
+    size = message_size(summary.collective, summary.ranks, summary.data_size_bytes)
+    return {"data_size_bytes": summary.data_size_bytes, "message_size_bytes": size}
 
 
 def _identity(trial: Trial) -> dict[str, Any]:
@@ -122,12 +129,14 @@ def flat_columns() -> list[str]:
     names = [*_IDENTITY, *(field.name for field in dataclasses.fields(Summary))]
     for metric in PUBLISHED_COLUMNS:
         names += [f"published_{metric}", f"deviation_percent_{metric}"]
-    return [*names, "alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
+    names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
+    return [*names, "message_size_bytes"]
 
 
 def flat_row(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as one flat row; columns without a value are left out."""
-    row = _identity(job.trial) | dataclasses.asdict(job.summary) | {"verdict": job.verdict}
+    row = _identity(job.trial) | dataclasses.asdict(job.summary) | _sizes(job.summary)
+    row["verdict"] = job.verdict
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published
         row[f"deviation_percent_{deviation.metric}"] = deviation.deviation_percent
@@ -151,10 +160,10 @@ def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
 
 def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     """Return a list of trials: one line for each job of a finished trial, one for each other trial."""
-    rows = [flat_row(job) | _state(job.trial) for job in jobs]
+    rows = [flat_row(job) | _state(job.trial) | _sizes(job.summary) for job in jobs]
     rows += [_state(trial) for trial in trials if not trial.is_finished]
     names = [*_STATE, *(field.name for field in dataclasses.fields(Summary) if field.name not in _STATE)]
-    names.append("verdict")
+    names += ["verdict", "message_size_bytes"]
     return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
 
 
@@ -163,7 +172,7 @@ _STATE = (*_IDENTITY, "data_size_bytes", "status", "message", "started_at", "end
 
 def _state(trial: Trial) -> dict[str, Any]:
     return _identity(trial) | {
-        "data_size_bytes": trial.facts.data_size_bytes,
+        f"{trial.facts.size_kind}_size_bytes": trial.facts.data_size_bytes,
         "status": trial.status,
         "message": trial.message,
         "started_at": trial.started_at,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.report.trials import JobPair, JobReport
 
 _TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "verdict")
-_INTEGERS = ("iteration",)
+_INTEGERS = ("iteration", "message_size_bytes")
 
 
 def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
-from fabricbench.report.text_table import data_size
+from fabricbench.report.sizes import shown_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
@@ -67,7 +67,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
         if trial.id not in of_trial and len(of_trial) < MAX_TRIALS:
             of_trial[trial.id] = placements(trial.tables)
         placement = of_trial.get(trial.id, {}).get(summary.job)
-        size = f", {data_size(summary.data_size_bytes)}" if many_sizes else ""
+        size = f", {shown_size(trial, summary)}" if many_sizes else ""
         rows.append(
             KeptRow(
                 f"{summary.job}{size}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
 
-REVISION = "0002"
+REVISION = "0003"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -42,6 +42,7 @@ trials = Table(
     Column("run_spec", Text, nullable=False),
     Column("published", Text, nullable=True),
     Column("criteria", Text, nullable=False, server_default="[]"),
+    Column("size_kind", Text, nullable=False, server_default="data"),
     # By what and where.
     Column("backend", Text, nullable=False),
     Column("engine_version", Text, nullable=False),

@@ -31,6 +31,7 @@ class TrialFacts:
         variant: Name of the variant; empty if the plan has none.
         iteration: Number of the iteration, from 0.
         data_size_bytes: Size of the sweep's step.
+        size_kind: What that size is: `data` or `message` (what a rank gives to each other rank or puts in).
         tag: What the user called it; may be empty.
         run_spec: The RunSpec.
         published: The published row for this data size, if the plan names a table that has one: `table` (file
@@ -51,6 +52,7 @@ class TrialFacts:
     variant: str
     iteration: int
     data_size_bytes: int
+    size_kind: str
     tag: str
     run_spec: Mapping[str, Any]
     published: Mapping[str, Any] | None

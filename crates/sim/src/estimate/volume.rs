@@ -105,7 +105,10 @@ fn frames(transport: &TransportSpec, chunk_bytes: u64) -> u64 {
         packets + packets.div_ceil(ack_every)
     };
     let message_bytes = transport.message_bytes.max(1);
-    chunk_bytes / message_bytes * of_message(message_bytes) + of_message(chunk_bytes % message_bytes)
+    let frames =
+        chunk_bytes / message_bytes * of_message(message_bytes) + of_message(chunk_bytes % message_bytes);
+    // A chunk without payload is a frame and its acknowledgement.
+    frames.max(2)
 }
 
 /// Line rate of the first host of a job.

@@ -86,7 +86,8 @@ impl Host {
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
         if !self.transfers.is_background() {
-            context.totals.progress += u64::from(outcome.payload_bytes);
+            // A message without payload is progress, too.
+            context.totals.progress += u64::from(outcome.payload_bytes.max(outcome.chunk_delivered.into()));
         }
         let port = usize::from(receiver.port());
         for reply in [outcome.reply, outcome.notification].into_iter().flatten() {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use topology::Attachment;
 use units::{AttachmentId, HostId, Rank, Seed, Span, StreamFamily, TransferId};
 use wire::Psn;
-use workload::{Arrivals, Process, Schedule, Shape, Transfer, WorkloadError};
+use workload::{Arrivals, Parts, Process, Schedule, Shape, Transfer, WorkloadError};
 
 /// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
@@ -63,7 +63,8 @@ pub(crate) struct Flows {
     pub(crate) parts: u32,
     /// First queue pair of the job that is being added.
     first_queue_pair: u32,
-    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all are of one size.
+    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue pair are of
+    /// one size.
     pub(crate) unloaded: HashMap<u32, Span>,
     /// Queue pairs so far whose data ends at each host.
     receivers: Vec<u32>,
@@ -75,7 +76,7 @@ impl Flows {
     /// Schedules every job and gives its transfers to queue pairs.
     ///
     /// # Errors
-    /// When a collective is unknown, a size does not divide, or two ranks cannot reach each other.
+    /// When a collective is unknown, a size does not suit it, or two ranks cannot reach each other.
     pub(crate) fn new(spec: &RunSpec, fabric: &Fabric) -> Result<Self, SpecError> {
         let mut flows = Self {
             schedules: Vec::new(),
@@ -145,28 +146,31 @@ impl Flows {
             self.add_chunks(index, TransferId(id as u32), transfer, first);
         }
         if job.arrivals.is_some() {
-            self.note_unloaded(spec, fabric, job.data_bytes / u64::from(self.parts));
+            self.note_unloaded(spec, fabric, Parts::new(job.data_bytes, self.parts.into()));
         }
         self.schedules.push(schedule);
         self.first_chunk.push(self.chunks.len() as u32);
         Ok(())
     }
 
-    /// Notes what a chunk of `bytes` of each queue pair of the present job takes on an idle fabric.
-    fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, bytes: u64) {
+    /// Notes what a chunk of each queue pair of the present job takes on an idle fabric, each message cut into `parts`.
+    fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, parts: Parts) {
         let mut known = HashMap::new();
         for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
             let ends = (pair.src_attachment, pair.dst_attachment);
-            let span = *known.entry(ends).or_insert_with(|| unloaded(&spec.transport, fabric, ends, bytes));
+            let bytes = parts.of(pair.part.into());
+            let span =
+                *known.entry((ends, bytes)).or_insert_with(|| unloaded(&spec.transport, fabric, ends, bytes));
             self.unloaded.insert(pair.number, span);
         }
     }
 
     fn add_chunks(&mut self, job: u32, id: TransferId, transfer: &Transfer, first_queue_pair: u32) {
+        let parts = Parts::new(transfer.bytes, self.parts.into());
         for part in 0..self.parts {
             let queue_pair = first_queue_pair + part;
             self.queue_pairs[queue_pair as usize].chunks.end += 1;
-            let bytes = transfer.bytes / u64::from(self.parts);
+            let bytes = parts.of(part.into());
             self.chunks.push(Chunk { job, transfer: id, part, queue_pair, bytes });
         }
     }
@@ -235,7 +239,6 @@ pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
 
 fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
-    let parts = u64::from(spec.transport.qps_per_rank_pair);
     let schedule = match job.arrivals {
         None => workload::schedule_for(&job.collective, &job.algorithm, &shape),
         Some(given) => {
@@ -250,7 +253,7 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
             )
         }
     };
-    let schedule = schedule.map_err(|error| {
+    schedule.map_err(|error| {
         let field = match error {
             WorkloadError::Indivisible { .. } => "data_bytes",
             WorkloadError::ClosedLoop { .. } => "collective",
@@ -260,15 +263,7 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
             _ => "algorithm",
         };
         refusal(&format!("jobs[{index}].{field}"), &error)
-    })?;
-    match schedule.transfers().iter().find(|transfer| !transfer.bytes.is_multiple_of(parts)) {
-        None => Ok(schedule),
-        Some(transfer) => Err(value(
-            format!("jobs[{index}].data_bytes"),
-            format!("a transfer of {} bytes", transfer.bytes),
-            &format!("transfers that divide evenly over {parts} queue pairs"),
-        )),
-    }
+    })
 }
 
 /// When the messages of a job are offered.
@@ -288,6 +283,9 @@ pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
         }
         WorkloadError::ClosedLoop { ref collective, ref open } => {
             (format!("{collective} with arrivals"), open.clone())
+        }
+        WorkloadError::Indivisible { data_bytes, shares } => {
+            (format!("{data_bytes} bytes"), format!("a multiple of {shares}, one equal share for each rank"))
         }
         WorkloadError::NoMessages => (error.to_string(), "a longer one, or a higher rate".into()),
         WorkloadError::TooManyTransfers { transfers, limit } => {

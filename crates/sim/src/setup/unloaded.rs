@@ -68,17 +68,19 @@ fn path(fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
     }
 }
 
-/// Sizes of the frames of a transfer.
+/// Sizes of the frames of a transfer; one without payload is a frame all the same.
 fn frames(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u32> {
+    let empty = (bytes == 0).then(|| data_frame_bytes(write_opcode(Position::Only), 0));
     let (mtu, message_bytes) = (u64::from(transport.mtu_bytes), transport.message_bytes);
     let alone = transport.recovery == LossRecovery::Selective;
     let messages =
         (0..bytes).step_by(message_bytes as usize).map(move |start| (bytes - start).min(message_bytes));
-    messages.flat_map(move |size| {
+    let frames = messages.flat_map(move |size| {
         (0..size).step_by(mtu as usize).map(move |offset| {
             let starts = alone || offset == 0;
             let position = if starts { Position::Only } else { Position::Middle };
             data_frame_bytes(write_opcode(position), (size - offset).min(mtu) as u32)
         })
-    })
+    });
+    empty.into_iter().chain(frames)
 }

@@ -205,7 +205,7 @@ fn target() -> impl Strategy<Value = Target> {
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        1 => (1u64..10_000).prop_map(|bytes| Action::Post { bytes }),
+        1 => (prop_oneof![1 => Just(0u64), 9 => 1u64..10_000]).prop_map(|bytes| Action::Post { bytes }),
         3 => (1u8..8).prop_map(|packets| Action::Transmit { packets }),
         3 => target().prop_map(Action::Ack),
         1 => target().prop_map(Action::Nak),

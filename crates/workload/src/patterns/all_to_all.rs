@@ -17,17 +17,17 @@ impl Pattern for Parallel {
         "parallel"
     }
 
-    fn parts(&self, ranks: u32) -> u64 {
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         super::ordered_pairs(ranks)
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let bytes = shape.data_bytes / self.parts(shape.ranks);
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        let bytes = shape.share_bytes();
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
         for src in 0..shape.ranks {
             for dst in super::others(src, shape.ranks) {
                 let (src, block) = (Rank(src), dst);

@@ -34,16 +34,16 @@ impl Pattern for Binomial {
         "tree"
     }
 
-    fn parts(&self, _ranks: u32) -> u64 {
+    fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(ranks) - 1
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let transfers = self.transfers(shape.ranks);
+        let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
         let tree = tree(shape.ranks, shape.root);
         let load = Load { bytes: shape.data_bytes, channel: 0, block: 0 };

@@ -20,11 +20,11 @@ impl Pattern for Parallel {
         "parallel"
     }
 
-    fn parts(&self, _ranks: u32) -> u64 {
+    fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(ranks) - 1
     }
 
@@ -34,7 +34,7 @@ impl Pattern for Parallel {
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let (src, bytes) = (shape.root, shape.data_bytes);
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
         for dst in super::others(shape.root.0, shape.ranks) {
             builder.push(Transfer { src, dst: Rank(dst), bytes, step: 0, channel: 0, block: 0 }, &[]);
         }

@@ -3,7 +3,7 @@
 //! A rank that passes data on in one tree is a leaf of the other (but for rank 0 when n is odd), so that no
 //! port carries more than 2 S each way. Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
 //! broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is cut into
-//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again.
+//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again. Small data makes fewer chunks and, of a single byte, one tree.
 //!
 //! A rank passes a chunk on as soon as it has it. Leaves start the first chunks at once and every later one
 //! when the chunk [`Lane::window`] before it has come back down to them; like the finite buffers of a library
@@ -12,12 +12,15 @@
 //! Chunks on queue pairs of their own share the port instead, and reach the next rank late and together.
 
 use super::tree::{Arrivals, Edge, Load, Tree};
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape};
+use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape};
 use units::Rank;
 
 /// Chunks of each tree. The pipeline is full after 2 log2(n) of them, for 8 ranks a tenth; with fewer, ports
 /// would be idle for longer. With more, the chunks of 16 MB would be smaller than a message of 128 KB.
 const CHUNKS: u32 = 64;
+
+/// A chunk has at least so many bytes, where there are so many: a full packet, as one with less would be mostly headers.
+const CHUNK_BYTES_MIN: u64 = 4096;
 
 /// Chunks of a tree on their way at once, for each of its levels. A level is two hops, one up and one down;
 /// the third chunk is for those that wait for a port. On one switch, 2 for each level leave ports idle and 4
@@ -40,30 +43,46 @@ impl Pattern for DoubleBinaryTree {
         "double-binary-tree"
     }
 
-    fn parts(&self, _ranks: u32) -> u64 {
-        u64::from(TREES * CHUNKS)
+    fn parts(&self, _ranks: u32, data_bytes: u64) -> u64 {
+        halves(data_bytes).into_iter().map(chunks).map(u64::from).sum()
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
-        2 * u64::from(TREES * CHUNKS) * (u64::from(ranks) - 1)
+    fn transfers(&self, ranks: u32, data_bytes: u64) -> u64 {
+        2 * self.parts(ranks, data_bytes) * (u64::from(ranks) - 1)
     }
 
-    fn connections(&self, ranks: u32) -> u64 {
-        2 * u64::from(TREES) * (u64::from(ranks) - 1)
+    fn connections(&self, ranks: u32, data_bytes: u64) -> u64 {
+        let trees = halves(data_bytes).into_iter().filter(|&bytes| bytes > 0).count();
+        2 * trees as u64 * (u64::from(ranks) - 1)
+    }
+
+    fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        data_bytes.saturating_mul(2 * (u64::from(ranks) - 1))
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let transfers = self.transfers(shape.ranks);
-        let bytes = shape.data_bytes / self.parts(shape.ranks);
+        let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * 3 / 2);
+        let halves = halves(shape.data_bytes);
         let mut lanes: Vec<_> = (0..TREES).zip(trees(shape.ranks)).map(Lane::new).collect();
         for chunk in 0..CHUNKS {
-            for lane in &mut lanes {
-                lane.push_chunk(&mut builder, chunk, bytes);
+            for (lane, bytes) in lanes.iter_mut().zip(halves).filter(|(_, bytes)| chunk < chunks(*bytes)) {
+                let parts = Parts::new(bytes, chunks(bytes).into());
+                lane.push_chunk(&mut builder, chunk, parts.of(chunk.into()));
             }
         }
         builder.finish()
     }
+}
+
+/// What each tree carries [bytes].
+fn halves(data_bytes: u64) -> [u64; TREES as usize] {
+    [0, 1].map(|tree| Parts::new(data_bytes, TREES.into()).of(tree))
+}
+
+/// Into how many chunks `bytes` are cut.
+fn chunks(bytes: u64) -> u32 {
+    u64::from(CHUNKS).min(bytes.div_ceil(CHUNK_BYTES_MIN)) as u32
 }
 
 /// A tree with the chunks that use it.

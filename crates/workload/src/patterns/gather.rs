@@ -16,11 +16,11 @@ impl Pattern for Parallel {
         "parallel"
     }
 
-    fn parts(&self, ranks: u32) -> u64 {
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(ranks) - 1
     }
 
@@ -29,8 +29,8 @@ impl Pattern for Parallel {
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let (dst, bytes) = (shape.root, shape.data_bytes / self.parts(shape.ranks));
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        let (dst, bytes) = (shape.root, shape.share_bytes());
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
         for src in super::others(shape.root.0, shape.ranks) {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }

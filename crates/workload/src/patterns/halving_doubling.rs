@@ -9,7 +9,7 @@
 //! The other order, half of the data to the farthest rank, is this one with the ranks given to hosts in
 //! bit-reversed order.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
+use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
 /// Halving and doubling. A rank takes its steps in order: what it sends holds, or adds to, all that it has
@@ -34,32 +34,32 @@ impl Pattern for HalvingDoubling {
         Err(WorkloadError::NotPowerOfTwo { ranks, below: above / 2, above })
     }
 
-    fn parts(&self, ranks: u32) -> u64 {
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(Butterfly::new(ranks).steps()) * u64::from(ranks)
     }
 
-    fn connections(&self, ranks: u32) -> u64 {
+    fn connections(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(Butterfly::new(ranks).halvings) * u64::from(ranks)
     }
 
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
-        (data_bytes / self.parts(ranks)).saturating_mul(2 * super::ordered_pairs(ranks))
+        data_bytes.saturating_mul(2 * (u64::from(ranks) - 1))
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let butterfly = Butterfly::new(shape.ranks);
-        let block_bytes = shape.data_bytes / self.parts(shape.ranks);
-        let transfers = self.transfers(shape.ranks);
+        let parts = shape.parts(shape.ranks.into());
+        let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let dependencies = transfers * u64::from(butterfly.steps() - 1) / 2;
         let mut builder = ScheduleBuilder::with_capacity(transfers, dependencies);
         for step in 0..butterfly.steps() {
             for rank in 0..shape.ranks {
                 let received: Vec<_> = (0..step).map(|earlier| butterfly.receive(rank, earlier)).collect();
-                builder.push(butterfly.transfer(rank, step, block_bytes), &received);
+                builder.push(butterfly.transfer(rank, step, parts), &received);
             }
         }
         builder.finish()
@@ -98,17 +98,18 @@ impl Butterfly {
 
     /// What `rank` sends at `step`: the half that its partner keeps on the way out, all that it holds on the
     /// way back.
-    fn transfer(&self, rank: u32, step: u32, block_bytes: u64) -> Transfer {
+    fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
         let partner = self.partner(rank, step);
         let holder = if step < self.halvings { partner } else { rank };
         let halved = self.bit(step) + 1;
+        let (block, blocks) = (self.first_block(holder, halved), self.ranks >> halved);
         Transfer {
             src: Rank(rank),
             dst: Rank(partner),
-            bytes: block_bytes * u64::from(self.ranks >> halved),
+            bytes: parts.of_range(block.into(), blocks.into()),
             step,
             channel: 0,
-            block: self.first_block(holder, halved),
+            block,
         }
     }
 

@@ -22,17 +22,17 @@ impl Pattern for Pairwise {
         "pairwise"
     }
 
-    fn parts(&self, ranks: u32) -> u64 {
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         super::ordered_pairs(ranks)
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks));
-        let bytes = shape.data_bytes / self.parts(ranks);
+        let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
+        let bytes = shape.share_bytes();
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
         for step in 0..ranks - 1 {
             for src in 0..ranks {

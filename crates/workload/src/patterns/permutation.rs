@@ -19,17 +19,17 @@ impl Pattern for Parallel {
         "parallel"
     }
 
-    fn parts(&self, _ranks: u32) -> u64 {
+    fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let bytes = shape.data_bytes;
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
         for (src, dst) in (0..).zip(random_cycle(shape.ranks, shape.stream.clone())) {
             builder.push(Transfer { src: Rank(src), dst, bytes, step: 0, channel: 0, block: src }, &[]);
         }

@@ -5,7 +5,7 @@
 //! sends the block that it received at step k - 1, as soon as that block has arrived: there is no barrier between
 //! steps. Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// Which ways data goes around the ring.
@@ -55,15 +55,15 @@ impl Pattern for Ring {
         }
     }
 
-    fn parts(&self, ranks: u32) -> u64 {
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(self.ways.count()) * u64::from(ranks)
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(self.laps * self.ways.count()) * super::ordered_pairs(ranks)
     }
 
-    fn connections(&self, ranks: u32) -> u64 {
+    fn connections(&self, ranks: u32, _data_bytes: u64) -> u64 {
         u64::from(self.ways.count() * ranks)
     }
 
@@ -72,14 +72,14 @@ impl Pattern for Ring {
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let bytes = shape.data_bytes / self.parts(shape.ranks);
-        let transfers = self.transfers(shape.ranks);
+        let parts = shape.parts(self.parts(shape.ranks, shape.data_bytes));
+        let transfers = self.transfers(shape.ranks, shape.data_bytes);
         let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
         for step in 0..self.steps(shape.ranks) {
             for rank in 0..shape.ranks {
                 for channel in 0..self.ways.count() {
                     let way = Way { ring: self, ranks: shape.ranks, channel };
-                    builder.push(way.transfer(rank, step, bytes), way.waits_for(rank, step).as_slice());
+                    builder.push(way.transfer(rank, step, parts), way.waits_for(rank, step).as_slice());
                 }
             }
         }
@@ -95,14 +95,15 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
-    fn transfer(&self, rank: u32, step: u32, bytes: u64) -> Transfer {
+    fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
+        let block = self.channel * self.ranks + self.behind(rank, self.ring.first_block_back + step);
         Transfer {
             src: Rank(rank),
             dst: Rank(self.ahead(rank, 1)),
-            bytes,
+            bytes: parts.of(block.into()),
             step,
             channel: self.channel,
-            block: self.channel * self.ranks + self.behind(rank, self.ring.first_block_back + step),
+            block,
         }
     }
 

@@ -22,11 +22,11 @@ impl Pattern for Parallel {
         if ranks.is_multiple_of(2) { Ok(()) } else { Err(WorkloadError::OddRanks { ranks }) }
     }
 
-    fn parts(&self, _ranks: u32) -> u64 {
+    fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
         1
     }
 
-    fn transfers(&self, ranks: u32) -> u64 {
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
         ranks.into()
     }
 
@@ -36,7 +36,7 @@ impl Pattern for Parallel {
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let bytes = shape.data_bytes;
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks), 0);
+        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
         for rank in 0..shape.ranks {
             let (src, dst) = (Rank(rank), Rank(rank ^ 1));
             builder.push(Transfer { src, dst, bytes, step: 0, channel: 0, block: rank }, &[]);

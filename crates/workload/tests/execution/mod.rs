@@ -28,7 +28,8 @@ pub(crate) enum Event {
 /// A schedule while it is carried out.
 pub(crate) struct Run<'a> {
     schedule: &'a Schedule,
-    block_bytes: u64,
+    /// Size of each block.
+    block_bytes: &'a [u64],
     pub(crate) buffers: Buffers,
     waits_for: Vec<u32>,
     /// The transfer its sender may start after each transfer, if it has one under way at a time.
@@ -40,7 +41,7 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// With nothing but the dependencies to keep the order, even if the schedule is blocking.
-    pub(crate) fn new(schedule: &'a Schedule, block_bytes: u64, buffers: Buffers) -> Self {
+    pub(crate) fn new(schedule: &'a Schedule, block_bytes: &'a [u64], buffers: Buffers) -> Self {
         let ids = (0..schedule.transfers().len()).map(TransferId::from_index);
         let waits_for: Vec<_> = ids.clone().map(|id| schedule.dependencies(id)).collect();
         let ready = ids.filter(|id| waits_for[id.index()] == 0).collect();
@@ -79,7 +80,15 @@ impl<'a> Run<'a> {
         let id = self.ready.swap_remove(choice);
         let transfer = self.schedule.transfers()[id.index()];
         let first = transfer.block as usize;
-        let blocks = (transfer.bytes / self.block_bytes) as usize;
+        let mut covered = 0;
+        let is_short = |bytes: &&u64| {
+            let is_short = covered < transfer.bytes;
+            covered += **bytes;
+            is_short
+        };
+        let blocks = self.block_bytes[first..].iter().take_while(is_short).count();
+        let moved: u64 = self.block_bytes[first..][..blocks].iter().sum();
+        assert_eq!(moved, transfer.bytes, "{transfer:?} moves whole blocks");
         let data = self.buffers[transfer.src.index()][first..first + blocks].to_vec();
         self.in_flight.push((id, data));
         self.events.push(Event::Started(id));

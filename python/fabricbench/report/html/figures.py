@@ -10,6 +10,7 @@ from fabricbench.report.html.plots.bandwidth import bandwidth_plots
 from fabricbench.report.html.plots.fct import fct_plot
 from fabricbench.report.html.rows import rows_of
 from fabricbench.report.html.summary import bandwidth_point, chosen_rows, fct_sample
+from fabricbench.report.sizes import size_title
 from fabricbench.report.tenants import Solos
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
 
 def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot | None:
     """Draw bus bandwidth, or its share of the ideal, against data size."""
-    plots = bandwidth_plots([bandwidth_point(row) for row in rows_of(trials, focus, Solos(trials))])
+    points = [bandwidth_point(row) for row in rows_of(trials, focus, Solos(trials))]
+    plots = bandwidth_plots(points, size_title(trials))
     return plots[of_ideal] if plots else None
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
+from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone, Solos
-from fabricbench.report.text_table import data_size
 from fabricbench.report.trials import stored_reports
 
 if TYPE_CHECKING:
@@ -48,12 +48,22 @@ class ResultRow:
 
     @property
     def label(self) -> str:
-        """Data size, series and iteration, the latter two where there are several."""
-        return ", ".join(part for part in (data_size(self.summary.data_size_bytes), self.part) if part)
+        """Size, series and iteration, the latter two where there are several."""
+        return ", ".join(part for part in (self.size, self.part) if part)
+
+    @property
+    def size(self) -> str:
+        """Data size or message size, as the plan swept them."""
+        return shown_size(self.trial, self.summary)
+
+    @property
+    def size_bytes(self) -> int:
+        """The same [bytes]."""
+        return shown_bytes(self.trial, self.summary)
 
     @property
     def part(self) -> str:
-        """What tells the row from others of its data size; empty if nothing does."""
+        """What tells the row from others of its size; empty if nothing does."""
         series = "" if self.series == ONLY_SERIES else self.series
         return ", ".join(part for part in (series, self.iteration) if part)
 

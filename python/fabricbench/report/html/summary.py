@@ -20,8 +20,8 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plots
 from fabricbench.report.html.plots.fct import FctSample, fct_plot
+from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
-from fabricbench.report.text_table import data_size
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,8 @@ _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
 def summary_section(rows: Sequence[ResultRow]) -> Section:
     """Give the table of all trials, with published values and deviations below ours."""
     has_parts = any(row.part for row in rows)
-    columns = [Column("data size"), *([Column("", numeric=False)] if has_parts else [])]
+    columns = [Column(size_title([row.trial for row in rows]))]
+    columns += [Column("", numeric=False)] if has_parts else []
     columns += [Column(title, BY_NAME[name].unit) for name, title in _TITLES.items()]
     columns.append(Column("trial", numeric=False))
     table = TablePart(columns, [_row(row, has_parts) for row in rows[:MAX_TABLE_ROWS]], _caption(rows))
@@ -64,7 +65,7 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
 
 def _row(row: ResultRow, has_parts: bool) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
-    cells = [Cell(data_size(row.summary.data_size_bytes))]
+    cells = [Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
     cells += [_metric_cell(row, name) for name in _TITLES]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
@@ -85,7 +86,7 @@ def _metric_cell(row: ResultRow, name: str) -> Cell:
 
 def _caption(rows: Sequence[ResultRow]) -> str:
     text = (
-        "Data sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes. FCT is the time "
+        "Sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes. FCT is the time "
         "from the first byte of a data chunk offered to its last byte acknowledged, percentiles by nearest "
         "rank."
     )
@@ -133,7 +134,7 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
 
 def bandwidth_section(rows: Sequence[ResultRow]) -> Section:
     """Give bus bandwidth and share of the ideal against data size."""
-    plots = bandwidth_plots([bandwidth_point(row) for row in rows])
+    plots = bandwidth_plots([bandwidth_point(row) for row in rows], size_title([row.trial for row in rows]))
     if not plots:
         missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")
         return Section("bandwidth", "Bandwidth", [missing])
@@ -145,7 +146,7 @@ def bandwidth_point(row: ResultRow) -> BandwidthPoint:
     published = {name: entry.published for name, entry in row.published.items()}
     return BandwidthPoint(
         series=row.series,
-        data_size_bytes=row.summary.data_size_bytes,
+        size_bytes=row.size_bytes,
         busbw_gb_per_s=row.summary.busbw_gb_per_s,
         ideal_percent=row.summary.ideal_percent,
         ideal_gb_per_s=row.ideal_gb_per_s,

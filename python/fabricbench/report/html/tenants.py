@@ -15,8 +15,9 @@ from fabricbench.report.html.plots.tenants import (
     tenant_fct,
 )
 from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
+from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
-from fabricbench.report.text_table import data_size, fixed
+from fabricbench.report.text_table import fixed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +61,7 @@ def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
 
 def _table(rows: Sequence[ResultRow]) -> TablePart:
     columns = [
-        Column("data size"),
+        Column(size_title([row.trial for row in rows])),
         Column("job", numeric=False),
         Column("", numeric=False),
         Column("kept", "%"),
@@ -79,7 +80,7 @@ def _table(rows: Sequence[ResultRow]) -> TablePart:
 def _lines(row: ResultRow) -> list[Row]:
     if row.alone is None:
         return []
-    size = ", ".join(part for part in (data_size(row.summary.data_size_bytes), row.iteration) if part)
+    size = ", ".join(part for part in (row.size, row.iteration) if part)
     kept = Cell(fixed(row.alone.kept_percent, 1))
     return [
         Row(

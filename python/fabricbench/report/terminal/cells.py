@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabricbench.report.text_table import count, data_size, fixed, number
+from fabricbench.report.sizes import shown_size
+from fabricbench.report.text_table import count, fixed, number
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -50,8 +51,8 @@ def heading(job: JobReport) -> str:
 
 
 def label(job: JobReport, *, with_iteration: bool) -> str:
-    """Write the data size of a job, and its iteration where there are several."""
-    size = data_size(job.summary.data_size_bytes)
+    """Write the size of a job, and its iteration where there are several."""
+    size = shown_size(job.trial, job.summary)
     return f"{size} #{job.trial.facts.iteration}" if with_iteration else size
 
 

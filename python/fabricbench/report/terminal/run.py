@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.report.criteria import ALL_MET, judgement_text
+from fabricbench.report.sizes import size_title, split_head
 from fabricbench.report.terminal.cells import (
     METRIC_COLUMNS,
     MetricColumn,
@@ -78,7 +79,8 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
     metrics = _metric_columns(jobs)
     rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
-    columns = [Column(("data", "size"), is_text=True), *(Column(column.head) for column in metrics)]
+    size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
+    columns = [size_head, *(Column(column.head) for column in metrics)]
     lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
     for job in jobs:
         if job.summary.status != "complete":

@@ -20,7 +20,7 @@ _METRICS = (
 )
 """What a job beside others and alone are compared by."""
 _COLUMNS = [
-    Column(("data", "size"), is_text=True),
+    Column(("", "size"), is_text=True),
     Column(("job",), is_text=True),
     Column(("beside",), is_text=True),
     *(Column(column.head) for column in _METRICS[:3]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
+from fabricbench.report.sizes import shown_size, size_title
 from fabricbench.report.terminal.cells import deviation_text, heading, metric_text
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
@@ -46,11 +47,8 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
 
 def _job_text(job: JobReport, *, colour: bool) -> str:
     summary = job.summary
-    size, chunks = (
-        data_size(summary.data_size_bytes),
-        f"{summary.chunks_complete} of {summary.chunks} chunks complete",
-    )
-    lines = [styled(f"{heading(job)}, data size {size}, {chunks}", Style.BOLD, colour=colour)]
+    chunks = f"{summary.chunks_complete} of {summary.chunks} chunks complete"
+    lines = [styled(f"{heading(job)}, {_sized(job)}, {chunks}", Style.BOLD, colour=colour)]
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     known = {deviation.metric: deviation for deviation in job.deviations}
@@ -61,6 +59,11 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     else:
         rows = [Row(row.cells[:3]) for row in rows]
     return "\n".join([*lines, render(heads, rows, colour=colour), *_criteria_lines(job, colour=colour)])
+
+
+def _sized(job: JobReport) -> str:
+    """Write what size a job has, and of which kind."""
+    return f"{size_title([job.trial])} {shown_size(job.trial, job.summary)}"
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
@@ -82,7 +85,7 @@ _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
     Column(("plan",), is_text=True),
     Column(("job",), is_text=True),
-    Column(("data", "size")),
+    Column(("", "size")),
     Column(("#",)),
     Column(("tag",), is_text=True),
     Column(("status",), is_text=True),
@@ -116,7 +119,7 @@ def _list_row(trial: Trial, job: JobReport | None) -> Row:
         for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
     ]
     started = trial.started_at[:16].replace("T", " ")
-    size = data_size(job.summary.data_size_bytes if job else facts.data_size_bytes)
+    size = shown_size(trial, job.summary) if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status
     plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
     cells = [
@@ -137,9 +140,7 @@ def comparison(pair: JobPair, *, colour: bool = False) -> str:
     heads = ["metric", "unit", pair.first.trial.id, pair.second.trial.id, "ratio", "second is"]
     columns = [Column((head,), is_text=head in ("metric", "unit", "second is")) for head in heads]
     rows = [_change_row(change) for change in pair.changes]
-    titles = [
-        f"{job.trial.id}  {heading(job)}, data size {data_size(job.summary.data_size_bytes)}" for job in jobs
-    ]
+    titles = [f"{job.trial.id}  {heading(job)}, {_sized(job)}" for job in jobs]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
 
 

@@ -19,7 +19,7 @@ class BandwidthPoint:
 
     Attributes:
         series: Rows of one name are joined by a line (variant, job), unless a size stands twice (iterations).
-        data_size_bytes: Data size S [bytes].
+        size_bytes: Data size S or message size, as the plan swept them [bytes].
         busbw_gb_per_s: Bus bandwidth [GB/s], None when incomplete.
         ideal_percent: Per cent of the ideal goodput, None when incomplete.
         ideal_gb_per_s: The ideal goodput [GB/s].
@@ -29,7 +29,7 @@ class BandwidthPoint:
     """
 
     series: str
-    data_size_bytes: int
+    size_bytes: int
     busbw_gb_per_s: float | None
     ideal_percent: float | None
     ideal_gb_per_s: float | None
@@ -38,13 +38,18 @@ class BandwidthPoint:
     focus: bool = False
 
 
-def bandwidth_plots(points: Sequence[BandwidthPoint]) -> list[Plot]:
-    """Draw bus bandwidth, and its share of the ideal; nothing when no trial has a bandwidth."""
+def bandwidth_plots(points: Sequence[BandwidthPoint], size_title: str = "data size") -> list[Plot]:
+    """Draw bus bandwidth, and its share of the ideal; nothing when no trial has a bandwidth.
+
+    Args:
+        points: One for each row.
+        size_title: What their sizes are.
+    """
     measured = [point for point in points if point.busbw_gb_per_s is not None]
     if not measured:
         return []
     incomplete = len(points) - len(measured)
-    return [_plot(quantity, measured, incomplete) for quantity in (_BUSBW, _IDEAL_PERCENT)]
+    return [_plot(quantity, measured, incomplete, size_title) for quantity in (_BUSBW, _IDEAL_PERCENT)]
 
 
 @dataclass(frozen=True)
@@ -77,11 +82,11 @@ _IDEAL_PERCENT = _Quantity(
 )
 
 
-def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int) -> Plot:
+def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int, size_title: str) -> Plot:
     figure = go.Figure()
     names = list(dict.fromkeys(point.series for point in points))
     for index, name in enumerate(names):
-        own = sorted((p for p in points if p.series == name), key=lambda p: p.data_size_bytes)
+        own = sorted((p for p in points if p.series == name), key=lambda p: p.size_bytes)
         figure.add_trace(_measured(quantity, name, own, theme.category(index * 2)))
     published = [point for point in points if getattr(point, quantity.published) is not None]
     if published:
@@ -89,9 +94,9 @@ def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int
     ideal = _ideal(quantity, points)
     if ideal is not None:
         figure.add_trace(ideal)
-    sizes = sorted({point.data_size_bytes for point in points})
+    sizes = sorted({point.size_bytes for point in points})
     labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
-    size_axis = theme.axis("data size (logarithmic; 1 MB = 2^20 bytes)", type="log", **labels)
+    size_axis = theme.axis(f"{size_title} (logarithmic; 1 MB = 2^20 bytes)", type="log", **labels)
     figure.update_layout(
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
@@ -99,7 +104,7 @@ def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int
 
 
 def _measured(quantity: _Quantity, name: str, points: Sequence[BandwidthPoint], colour: str) -> go.Scatter:
-    sizes = [point.data_size_bytes for point in points]
+    sizes = [point.size_bytes for point in points]
     edge = [2.5 if point.focus else 0 for point in points]
     return go.Scatter(
         x=sizes,
@@ -115,9 +120,9 @@ def _measured(quantity: _Quantity, name: str, points: Sequence[BandwidthPoint], 
 
 def _published(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scatter:
     return go.Scatter(
-        x=[point.data_size_bytes for point in points],
+        x=[point.size_bytes for point in points],
         y=[getattr(point, quantity.published) for point in points],
-        text=[data_size(point.data_size_bytes) for point in points],
+        text=[data_size(point.size_bytes) for point in points],
         name="published",
         mode="markers",
         marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.CATEGORIES[1]}},
@@ -126,7 +131,7 @@ def _published(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scat
 
 
 def _ideal(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scatter | None:
-    ideals = {p.data_size_bytes: p.ideal_gb_per_s for p in points if p.ideal_gb_per_s is not None}
+    ideals = {p.size_bytes: p.ideal_gb_per_s for p in points if p.ideal_gb_per_s is not None}
     if not ideals:
         return None
     sizes = sorted(ideals)
