@@ -180,7 +180,7 @@ fn paths(rows: &[PathRow], job_names: &[String]) -> Vec<Column> {
 fn series(rows: &[SeriesRow]) -> Vec<Column> {
     vec![
         label("metric", rows, |row| row.metric),
-        label("node", rows, |row| row.node.as_str()),
+        label("node", rows, |row| &*row.node),
         int("port", rows, |row| row.port.into()),
         optional("priority", rows, |row| row.priority.map(u64::from)),
         optional("qp", rows, |row| row.qp.map(u64::from)),

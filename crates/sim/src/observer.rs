@@ -16,7 +16,7 @@ pub enum Batch {
     Links(Vec<LinkRow>),
     /// The links that queue pairs take, at the end.
     Paths(Vec<PathRow>),
-    /// Sampled values, at the end.
+    /// Sampled values, series by series; several batches at the end.
     Series(Vec<SeriesRow>),
     /// Rare events, at the end.
     Events(Vec<EventRow>),

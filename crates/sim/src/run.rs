@@ -6,13 +6,13 @@ use crate::fast_forward::FastForward;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{SeriesProbe, link_rows, port_rows, priority_rows};
+use crate::probe::{SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Choice, Forward, with_forward};
-use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SeriesRow, SpecError};
+use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -155,30 +155,15 @@ fn hand_out<F: Forward>(
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
-    let series = sort_series(world.partitions.iter().flat_map(|partition| partition.probe().rows(graph)));
     let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
     observer.batch(Batch::Priorities(priority_rows(world, end)))?;
     observer.batch(Batch::Links(link_rows(world)))?;
     observer.batch(Batch::Paths(path_rows))?;
-    observer.batch(Batch::Series(series))?;
+    let probes = world.partitions.iter().map(|partition| partition.probe());
+    hand_out_series(probes, graph, |rows| observer.batch(Batch::Series(rows)))?;
     observer.batch(Batch::Events(events))
-}
-
-/// Sorts rows, which come series by series and in order of time, by metric, node and port, whatever the partition.
-fn sort_series(rows: impl Iterator<Item = SeriesRow>) -> Vec<SeriesRow> {
-    let mut series: Vec<Vec<SeriesRow>> = Vec::new();
-    for row in rows {
-        let is_same =
-            |last: &SeriesRow| last.port == row.port && last.metric == row.metric && last.node == row.node;
-        match series.last_mut() {
-            Some(rows) if rows.last().is_some_and(is_same) => rows.push(row),
-            _ => series.push(vec![row]),
-        }
-    }
-    series.sort_by(|a, b| (a[0].metric, &a[0].node, a[0].port).cmp(&(b[0].metric, &b[0].node, b[0].port)));
-    series.into_iter().flatten().collect()
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.

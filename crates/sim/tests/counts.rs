@@ -64,7 +64,7 @@ fn series_keep_within_their_points_and_cover_the_run() {
     let points: Vec<_> = recorder
         .series
         .iter()
-        .filter(|row| row.metric == "tx_bytes" && row.node == "leaf0" && row.port == 0)
+        .filter(|row| row.metric == "tx_bytes" && &*row.node == "leaf0" && row.port == 0)
         .collect();
     assert!((5..=10).contains(&points.len()), "{}", points.len());
     assert!(

@@ -31,7 +31,7 @@ fn rates_are_sampled_while_a_queue_pair_has_something_to_send() {
     assert!(rates.iter().any(|row| row.value < 200_000_000_000), "seven into one must slow down");
     for row in rates {
         let chunk = recorder.chunks.iter().find(|chunk| Some(chunk.qp) == row.qp).expect("it sent a chunk");
-        assert_eq!(row.node, format!("host{}", chunk.src_host));
+        assert_eq!(*row.node, *format!("host{}", chunk.src_host));
         assert!((chunk.start_ps..=chunk.completed_ps).contains(&Some(row.time_ps)));
     }
 }
@@ -62,7 +62,8 @@ fn pauses_over_time_grow_to_what_the_priorities_count() {
         (&pair[0].node, pair[0].port) != (&pair[1].node, pair[1].port) || pair[0].value <= pair[1].value
     }));
     for row in &recorder.priorities {
-        let mut of_port = paused.iter().filter(|sample| (&sample.node, sample.port) == (&row.node, row.port));
+        let mut of_port =
+            paused.iter().filter(|sample| (&*sample.node, sample.port) == (&*row.node, row.port));
         let last = of_port.next_back().map_or(0, |sample| sample.value);
         assert!(last <= row.paused_ps, "{} port {}", row.node, row.port);
     }

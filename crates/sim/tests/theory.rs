@@ -66,7 +66,7 @@ fn fixed_point_queue_bytes(flows: u32) -> f64 {
 fn settled_queue_bytes(series: &[SeriesRow]) -> u64 {
     let queue: Vec<u64> = series
         .iter()
-        .filter(|row| row.metric == "queue_bytes" && row.node == "leaf0" && row.port == 0)
+        .filter(|row| row.metric == "queue_bytes" && &*row.node == "leaf0" && row.port == 0)
         .map(|row| row.value)
         .collect();
     let settled = &queue[queue.len() / 4..queue.len() * 7 / 8];

@@ -1,6 +1,7 @@
 //! What a run returns: the rows of the record tables and the summary. The field names are the column names.
 
 use serde::Serialize;
+use std::sync::Arc;
 
 /// How a data chunk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -231,8 +232,8 @@ pub struct SeriesRow {
     /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for
     /// which the egress was paused since the start) or `rate_bps` (rate that congestion control allows).
     pub metric: &'static str,
-    /// Node.
-    pub node: String,
+    /// Node; all rows of a series share its name.
+    pub node: Arc<str>,
     /// Port.
     pub port: u32,
     /// Priority, of `paused_ps`.

@@ -87,7 +87,7 @@ impl Assembly {
             .enumerate()
             .map(|(index, (host, port))| self.attachment(AttachmentId::from_index(index), host, port))
             .collect();
-        Graph { nodes: self.nodes, links: self.links, attachments }
+        Graph { nodes: self.nodes, links: self.links, attachments, hosts: self.hosts }
     }
 
     fn attachment(&self, id: AttachmentId, host: NodeId, host_port: u16) -> Attachment {

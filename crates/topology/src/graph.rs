@@ -88,13 +88,14 @@ pub struct Graph {
     pub links: Vec<Link>,
     /// Every host port, ordered by (port number, host): attachment `h` is port 0 of host `h`.
     pub attachments: Vec<Attachment>,
+    pub(crate) hosts: usize,
 }
 
 impl Graph {
     /// Number of hosts: node `hosts()` is the first switch.
     #[must_use]
-    pub fn hosts(&self) -> usize {
-        self.nodes.partition_point(|node| node.kind == NodeKind::Host)
+    pub const fn hosts(&self) -> usize {
+        self.hosts
     }
 
     /// Number of switches.

@@ -39,6 +39,8 @@ const PACKETS_AHEAD: usize = 8;
 /// What may be due at a host, besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
+    /// The job starts: post what waits for nothing.
+    Start,
     /// Post an outgoing transfer.
     Post(u32),
     /// Look at the retransmission deadline of a sender.
@@ -89,10 +91,8 @@ impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
         let mut transfers = plan.transfers;
         transfers.arm();
-        let posts = transfers.first_posts().into_iter();
-        let timers = posts.map(|(at, outgoing)| Reverse((at, Timer::Post(outgoing))));
         Self {
-            timers: timers.collect(),
+            timers: first_timer(&transfers).map(Reverse).into_iter().collect(),
             config: plan.config,
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
@@ -251,6 +251,7 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
+            Some(Reverse((_, Timer::Start))) => self.post_first(now, context),
             Some(Reverse((_, Timer::Post(outgoing)))) => {
                 if let Some(next) = self.transfers.release_after(outgoing) {
                     self.timers.push(Reverse((next, Timer::Post(outgoing + 1))));
@@ -261,5 +262,14 @@ impl Host {
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             None => {}
         }
+    }
+}
+
+/// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
+fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
+    let start = transfers.times.start + transfers.times.overhead;
+    match transfers.releases.first() {
+        Some(&first) => Some((first, Timer::Post(0))),
+        None => transfers.initial().next().map(|_| (start, Timer::Start)),
     }
 }

@@ -80,6 +80,16 @@ impl Host {
         }
     }
 
+    /// Posts what waits for nothing.
+    pub(super) fn post_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        let mut first = std::mem::take(&mut self.transfers.started);
+        first.extend(self.transfers.initial());
+        for transfer in first.drain(..) {
+            self.post_transfer(transfer, now, context);
+        }
+        self.transfers.started = first;
+    }
+
     pub(super) fn post_transfer(
         &mut self,
         outgoing: u32,

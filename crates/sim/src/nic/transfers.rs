@@ -100,16 +100,6 @@ impl Transfers {
         ready.map(|(index, _)| index as u32)
     }
 
-    /// What is posted without waiting for anything, with the time: of open-loop traffic the first alone, see
-    /// [`Self::release_after`].
-    pub(super) fn first_posts(&self) -> Vec<(Instant, u32)> {
-        let at = self.times.start + self.times.overhead;
-        match self.releases.first() {
-            Some(&first) => vec![(first, 0)],
-            None => self.initial().map(|outgoing| (at, outgoing)).collect(),
-        }
-    }
-
     /// When the open-loop transfer after `outgoing` is posted.
     pub(super) fn release_after(&self, outgoing: u32) -> Option<Instant> {
         self.releases.get(outgoing as usize + 1).copied()

@@ -3,5 +3,5 @@
 mod series;
 mod tables;
 
-pub(crate) use series::SeriesProbe;
+pub(crate) use series::{SeriesProbe, hand_out_series};
 pub(crate) use tables::{link_rows, port_rows, priority_rows};

@@ -6,12 +6,17 @@
 //! ports, switches first, and so many queue pairs, every k-th.
 
 use crate::kernel::{Probe, Window};
+use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::forward::Forward;
 use spec::{RateControl, RunSpec, SeriesRow};
+use std::sync::Arc;
 use topology::{Graph, NodeKind};
 use units::{Instant, NodeId};
+
+/// Rows of one batch at the most.
+const BATCH_ROWS: usize = 4_096;
 
 /// What is sampled.
 #[derive(Clone, Copy, Debug)]
@@ -53,18 +58,14 @@ struct Watched {
     metric: Metric,
 }
 
-/// One sample of everything watched; none where there is no value.
-#[derive(Clone, Debug)]
-struct Sample {
-    at: Instant,
-    values: Vec<Option<u64>>,
-}
-
 /// Samples what is watched in a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeriesProbe {
     watched: Vec<Watched>,
-    samples: Vec<Sample>,
+    /// When samples were taken.
+    times: Vec<Instant>,
+    /// Of each sample the value of everything watched; none where there is none.
+    values: Vec<Option<u64>>,
     points_max: usize,
     interval_ps: u64,
     next: Instant,
@@ -95,35 +96,82 @@ impl SeriesProbe {
         probes
     }
 
-    /// The sampled values, series by series. A priority that was never paused has none.
-    pub(crate) fn rows(&self, graph: &Graph) -> Vec<SeriesRow> {
-        let mut rows = Vec::with_capacity(self.watched.len() * self.samples.len());
-        for (index, watched) in self.watched.iter().enumerate() {
-            let last = self.samples.last().and_then(|sample| sample.values[index]);
-            if matches!(watched.metric, Metric::Paused(_)) && last == Some(0) {
-                continue;
-            }
-            let sampled = self.samples.iter().filter_map(|sample| Some((sample.at, sample.values[index]?)));
-            rows.extend(sampled.map(|(at, value)| watched.row(graph, at, value)));
-        }
-        rows
+    /// Everything watched.
+    fn series(&self) -> impl Iterator<Item = Series<'_>> {
+        (0..self.watched.len()).map(|index| Series { probe: self, index })
     }
 
+    /// Drops every second sample and takes half as many from now on.
     fn thin_out(&mut self) {
-        let mut index = 0;
-        self.samples.retain(|_| {
-            index += 1;
-            index % 2 == 1
-        });
+        let width = self.watched.len();
+        let kept = self.times.len().div_ceil(2);
+        for sample in 1..kept {
+            self.times[sample] = self.times[2 * sample];
+            self.values.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
+        }
+        self.times.truncate(kept);
+        self.values.truncate(kept * width);
         self.interval_ps *= 2;
     }
 }
 
+/// What was sampled of one thing.
+struct Series<'a> {
+    probe: &'a SeriesProbe,
+    /// Its place among what is watched.
+    index: usize,
+}
+
+impl Series<'_> {
+    fn watched(&self) -> &Watched {
+        &self.probe.watched[self.index]
+    }
+
+    /// When something was sampled, and its value.
+    fn samples(&self) -> impl Iterator<Item = (Instant, u64)> {
+        let values = self.probe.values.iter().skip(self.index).step_by(self.probe.watched.len());
+        self.probe.times.iter().zip(values).filter_map(|(&at, &value)| Some((at, value?)))
+    }
+
+    /// A priority that was never paused has no rows.
+    fn is_worth_rows(&self) -> bool {
+        !matches!(self.watched().metric, Metric::Paused(_))
+            || self.samples().last().is_none_or(|(_, paused_ps)| paused_ps > 0)
+    }
+}
+
+/// Hands all series out, by metric, node and port, whatever the partition; a batch at a time, so that they never stand
+/// in memory as rows all at once.
+pub(crate) fn hand_out_series<'a>(
+    probes: impl Iterator<Item = &'a SeriesProbe>,
+    graph: &Graph,
+    mut batch: impl FnMut(Vec<SeriesRow>) -> Result<(), Stopped>,
+) -> Result<(), Stopped> {
+    let mut all: Vec<Series<'a>> =
+        probes.flat_map(SeriesProbe::series).filter(Series::is_worth_rows).collect();
+    let key = |series: &Series<'a>| {
+        let Watched { metric, node, port, .. } = *series.watched();
+        (metric.name(), &graph.node(node).name, port)
+    };
+    all.sort_by(|a, b| key(a).cmp(&key(b)));
+    let mut rows = Vec::with_capacity(BATCH_ROWS);
+    for series in &all {
+        let node = Arc::from(&*graph.node(series.watched().node).name);
+        for (at, value) in series.samples() {
+            if rows.len() == BATCH_ROWS {
+                batch(std::mem::replace(&mut rows, Vec::with_capacity(BATCH_ROWS)))?;
+            }
+            rows.push(series.watched().row(&node, at, value));
+        }
+    }
+    batch(rows)
+}
+
 impl Watched {
-    fn row(&self, graph: &Graph, at: Instant, value: u64) -> SeriesRow {
+    fn row(&self, node: &Arc<str>, at: Instant, value: u64) -> SeriesRow {
         SeriesRow {
             metric: self.metric.name(),
-            node: graph.node(self.node).name.clone(),
+            node: Arc::clone(node),
             port: u32::from(self.port),
             priority: match self.metric {
                 Metric::Paused(priority) | Metric::EcnMin(priority) | Metric::EcnMax(priority) => {
@@ -218,11 +266,12 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         if window.start < self.next || self.watched.is_empty() {
             return;
         }
-        if self.samples.len() == self.points_max {
+        if self.times.len() == self.points_max {
             self.thin_out();
         }
         let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
-        self.samples.push(Sample { at: window.start, values: self.watched.iter().map(sample).collect() });
+        self.times.push(window.start);
+        self.values.extend(self.watched.iter().map(sample));
         self.next = Instant((window.start.0 / self.interval_ps + 1) * self.interval_ps);
     }
 
