@@ -187,7 +187,7 @@ def test_export_to_a_file_gives_what_goes_to_the_terminal(used: Path, tmp_path: 
 def test_version_and_help(tmp_path: Path) -> None:
     assert output_of(tmp_path, "--version").startswith("fabricbench 0.")
     text = output_of(tmp_path, "--help")
-    commands = "run plans trials show compare report export capture plan doctor"
+    commands = "run plans trials show compare report notebook export capture plan doctor"
     assert all(f" {command} " in text for command in commands.split())
 
 

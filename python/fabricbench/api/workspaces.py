@@ -61,6 +61,20 @@ class Workspace:
         """
         return Trial(self._store.find(name), self._store)
 
+    def run_of(self, trial: Trial) -> Trials:
+        """Return the finished trials that the same plan expanded to, in its order.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> len(fb.workspace(workspace).run_of(run[1]))
+            2
+        """
+        members = self._store.suite(trial.stored)
+        return Trials([Trial(each, self._store) for each in members])
+
     @property
     def store(self) -> Store:
         """The workspace as the runner takes it.

@@ -12,7 +12,7 @@ from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import exit_status
 from fabricbench.cli.export import export_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
-from fabricbench.cli.report import capture_command, report_command
+from fabricbench.cli.report import capture_command, notebook_command, report_command
 from fabricbench.cli.run import run_command
 from fabricbench.cli.trials import compare_command, show_command, trials_command
 
@@ -31,6 +31,7 @@ app.command("trials")(trials_command)
 app.command("show")(show_command)
 app.command("compare")(compare_command)
 app.command("report")(report_command)
+app.command("notebook")(notebook_command)
 app.command("export")(export_command)
 app.command("capture")(capture_command)
 app.add_typer(plan_app, name="plan")

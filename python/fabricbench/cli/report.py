@@ -1,4 +1,4 @@
-"""The commands that write files for people and tools: `report` and `capture`."""
+"""The commands that write files for people and tools: `report`, `notebook` and `capture`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,26 @@ def report_command(
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     trials = "1 trial" if count == 1 else f"{count} trials"
     note(f"wrote {out}: {trials}, {size_bytes / 1e6:.1f} MB")
+
+
+def notebook_command(
+    trial: TrialArgument,
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FILE.ipynb", help="The file to write; replaced if it exists."),
+    ],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Write a Jupyter notebook that loads a trial and draws its plots."""
+    from fabricbench.report.files import check_writable_target
+    from fabricbench.report.notebook import write_notebook
+    from fabricbench.store import Workspace
+
+    check_writable_target(out)
+    store = Workspace.open(workspace)
+    found = store.find(trial)
+    write_notebook(found, store.suite(found), store.root.resolve(), out)
+    note(f"wrote {out}: trial {found.id}; `jupyter lab {out}` opens it")
 
 
 def capture_command(

@@ -1,0 +1,113 @@
+"""A notebook that loads a trial and draws its plots, for whoever wants to go on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricbench.report.files import atomic_file
+from fabricbench.report.html import figures
+from fabricbench.report.text_table import data_size
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.store import Trial
+
+_METRICS = ("job", "data_size_bytes", "status", "completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+
+
+def write_notebook(trial: Trial, suite: Sequence[Trial], workspace: Path, path: Path) -> None:
+    """Write a Jupyter notebook about a trial and the run it belongs to.
+
+    Args:
+        trial: The trial.
+        suite: The trials of its run, itself included.
+        workspace: Folder that the notebook is to open.
+        path: The file; replaced if it exists.
+
+    Raises:
+        OutputFileError: It cannot be written.
+        StoreError: A table of a trial cannot be read.
+    """
+    import nbformat
+
+    cells = [*_opening(trial, workspace), *_run_cells(trial, suite), *_trial_cells(trial)]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
+    for number, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{number}"  # the same notebook for the same trial
+    nbformat.validate(notebook)
+    with atomic_file(path) as stream:
+        stream.write(nbformat.writes(notebook).encode())
+
+
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def _opening(trial: Trial, workspace: Path) -> list[object]:
+    facts = trial.facts
+    title = (
+        f"# {facts.title or facts.plan}\n\n"
+        f"Trial `{trial.id}` of plan `{facts.plan}`, data size {data_size(facts.data_size_bytes)}, "
+        f"variant `{facts.variant}`, iteration {facts.iteration}: {trial.status}.\n\n"
+        "`help(fb)` says what else there is."
+    )
+    load = (
+        "import fabricbench as fb\n\n"
+        f"workspace = fb.workspace({str(workspace)!r})\n"
+        f"trial = workspace.trial({trial.id!r})\n"
+        "run = workspace.run_of(trial)\n"
+        "run"
+    )
+    return [_text(title), _code(load)]
+
+
+def _run_cells(trial: Trial, suite: Sequence[Trial]) -> list[object]:
+    columns = ", ".join(f'"{name}"' for name in _METRICS)
+    return [
+        _text("## The run\n\nEvery metric of each job of each trial: `run.summary.columns` lists them."),
+        _code(f"run.summary.select({columns})"),
+        *_drawn("run.plot.bandwidth()", figures.bandwidth(suite, trial, of_ideal=False)),
+        *_drawn("run.plot.cdf()", figures.cdf(suite, trial)),
+    ]
+
+
+def _trial_cells(trial: Trial) -> list[object]:
+    plots = {
+        "timeline": figures.timeline(trial),
+        "topology": figures.topology(trial),
+        "links": figures.links(trial),
+        "queues": figures.queues(trial),
+        "link_use": figures.link_use(trial),
+        "latency": figures.latency(trial),
+    }
+    drawn = [cell for name, plot in plots.items() for cell in _drawn(f"trial.plot.{name}()", plot)]
+    slowest = 'trial.chunks.sort("fct_ps", descending=True, nulls_last=True).head(10)'
+    busiest = 'trial.ports.sort("queue_max_bytes", descending=True).head(10)'
+    return [
+        _text(f"## Trial {trial.id}"),
+        *drawn,
+        _text("The slowest chunks, and the ports with the longest queues:"),
+        _code(slowest),
+        _code(busiest),
+    ]
+
+
+def _drawn(code: str, plot: Plot | None) -> list[object]:
+    """Give the cells of a figure with its caption; none where there is nothing to draw."""
+    return [] if plot is None else [_text(plot.caption), _code(code)]
+
+
+def _text(source: str) -> object:
+    from nbformat.v4 import new_markdown_cell
+
+    return new_markdown_cell(source)
+
+
+def _code(source: str) -> object:
+    from nbformat.v4 import new_code_cell
+
+    return new_code_cell(source)
