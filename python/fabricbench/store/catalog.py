@@ -20,11 +20,11 @@ from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
 class Catalog:
     """Statements on the table of trials, each within the caller's transaction."""
 
-    def __init__(self, path: Path, records: Path) -> None:
+    def __init__(self, path: Path | str, records: Path) -> None:
         """Name the places.
 
         Args:
-            path: File of the catalog, for errors.
+            path: File or URL of the catalog, for errors.
             records: Folder in which each finished trial has a folder of its id.
         """
         self._path = path

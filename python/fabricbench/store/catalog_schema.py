@@ -64,5 +64,6 @@ trials = Table(
         "id",
         unique=True,
         sqlite_where=text("status IN ('complete', 'incomplete')"),
+        postgresql_where=text("status IN ('complete', 'incomplete')"),
     ),
 )

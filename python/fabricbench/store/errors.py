@@ -15,12 +15,12 @@ class StoreError(Exception):
     """A workspace that cannot be used as asked.
 
     Attributes:
-        path: The file or folder concerned.
+        path: The file or folder concerned, or the URL of a database.
         found: What was found there.
         hint: What to do about it.
     """
 
-    def __init__(self, path: Path, found: str, hint: str) -> None:
+    def __init__(self, path: Path | str, found: str, hint: str) -> None:
         super().__init__(f"{path}: {found}")
         self.path = path
         self.found = found

@@ -113,7 +113,7 @@ def row_of(facts: TrialFacts) -> dict[str, Any]:
     return row
 
 
-def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path) -> Trial:
+def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path | str) -> Trial:
     """Read a row of the catalog.
 
     Raises:

@@ -23,7 +23,8 @@ from uuid import uuid4
 
 from fabricbench.store.catalog import Catalog
 from fabricbench.store.catalog_schema import FINISHED
-from fabricbench.store.database import CATALOG_FILE, Database
+from fabricbench.store.database import Database
+from fabricbench.store.databases import CATALOG_FILE, catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.recovery import recover
 from fabricbench.store.schema import TABLES
@@ -57,7 +58,7 @@ class Workspace:
         self.root = root
         self.records = root / _RECORDS
         self.database = database
-        self.catalog = Catalog(database.path, self.records)
+        self.catalog = Catalog(database.place, self.records)
 
     @classmethod
     def open(
@@ -69,8 +70,8 @@ class Workspace:
             root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
                 `fabricbench-workspace` in the current folder.
             create: Make it if it does not exist.
-            catalog_url: Database of the catalog as an SQLAlchemy URL; by default that of
-                FABRICBENCH_CATALOG_URL, or else a file in the workspace.
+            catalog_url: Database of the catalog, an SQLite file or PostgreSQL, as an SQLAlchemy URL; by
+                default that of FABRICBENCH_CATALOG_URL, or else a file in the workspace.
 
         Raises:
             StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign,
@@ -78,7 +79,7 @@ class Workspace:
         """
         folder = workspace_folder(root)
         _check_folder(folder, create=create)
-        database = Database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
+        database = catalog_database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
         workspace = cls(folder, database)
         database.open(has_records=workspace._has_records())
         recover(database, workspace.catalog, workspace.records)

@@ -54,6 +54,7 @@ def upgrade() -> None:
         ["id"],
         unique=True,
         sqlite_where=sa.text("status IN ('complete', 'incomplete')"),
+        postgresql_where=sa.text("status IN ('complete', 'incomplete')"),
     )
 
 

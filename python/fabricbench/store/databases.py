@@ -1,0 +1,54 @@
+"""Which database holds the catalog of a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from fabricbench.store.database import Database
+from fabricbench.store.errors import StoreError
+
+CATALOG_FILE = "catalog.sqlite"
+_FORMS = (
+    "write sqlite:////folder/catalog.sqlite or postgresql://user@host/database, or leave it out for a "
+    "file in the workspace"
+)
+
+
+def catalog_database(workspace: Path, url: str | None = None) -> Database:
+    """Return the database of a workspace's catalog, unopened.
+
+    Args:
+        workspace: Folder of the workspace.
+        url: The database as SQLAlchemy reads it; by default a file in the workspace.
+
+    Raises:
+        StoreError: The URL is neither of an SQLite file nor of PostgreSQL; a password in it is not repeated.
+    """
+    if not url:
+        return _sqlite(workspace / CATALOG_FILE)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise StoreError(workspace, "the catalog's URL cannot be read", _FORMS) from error
+    kind = parsed.get_backend_name()
+    if kind == "sqlite" and parsed.database:
+        return _sqlite(Path(parsed.database))
+    if kind == "postgresql" and parsed.database:
+        return _postgresql(parsed)
+    shown = parsed.render_as_string(hide_password=True)
+    raise StoreError(workspace, f"the catalog's URL {shown} names no database that is supported", _FORMS)
+
+
+def _sqlite(path: Path) -> Database:
+    from fabricbench.store.sqlite import SqliteDatabase
+
+    return SqliteDatabase(path)
+
+
+def _postgresql(url: URL) -> Database:
+    from fabricbench.store.postgresql import PostgresqlDatabase
+
+    return PostgresqlDatabase(url)

@@ -1,0 +1,156 @@
+"""A catalog in an SQLite file: the default, for one machine or a few that share a disk."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from fabricbench.store.database import BUSY_TIMEOUT_S, Database
+from fabricbench.store.errors import DiskFullError, StoreError, has_little_room
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+
+_CHECKPOINT_S = 0.5
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+_NOT_OURS = {"SQLITE_NOTADB", "SQLITE_CORRUPT"}
+_NO_WRITING = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+
+
+class SqliteDatabase(Database):
+    """A catalog in a file.
+
+    Attributes:
+        place: The file.
+    """
+
+    place: Path
+    damaged_hint = (
+        "nothing was changed in it; restore it from a backup, or move the whole workspace aside and run again"
+    )
+
+    def __init__(self, path: Path) -> None:
+        """Name the file, which may not be there yet."""
+        self.place = path
+        # One transaction at a time: a connection for each, none kept open across a long run.
+        engine = create_engine(
+            URL.create("sqlite", database=str(path)),
+            poolclass=NullPool,
+            connect_args={"timeout": BUSY_TIMEOUT_S},
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        super().__init__(engine)
+
+    def _translate(self, error: DBAPIError) -> StoreError:
+        """Say what a database error means for the user."""
+        original: Any = error.orig
+        code: str = getattr(original, "sqlite_errorname", "")
+        is_failure = code.startswith("SQLITE_IOERR")
+        # SQLite shares an index of its log through a mapped file; no room for that is an I/O error to it.
+        if code.startswith("SQLITE_FULL") or (is_failure and has_little_room(self.place)):
+            return DiskFullError(self.place, "the disk is full")
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            found = f"another process has held the catalog for {BUSY_TIMEOUT_S} s"
+            return StoreError(self.place, found, "wait for the other run, or use another --workspace")
+        if any(code.startswith(prefix) for prefix in _NO_WRITING):
+            return StoreError(
+                self.place, f"cannot be opened for writing: {original}", "check its permissions"
+            )
+        if any(code.startswith(prefix) for prefix in _NOT_OURS):
+            return StoreError(self.place, f"the catalog is corrupted: {original}", self.damaged_hint)
+        if is_failure:
+            return StoreError(self.place, f"the disk failed: {original}", "check the disk and its free space")
+        found = f"not the catalog of a fabricbench workspace, or a damaged one: {original}"
+        return StoreError(self.place, found, self.damaged_hint)
+
+    def _check(self, *, has_records: bool) -> None:
+        """Find files that SQLite would take for new, or notice as damaged only much later."""
+        deadline = time.monotonic() + _CHECKPOINT_S
+        while True:
+            header, size_bytes = self._header()
+            if has_records and not size_bytes:
+                raise self._gone()  # before SQLite makes a new file of it
+            if header and header[:16] != _SQLITE_MAGIC:
+                raise StoreError(
+                    self.place, "the catalog is corrupted: it is no SQLite database", self.damaged_hint
+                )
+            expected_bytes = _size_in_header(header)
+            if expected_bytes <= size_bytes or self._has_log():
+                return
+            # Another process may just be moving its log into the file, header first.
+            if time.monotonic() > deadline:
+                found = f"the catalog is cut off: {size_bytes:,} of {expected_bytes:,} bytes are there"
+                raise StoreError(self.place, found, self.damaged_hint)
+            time.sleep(0.02)
+
+    def _header(self) -> tuple[bytes, int]:
+        """Return the first bytes of the file and its size; nothing and 0 if there is no file."""
+        try:
+            with self.place.open("rb") as file:
+                return file.read(100), file.seek(0, 2)
+        except FileNotFoundError:
+            return b"", 0
+        except OSError as error:
+            found = f"cannot be read: {error.strerror}"
+            raise StoreError(self.place, found, "a workspace keeps its catalog in this file") from error
+
+    def _has_log(self) -> bool:
+        """Tell whether a write-ahead log may hold what the file lacks; SQLite looks after that."""
+        log = self.place.with_name(self.place.name + "-wal")
+        return log.is_file() and log.stat().st_size > 0
+
+    def _prepare_new(self) -> None:
+        """Switch to a write-ahead log, which lets others read during a write. The file remembers it."""
+        deadline = time.monotonic() + BUSY_TIMEOUT_S
+        with self._errors():
+            while True:
+                try:
+                    self._switch_to_wal()
+                except DBAPIError as error:
+                    # The switch does not wait for others, unlike a transaction.
+                    busy = getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                    if not busy or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+                else:
+                    return
+
+    def _switch_to_wal(self) -> None:
+        with self._engine.connect() as connection:
+            autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
+            if autocommit.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
+                autocommit.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _record: object) -> None:
+    """Leave transactions to us: the driver's own would start them too late."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.isolation_level = None
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Take the write lock at the start, so that what was read still holds when writing."""
+    options = connection.get_execution_options()
+    if options.get("isolation_level") == "AUTOCOMMIT":
+        return
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("exclusive") else "BEGIN")
+
+
+def _size_in_header(header: bytes) -> int:
+    """Return the size that a database's header promises [bytes], or 0 if it does not say.
+
+    SQLite file format, 1.3: the page size stands at offset 16 (1 means 65,536), the number of pages at 28;
+    that number holds only if the change counter at 24 equals the one at 92.
+    """
+    if len(header) < 100 or header[24:28] != header[92:96]:
+        return 0
+    page_size = int.from_bytes(header[16:18], "big")
+    return (65_536 if page_size == 1 else page_size) * int.from_bytes(header[28:32], "big")

@@ -1,0 +1,110 @@
+"""What is special about a catalog in PostgreSQL: migrations, errors, and a server that dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, text
+from tests.support import postgresql
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
+
+from fabricbench.store import StoreError, Workspace
+from fabricbench.store.catalog_schema import metadata
+from fabricbench.store.migrate import upgrade
+
+FIRST, SECOND = "aaaa00000001", "bbbb00000002"
+
+
+def driver_url(url: str) -> str:
+    return url.replace("postgresql:", "postgresql+psycopg:")
+
+
+def columns_and_indexes(url: str) -> list[tuple[str, ...]]:
+    query = (
+        "SELECT column_name, data_type, is_nullable, coalesce(column_default, '') "
+        "FROM information_schema.columns WHERE table_name = 'trials' "
+        "UNION ALL SELECT indexname, indexdef, '', '' FROM pg_indexes WHERE tablename = 'trials' ORDER BY 1"
+    )
+    with psycopg.connect(url) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_migrations_build_what_is_made_at_once(tmp_path: Path, postgresql_server: postgresql.Server) -> None:
+    made, migrated = (postgresql_server.new_database(name) for name in ("made", "migrated"))
+    Workspace.open(tmp_path, create=True, catalog_url=made)
+    engine = create_engine(driver_url(migrated))
+    with engine.begin() as connection:
+        upgrade(connection)
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    engine.dispose()
+    assert columns_and_indexes(made) == columns_and_indexes(migrated)
+
+
+def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql_url: str) -> None:
+    engine = create_engine(driver_url(postgresql_url))
+    workspace = Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
+    run_trial(workspace, trial_facts(FIRST), FakeBackend())
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    engine.dispose()
+    assert Workspace.open(tmp_path, catalog_url=postgresql_url).find(FIRST).facts.criteria == ()
+
+
+def test_one_database_serves_two_machines(tmp_path: Path, postgresql_url: str) -> None:
+    """Both have the folder of the records, such as by NFS; what one runs, the other finds."""
+    here, there = (Workspace.open(tmp_path, create=True, catalog_url=postgresql_url) for _ in range(2))
+    run_trial(here, trial_facts(FIRST), FakeBackend())
+    run_trial(there, trial_facts(SECOND), FakeBackend())
+    assert [trial.id for trial in here.trials()] == [trial.id for trial in there.trials()] == [FIRST, SECOND]
+    assert not (tmp_path / "catalog.sqlite").exists()
+
+
+def test_a_database_without_the_records_it_should_know_is_refused(
+    tmp_path: Path, postgresql_url: str
+) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(FIRST), FakeBackend())
+    with pytest.raises(StoreError, match="the workspace holds records"):
+        Workspace.open(tmp_path, catalog_url=postgresql_url)
+
+
+def test_a_foreign_database_is_left_alone(tmp_path: Path, postgresql_url: str) -> None:
+    with psycopg.connect(postgresql_url) as connection:
+        connection.execute("CREATE TABLE accounts (id int)")
+    with pytest.raises(StoreError, match="not the catalog of a fabricbench workspace"):
+        Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("postgresql://bench@/", "postgresql://bench:secret@/no_such_database_"), ("host=", "host=/nowhere")],
+)
+def test_a_database_out_of_reach_says_what_to_check(
+    tmp_path: Path, postgresql_url: str, change: tuple[str, str]
+) -> None:
+    with pytest.raises(StoreError, match="cannot be reached") as caught:
+        Workspace.open(tmp_path, create=True, catalog_url=postgresql_url.replace(*change))
+    assert "PGPASSWORD" in caught.value.hint
+    assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_server_that_is_killed_in_the_middle_of_a_run_costs_only_that_trial(tmp_path: Path) -> None:
+    if postgresql.programs() is None:
+        pytest.skip("PostgreSQL is not installed")
+    with postgresql.server() as server:
+        url = server.new_database("bench")
+        workspace = Workspace.open(tmp_path, create=True, catalog_url=url)
+        run_trial(workspace, trial_facts(FIRST), FakeBackend())
+        with pytest.raises(StoreError, match="cannot be reached"):
+            run_trial(workspace, trial_facts(SECOND), FakeBackend(on_first_batch=server.kill))
+        server.start()
+        assert workspace.find(FIRST).tables.table("chunks").num_rows == 12
+        assert [trial.status for trial in workspace.trials()] == ["complete", "running"]
+        assert [path.name for path in workspace.records.iterdir()] == [FIRST]
+        run_trial(workspace, trial_facts(SECOND), FakeBackend())
+        assert workspace.find(SECOND).tables.table("chunks").num_rows == 12
