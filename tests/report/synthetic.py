@@ -169,9 +169,11 @@ def series_of(links: pl.DataFrame, run_ps: int, points: int, ports: int) -> pl.D
             queue = max(0, (point * (points - point) * 4 // points) * (index * 37 % 50) * 300 - 20_000)
             sent = int(link["bytes"]) * point // points
             for metric, value in (("queue_bytes", queue), ("tx_bytes", sent)):
-                rows.append((metric, str(link["from"]), int(link["from_port"]), None, None, time_ps, value))
-    names = ["metric", "node", "port", "priority", "qp", "time_ps", "value"]
-    schema = {name: pl.String if name in ("metric", "node") else pl.Int64 for name in names}
+                rows.append(
+                    (metric, str(link["from"]), int(link["from_port"]), None, None, None, time_ps, value)
+                )
+    names = ["metric", "node", "port", "priority", "qp", "job", "time_ps", "value"]
+    schema = {name: pl.String if name in ("metric", "node", "job") else pl.Int64 for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

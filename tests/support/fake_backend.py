@@ -113,7 +113,7 @@ class FakeBackend:
             link_row("leaf0", "spine0", 2, 30),
             link_row("spine0", "leaf0", 2, 10),
         ]
-        where = {"node": "leaf0", "port": 0, "priority": None, "qp": None}
+        where = {"node": "leaf0", "port": 0, "priority": None, "qp": None, "job": None}
         series = [{"metric": "tx_bytes", **where, "time_ps": 5, "value": spec["seed"]}]
         return {"ports": batch(ports), "links": batch(links), "series": batch(series)}
 

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use sim::Batch;
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
 use std::sync::Arc;
 
 /// The name of the batch's table, and its rows as a `pyarrow.RecordBatch`.
@@ -21,7 +21,8 @@ pub(crate) fn to_arrow<'py>(
         Batch::Priorities(rows) => ("priorities", priorities(&rows)),
         Batch::Links(rows) => ("links", links(&rows)),
         Batch::Paths(rows) => ("paths", paths(&rows, job_names)),
-        Batch::Series(rows) => ("series", series(&rows)),
+        Batch::Reordering(rows) => ("reordering", reordering(&rows, job_names)),
+        Batch::Series(rows) => ("series", series(&rows, job_names)),
         Batch::Events(rows) => ("events", events(&rows)),
     };
     let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(crate::errors::bug)?;
@@ -49,6 +50,19 @@ fn label<'a, T>(name: &'static str, rows: &'a [T], value: impl Fn(&'a T) -> &'a 
         builder.append_value(value(row));
     }
     (name, Arc::new(builder.finish()), false)
+}
+
+/// A text column with few distinct values that may be null.
+fn optional_label<'a, T>(
+    name: &'static str,
+    rows: &'a [T],
+    value: impl Fn(&'a T) -> Option<&'a str>,
+) -> Column {
+    let mut builder = StringDictionaryBuilder::<Int32Type>::new();
+    for row in rows {
+        builder.append_option(value(row));
+    }
+    (name, Arc::new(builder.finish()), true)
 }
 
 /// A text column.
@@ -177,13 +191,24 @@ fn paths(rows: &[PathRow], job_names: &[String]) -> Vec<Column> {
     ]
 }
 
-fn series(rows: &[SeriesRow]) -> Vec<Column> {
+fn reordering(rows: &[ReorderingRow], job_names: &[String]) -> Vec<Column> {
+    vec![
+        label("job", rows, |row| job_names[row.job as usize].as_str()),
+        optional("qp", rows, |row| row.qp.map(u64::from)),
+        int("distance_min", rows, |row| row.distance_min.into()),
+        int("distance_max", rows, |row| row.distance_max.into()),
+        int("frames", rows, |row| row.frames),
+    ]
+}
+
+fn series(rows: &[SeriesRow], job_names: &[String]) -> Vec<Column> {
     vec![
         label("metric", rows, |row| row.metric),
         label("node", rows, |row| &*row.node),
         int("port", rows, |row| row.port.into()),
         optional("priority", rows, |row| row.priority.map(u64::from)),
         optional("qp", rows, |row| row.qp.map(u64::from)),
+        optional_label("job", rows, |row| row.job.map(|job| job_names[job as usize].as_str())),
         int("time_ps", rows, |row| row.time_ps),
         int("value", rows, |row| row.value),
     ]

@@ -7,7 +7,7 @@
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge; `egress`: a port and its link;
 //!    `link_changes`, `link_errors`: what becomes of the link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
-//! 5. `record`, `assemble`, `progress`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
+//! 5. `record`, `assemble`, `progress`, `reordering`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
 //!    pauses that wait for each other;
 //! 6. `run`, `summary`, `capture`, `describe`, `estimate`: what a caller sees.
 //!
@@ -36,6 +36,7 @@ mod prefetch;
 mod probe;
 mod progress;
 mod record;
+mod reordering;
 mod ring;
 mod run;
 mod setup;

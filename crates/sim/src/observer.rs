@@ -1,6 +1,6 @@
 //! Who watches a run from outside.
 
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, SeriesRow};
+use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
 use units::Instant;
 
 /// Rows of one table.
@@ -16,6 +16,8 @@ pub enum Batch {
     Links(Vec<LinkRow>),
     /// The links that queue pairs take, at the end.
     Paths(Vec<PathRow>),
+    /// Distances of frames that came out of order, at the end.
+    Reordering(Vec<ReorderingRow>),
     /// Sampled values, series by series; several batches at the end.
     Series(Vec<SeriesRow>),
     /// Rare events, at the end.

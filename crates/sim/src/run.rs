@@ -6,9 +6,10 @@ use crate::fast_forward::FastForward;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows};
+use crate::probe::{SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows, total_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
+use crate::reordering::reordering_rows;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Choice, Forward, with_forward};
@@ -161,8 +162,10 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Priorities(priority_rows(world, end)))?;
     observer.batch(Batch::Links(link_rows(world)))?;
     observer.batch(Batch::Paths(path_rows))?;
-    let probes = world.partitions.iter().map(|partition| partition.probe());
-    hand_out_series(probes, graph, |rows| observer.batch(Batch::Series(rows)))?;
+    observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
+    let probes = || world.partitions.iter().map(|partition| partition.probe());
+    hand_out_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
+    observer.batch(Batch::Series(total_rows(probes())))?;
     observer.batch(Batch::Events(events))
 }
 

@@ -125,6 +125,7 @@ prop_compose! {
         load_percent in prop::option::weighted(0.6, 1_u64..120),
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
         failure in prop::option::weighted(0.5, common::any_failure(100)),
+        delay in prop::option::weighted(0.3, (any::<usize>(), 1_u64..20_000_000)),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -172,6 +173,9 @@ prop_compose! {
         if congestion & 8 != 0 {
             spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000 }];
             spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
+        }
+        if let Some((place, delay_ps)) = delay {
+            common::delay(&mut spec, place, delay_ps);
         }
         if let Some(draw) = failure {
             common::fail(&mut spec, draw);

@@ -1,8 +1,10 @@
-//! Checks of what fails in the course of a run.
+//! Checks of what is wrong with links: delay lines, and what fails in the course of a run.
 
 use crate::check::{DURATION_PS_MAX, require, value};
 use crate::{FabricSpec, FailureSpec, SpecError};
 
+/// Longest delay line [ps].
+const EXTRA_DELAY_PS_MAX: u64 = 1_000_000_000_000;
 /// Most wrong bits [of 10^18].
 const ERRORS_1E18_MAX: u64 = 1_000_000_000_000_000;
 /// Most frames lost by a link that is up [parts per million].
@@ -13,6 +15,11 @@ pub(crate) fn check_failures(fabric: &FabricSpec) -> Result<(), SpecError> {
     let allowed = "at most 1,000 s";
     require(fabric.convergence_time_ps <= DURATION_PS_MAX, || {
         value("fabric.convergence_time_ps", fabric.convergence_time_ps, allowed)
+    })?;
+    fabric.extra_delays.iter().enumerate().try_for_each(|(index, extra)| {
+        require(extra.delay_ps <= EXTRA_DELAY_PS_MAX, || {
+            value(format!("fabric.extra_delays[{index}].delay_ps"), extra.delay_ps, "at most 1 s")
+        })
     })?;
     fabric.failures.iter().enumerate().try_for_each(|(index, failure)| {
         require(failure.at_ps() <= DURATION_PS_MAX, || {

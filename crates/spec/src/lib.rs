@@ -13,7 +13,7 @@ mod run;
 pub use check::{SpecError, check};
 pub use record::{
     ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, PriorityRow,
-    RunStatus, RunSummary, SeriesRow,
+    ReorderingRow, RunStatus, RunSummary, SeriesRow,
 };
 pub use run::*;
 

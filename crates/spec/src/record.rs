@@ -226,18 +226,36 @@ pub struct PathRow {
     pub peer: String,
 }
 
+/// Table `reordering`: how far out of order data frames arrived, where they can overtake each other.
+#[derive(Clone, Debug)]
+pub struct ReorderingRow {
+    /// Index of the job in the spec.
+    pub job: u32,
+    /// Queue pair of the run; none for all of the job together.
+    pub qp: Option<u32>,
+    /// Smallest distance behind the newest frame that is counted here [frames].
+    pub distance_min: u32,
+    /// Largest.
+    pub distance_max: u32,
+    /// Frames that were so late.
+    pub frames: u64,
+}
+
 /// Table `series`: sampled values.
 #[derive(Clone, Debug)]
 pub struct SeriesRow {
     /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for
-    /// which the egress was paused since the start) or `rate_bps` (rate that congestion control allows).
+    /// which the egress was paused since the start), `rate_bps` (rate that congestion control allows), `delivered_bytes`
+    /// (payload placed at the hosts of a job since the start) or `lost_frames` (of the whole fabric since the start).
     pub metric: &'static str,
-    /// Node; all rows of a series share its name.
+    /// Node, `fabric` for what is summed over all of it; all rows of a series share its name.
     pub node: Arc<str>,
     /// Port.
     pub port: u32,
     /// Priority, of `paused_ps`.
     pub priority: Option<u32>,
+    /// Index of the job in the spec, of `delivered_bytes`.
+    pub job: Option<u32>,
     /// Queue pair, of `rate_bps`.
     pub qp: Option<u32>,
     /// When [ps].

@@ -67,6 +67,16 @@ class RecordFrames(ABC):
         return self.frame("paths")
 
     @property
+    def reordering(self) -> pl.DataFrame:
+        """How far out of order frames arrived, where they can overtake each other.
+
+        Example:
+            >>> run.reordering.height
+            0
+        """
+        return self.frame("reordering")
+
+    @property
     def series(self) -> pl.DataFrame:
         """Sampled quantities over time: queues, use of links, pauses, rates.
 

@@ -19,6 +19,7 @@ class TableName(StrEnum):
     PRIORITIES = "priorities"
     LINKS = "links"
     PATHS = "paths"
+    REORDERING = "reordering"
     SERIES = "series"
     EVENTS = "events"
     TRIALS = "trials"

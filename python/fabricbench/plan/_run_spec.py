@@ -138,6 +138,21 @@ class EcnSpec(TypedDict):
     """
 
 
+class ExtraDelaySpec(TypedDict):
+    """
+    A delay line in a link, as a network impairment emulator puts it there.
+    """
+
+    delay_ps: int
+    """
+    Delay of each frame besides that of the cable, the same in both directions [ps].
+    """
+    link: str
+    """
+    The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
+    """
+
+
 class LinkDownFailureSpec(TypedDict):
     """
     Frames on the link, and those sent on it from now on, are lost in both directions.
@@ -1101,6 +1116,10 @@ class FabricSpec(TypedDict):
     convergence_time_ps: int
     """
     From a failure or repair to the moment when every switch chooses by the new routes [ps].
+    """
+    extra_delays: list[ExtraDelaySpec]
+    """
+    Delay lines in some links.
     """
     failures: list[FailureSpec]
     """

@@ -7,7 +7,7 @@ from pydantic import Field
 from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.failures import Failure
+from fabricbench.plan.failures import Failure, LinkName
 from fabricbench.plan.fields import HOSTS_MAX, Part, Propagation, Rate, Size, Time
 from fabricbench.plan.switch import Switch
 from fabricbench.plan.topology import Topology
@@ -76,6 +76,21 @@ class Nic(PlanModel):
         }
 
 
+class ExtraDelay(PlanModel):
+    """A delay line in a link, as a network impairment emulator puts it there."""
+
+    link: LinkName = Field(
+        description=(
+            "The link by its two nodes, such as `leaf0-spine1`: all cables between them; "
+            "`leaf0-spine1:0` is the first of several."
+        )
+    )
+    delay_ps: Time = Field(
+        alias="delay",
+        description="Delay of each frame besides that of the cable, the same both ways [time]; at most 1 s.",
+    )
+
+
 class Fabric(PlanModel):
     """The network under test."""
 
@@ -98,6 +113,13 @@ class Fabric(PlanModel):
         description=(
             "Propagation delay of every cable [time per length]; a cable's delay is rounded "
             "to 1 ps. Source: a refractive index of 1.5 in optical fibre."
+        ),
+    )
+    extra_delays: Annotated[tuple[ExtraDelay, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Delay lines in some links, so that paths differ in delay: `{link: leaf0-spine1, delay: 5us}`. "
+            "Several for one link add up."
         ),
     )
     failures: Annotated[tuple[Failure, ...], Field(strict=False)] = Field(
@@ -131,6 +153,7 @@ class Fabric(PlanModel):
             "load_balancing": self.load_balancing.run_spec(pins),
             "switch": self.switch.run_spec(data_priority),
             "nic": self.nic.run_spec(),
+            "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
             "failures": [failure.run_spec() for failure in self.failures],
             "convergence_time_ps": self.convergence_time_ps,
         }

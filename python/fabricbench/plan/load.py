@@ -371,7 +371,7 @@ def plan_path(spec_field: str) -> FieldPath:
     # A cable's delay and a message's size have other names in a plan.
     renamed = {"cable": "length", "message": "message_size", "data": "data_size"}
     path = tuple(renamed.get(part, part) if isinstance(part, str) else part for part in parts)
-    return path[:-1] if path[-1:] == ("delay",) else path
+    return path[:-1] if path[-2:] == ("length", "delay") else path
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:

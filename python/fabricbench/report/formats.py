@@ -44,10 +44,13 @@ def trials_json(jobs: Sequence[JobReport]) -> str:
 
 def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
     """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them."""
+    from fabricbench.analysis.reordering import reordering_object
     from fabricbench.report.insight import distribution_object, finding_object
 
     content = _trials_content(jobs)
+    orders = {order.job: reordering_object(order) for order in found.orders}
     for shown in content["trials"]:
+        shown["reordering"] = orders.get(shown["job"])
         shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
     content["fabric"] = {
         "uplinks": [distribution_object(each) for each in found.distributions],

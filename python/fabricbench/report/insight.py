@@ -10,6 +10,7 @@ from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.diagnosis import CAUSES, diagnose, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
+from fabricbench.analysis.reordering import Reordering, reorderings
 from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Insight:
         distributions: Every switch with several uplinks.
         losses: Frames lost for each cause, in words.
         paused: Every port that was paused, the longest first.
+        orders: The order of arrival of each job some of whose frames came late.
     """
 
     unhealthy: Sequence[str]
@@ -33,6 +35,7 @@ class Insight:
     distributions: Sequence[EgressDistribution]
     losses: Mapping[str, int]
     paused: Sequence[PausedPort]
+    orders: Sequence[Reordering]
 
     def of_job(self, job: str) -> list[Finding]:
         """Return the findings of one job."""
@@ -53,6 +56,7 @@ def insight(trial: Trial) -> Insight:
         distributions=egress_distributions(ports),
         losses=losses_by_cause(record.summary),
         paused=paused_ports(ports, record.summary["end_ps"]),
+        orders=reorderings(record),
     )
 
 

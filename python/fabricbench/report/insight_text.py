@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.reordering import Reordering
 from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.report.insight import Insight, finding_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
@@ -23,7 +24,7 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
     Lists are cut where they are long, and say so; JSON output has all of them.
     """
     sections = [_why(found, job) for job in found.unhealthy]
-    sections += [_uplinks(found.distributions), _losses(found), _pauses(found)]
+    sections += [_uplinks(found.distributions), _losses(found), _pauses(found), _orders(found.orders)]
     return "\n\n".join(
         "\n".join([styled(title, Style.BOLD, colour=colour), *lines]) for title, lines in sections if lines
     )
@@ -71,6 +72,27 @@ def _losses(found: Insight) -> _Section:
     if not any(found.losses.values()):
         return "", []
     return "frames lost", [f"  {cause}: {frames:,}" for cause, frames in found.losses.items()]
+
+
+def _orders(orders: Sequence[Reordering]) -> _Section:
+    heads = ("job", "late frames", "% of all", "P50", "P99", "max")
+    columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
+    rows = [
+        Row(
+            [
+                order.job,
+                f"{order.late_frames:,}",
+                fixed(order.late_percent, 3),
+                *(
+                    f"{distance:,}"
+                    for distance in (order.distance_p50, order.distance_p99, order.distance_max)
+                ),
+            ]
+        )
+        for order in orders
+    ]
+    title = "frames out of order, and how many frames behind the newest"
+    return title, [render(columns, rows, colour=False)] if rows else []
 
 
 def _pauses(found: Insight) -> _Section:

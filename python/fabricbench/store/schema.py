@@ -15,11 +15,12 @@ PORTS = "ports"
 PRIORITIES = "priorities"
 LINKS = "links"
 PATHS = "paths"
+REORDERING = "reordering"
 SERIES = "series"
 EVENTS = "events"
 TRIALS = "trials"
 
-RECORD_TABLES = (CHUNKS, PORTS, PRIORITIES, LINKS, PATHS, SERIES, EVENTS)
+RECORD_TABLES = (CHUNKS, PORTS, PRIORITIES, LINKS, PATHS, REORDERING, SERIES, EVENTS)
 """Tables that a backend writes."""
 
 TABLES = (*RECORD_TABLES, TRIALS)
@@ -67,11 +68,12 @@ SCHEMAS: dict[str, pa.Schema] = {
     ),
     LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),
     PATHS: _schema("qp job src_rank dst_rank hop node port peer", texts="job node peer"),
+    REORDERING: _schema("", "qp", texts="job", order="job qp distance_min distance_max frames"),
     SERIES: _schema(
         "",
-        "priority qp",
-        texts="metric node",
-        order="metric node port priority qp time_ps value",
+        "priority qp job",
+        texts="metric node job",
+        order="metric node port priority qp job time_ps value",
     ),
     EVENTS: _schema("time_ps kind node detail", texts="kind node detail"),
 }

@@ -10,6 +10,7 @@ mod port;
 mod posting;
 mod receiver;
 mod receiving;
+mod reordering;
 mod sender;
 mod sending;
 mod transfers;
@@ -17,6 +18,7 @@ mod transfers;
 pub(crate) use intake::IntakePlan;
 pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
+pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
@@ -77,6 +79,8 @@ pub(crate) struct Host {
     transfers: Transfers,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     intake: Option<Box<Intake>>,
+    /// Payload placed.
+    delivered_bytes: u64,
 }
 
 /// The next thing a host does by itself.
@@ -102,6 +106,7 @@ impl Host {
             receivers: plan.receivers,
             receives: plan.receives,
             transfers,
+            delivered_bytes: 0,
         }
     }
 
@@ -119,6 +124,11 @@ impl Host {
         self.intake.as_ref().map_or(0, |intake| intake.dropped)
     }
 
+    /// Payload placed since the start.
+    pub(crate) const fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
+    }
+
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
         self.senders.iter().flat_map(Sender::open_chunks)
@@ -127,6 +137,11 @@ impl Host {
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives))
+    }
+
+    /// How far out of order packets came, by queue pair; see [`Receiver::reordering`].
+    pub(crate) fn reordering(&self) -> impl Iterator<Item = (u32, &Reordering)> {
+        self.receivers.iter().filter_map(Receiver::reordering)
     }
 
     /// Has the start of each message of one sender reported; false if none has anything to send.
@@ -153,7 +168,9 @@ impl Host {
             transfers: _,
             timers,
             intake,
+            delivered_bytes,
         } = self;
+        cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
         receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));

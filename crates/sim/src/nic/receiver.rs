@@ -1,6 +1,7 @@
 //! The responder side of a queue pair, with what is recorded of its chunks.
 
 use super::arrivals::Arrivals;
+use super::reordering::Reordering;
 use super::sender::write_opcode;
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
@@ -68,6 +69,8 @@ pub(crate) struct Receiver {
     report: ReceiveReport,
     /// Stands for the three above when packets are not taken in order.
     arrivals: Option<Box<Arrivals>>,
+    /// Where packets may overtake each other.
+    reordering: Option<Box<Reordering>>,
 }
 
 /// Which receiver, and where it answers to.
@@ -83,6 +86,8 @@ pub(crate) struct ReceiverPlan {
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
     pub(crate) recovery: Recovery,
+    /// Packets may overtake each other.
+    pub(crate) may_reorder: bool,
     /// Packets of its first chunk.
     pub(crate) first_packets: Option<u64>,
 }
@@ -98,6 +103,7 @@ impl Receiver {
             port: plan.port,
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
+            reordering: plan.may_reorder.then(|| Box::new(Reordering::new(plan.initial_psn))),
             arrivals: Arrivals::new(plan.recovery, plan.initial_psn, plan.chunks.clone()),
             first_chunk: plan.chunks.start,
             chunks: plan.chunks,
@@ -122,6 +128,9 @@ impl Receiver {
         latency: Span,
         receives: &[ReceiveChunk],
     ) -> DataOutcome {
+        if let Some(reordering) = &mut self.reordering {
+            reordering.arrive(packet.psn());
+        }
         let arrival = self.responder.on_packet(config, packet.psn(), position, packet.asks());
         let mut outcome = DataOutcome {
             reply: arrival.reply.map(|reply| self.reply_packet(reply)),
@@ -225,6 +234,7 @@ impl Receiver {
             packets_left,
             report,
             arrivals,
+            reordering,
         } = self;
         responder.visit(cycle);
         cycle.time(next_cnp);
@@ -236,6 +246,14 @@ impl Receiver {
         if let Some(arrivals) = arrivals {
             arrivals.visit(cycle);
         }
+        if let Some(reordering) = reordering {
+            reordering.visit(cycle);
+        }
+    }
+
+    /// Its queue pair and how far out of order packets came; none where they cannot overtake each other.
+    pub(crate) fn reordering(&self) -> Option<(u32, &Reordering)> {
+        Some((self.queue_pair, self.reordering.as_deref()?))
     }
 
     /// What has arrived of the chunks that were not delivered.

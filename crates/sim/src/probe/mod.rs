@@ -2,6 +2,8 @@
 
 mod series;
 mod tables;
+mod totals;
 
 pub(crate) use series::{SeriesProbe, hand_out_series};
 pub(crate) use tables::{link_rows, port_rows, priority_rows};
+pub(crate) use totals::total_rows;

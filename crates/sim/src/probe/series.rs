@@ -5,6 +5,7 @@
 //! always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as well: so many
 //! ports, switches first, and so many queue pairs, every k-th.
 
+use super::totals::Totals;
 use crate::kernel::{Probe, Window};
 use crate::observer::Stopped;
 use crate::packet::Priority;
@@ -62,8 +63,9 @@ struct Watched {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeriesProbe {
     watched: Vec<Watched>,
+    pub(super) totals: Totals,
     /// When samples were taken.
-    times: Vec<Instant>,
+    pub(super) times: Vec<Instant>,
     /// Of each sample the value of everything watched; none where there is none.
     values: Vec<Option<u64>>,
     points_max: usize,
@@ -87,6 +89,9 @@ impl SeriesProbe {
         };
         let mut probes = vec![empty; partitions];
         if spec.observe.series_points > 0 {
+            for (probe, totals) in probes.iter_mut().zip(Totals::assign(spec, homes, partitions)) {
+                probe.totals = totals;
+            }
             for (node, port, metric) in port_metrics(spec, graph).into_iter().chain(rates(spec, graph, flows))
             {
                 let (partition, place) = homes[node.index()];
@@ -111,6 +116,7 @@ impl SeriesProbe {
         }
         self.times.truncate(kept);
         self.values.truncate(kept * width);
+        self.totals.thin_out(kept);
         self.interval_ps *= 2;
     }
 }
@@ -173,6 +179,7 @@ impl Watched {
             metric: self.metric.name(),
             node: Arc::clone(node),
             port: u32::from(self.port),
+            job: None,
             priority: match self.metric {
                 Metric::Paused(priority) | Metric::EcnMin(priority) | Metric::EcnMax(priority) => {
                     Some(u32::from(priority.0))
@@ -263,7 +270,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
 impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     #[inline]
     fn observe(&mut self, window: Window, nodes: &[FabricNode<F>]) {
-        if window.start < self.next || self.watched.is_empty() {
+        if window.start < self.next || self.points_max == 0 {
             return;
         }
         if self.times.len() == self.points_max {
@@ -272,10 +279,11 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
         self.times.push(window.start);
         self.values.extend(self.watched.iter().map(sample));
+        self.totals.sample(nodes);
         self.next = Instant((window.start.0 / self.interval_ps + 1) * self.interval_ps);
     }
 
     fn due(&self) -> Instant {
-        if self.watched.is_empty() { Instant::NEVER } else { self.next }
+        if self.points_max == 0 { Instant::NEVER } else { self.next }
     }
 }

@@ -1,10 +1,14 @@
 //! The graph of the spec, its routes and the latency of every hop.
 
 use super::failures::Failures;
+use super::link_names::LinkNames;
 use crate::egress::WHOLE_FRAME;
 use crate::link_changes::{LinkChanges, LinkPlan};
 use crate::switch::cut_through::HEAD_BYTES;
-use spec::{CustomLinkSpec, CustomSwitchSpec, FabricSpec, ForwardingSpec, LinkSpec, SpecError, TopologySpec};
+use spec::{
+    CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, ForwardingSpec, LinkSpec, SpecError,
+    TopologySpec,
+};
 use std::sync::Arc;
 use topology::{
     Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind,
@@ -37,9 +41,10 @@ impl Fabric {
     /// # Errors
     /// When the graph is too large, its latencies leave no window to run in, or what is to fail is not there.
     pub(crate) fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
-        let graph = builder(&spec.topology)
+        let mut graph = builder(&spec.topology)
             .build()
             .map_err(|error| value("fabric.topology", &error.to_string(), "a network within these limits"))?;
+        add_delays(&spec.extra_delays, &mut graph)?;
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
         let mut fabric = Self {
@@ -139,6 +144,23 @@ impl Fabric {
             link.ends.map(|end| (end.node, end.port, rate))
         })
     }
+}
+
+/// Puts delay lines into links.
+fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecError> {
+    if extra.is_empty() {
+        return Ok(());
+    }
+    let names = LinkNames::of(graph);
+    for (index, ExtraDelaySpec { link, delay_ps }) in extra.iter().enumerate() {
+        let field = format!("fabric.extra_delays[{index}].link");
+        let links = names.find(link).ok_or_else(|| value(&field, link, &names.allowed()))?;
+        for link in links {
+            let delay = &mut graph.links[link.index()].delay;
+            *delay = *delay + Span(*delay_ps);
+        }
+    }
+    Ok(())
 }
 
 fn value(field: &str, found: &str, allowed: &str) -> SpecError {

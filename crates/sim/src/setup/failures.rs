@@ -4,13 +4,14 @@
 //! paths over the links between switches that are up; all switches take them on at the same time. The ports of hosts
 //! stay in the routes: what is bound for one whose link is down is lost there.
 
+use super::link_names::LinkNames;
 use crate::link_changes::LinkChange;
 use crate::link_errors::ErrorRate;
 use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
-use units::{Instant, LinkId, NodeId, Rate, Span};
+use units::{Instant, LinkId, Rate, Span};
 
 /// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes hold.
 const RATE_PART_MIN: u64 = 100;
@@ -45,7 +46,7 @@ struct Step {
 /// What is known of the fabric while failures are gone through in order of time.
 struct Replay<'a> {
     graph: &'a Graph,
-    links: BTreeMap<String, Vec<LinkId>>,
+    names: LinkNames,
     link_is_down: Vec<bool>,
     switch_is_down: Vec<bool>,
     rates: Vec<Rate>,
@@ -146,7 +147,7 @@ impl<'a> Replay<'a> {
         Self {
             graph,
             // Names of a million cables are not written out for nothing.
-            links: if failures.is_empty() { BTreeMap::new() } else { link_names(graph) },
+            names: if failures.is_empty() { LinkNames::default() } else { LinkNames::of(graph) },
             link_is_down: vec![false; graph.links.len()],
             switch_is_down: vec![false; graph.nodes.len()],
             rates: graph.links.iter().map(|link| link.rate).collect(),
@@ -256,10 +257,8 @@ impl<'a> Replay<'a> {
     }
 
     fn find_links(&self, name: &str) -> Result<Vec<LinkId>, Problem> {
-        self.links.get(name).cloned().ok_or_else(|| {
-            let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();
-            Problem::new("link", name, format!("a link by its two nodes, such as {}", some.join(", ")))
-        })
+        let found = self.names.find(name).map(<[LinkId]>::to_vec);
+        found.ok_or_else(|| Problem::new("link", name, self.names.allowed()))
     }
 
     fn is_up(&self, link: LinkId) -> bool {
@@ -320,23 +319,6 @@ fn scientific(value: u64, exponent: i32) -> String {
 
 fn count(links: usize) -> String {
     format!("{links} link{}", if links == 1 { "" } else { "s" })
-}
-
-/// Each link under the names of its two nodes in either order, and with its place among parallel ones.
-fn link_names(graph: &Graph) -> BTreeMap<String, Vec<LinkId>> {
-    let mut names: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
-    for (index, link) in graph.links.iter().enumerate() {
-        let id = LinkId(index as u32);
-        let name = |node: NodeId| graph.node(node).name.as_str();
-        let [from, to] = link.ends.map(|end| name(end.node));
-        for pair in [format!("{from}-{to}"), format!("{to}-{from}")] {
-            let parallel = names.entry(pair.clone()).or_default();
-            parallel.push(id);
-            let place = parallel.len() - 1;
-            names.insert(format!("{pair}:{place}"), vec![id]);
-        }
-    }
-    names
 }
 
 #[cfg(test)]

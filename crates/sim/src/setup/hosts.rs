@@ -7,7 +7,7 @@ use crate::nic::{
     Transfers,
 };
 use crate::packet::{Path, Priority};
-use spec::{JobSpec, RateControl, RunSpec};
+use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::{Attachment, Graph};
@@ -43,6 +43,7 @@ pub(crate) fn host_flows(
     let mut hosts = sized_hosts(graph, flows);
     let priorities = spec.transport.priorities;
     let controllers = Controllers::new(spec, graph);
+    let may_reorder = may_reorder(&spec.fabric);
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
     let mut sends = vec![(0, 0); flows.chunks.len()];
@@ -93,11 +94,22 @@ pub(crate) fn host_flows(
             is_captured,
             chunks: first..first + chunks.len() as u32,
             recovery: config.recovery,
+            may_reorder,
             first_packets,
         }));
     }
     place_parts(flows, &sends, &mut hosts);
     hosts
+}
+
+/// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change when routes
+/// do.
+const fn may_reorder(fabric: &FabricSpec) -> bool {
+    let keeps_path = matches!(
+        fabric.load_balancing,
+        LoadBalancing::Ecmp { .. } | LoadBalancing::Weighted { .. } | LoadBalancing::Pinned { .. }
+    );
+    !keeps_path || !fabric.failures.is_empty()
 }
 
 /// Hosts without anything, with room for what they will have: so many small lists must not grow step by step.

@@ -5,6 +5,7 @@ mod fabric;
 mod failures;
 mod flows;
 mod hosts;
+mod link_names;
 mod ports;
 mod switches;
 mod unloaded;

@@ -5,10 +5,10 @@ use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Sto
 use proptest::prelude::*;
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
-    FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing, LossRecovery,
-    NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode, RateControl,
-    RatioSpec, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec, SeriesRow, SwitchSpec,
-    TopologySpec, TransportSpec, XoffSpec,
+    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing,
+    LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode,
+    RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec,
+    SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -74,6 +74,7 @@ pub(crate) fn collective(
                 receive_xoff_bytes: 1 << 20,
                 impairments: Vec::new(),
             },
+            extra_delays: Vec::new(),
             failures: Vec::new(),
             convergence_time_ps: 10_000_000,
         },
@@ -180,6 +181,7 @@ pub(crate) struct Recorder {
     pub(crate) links: Vec<LinkRow>,
     pub(crate) priorities: Vec<PriorityRow>,
     pub(crate) paths: Vec<PathRow>,
+    pub(crate) reordering: Vec<ReorderingRow>,
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) events: Vec<spec::EventRow>,
 }
@@ -192,6 +194,7 @@ impl Observer for Recorder {
             Batch::Priorities(rows) => self.priorities.extend(rows),
             Batch::Links(rows) => self.links.extend(rows),
             Batch::Paths(rows) => self.paths.extend(rows),
+            Batch::Reordering(rows) => self.reordering.extend(rows),
             Batch::Series(rows) => self.series.extend(rows),
             Batch::Events(rows) => self.events.extend(rows),
         }
@@ -217,6 +220,7 @@ impl Observer for Counter {
             Batch::Priorities(rows) => rows.len(),
             Batch::Links(rows) => rows.len(),
             Batch::Paths(rows) => rows.len(),
+            Batch::Reordering(rows) => rows.len(),
             Batch::Series(rows) => rows.len(),
             Batch::Events(rows) => rows.len(),
         };
@@ -257,15 +261,24 @@ pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
 /// Every table of a run as text, for comparison.
 pub(crate) fn tables(recorder: &Recorder) -> String {
     format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         recorder.chunks,
         recorder.ports,
         recorder.priorities,
         recorder.links,
         recorder.paths,
+        recorder.reordering,
         recorder.series,
         recorder.events
     )
+}
+
+/// Puts a delay line into one of the cables of `spec`.
+pub(crate) fn delay(spec: &mut RunSpec, place: usize, delay_ps: u64) {
+    let Description { links, .. } = fabricbench_sim::describe(spec).expect("the spec is right");
+    let cable = &links[place % links.len()];
+    let link = format!("{}-{}:0", cable.from, cable.to);
+    spec.fabric.extra_delays.push(ExtraDelaySpec { link, delay_ps });
 }
 
 /// What fails in a drawn run: numbers that choose kind, place and time.

@@ -16,10 +16,22 @@ pub struct FabricSpec {
     pub switch: SwitchSpec,
     /// Every NIC.
     pub nic: NicSpec,
+    /// Delay lines in some links.
+    pub extra_delays: Vec<ExtraDelaySpec>,
     /// What fails and is repaired in the course of the run, in any order.
     pub failures: Vec<FailureSpec>,
     /// From a failure or repair to the moment when every switch chooses by the new routes [ps].
     pub convergence_time_ps: u64,
+}
+
+/// A delay line in a link, as a network impairment emulator puts it there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExtraDelaySpec {
+    /// The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
+    pub link: String,
+    /// Delay of each frame besides that of the cable, the same in both directions [ps].
+    pub delay_ps: u64,
 }
 
 /// How a switch chooses among equal next hops.

@@ -64,7 +64,7 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
             bandwidth_section(rows),
             fct_section(rows),
             *_told([uplinks_section(found.distributions)], label, focus),
-            *_told(TrialDetail(focus, loss_and_pause_parts(found)).sections(), label, focus),
+            *_told(TrialDetail(focus, found, loss_and_pause_parts(found)).sections(), label, focus),
             plan_section(focus),
             facts_section(trials, focus),
             model_section(),

@@ -11,6 +11,7 @@ from fabricbench.report.html.plots.control import pause_plot, rate_plot
 from fabricbench.report.html.plots.latency import latency_plot
 from fabricbench.report.html.plots.matrix import matrix_plot
 from fabricbench.report.html.plots.progress import progress_plot
+from fabricbench.report.html.plots.reordering import reordering_plot
 from fabricbench.report.html.plots.series import queue_plot, use_plot
 from fabricbench.report.html.plots.thresholds import threshold_plot
 from fabricbench.report.html.plots.timeline import timeline_plot
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.report.insight import Insight
     from fabricbench.store import Trial
 
 MAX_PORT_ROWS = 48
@@ -50,11 +52,12 @@ _PORT_COLUMNS = {
 class TrialDetail:
     """The tables of one trial and the sections made of them."""
 
-    def __init__(self, trial: Trial, loss_parts: Sequence[Part] = ()) -> None:
+    def __init__(self, trial: Trial, found: Insight | None = None, loss_parts: Sequence[Part] = ()) -> None:
         """Open the tables; `chunks` stays on the disk, whatever its size.
 
         Args:
             trial: The trial.
+            found: What its counters tell; a page needs it.
             loss_parts: What stands first among the counters.
 
         Raises:
@@ -62,7 +65,7 @@ class TrialDetail:
         """
         import polars as pl
 
-        self._loss_parts = loss_parts
+        self._found, self._loss_parts = found, loss_parts
         tables = trial.tables
         tables.schema("chunks")  # what is wrong with the file is said in the store's words
         self._chunks = pl.scan_parquet(tables.path("chunks"))
@@ -78,6 +81,7 @@ class TrialDetail:
             self._link_use(),
             self._over_time(),
             _section("latency", "Frame latency", [self.latency()], "No frame was accepted."),
+            *self._order(),
             self._counters(),
         ]
 
@@ -153,6 +157,10 @@ class TrialDetail:
         columns = ["qp", "job", "src_rank", "dst_rank"]
         pairs = self._chunks.filter(pl.col("qp").is_in(sampled)).select(columns).unique().collect()
         return {qp: f"{job} {source}>{target}" for qp, job, source, target in pairs.iter_rows()}
+
+    def _order(self) -> list[Section]:
+        plot = reordering_plot(self._found.orders) if self._found else None
+        return [_section("order", "Order of arrival", [plot], "")] if plot else []
 
     def _counters(self) -> Section:
         parts: list[Part] = [*self._loss_parts, self._port_table()]

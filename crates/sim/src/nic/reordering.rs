@@ -1,0 +1,88 @@
+//! How far out of order the data packets of a queue pair arrive.
+//!
+//! A packet is reordered when one with a later sequence number has arrived before it (RFC 4737, section 3). Its distance is
+//! how far it is behind the newest so far, in packets: what a receiver must be able to hold to put the sequence right. The
+//! extent of RFC 4737 counts arrivals in between instead, and so leaves out packets that are later still. Everything that
+//! arrives counts, before the transport judges it; so what is sent again, after a loss or because go-back-N takes a late
+//! packet for a lost one, counts as late by as much. Copies of the newest packet are not counted.
+
+use units::Cycle;
+use wire::Psn;
+
+/// Bucket k counts distances from 2^k to 2^(k+1) - 1; sequence numbers compare within 2^23.
+pub(crate) const BUCKETS: usize = 23;
+
+/// Distances of the packets of a queue pair.
+#[derive(Clone, Debug)]
+pub(crate) struct Reordering {
+    newest: Psn,
+    /// Packets in each bucket.
+    late: [u32; BUCKETS],
+    /// Largest distance.
+    distance_max: u32,
+}
+
+impl Reordering {
+    /// For a queue pair whose first packet carries `initial_psn`.
+    pub(super) const fn new(initial_psn: Psn) -> Self {
+        // One less, modulo 2^24.
+        Self { newest: initial_psn.add(u32::MAX), late: [0; BUCKETS], distance_max: 0 }
+    }
+
+    /// Takes in a packet.
+    #[inline]
+    pub(super) fn arrive(&mut self, psn: Psn) {
+        let ahead = psn.distance_from(self.newest);
+        if ahead > 0 {
+            self.newest = psn;
+        } else if ahead < 0 {
+            let distance = ahead.unsigned_abs();
+            let bucket = (distance.ilog2() as usize).min(BUCKETS - 1);
+            self.late[bucket] = self.late[bucket].saturating_add(1);
+            self.distance_max = self.distance_max.max(distance);
+        }
+    }
+
+    /// Packets of each distance that came: smallest and largest distance, and how many.
+    pub(crate) fn distances(&self) -> impl Iterator<Item = (u32, u32, u64)> {
+        let counted = (0_u32..).zip(self.late).filter(|&(_, frames)| frames > 0);
+        let largest = self.distance_max;
+        counted.map(move |(power, frames)| {
+            (1 << power, ((2 << power) - 1).min(largest.max(1 << power)), u64::from(frames))
+        })
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { newest, late, distance_max } = self;
+        let mut psn = newest.value();
+        cycle.wrapping(&mut psn, 24);
+        *newest = Psn::new(psn);
+        for count in late {
+            let mut frames = u64::from(*count);
+            cycle.count(&mut frames);
+            *count = u32::try_from(frames).unwrap_or(u32::MAX);
+        }
+        cycle.same(u64::from(*distance_max));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distances(arrivals: &[u32]) -> Vec<(u32, u32, u64)> {
+        let start = 0xff_fffe;
+        let mut reordering = Reordering::new(Psn::new(start));
+        arrivals.iter().for_each(|&packet| reordering.arrive(Psn::new(start).add(packet)));
+        reordering.distances().collect()
+    }
+
+    #[test]
+    fn a_packet_is_as_late_as_it_is_behind_the_newest() {
+        assert_eq!(distances(&[0, 1, 2, 3, 7]), []);
+        // 1 is 1 behind 2; 3 and 4 are 6 and 5 behind 9; 8 is 1 behind 9.
+        assert_eq!(distances(&[0, 2, 1, 9, 3, 4, 8]), [(1, 1, 2), (4, 6, 2)]);
+        assert_eq!(distances(&[0, 0, 1, 1]), [], "copies of the newest");
+    }
+}

@@ -1,0 +1,91 @@
+//! Sums over many nodes that are sampled with the series: what each job has been delivered, what the fabric has lost.
+//!
+//! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add up.
+
+use super::SeriesProbe;
+use crate::setup::FabricNode;
+use crate::summary::frames_lost;
+use crate::switch::forward::Forward;
+use spec::{RunSpec, SeriesRow};
+use std::sync::Arc;
+
+/// What is summed in a partition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals {
+    /// Places of the hosts of each job.
+    jobs: Vec<Vec<u32>>,
+    counts_losses: bool,
+    /// Of each sample.
+    sums: Vec<u64>,
+}
+
+impl Totals {
+    /// The sums that `spec` asks for in each partition; losses only where something fails.
+    pub(super) fn assign(spec: &RunSpec, homes: &[(u32, u32)], partitions: usize) -> Vec<Self> {
+        let empty = Self {
+            jobs: vec![Vec::new(); spec.jobs.len()],
+            counts_losses: !spec.fabric.failures.is_empty(),
+            sums: Vec::new(),
+        };
+        let mut totals = vec![empty; partitions];
+        for (index, job) in spec.jobs.iter().enumerate() {
+            for &host in &job.hosts {
+                let (partition, place) = homes[host as usize];
+                totals[partition as usize].jobs[index].push(place);
+            }
+        }
+        totals
+    }
+
+    /// Sums at this time: of each job, then of losses.
+    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>]) {
+        let delivered = |&place: &u32| match &nodes[place as usize] {
+            FabricNode::Host(host) => host.delivered_bytes(),
+            FabricNode::Switch(_) => 0,
+        };
+        self.sums.extend(self.jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>()));
+        if self.counts_losses {
+            self.sums.push(frames_lost(nodes.iter()).total());
+        }
+    }
+
+    /// Keeps every second sample, so many in all.
+    pub(super) fn thin_out(&mut self, kept: usize) {
+        let width = self.width();
+        for sample in 1..kept {
+            self.sums.copy_within(2 * sample * width..(2 * sample + 1) * width, sample * width);
+        }
+        self.sums.truncate(kept * width);
+    }
+
+    /// Values of one sample.
+    fn width(&self) -> usize {
+        self.jobs.len() + usize::from(self.counts_losses)
+    }
+
+    fn metric(&self, index: usize) -> (&'static str, Option<u32>) {
+        if index < self.jobs.len() { ("delivered_bytes", Some(index as u32)) } else { ("lost_frames", None) }
+    }
+}
+
+/// The sums of all partitions, series by series.
+pub(crate) fn total_rows<'a>(probes: impl Iterator<Item = &'a SeriesProbe>) -> Vec<SeriesRow> {
+    let mut probes = probes.peekable();
+    let Some(first) = probes.peek().copied() else { return Vec::new() };
+    let mut sums = vec![0; first.totals.sums.len()];
+    for probe in probes {
+        debug_assert_eq!(probe.times, first.times, "partitions sample together");
+        sums.iter_mut().zip(&probe.totals.sums).for_each(|(sum, own)| *sum += own);
+    }
+    let (width, node) = (first.totals.width(), Arc::from("fabric"));
+    let of = |index: usize| {
+        let (metric, job) = first.totals.metric(index);
+        let values = sums.iter().skip(index).step_by(width);
+        first.times.iter().zip(values).map(move |(at, &value)| (metric, job, at.0, value))
+    };
+    let row = |(metric, job, time_ps, value)| {
+        let node = Arc::clone(&node);
+        SeriesRow { metric, node, port: 0, priority: None, job, qp: None, time_ps, value }
+    };
+    (0..width).flat_map(of).map(row).collect()
+}

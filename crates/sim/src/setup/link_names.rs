@@ -1,0 +1,40 @@
+//! Links by the names of their nodes.
+
+use std::collections::BTreeMap;
+use topology::Graph;
+use units::{LinkId, NodeId};
+
+/// Each link under the names of its two nodes in either order, and with its place among parallel ones.
+#[derive(Default)]
+pub(super) struct LinkNames {
+    links: BTreeMap<String, Vec<LinkId>>,
+}
+
+impl LinkNames {
+    pub(super) fn of(graph: &Graph) -> Self {
+        let mut links: BTreeMap<String, Vec<LinkId>> = BTreeMap::new();
+        for (index, link) in graph.links.iter().enumerate() {
+            let id = LinkId(index as u32);
+            let name = |node: NodeId| graph.node(node).name.as_str();
+            let [from, to] = link.ends.map(|end| name(end.node));
+            for pair in [format!("{from}-{to}"), format!("{to}-{from}")] {
+                let parallel = links.entry(pair.clone()).or_default();
+                parallel.push(id);
+                let place = parallel.len() - 1;
+                links.insert(format!("{pair}:{place}"), vec![id]);
+            }
+        }
+        Self { links }
+    }
+
+    /// The links of that name.
+    pub(super) fn find(&self, name: &str) -> Option<&[LinkId]> {
+        self.links.get(name).map(Vec::as_slice)
+    }
+
+    /// What may be named, in words.
+    pub(super) fn allowed(&self) -> String {
+        let some: Vec<&str> = self.links.keys().rev().take(4).map(String::as_str).collect();
+        format!("a link by its two nodes, such as {}", some.join(", "))
+    }
+}

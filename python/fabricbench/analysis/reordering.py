@@ -1,0 +1,112 @@
+"""How far out of order the frames of each job arrived: table `reordering`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.evidence import Record
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Frames of some distances.
+
+    Attributes:
+        distance_min: Smallest distance behind the newest frame [frames].
+        distance_max: Largest.
+        frames: How many there were.
+    """
+
+    distance_min: int
+    distance_max: int
+    frames: int
+
+
+@dataclass(frozen=True)
+class Reordering:
+    """The order in which the frames of a job arrived.
+
+    Attributes:
+        job: Its name.
+        rx_frames: Data frames that arrived, copies included.
+        late_frames: Those that arrived behind one with a later sequence number (RFC 4737, section 3).
+        late_percent: Their share of all that arrived [%].
+        distance_p50: Half of the late frames were at most so far behind the newest [frames]; as buckets are
+            powers of 2, the upper edge of one.
+        distance_p99: The same of 99 %.
+        distance_max: Largest distance.
+        buckets: Distances and how many frames had them, ascending.
+    """
+
+    job: str
+    rx_frames: int
+    late_frames: int
+    late_percent: float
+    distance_p50: int
+    distance_p99: int
+    distance_max: int
+    buckets: Sequence[Bucket]
+
+
+def reorderings(record: Record) -> list[Reordering]:
+    """Return the order of arrival of each job some of whose frames came late, in the order of the spec."""
+    import pyarrow.compute as pc
+
+    buckets: dict[str, list[Bucket]] = {}
+    for batch in record.tables.batches("reordering"):
+        for row in batch.filter(pc.is_null(batch.column("qp"))).to_pylist():
+            bucket = Bucket(row["distance_min"], row["distance_max"], row["frames"])
+            buckets.setdefault(row["job"], []).append(bucket)
+    received = _received(record, buckets)
+    return [
+        _of_job(job["name"], received[job["name"]], buckets[job["name"]])
+        for job in record.run_spec["jobs"]
+        if job["name"] in buckets
+    ]
+
+
+def _received(record: Record, jobs: Iterable[str]) -> dict[str, int]:
+    import pyarrow.compute as pc
+
+    totals = dict.fromkeys(jobs, 0)
+    if not totals:
+        return totals
+    for batch in record.tables.batches("chunks", ["job", "rx_frames"]):
+        for name in totals:
+            own = batch.filter(pc.equal(batch.column("job"), name))
+            totals[name] += pc.sum(own.column("rx_frames")).as_py() or 0
+    return totals
+
+
+def _of_job(job: str, rx_frames: int, buckets: Sequence[Bucket]) -> Reordering:
+    late = sum(bucket.frames for bucket in buckets)
+    return Reordering(
+        job=job,
+        rx_frames=rx_frames,
+        late_frames=late,
+        late_percent=round(100 * late / max(rx_frames, late), 9),
+        distance_p50=_quantile(buckets, 50, late),
+        distance_p99=_quantile(buckets, 99, late),
+        distance_max=max(bucket.distance_max for bucket in buckets),
+        buckets=sorted(buckets, key=lambda bucket: bucket.distance_min),
+    )
+
+
+def _quantile(buckets: Sequence[Bucket], percent: int, late: int) -> int:
+    """Return the upper edge of the bucket in which the nearest rank of a percentage lies."""
+    rank, seen = -(-late * percent // 100), 0
+    for bucket in sorted(buckets, key=lambda bucket: bucket.distance_min):
+        seen += bucket.frames
+        if seen >= rank:
+            return bucket.distance_max
+    raise AssertionError("a nearest rank is at most the number of values")
+
+
+def reordering_object(order: Reordering) -> dict[str, Any]:
+    """Return the order of arrival as its JSON object."""
+    import dataclasses
+
+    return {name: value for name, value in dataclasses.asdict(order).items() if name != "job"}

@@ -1,0 +1,80 @@
+"""Distances of frames that arrived out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from fabricbench.analysis.reordering import Bucket, Reordering
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.plot import Plot
+
+MAX_JOBS = 8
+
+
+def reordering_plot(orders: Sequence[Reordering]) -> Plot | None:
+    """Draw which share of the frames of each job came how late.
+
+    Args:
+        orders: The order of arrival of each job with late frames.
+
+    Returns:
+        The plot, or None when every frame came in order.
+    """
+    if not orders:
+        return None
+    drawn = sorted(orders, key=lambda order: -order.late_percent)[:MAX_JOBS]
+    edges = sorted({bucket.distance_min for order in drawn for bucket in order.buckets})
+    first, last = edges[0].bit_length() - 1, edges[-1].bit_length() - 1
+    labels = [_label(power) for power in range(first, last + 1)]
+    figure = go.Figure(
+        [_bars(order, labels, first, theme.category(index)) for index, order in enumerate(drawn)]
+    )
+    figure.update_layout(
+        theme.layout(
+            height=340,
+            margin=theme.margin(t=58),
+            barmode="group",
+            bargap=0.25,
+            xaxis=theme.axis("distance behind the newest frame (frames)", type="category"),
+            yaxis=theme.axis("frames received (%)", rangemode="tozero"),
+            showlegend=True,
+        )
+    )
+    return Plot("reordering", figure, _caption(orders, len(drawn)), len(drawn) < len(orders))
+
+
+def _label(power: int) -> str:
+    return "1" if power == 0 else f"{1 << power}–{(2 << power) - 1}"
+
+
+def _bars(order: Reordering, labels: Sequence[str], first: int, colour: str) -> go.Bar:
+    frames = [0] * len(labels)
+    for bucket in order.buckets:
+        frames[_place(bucket, first)] = bucket.frames
+    received = max(order.rx_frames, order.late_frames)
+    name = f"{order.job}: {order.late_percent:.3g} % late, by {order.distance_max:,} at most"
+    return go.Bar(
+        x=list(labels),
+        y=[round(100 * count / received, 6) for count in frames],
+        customdata=[f"{count:,}" for count in frames],
+        name=name,
+        marker={"color": colour},
+        hovertemplate=f"{order.job}<br>%{{x}} late: %{{customdata}} frames, %{{y:.3g}} %<extra></extra>",
+    )
+
+
+def _place(bucket: Bucket, first: int) -> int:
+    return bucket.distance_min.bit_length() - 1 - first
+
+
+def _caption(orders: Sequence[Reordering], drawn: int) -> str:
+    text = (
+        "Data frames that arrived behind one with a later sequence number (RFC 4737), by how far they were "
+        "behind the newest: a NIC that puts the order right must hold as many. What is sent again, after a "
+        "loss or because go-back-N takes a late frame for a lost one, counts as late as well."
+    )
+    if drawn < len(orders):
+        text += f" Reduced: the {drawn} of {len(orders)} jobs with the largest share."
+    return text
