@@ -14,9 +14,16 @@ pub(crate) struct PauseState {
     mask: u8,
     /// Bit `p` is set while pauses of priority `p` are counted, but not obeyed.
     ignored: u8,
+    rate: Rate,
+    /// From the first pause frame on: most ports never see one.
+    history: Option<Box<History>>,
+}
+
+/// The pauses of a port.
+#[derive(Clone, Debug, Default)]
+struct History {
     until: [Instant; Priority::COUNT],
     since: [Instant; Priority::COUNT],
-    rate: Rate,
     /// Pause frames received, and those of them with other than zero quanta, by priority.
     frames: u64,
     pauses: [u64; Priority::COUNT],
@@ -25,32 +32,22 @@ pub(crate) struct PauseState {
 
 impl PauseState {
     pub(crate) const fn new(rate: Rate) -> Self {
-        let never = [Instant::ZERO; Priority::COUNT];
-        Self {
-            mask: 0,
-            ignored: 0,
-            until: never,
-            since: never,
-            rate,
-            frames: 0,
-            pauses: [0; Priority::COUNT],
-            paused: [Span::ZERO; Priority::COUNT],
-        }
+        Self { mask: 0, ignored: 0, rate, history: None }
     }
 
     /// Pause frames received, those that end a pause included.
-    pub(crate) const fn frames_received(&self) -> u64 {
-        self.frames
+    pub(crate) fn frames_received(&self) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.frames)
     }
 
     /// Pause frames of all priorities received with other than zero quanta.
     pub(crate) fn pauses_received(&self) -> u64 {
-        self.pauses.iter().sum()
+        self.history.as_ref().map_or(0, |history| history.pauses.iter().sum())
     }
 
     /// Pause frames of one priority received with other than zero quanta.
-    pub(crate) const fn pauses_of(&self, priority: Priority) -> u64 {
-        self.pauses[priority.index()]
+    pub(crate) fn pauses_of(&self, priority: Priority) -> u64 {
+        self.history.as_ref().map_or(0, |history| history.pauses[priority.index()])
     }
 
     /// Priorities that may not send, as a mask.
@@ -62,32 +59,38 @@ impl PauseState {
     /// Acts on a pause frame at `now`.
     pub(crate) fn receive(&mut self, pause: &Packet, now: Instant) {
         self.expire(now);
-        self.frames += 1;
+        let history = self.history.get_or_insert_default();
+        history.frames += 1;
         let priority = pause.priority();
         if pause.quanta() == 0 {
             self.end(priority, now);
             return;
         }
-        self.pauses[priority.index()] += 1;
+        history.pauses[priority.index()] += 1;
         if self.ignored & priority.bit() != 0 {
             return;
         }
         if self.mask & priority.bit() == 0 {
             self.mask |= priority.bit();
-            self.since[priority.index()] = now;
+            history.since[priority.index()] = now;
         }
         // One quantum is 512 bit times: 64 bytes.
-        self.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
+        history.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
     }
 
     /// Whether `priority` may not send at `now`.
     pub(crate) fn is_paused(&self, priority: Priority, now: Instant) -> bool {
-        self.mask & priority.bit() != 0 && self.until[priority.index()] > now
+        self.mask & priority.bit() != 0 && self.until(priority) > now
     }
 
     /// When the pause of `priority` began; of meaning while it is paused.
-    pub(crate) const fn since(&self, priority: Priority) -> Instant {
-        self.since[priority.index()]
+    pub(crate) fn since(&self, priority: Priority) -> Instant {
+        self.history.as_ref().map_or(Instant::ZERO, |history| history.since[priority.index()])
+    }
+
+    /// When the pause of `priority` ends unless told otherwise; of meaning while it is paused.
+    fn until(&self, priority: Priority) -> Instant {
+        self.history.as_ref().map_or(Instant::ZERO, |history| history.until[priority.index()])
     }
 
     /// Priorities whose pauses are not obeyed, as a mask.
@@ -119,30 +122,35 @@ impl PauseState {
     fn expire_some(&mut self, now: Instant) {
         let mask = self.mask;
         for priority in (0..8).map(Priority).filter(|priority| mask & priority.bit() != 0) {
-            if self.until[priority.index()] <= now {
-                self.end(priority, self.until[priority.index()]);
+            let until = self.until(priority);
+            if until <= now {
+                self.end(priority, until);
             }
         }
     }
 
     fn end(&mut self, priority: Priority, now: Instant) {
-        if self.mask & priority.bit() != 0 {
+        if self.mask & priority.bit() != 0
+            && let Some(history) = &mut self.history
+        {
             self.mask &= !priority.bit();
-            let paused = &mut self.paused[priority.index()];
-            *paused = *paused + now.since(self.since[priority.index()]);
+            let paused = &mut history.paused[priority.index()];
+            *paused = *paused + now.since(history.since[priority.index()]);
         }
     }
 
     /// When the first of the paused priorities in `wanted` may send again, unless told otherwise.
     pub(crate) fn next_expiry(&self, wanted: u8) -> Instant {
         let paused = (0..8).map(Priority).filter(|priority| self.mask & wanted & priority.bit() != 0);
-        paused.map(|priority| self.until[priority.index()]).min().unwrap_or(Instant::NEVER)
+        paused.map(|priority| self.until(priority)).min().unwrap_or(Instant::NEVER)
     }
 
     /// See [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { mask, ignored, until, since, rate: _, frames, pauses, paused } = self;
-        cycle.same_list([*mask, *ignored].into_iter().map(u64::from));
+        let Self { mask, ignored, rate: _, history } = self;
+        cycle.same_list([*mask, *ignored, u8::from(history.is_some())].into_iter().map(u64::from));
+        let Some(history) = history else { return };
+        let History { until, since, frames, pauses, paused } = &mut **history;
         until.iter_mut().chain(since).for_each(|time| cycle.time(time));
         cycle.count(frames);
         pauses.iter_mut().for_each(|pauses| cycle.count(pauses));
@@ -151,11 +159,11 @@ impl PauseState {
 
     /// Time for which one priority was paused, as of `now`.
     pub(crate) fn paused_of(&self, priority: Priority, now: Instant) -> Span {
-        let ended = self.paused[priority.index()];
+        let ended = self.history.as_ref().map_or(Span::ZERO, |history| history.paused[priority.index()]);
         if self.mask & priority.bit() == 0 {
             return ended;
         }
-        ended + now.min(self.until[priority.index()]).since(self.since[priority.index()])
+        ended + now.min(self.until(priority)).since(self.since(priority))
     }
 
     /// Time spent paused, summed over priorities, as of `now`.

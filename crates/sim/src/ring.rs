@@ -80,17 +80,6 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Changes items from the last to the first, for as long as `change` says.
-    #[inline]
-    pub(crate) fn change_from_back(&mut self, mut change: impl FnMut(&mut T) -> bool) {
-        for place in (0..self.len() as u32).rev() {
-            let slot = self.slot(self.taken.wrapping_add(place));
-            if !change(&mut self.slots[slot]) {
-                break;
-            }
-        }
-    }
-
     #[inline]
     const fn slot(&self, count: u32) -> usize {
         count as usize & self.slots.len().wrapping_sub(1)
@@ -144,16 +133,5 @@ mod tests {
             assert_eq!((ring.len(), ring.is_empty()), (reference.len(), reference.is_empty()));
             assert!(ring.iter().eq(&reference));
         }
-    }
-
-    #[test]
-    fn items_are_changed_from_the_last_as_long_as_asked() {
-        let mut ring = Ring::default();
-        (0..10).for_each(|item| ring.push_back(item));
-        ring.change_from_back(|item| {
-            *item += 100;
-            *item > 107
-        });
-        assert!(ring.iter().eq(&[0, 1, 2, 3, 4, 5, 6, 107, 108, 109]));
     }
 }

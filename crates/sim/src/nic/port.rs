@@ -9,7 +9,7 @@ use crate::pause::PauseState;
 use crate::ring::Ring;
 use crate::switch::Received;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Rate};
 
 /// How many senders ahead of the one being served memory is asked for.
@@ -44,30 +44,37 @@ pub(super) enum Next {
 
 /// A port of a NIC.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct NicPort {
+    // The first line of the cache, and the second: all that a frame needs.
     transmitter: Transmitter,
-    plan: NicPortPlan,
-    /// Pause frames, ahead of everything.
-    urgent: VecDeque<Packet>,
+    next_send: Instant,
     control: Ring<Control>,
     /// Senders with something to send, in the order of service.
     round: Ring<u32>,
+    // The third.
+    received: Received,
     /// Senders whose rate holds them back, with the time they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
-    pause: PauseState,
     /// When an impaired NIC may send data again.
     data_at: Instant,
-    next_send: Instant,
-    received: Received,
+    /// Priority of payload.
+    data: Priority,
+    pause: PauseState,
+    /// Pause frames, ahead of everything.
+    urgent: Ring<Packet>,
+    // Behind what is looked at for each frame.
+    /// What an impaired NIC still sends.
+    pace: Option<Rate>,
     pauses_sent: u64,
     pause_frames_sent: u64,
 }
 
 impl NicPort {
-    pub(super) fn new(mut plan: NicPortPlan) -> Self {
+    pub(super) fn new(plan: NicPortPlan) -> Self {
         Self {
-            transmitter: Transmitter::new(plan.wire, plan.changes.take()),
-            urgent: VecDeque::new(),
+            transmitter: Transmitter::new(plan.wire, plan.changes),
+            urgent: Ring::default(),
             control: Ring::default(),
             round: Ring::default(),
             paced: BinaryHeap::new(),
@@ -77,7 +84,8 @@ impl NicPort {
             received: Received::default(),
             pauses_sent: 0,
             pause_frames_sent: 0,
-            plan,
+            data: plan.data,
+            pace: plan.pace,
         }
     }
 
@@ -95,7 +103,7 @@ impl NicPort {
 
     /// Priority of payload, for which alone a NIC asks for pauses.
     pub(crate) const fn data_priority(&self) -> Priority {
-        self.plan.data
+        self.data
     }
 
     /// Pause frames asked for with other than zero quanta.
@@ -193,7 +201,7 @@ impl NicPort {
 
     #[inline]
     const fn may_send_data(&self) -> bool {
-        self.pause.mask() & self.plan.data.bit() == 0
+        self.pause.mask() & self.data.bit() == 0
     }
 
     /// Sets the time of the next frame after something changed at `now`.
@@ -218,7 +226,7 @@ impl NicPort {
     /// When something that waits for the end of a pause may go.
     #[cold]
     fn next_unpaused(&self, now: Instant) -> Instant {
-        let data = if self.round.is_empty() && self.paced.is_empty() { 0 } else { self.plan.data.bit() };
+        let data = if self.round.is_empty() && self.paced.is_empty() { 0 } else { self.data.bit() };
         let control = self.control.front().map_or(0, |control| control.packet.priority().bit());
         let expiry = self.pause.next_expiry(data | control);
         if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
@@ -238,7 +246,7 @@ impl NicPort {
         context: &mut Context<Packet, R>,
     ) {
         self.transmitter.transmit(packet, now, context);
-        if let Some(pace) = self.plan.pace {
+        if let Some(pace) = self.pace {
             self.data_at = pace.frame_end(now, packet.frame_bytes());
         }
     }
@@ -249,7 +257,8 @@ impl NicPort {
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             transmitter,
-            plan: _,
+            data: _,
+            pace: _,
             urgent,
             control,
             round,
@@ -263,7 +272,7 @@ impl NicPort {
         } = self;
         transmitter.visit(cycle);
         cycle.same_list([urgent.len(), control.len(), round.len()].into_iter().map(|len| len as u64));
-        urgent.iter_mut().for_each(|pause| pause.visit(cycle));
+        urgent.change_all(|pause| pause.visit(cycle));
         control.change_all(|Control { packet, receiver }| {
             packet.visit(cycle);
             cycle.same(u64::from(*receiver));

@@ -36,7 +36,7 @@ fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
             received: switch.received()[port],
             queue: switch.ports()[port].counters(),
             pause: switch.ports()[port].pause(),
-            by_priority: *switch.ports()[port].by_priority(),
+            by_priority: switch.ports()[port].by_priority(),
             stranded: switch.stranded()[port],
         },
     }

@@ -136,7 +136,7 @@ impl Replay {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
                 let before = port.next_send();
-                port.enqueue(stored.charged());
+                port.enqueue(stored);
                 self.reschedule(parts.ports, egress, before, now);
             }
         }

@@ -341,7 +341,7 @@ impl<F: Forward> Switch<F> {
                 came.bytes += u64::from(packet.frame_bytes());
                 if packet.is_pause() {
                     arriving.has_pause = true;
-                    scratch.replay.push(Stored::new(packet, ingress as u16), ingress as u16);
+                    scratch.replay.push(Stored { packet, ingress: ingress as u16 }, ingress as u16);
                     continue;
                 }
                 let Some(egress) = self.route(&packet) else {
@@ -349,7 +349,7 @@ impl<F: Forward> Switch<F> {
                     continue;
                 };
                 charge += self.buffer.charge(packet.frame_bytes());
-                scratch.buckets[usize::from(egress)].push(Stored::new(packet, ingress as u16));
+                scratch.buckets[usize::from(egress)].push(Stored { packet, ingress: ingress as u16 });
                 self.busy.insert(egress);
             }
             self.received[ingress].frames += came.frames;

@@ -1,5 +1,7 @@
 //! An egress port of a switch: a queue per priority behind one transmitter.
 
+mod serve;
+
 use super::buffer::{DropCause, SharedBuffer};
 use super::ecn::EcnMarker;
 use super::ecn_control::EcnControl;
@@ -20,28 +22,14 @@ use units::{Cycle, Instant};
 pub(crate) struct Stored {
     pub(crate) packet: Packet,
     pub(crate) ingress: u16,
-    /// The buffer counts it.
-    is_charged: bool,
 }
 
 impl Stored {
-    /// A frame that the buffer does not count yet.
-    #[inline]
-    pub(super) const fn new(packet: Packet, ingress: u16) -> Self {
-        Self { packet, ingress, is_charged: false }
-    }
-
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { packet, ingress, is_charged } = self;
+        let Self { packet, ingress } = self;
         packet.visit(cycle);
-        cycle.same_list([u64::from(*ingress), u64::from(*is_charged)].into_iter());
-    }
-
-    /// The same frame, counted.
-    #[inline]
-    pub(super) const fn charged(self) -> Self {
-        Self { is_charged: true, ..self }
+        cycle.same(u64::from(*ingress));
     }
 }
 
@@ -125,7 +113,8 @@ pub(crate) struct EgressPort {
     /// Bit `p` is set while what is bound for queue `p` is dropped.
     dropping: u8,
     counters: QueueCounters,
-    by_priority: Box<[PriorityCounters; Priority::COUNT]>,
+    /// From the first time there is something to count: most ports have nothing.
+    by_priority: Option<Box<[PriorityCounters; Priority::COUNT]>>,
 }
 
 impl EgressPort {
@@ -143,7 +132,7 @@ impl EgressPort {
             pause: PauseState::new(plan.wire.rate),
             dropping: 0,
             counters: QueueCounters::default(),
-            by_priority: Box::default(),
+            by_priority: None,
         }
     }
 
@@ -199,8 +188,8 @@ impl EgressPort {
         QueueCounters { queue_max_bytes: self.queue_max_bytes, ecn_changes, ..self.counters }
     }
 
-    pub(crate) const fn by_priority(&self) -> &[PriorityCounters; Priority::COUNT] {
-        &self.by_priority
+    pub(crate) fn by_priority(&self) -> [PriorityCounters; Priority::COUNT] {
+        self.by_priority.as_deref().copied().unwrap_or_default()
     }
 
     /// Dynamic ECN, if thresholds move.
@@ -294,26 +283,33 @@ impl EgressPort {
 
     /// Queues a pause frame for the node at the other end.
     pub(crate) fn send_pause(&mut self, pause: Packet) {
-        self.by_priority[pause.priority().index()].pauses_sent += u64::from(pause.quanta() > 0);
+        let by_priority = self.by_priority.get_or_insert_default();
+        by_priority[pause.priority().index()].pauses_sent += u64::from(pause.quanta() > 0);
         self.urgent.push_back(pause);
     }
 
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, mut stored: Stored) {
+        let priority = self.take_in(&mut stored);
+        self.queues[priority.index()].frames.push_back(stored);
+    }
+
+    /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
+    #[inline]
+    fn take_in(&mut self, stored: &mut Stored) -> Priority {
         let priority = stored.packet.priority();
         if self.control.is_none() {
             self.mark(&mut stored.packet);
         } else {
-            self.mark_dynamically(&mut stored);
+            self.mark_dynamically(stored);
         }
         let bytes = u64::from(stored.packet.frame_bytes());
-        let queue = &mut self.queues[priority.index()];
-        queue.frames.push_back(stored);
-        queue.bytes += bytes;
+        self.queues[priority.index()].bytes += bytes;
         self.occupied |= priority.bit();
         self.queued_bytes += bytes;
         self.note_depth(self.queued_bytes);
+        priority
     }
 
     #[inline]
@@ -345,7 +341,7 @@ impl EgressPort {
     /// Counts a dropped frame.
     #[cold]
     pub(crate) fn drop_frame(&mut self, packet: &Packet, cause: DropCause) {
-        let of_priority = &mut self.by_priority[packet.priority().index()];
+        let of_priority = &mut self.by_priority.get_or_insert_default()[packet.priority().index()];
         let (dropped, frames) = match cause {
             DropCause::Tail => (&mut self.counters.dropped_tail, &mut of_priority.dropped_tail),
             DropCause::Headroom => (&mut self.counters.dropped_headroom, &mut of_priority.dropped_headroom),
@@ -379,84 +375,26 @@ impl EgressPort {
             queues[priority.index()].frames.front().map_or(0, |stored| stored.packet.frame_bytes())
         };
         let priority = self.scheduler.pick(eligible, head_bytes);
-        let queue = &mut self.queues[priority.index()];
-        let stored = queue.frames.pop_front().expect("the occupied bit of an empty queue is clear");
-        if queue.frames.is_empty() {
-            self.occupied &= !priority.bit();
-        }
-        let bytes = u64::from(stored.packet.frame_bytes());
-        queue.bytes -= bytes;
-        self.queued_bytes -= bytes;
-        self.transmitter.transmit(stored.packet, start, context);
-        if let Some(control) = &mut self.control {
-            control.depart(priority, bytes, start, self.transmitter.free_at());
-        }
+        let frames = &mut self.queues[priority.index()].frames;
+        let stored = frames.pop_front().expect("the occupied bit of an empty queue is clear");
+        let is_last = frames.is_empty();
+        self.send(&stored.packet, is_last, start, context);
         stored
     }
 
-    /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and no
-    /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears of frames
-    /// that leave in the window in which they came: no threshold depends on them.
+    /// Sends a frame that was taken in, the last of its priority or not.
     #[inline]
-    pub(crate) fn serve<R>(
-        &mut self,
-        arrivals: &[Stored],
-        buffer: &mut SharedBuffer,
-        end: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
-        let mut next = 0;
-        loop {
-            let mut now = self.transmitter.free_at();
-            if self.occupied == 0 {
-                let Some(stored) = arrivals.get(next) else { return };
-                now = now.max(stored.packet.at());
-                if now < end && arrivals.get(next + 1).is_none_or(|second| second.packet.at() > now) {
-                    // Alone at a free port: no need to pass through a queue.
-                    self.note_depth(u64::from(stored.packet.frame_bytes()));
-                    self.transmitter.transmit(stored.packet, now, context);
-                    if let Some(control) = &mut self.control {
-                        control.pass(stored, now, self.transmitter.free_at());
-                    }
-                    next += 1;
-                    continue;
-                }
-            }
-            if now >= end {
-                break;
-            }
-            while let Some(stored) = arrivals.get(next).filter(|stored| stored.packet.at() <= now) {
-                self.enqueue(*stored);
-                next += 1;
-            }
-            let sent = self.send_from(self.occupied, now, context);
-            if sent.is_charged {
-                release(buffer, &sent);
-            }
+    fn send<R>(&mut self, packet: &Packet, is_last: bool, start: Instant, context: &mut Context<Packet, R>) {
+        let priority = packet.priority();
+        if is_last {
+            self.occupied &= !priority.bit();
         }
-        for stored in &arrivals[next..] {
-            self.enqueue(*stored);
-        }
-        if self.occupied != 0 {
-            self.charge_queued(buffer);
-        }
-    }
-
-    /// Has `buffer` count the frames that it does not count yet: the last of each queue.
-    fn charge_queued(&mut self, buffer: &mut SharedBuffer) {
-        let mut occupied = self.occupied;
-        while occupied != 0 {
-            let queue = &mut self.queues[occupied.trailing_zeros() as usize];
-            occupied &= occupied - 1;
-            queue.frames.change_from_back(|stored| {
-                let is_new = !stored.is_charged;
-                if is_new {
-                    let charge = buffer.charge(stored.packet.frame_bytes());
-                    buffer.store(stored.ingress, stored.packet.priority(), charge);
-                    *stored = stored.charged();
-                }
-                is_new
-            });
+        let bytes = u64::from(packet.frame_bytes());
+        self.queues[priority.index()].bytes -= bytes;
+        self.queued_bytes -= bytes;
+        self.transmitter.transmit(*packet, start, context);
+        if let Some(control) = &mut self.control {
+            control.depart(priority, bytes, start, self.transmitter.free_at());
         }
     }
 
@@ -491,7 +429,8 @@ impl EgressPort {
             by_priority,
         } = self;
         transmitter.visit(cycle);
-        by_priority.iter_mut().for_each(|counters| counters.visit(cycle));
+        cycle.same(u64::from(by_priority.is_some()));
+        by_priority.iter_mut().flat_map(|all| all.iter_mut()).for_each(|counters| counters.visit(cycle));
         cycle.same_list([*queued_bytes, *queue_max_bytes].into_iter());
         cycle.same_list([*occupied, *dropping].into_iter().map(u64::from));
         scheduler.visit(cycle);
@@ -572,7 +511,8 @@ pub(super) mod testing {
     pub(crate) fn frame(priority: Priority, ingress: u16, at: Instant) -> Stored {
         let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
         let kind = Kind::Data(Position::Only);
-        Stored::new(Packet::new(kind, priority, Psn::new(0), 1_000, path).arriving(at), ingress)
+        let packet = Packet::new(kind, priority, Psn::new(0), 1_000, path).arriving(at);
+        Stored { packet, ingress }
     }
 
     /// Priority and quanta of each pause frame that waits at a port.
