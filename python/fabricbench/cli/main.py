@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fabricbench.cli import workspace
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import exit_status
 from fabricbench.cli.export import export_command
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+workspace_app = typer.Typer(help="Check, repair, export or import the trials of a workspace.")
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 app.command("run")(run_command)
@@ -35,7 +37,12 @@ app.command("notebook")(notebook_command)
 app.command("export")(export_command)
 app.command("capture")(capture_command)
 app.add_typer(plan_app, name="plan")
+app.add_typer(workspace_app, name="workspace")
 app.command("doctor")(doctor_command)
+workspace_app.command("check")(workspace.check_command)
+workspace_app.command("repair")(workspace.repair_command)
+workspace_app.command("export")(workspace.export_command)
+workspace_app.command("import")(workspace.import_command)
 plan_app.command("check")(plan_check_command)
 plan_app.command("schema")(plan_schema_command)
 

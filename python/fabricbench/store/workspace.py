@@ -41,7 +41,7 @@ WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
 CATALOG_URL_VARIABLE = "FABRICBENCH_CATALOG_URL"
 
 _RECORDS = "trials"
-_TRIAL_ID = re.compile(r"[0-9a-f]{12}")
+TRIAL_ID = re.compile(r"[0-9a-f]{12}")
 _LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 
 
@@ -205,7 +205,7 @@ class Workspace:
 
     def _has_records(self) -> bool:
         with suppress(OSError):
-            return any(_TRIAL_ID.fullmatch(entry.name) for entry in self.records.iterdir())
+            return any(TRIAL_ID.fullmatch(entry.name) for entry in self.records.iterdir())
         return False
 
 

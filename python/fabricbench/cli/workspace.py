@@ -1,0 +1,96 @@
+"""The commands about a whole workspace: `workspace check`, `repair`, `export` and `import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.output import note, write
+
+
+def check_command(workspace: WorkspaceOption = None) -> None:
+    """Read every record, and say which are damaged.
+
+    Exit status: 0 when all can be read, 2 when something is damaged.
+    """
+    from fabricbench.store import Workspace
+    from fabricbench.store.inspection import damages
+
+    store = Workspace.open(workspace)
+    found = list(damages(store))
+    for damage in found:
+        write(f"{damage.trial_id}: {damage.found}")
+    if found:
+        note(
+            f"error: {store.root}: {_count(len(found), 'damaged record')}\n"
+            "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
+        )
+        raise typer.Exit(2)
+    from fabricbench.store.catalog_schema import FINISHED
+
+    note(f"{_count(len(store.trials(states=FINISHED)), 'record')} in {store.root}, all can be read")
+
+
+def repair_command(workspace: WorkspaceOption = None) -> None:
+    """Put damaged records aside, in the folder `damaged` of the workspace; nothing is removed."""
+    from fabricbench.store import Workspace
+    from fabricbench.store.inspection import damages, put_aside
+
+    store = Workspace.open(workspace)
+    found = list(damages(store))
+    for damage in found:
+        moved = put_aside(store, damage)
+        where = f"moved to {moved}" if moved else "nothing was left of it"
+        write(f"{damage.trial_id}: {damage.found}; {where}")
+    note(f"{_count(len(found), 'record')} put aside" if found else "nothing is damaged")
+
+
+def export_command(
+    out: Annotated[
+        Path,
+        typer.Option("-o", "--out", metavar="FILE.tar", help="The file to write; replaced if it exists."),
+    ],
+    trial: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TRIAL", help="Which trials; all by default.", show_default=False),
+    ] = None,
+    plan: Annotated[str | None, typer.Option(metavar="NAME", help="Only trials of this plan.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only trials with this tag.")] = None,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Write finished trials, with their records, into one file."""
+    from fabricbench.report.files import atomic_file
+    from fabricbench.store import Workspace
+    from fabricbench.store.archive import write_archive
+    from fabricbench.store.catalog_schema import FINISHED
+
+    store = Workspace.open(workspace)
+    chosen = store.trials(plan=plan, tag=tag, states=FINISHED)
+    if trial:
+        wanted = {store.find(name).id for name in trial}
+        chosen = [each for each in chosen if each.id in wanted]
+    if not chosen:
+        raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
+    with atomic_file(out) as stream:
+        size_bytes = write_archive(store, chosen, stream)
+    note(f"wrote {out}: {_count(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
+
+
+def import_command(
+    archive: Annotated[Path, typer.Argument(metavar="FILE.tar", help="A file that export wrote.")],
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Take the trials of such a file into the workspace; those that are there already stay as they are."""
+    from fabricbench.store import Workspace
+    from fabricbench.store.archive import read_archive
+
+    store = Workspace.open(workspace, create=True)
+    taken, present = read_archive(store, archive)
+    note(f"took {_count(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

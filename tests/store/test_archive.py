@@ -1,0 +1,156 @@
+"""Trials go from one workspace to another in a file, whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.support.fake_backend import FakeBackend
+from tests.support.samples import run_trial, trial_facts
+
+from fabricbench.store import StoreError, Workspace
+from fabricbench.store.archive import read_archive, write_archive
+from fabricbench.store.schema import TABLES
+
+FIRST, SECOND = "aaaa00000001", "bbbb00000002"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Workspace:
+    workspace = Workspace.open(tmp_path / "source", create=True)
+    for trial, tag in ((FIRST, "lab"), (SECOND, "")):
+        run_trial(workspace, trial_facts(trial, tag=tag), FakeBackend())
+    return workspace
+
+
+@pytest.fixture
+def archive(source: Workspace, tmp_path: Path) -> Path:
+    path = tmp_path / "trials.tar"
+    with path.open("wb") as stream:
+        write_archive(source, source.trials(), stream)
+    return path
+
+
+def test_trials_arrive_as_they_left(source: Workspace, archive: Path, tmp_path: Path) -> None:
+    other = Workspace.open(tmp_path / "other", create=True)
+    assert read_archive(other, archive) == ([FIRST, SECOND], [])
+    for name in (FIRST, SECOND):
+        left, arrived = source.find(name), other.find(name)
+        assert arrived.facts == left.facts
+        assert (arrived.summary, arrived.results, arrived.engine) == (left.summary, left.results, left.engine)
+        for table in TABLES:
+            assert arrived.tables.path(table).read_bytes() == left.tables.path(table).read_bytes()
+    assert sorted(path.name for path in other.records.iterdir()) == [FIRST, SECOND]
+    assert [trial.id for trial in Workspace.open(other.root).trials()] == [FIRST, SECOND]
+
+
+def test_what_is_there_already_stays(source: Workspace, archive: Path) -> None:
+    before = source.find(FIRST)
+    assert read_archive(source, archive) == ([], [FIRST, SECOND])
+    assert source.find(FIRST) == before
+
+
+def test_the_same_trials_give_the_same_archive(source: Workspace, archive: Path) -> None:
+    again = io.BytesIO()
+    write_archive(source, source.trials(), again)
+    assert again.getvalue() == archive.read_bytes()
+
+
+Members = list[tuple[tarfile.TarInfo, bytes]]
+
+
+def rewritten(path: Path, change: Callable[[Members], None]) -> Path:
+    """Write an archive with other members."""
+    with tarfile.open(path) as old:
+        members = [(member, old.extractfile(member).read()) for member in old]  # type: ignore[union-attr]
+    change(members)
+    other = path.with_name("changed.tar")
+    with tarfile.open(other, "w") as new:
+        for member, content in members:
+            member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    return other
+
+
+def with_row(members: Members, **changed: object) -> None:
+    content = json.loads(members[0][1])
+    content["trials"][0] |= changed
+    members[0] = (members[0][0], json.dumps(content).encode())
+
+
+def rename(members: Members, index: int, name: str) -> None:
+    members[index][0].name = name
+
+
+def test_a_damaged_trial_is_not_taken_and_those_before_it_are(archive: Path, tmp_path: Path) -> None:
+    def damage(members: Members) -> None:
+        member, content = members[-1]
+        members[-1] = (member, content[:50] + bytes(50) + content[100:])
+
+    other = Workspace.open(tmp_path / "other", create=True)
+    with pytest.raises(StoreError, match=f"trial {SECOND}: table"):
+        read_archive(other, rewritten(archive, damage))
+    assert [trial.id for trial in other.trials()] == [FIRST]
+    assert [path.name for path in other.records.iterdir()] == [FIRST]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda members: members.pop(0), "does not begin with trials.json"),
+        (lambda members: members.pop(1), "in place of table chunks"),
+        (lambda members: members.__delitem__(slice(1, None)), "it ends before table chunks"),
+        (lambda members: rename(members, 1, "../../etc/passwd"), "in place of table chunks"),
+        (lambda members: rename(members, 1, f"/trials/{FIRST}/chunks.parquet"), "in place of table chunks"),
+        (lambda members: with_row(members, id="../evil"), "no finished trial"),
+        (lambda members: with_row(members, status="running"), "no finished trial"),
+        (lambda members: with_row(members, position="first"), "no finished trial"),
+        (lambda members: with_row(members, colour="red"), "no finished trial"),
+        (lambda members: members.__setitem__(0, (members[0][0], b"[]")), "cannot be read"),
+        (
+            lambda members: members.__setitem__(0, (members[0][0], b'{"version": 9, "trials": []}')),
+            "version 9",
+        ),
+    ],
+)
+def test_another_archive_is_refused_and_leaves_nothing(
+    archive: Path, tmp_path: Path, change: Callable[[Members], None], found: str
+) -> None:
+    other = Workspace.open(tmp_path / "other", create=True)
+    with pytest.raises(StoreError, match=found):
+        read_archive(other, rewritten(archive, change))
+    assert other.trials() == []
+    assert list(other.records.iterdir()) == []
+
+
+def test_a_link_in_an_archive_is_not_followed(archive: Path, tmp_path: Path) -> None:
+    def link(members: Members) -> None:
+        members[1][0].type = tarfile.SYMTYPE
+        members[1][0].linkname = "/etc/passwd"
+
+    other = Workspace.open(tmp_path / "other", create=True)
+    with pytest.raises(StoreError, match="in place of table chunks"):
+        read_archive(other, rewritten(archive, link))
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense" * 1000])
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"no archive|does not begin"):
+        read_archive(Workspace.open(tmp_path / "workspace", create=True), path)
+
+
+def test_a_file_that_is_missing_or_cut_off_is_refused(archive: Path, tmp_path: Path) -> None:
+    other = Workspace.open(tmp_path / "other", create=True)
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_archive(other, tmp_path / "none")
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(archive.read_bytes()[:-20_000])
+    with pytest.raises(StoreError):
+        read_archive(other, cut)
+    assert len(other.trials()) < 2
