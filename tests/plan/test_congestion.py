@@ -90,6 +90,23 @@ def test_schedulings_are_written_out(fields: str, expected: dict[str, Any]) -> N
     assert switch_of(fields)["scheduling"] == expected
 
 
+def test_scheduled_switches_are_off_take_their_defaults_or_what_is_given() -> None:
+    assert switch_of("")["scheduled"] is None
+    defaults = {
+        "credit_bytes": 4096,
+        "credit_speedup_ppm": 1_030_000,
+        "cell_bytes": 256,
+        "cell_header_bytes": 16,
+        "control_cell_bytes": 16,
+        "fabric_speedup_ppm": 1_111_111,
+        "egress_buffer_bytes": None,
+    }
+    assert switch_of("scheduled: on")["scheduled"] == defaults
+    given = switch_of("scheduled: {credit: 8KB, fabric_speedup: 1.25, egress_buffer: 1MB}")["scheduled"]
+    changed = {"credit_bytes": 8192, "fabric_speedup_ppm": 1_250_000, "egress_buffer_bytes": 2**20}
+    assert given == defaults | changed
+
+
 def test_off_is_the_default() -> None:
     for fields in ("", "pfc: off, ecn: off, scheduling: strict"):
         assert OFF_PATHS.items() <= switch_of(fields).items()

@@ -33,6 +33,7 @@ GOLDEN: dict[str, Any] = {
             "scheduling": {"kind": "strict"},
             "pfc": None,
             "ecn": None,
+            "scheduled": None,
         },
         "nic": {
             "latency_ps": 400_000,

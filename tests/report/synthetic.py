@@ -154,6 +154,10 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
                 "ecn_marked": 0,
                 "ecn_changes": 0,
                 "egress_qps": index % 57,
+                "credits_granted": 0,
+                "credit_granted_bytes": 0,
+                "voq_max_bytes": 0,
+                "reassembly_max_bytes": 0,
             }
         )
     return pl.DataFrame(rows)

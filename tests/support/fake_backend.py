@@ -207,7 +207,8 @@ def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
         "port tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes dropped_headroom_frames "
         "dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes queue_max_bytes pfc_tx pfc_rx "
         "pfc_storms paused_ps ecn_marked ecn_changes egress_qps lost_link_down_frames lost_link_down_bytes "
-        "fcs_error_frames fcs_error_bytes"
+        "fcs_error_frames fcs_error_bytes credits_granted credit_granted_bytes voq_max_bytes "
+        "reassembly_max_bytes"
     )
     counters = dict.fromkeys(names.split(), 0)
     return {"node": node, "tier": tier, "peer": "other"} | counters | given

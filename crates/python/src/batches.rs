@@ -147,6 +147,10 @@ fn ports(rows: &[PortRow]) -> Vec<Column> {
         int("ecn_marked", rows, |row| row.ecn_marked),
         int("ecn_changes", rows, |row| row.ecn_changes),
         int("egress_qps", rows, |row| row.egress_qps.into()),
+        int("credits_granted", rows, |row| row.credits_granted),
+        int("credit_granted_bytes", rows, |row| row.credit_granted_bytes),
+        int("voq_max_bytes", rows, |row| row.voq_max_bytes),
+        int("reassembly_max_bytes", rows, |row| row.reassembly_max_bytes),
     ]
 }
 

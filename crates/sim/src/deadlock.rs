@@ -49,7 +49,7 @@ impl<'a, F: Forward> Waits<'a, F> {
         let nodes = (0..).map(NodeId).zip(world.nodes_of(partitions));
         let switches = nodes.filter_map(|(node, state)| match state {
             FabricNode::Switch(switch) => Some((node, switch)),
-            FabricNode::Host(_) => None,
+            FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
         });
         let mut found =
             Self { graph: &world.fabric.graph, switches: switches.collect(), waits: BTreeMap::new() };

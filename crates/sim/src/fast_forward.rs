@@ -86,7 +86,7 @@ impl FastForward {
         let (before, from) = nodes.split_at_mut(first);
         let is_watching = from.iter_mut().chain(before).any(|node| match node {
             FabricNode::Host(host) => host.watch(),
-            FabricNode::Switch(_) => false,
+            FabricNode::Switch(_) | FabricNode::Scheduled(_) => false,
         });
         self.attempts += 1;
         self.state = State::Watching(None, now + self.wait + WAIT);

@@ -60,6 +60,7 @@ use spec::{RunSpec, SpecError};
 pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     spec::check(spec)?;
     let fabric = setup::Fabric::new(&spec.fabric)?;
+    setup::check_scheduled(spec, &fabric)?;
     setup::check_buffers(spec, &fabric)?;
     let flows = setup::Flows::new(spec, &fabric)?;
     setup::check_pins(spec, &fabric, &flows)

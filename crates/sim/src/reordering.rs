@@ -17,7 +17,7 @@ pub(crate) fn reordering_rows<F: Forward>(spec: &RunSpec, world: &World<F>) -> V
         .nodes()
         .filter_map(|node| match node {
             FabricNode::Host(host) => Some(host),
-            FabricNode::Switch(_) => None,
+            FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
         })
         .flat_map(|host| host.reordering())
         .map(|(queue_pair, reordering)| (queue_pair, reordering.distances().collect()))

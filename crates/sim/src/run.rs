@@ -13,7 +13,7 @@ use crate::reordering::reordering_rows;
 use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
 use crate::summary;
 use crate::switch::forward::{Choice, Forward, with_forward};
-use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
+use spec::{JobSpec, LoadBalancing, LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -73,7 +73,15 @@ pub enum RunError {
 /// When frames were neither delivered nor lost nor on the way: a bug of the simulator.
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
-    with_forward!(&spec.fabric.load_balancing, F => run_with::<F>(spec, options, observer))
+    with_forward!(balancing(spec), F => run_with::<F>(spec, options, observer))
+}
+
+/// How paths are chosen: scheduled switches spray, whatever the balancing of Ethernet switches.
+const fn balancing(spec: &RunSpec) -> &LoadBalancing {
+    match spec.fabric.switch.scheduled {
+        Some(_) => &LoadBalancing::SprayRoundRobin {},
+        None => &spec.fabric.load_balancing,
+    }
 }
 
 fn run_with<F: Forward>(
@@ -136,7 +144,7 @@ fn finish_chunks<F: Forward>(
     let hosts = || {
         partitions.iter().flat_map(|partition| partition.nodes()).filter_map(|node| match node {
             FabricNode::Host(host) => Some(host),
-            FabricNode::Switch(_) => None,
+            FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
         })
     };
     assembler.finish_rest(

@@ -8,6 +8,7 @@ use crate::setup::{FabricNode, Flows, World};
 use crate::switch::Switch;
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
+use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
 use topology::Node;
@@ -54,9 +55,22 @@ impl Counts {
                     counts.fast_windows += switch.paths().fast;
                     counts.exact_windows += switch.paths().exact;
                 }
+                FabricNode::Scheduled(Scheduled::Leaf(leaf)) => counts.add_leaf(leaf),
+                FabricNode::Scheduled(Scheduled::Element(element)) => {
+                    counts.queued += element.queued_frames();
+                }
             }
         }
         counts
+    }
+
+    fn add_leaf(&mut self, leaf: &Leaf) {
+        for port in leaf.ports() {
+            self.lost.buffer_full += port.counters().dropped_tail.frames;
+            self.lost.headroom_overrun += port.counters().dropped_headroom.frames;
+            self.lost.link_down += port.transmitter().lost().frames;
+        }
+        self.queued += leaf.queued_frames();
     }
 }
 
@@ -176,7 +190,7 @@ fn switches<'a, F: Forward>(
     let nodes = world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions));
     nodes.filter_map(|(node, state)| match state {
         FabricNode::Switch(switch) => Some((node, switch)),
-        FabricNode::Host(_) => None,
+        FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
     })
 }
 

@@ -95,3 +95,36 @@ fn values_that_would_never_end_or_divide_by_nothing() {
     assert!(text.contains("quantum_bytes[0]: 0"), "{text}");
     assert!(refusal(|spec| spec.fabric.switch.buffer.cell_bytes = 0).contains("cell_bytes: 0"));
 }
+
+#[test]
+fn scheduled_switches_where_they_do_not_fit() {
+    let text = |change: fn(&mut spec::ScheduledSpec)| {
+        let mut scheduled = common::scheduled();
+        change(&mut scheduled);
+        refusal(|spec| spec.fabric.switch.scheduled = Some(scheduled))
+    };
+    assert_eq!(
+        text(|scheduled| scheduled.credit_bytes = 200),
+        "fabric.switch.scheduled.cell_bytes: 256; allowed: at most 4096 bytes and the credit of 200, of which it is a part"
+    );
+    assert_eq!(
+        text(|scheduled| scheduled.cell_header_bytes = 240),
+        "fabric.switch.scheduled.cell_header_bytes: 240; allowed: at most 224 in a cell of 256"
+    );
+    assert!(text(|scheduled| scheduled.fabric_speedup_ppm = 0).contains("fabric_speedup_ppm: 0"));
+    assert!(text(|scheduled| scheduled.egress_buffer_bytes = Some(100)).contains("egress_buffer_bytes: 100"));
+    let with = |change: fn(&mut RunSpec)| {
+        refusal(|spec| {
+            spec.fabric.switch.scheduled = Some(common::scheduled());
+            change(spec);
+        })
+    };
+    assert_eq!(
+        with(|spec| spec.fabric.topology = common::switch_ring(4, 2)),
+        "fabric.topology.kind: another than these with scheduled switches; allowed: leaf-spine or single-switch"
+    );
+    assert!(
+        with(|spec| spec.fabric.switch.ecn = Some(ecn(1_000, 2_000)))
+            .starts_with("fabric.switch.ecn: marking")
+    );
+}

@@ -102,6 +102,18 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
     }
 }
 
+/// Scheduled switches in place of Ethernet ones, without what does not go with them.
+fn schedule(spec: &mut RunSpec) {
+    spec.fabric.extra_delays.clear();
+    let switch = &mut spec.fabric.switch;
+    switch.scheduled = Some(common::scheduled());
+    switch.forwarding = ForwardingSpec::StoreAndForward;
+    switch.ecn = None;
+    if let Some(pfc) = &mut switch.pfc {
+        pfc.watchdog = None;
+    }
+}
+
 prop_compose! {
     fn any_spec()(
         topology in prop::sample::select(topologies()),
@@ -126,6 +138,7 @@ prop_compose! {
         neighbour in prop::option::weighted(0.4, prop::sample::select(fabricbench_sim::patterns())),
         failure in prop::option::weighted(0.5, common::any_failure(100)),
         delay in prop::option::weighted(0.3, (any::<usize>(), 1_u64..20_000_000)),
+        is_scheduled: bool,
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -177,7 +190,10 @@ prop_compose! {
         if let Some((place, delay_ps)) = delay {
             common::delay(&mut spec, place, delay_ps);
         }
-        if let Some(draw) = failure {
+        let is_one_fabric = matches!(spec.fabric.topology, TopologySpec::LeafSpine { .. } | TopologySpec::SingleSwitch { .. });
+        if is_scheduled && is_one_fabric {
+            schedule(&mut spec);
+        } else if let Some(draw) = failure {
             common::fail(&mut spec, draw);
         }
         spec

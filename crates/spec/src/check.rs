@@ -1,6 +1,7 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
 use crate::check_failures::check_failures;
+use crate::check_scheduled::check_scheduled;
 use crate::check_switch::check_switch;
 use crate::{
     ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
@@ -55,6 +56,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     })?;
     check_topology(&spec.fabric.topology)?;
     check_switch(spec)?;
+    check_scheduled(spec)?;
     check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
     check_jobs(spec)

@@ -111,7 +111,7 @@ pub struct PortRow {
     pub port: u32,
     /// Name of the node at the other end.
     pub peer: String,
-    /// Frames sent.
+    /// Frames sent; between scheduled switches cells, requests and grants.
     pub tx_frames: u64,
     /// Frame bytes sent.
     pub tx_bytes: u64,
@@ -156,6 +156,14 @@ pub struct PortRow {
     pub ecn_changes: u64,
     /// Distinct queue pairs whose data left by this port.
     pub egress_qps: u32,
+    /// Credits that the scheduler of this port of a scheduled leaf granted.
+    pub credits_granted: u64,
+    /// What they were for [bytes on the link of the host, preamble and gap included].
+    pub credit_granted_bytes: u64,
+    /// The deepest that a virtual output queue for this port of a scheduled leaf has been, at any leaf [bytes].
+    pub voq_max_bytes: u64,
+    /// Packets that were in reassembly at this scheduled leaf at once, at most [bytes]; the same for each of its fabric ports.
+    pub reassembly_max_bytes: u64,
 }
 
 /// Table `priorities`: what a port counted of a priority that was paused, asked for a pause or lost frames.
@@ -246,7 +254,7 @@ pub struct ReorderingRow {
 pub struct SeriesRow {
     /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for
     /// which the egress was paused since the start), `rate_bps` (rate that congestion control allows), `delivered_bytes`
-    /// (payload placed at the hosts of a job since the start) or `lost_frames` (of the whole fabric since the start).
+    /// (payload placed at the hosts of a job since the start) or `lost_frames` X
     pub metric: &'static str,
     /// Node, `fabric` for what is summed over all of it; all rows of a series share its name.
     pub node: Arc<str>,

@@ -607,6 +607,44 @@ queue pairs.
 """
 
 
+class ScheduledSpec(TypedDict):
+    """
+    Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ) for every
+    host-facing port of the fabric and priority, sends from it only what the scheduler of that port has granted, and
+    sprays it as cells over all its fabric links. The buffer and PFC of the switch are those of the VOQs.
+    """
+
+    cell_bytes: int
+    """
+    Largest cell on a fabric link, its header included [bytes].
+    """
+    cell_header_bytes: int
+    """
+    Header of a cell [bytes].
+    """
+    control_cell_bytes: int
+    """
+    What a request or a grant takes on a fabric link [bytes].
+    """
+    credit_bytes: int
+    """
+    What one credit lets a VOQ send [bytes on the link of the host, preamble and gap included].
+    """
+    credit_speedup_ppm: int
+    """
+    Credits are granted at this part of the rate of their port [parts per million].
+    """
+    egress_buffer_bytes: NotRequired[int | None]
+    """
+    A port's scheduler grants a priority no more while this much is granted and has not left by the port [bytes];
+    twice what the port sends in one round trip through the fabric when absent.
+    """
+    fabric_speedup_ppm: int
+    """
+    Fabric links carry cells at this part of their rate in the topology [parts per million].
+    """
+
+
 class StrictSchedulingSpec(TypedDict):
     """
     The highest priority that has something to send.
@@ -1068,6 +1106,10 @@ class SwitchSpec(TypedDict):
     pipeline_latency_ps: int
     """
     From then on to its earliest first bit out [ps].
+    """
+    scheduled: NotRequired[ScheduledSpec | None]
+    """
+    Scheduled switches in place of Ethernet ones.
     """
     scheduling: SchedulingSpec
     """

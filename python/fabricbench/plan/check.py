@@ -7,6 +7,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
+from fabricbench.plan.check_scheduled import check_scheduled
 from fabricbench.plan.check_sizes import check_shares, check_sizes
 from fabricbench.plan.check_variants import check_variants
 from fabricbench.plan.custom import Custom
@@ -27,7 +28,8 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    for check in (_check_transport, check_congestion, _check_jobs, _check_solo, check_sizes):
+    congestion = (check_congestion, check_scheduled)
+    for check in (_check_transport, *congestion, _check_jobs, _check_solo, check_sizes):
         problems += check(plan, document)
     problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:

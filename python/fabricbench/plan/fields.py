@@ -34,7 +34,8 @@ _RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _RATIO_LENGTH_MAX: Final = 40
 _RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
-_HOSTS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", re.ASCII)
+_HOSTS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*(?::\s*([0-9]{1,9})\s*)?)?", re.ASCII)
+_HOSTS_PART: Final = r"\s*\d+\s*(-\s*\d+\s*(:\s*\d+\s*)?)?"
 _HOSTS_ALLOWED: Final = 'all, hosts such as "0-7" or "0,1,6,7", or a list of host numbers'
 
 
@@ -254,7 +255,7 @@ def parse_hosts(value: object) -> tuple[int, ...] | None:
     """Read the hosts of a job's ranks, in rank order.
 
     Args:
-        value: "all", ranges such as "0-7" or "0,1,4-7", or a list of numbers.
+        value: "all", ranges such as "0-7", "0,1,4-7" or "0-28:4" (every fourth), or a list of numbers.
 
     Returns:
         The host of each rank; none for all hosts of the fabric in their order.
@@ -285,17 +286,19 @@ def _host(item: object) -> int:
 
 
 def _host_range(part: str, whole: str) -> range:
-    """Read "3" or "0-7"."""
+    """Read "3", "0-7" or, for every fourth, "0-28:4"."""
     match = _HOSTS.fullmatch(part)
     if match is None:
         raise UnitError(f"{_show(part.strip())} in {_show(whole)}", _HOSTS_ALLOWED)
-    first, last = int(match[1]), int(match[2] or match[1])
+    first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
     if last < first:
         hint = 'ranks in another order than the hosts\' are listed one by one, such as "3,2,1,0"'
         raise UnitError(f'"{part.strip()}", which runs backwards', "ranges from low to high", hint)
     if last >= HOSTS_MAX:
         raise UnitError(f"host {last}", f"host numbers, 0 to {HOSTS_MAX - 1}")
-    return range(first, last + 1)
+    if step == 0:
+        raise UnitError(f'"{part.strip()}", which takes no steps', "steps of 1 or more")
+    return range(first, last + 1, step)
 
 
 def _show(value: Any) -> str:
@@ -311,10 +314,10 @@ Hosts = Annotated[
         {
             "anyOf": [
                 {"const": "all"},
-                {"type": "string", "pattern": r"^\s*\d+\s*(-\s*\d+\s*)?(,\s*\d+\s*(-\s*\d+\s*)?)*$"},
+                {"type": "string", "pattern": rf"^{_HOSTS_PART}(,{_HOSTS_PART})*$"},
                 {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2},
             ],
-            "examples": ["0-7", "0,1,6,7", [3, 2, 1, 0]],
+            "examples": ["0-7", "0,1,6,7", "0-28:4", [3, 2, 1, 0]],
         }
     ),
 ]

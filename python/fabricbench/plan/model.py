@@ -34,7 +34,7 @@ class Job(PlanModel):
         validate_default=True,
         description=(
             "The hosts in rank order: `0,1,6,7` puts rank 2 on host 6. Ranges such as "
-            '`"0-7"`, a list, or `all`. A host has at most one rank.'
+            '`"0-7"`, with a step `"0-28:4"`, a list, or `all`. A host has at most one rank.'
         ),
     )
     collective: str = Field(description="What the ranks do together, such as `all-reduce`.")

@@ -1,4 +1,4 @@
-"""Switches in a plan: packet buffer, scheduling, PFC and ECN. Each model writes itself for the engine."""
+"""Switches in a plan: buffer, scheduling, PFC, ECN, the scheduled family. Each model writes itself out."""
 
 from typing import Annotated, Literal
 
@@ -23,6 +23,7 @@ from fabricbench.plan.fields import (
 from fabricbench.plan.forms import Named
 from fabricbench.plan.pfc import Pfc, ratio_spec
 from fabricbench.plan.presets import ECN
+from fabricbench.plan.scheduled import Scheduled
 
 
 class Buffer(ShortModel):
@@ -143,6 +144,15 @@ class Switch(PlanModel):
         json_schema_extra={"default": "off"},
     )
 
+    scheduled: Annotated[Scheduled | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "Scheduled switches in place of Ethernet ones, as in a disaggregated chassis: `off`, `on` "
+            "(with every default) or a mapping. Source: Ethernet switches are what the other plans test."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
     def run_spec(self, data_priority: int) -> SwitchSpec:
         """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
         return {
@@ -152,6 +162,7 @@ class Switch(PlanModel):
             "scheduling": self._scheduling_spec(),
             "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
             "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
+            "scheduled": self.scheduled.run_spec() if self.scheduled else None,
         }
 
     def _scheduling_spec(self) -> SchedulingSpec:

@@ -59,6 +59,17 @@ MODEL_NOTES = (
         "of the buffer as soon as its header is in.",
     ),
     ModelNote(
+        "Scheduled switches",
+        "Virtual output queues at the ingress leaf for each egress port and priority, credits of the "
+        "egress port round robin over the leaves that ask, requests and credits as messages through the "
+        "fabric, cells sprayed over all fabric links. A packet crosses the links of a leaf together, at "
+        "the sum of their rates; bytes are exact for every link, and the end of a packet is within some "
+        "cell times of cells simulated one by one.",
+        "Cells that meet in uneven numbers in front of one link; failures; ECN; flow control inside the "
+        "fabric. Traffic within a leaf takes no cells. Slowdown is measured against a path without the "
+        "wait for credits.",
+    ),
+    ModelNote(
         "Load balancing",
         "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to least load, by weight, "
         "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",

@@ -58,7 +58,8 @@ SCHEMAS: dict[str, pa.Schema] = {
         "node tier port peer tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes "
         "dropped_headroom_frames dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes "
         "lost_link_down_frames lost_link_down_bytes fcs_error_frames fcs_error_bytes "
-        "queue_max_bytes pfc_tx pfc_rx pfc_storms paused_ps ecn_marked ecn_changes egress_qps",
+        "queue_max_bytes pfc_tx pfc_rx pfc_storms paused_ps ecn_marked ecn_changes egress_qps "
+        "credits_granted credit_granted_bytes voq_max_bytes reassembly_max_bytes",
         texts="node peer",
     ),
     PRIORITIES: _schema(

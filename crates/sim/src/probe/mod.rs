@@ -1,5 +1,6 @@
 //! What is measured besides the chunks: counters of ports and links at the end, series while running.
 
+mod fabric_links;
 mod series;
 mod tables;
 mod totals;

@@ -11,6 +11,7 @@ use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::forward::Forward;
+use crate::switch::scheduled::{Leaf, Scheduled};
 use spec::{RateControl, RunSpec, SeriesRow};
 use std::sync::Arc;
 use topology::{Graph, NodeKind};
@@ -26,6 +27,8 @@ enum Metric {
     Queue,
     /// Frame bytes sent by the port.
     Sent,
+    /// Bytes in the virtual output queues of a scheduled leaf that came in by the port.
+    Voq,
     /// Time for which a priority of the port was paused.
     Paused(Priority),
     /// Kmin of a priority of the port, as dynamic ECN has set it.
@@ -41,6 +44,7 @@ impl Metric {
         match self {
             Self::Queue => "queue_bytes",
             Self::Sent => "tx_bytes",
+            Self::Voq => "voq_bytes",
             Self::Paused(_) => "paused_ps",
             Self::EcnMin(_) => "ecn_kmin_bytes",
             Self::EcnMax(_) => "ecn_kmax_bytes",
@@ -215,9 +219,33 @@ impl Watched {
             (FabricNode::Switch(switch), Metric::EcnMax(priority)) => {
                 Some(switch.ports()[port].ecn_control()?.range_at(priority, now)?.kmax_bytes)
             }
-            (FabricNode::Host(_), Metric::EcnMin(_) | Metric::EcnMax(_))
-            | (FabricNode::Switch(_), Metric::Rate { .. }) => None,
+            (FabricNode::Scheduled(Scheduled::Leaf(leaf)), metric) => {
+                sample_leaf(leaf, self.port, metric, now)
+            }
+            (FabricNode::Scheduled(Scheduled::Element(_)), _)
+            | (FabricNode::Host(_), Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Voq)
+            | (FabricNode::Switch(_), Metric::Rate { .. } | Metric::Voq) => None,
         }
+    }
+}
+
+/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is shown at
+/// the first.
+fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u64> {
+    let Some(egress) = leaf.ports().get(usize::from(port)) else {
+        let (uplink, link) = (leaf.uplink()?, usize::from(port) - leaf.ports().len());
+        return match metric {
+            Metric::Queue if link == 0 => Some(uplink.backlog_bytes(now)),
+            Metric::Sent => Some(uplink.carried(link as u32).bytes),
+            _ => None,
+        };
+    };
+    match metric {
+        Metric::Queue => Some(egress.queued_bytes()),
+        Metric::Sent => Some(egress.transmitter().bytes()),
+        Metric::Paused(priority) => Some(egress.pause().paused_of(priority, now).0),
+        Metric::Voq => Some(leaf.voq_bytes(port)),
+        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Rate { .. } => None,
     }
 }
 
@@ -240,7 +268,8 @@ fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
         let thresholds = moving
             .iter()
             .flat_map(|&priority| [Metric::EcnMin(Priority(priority)), Metric::EcnMax(Priority(priority))]);
-        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(pauses).chain(thresholds);
+        let voq = (is_switch && spec.fabric.switch.scheduled.is_some()).then_some(Metric::Voq);
+        let metrics = [Metric::Queue, Metric::Sent].into_iter().chain(voq).chain(pauses).chain(thresholds);
         places.extend(metrics.map(|metric| (NodeId(node as u32), port as u16, metric)));
     }
     places

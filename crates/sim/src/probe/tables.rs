@@ -1,44 +1,100 @@
 //! The rows of ports and links at the end of a run.
 
-use crate::egress::Transmitter;
+use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::nic::NicPort;
 use crate::packet::Priority;
 use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
-use crate::switch::{Dropped, PriorityCounters, QueueCounters, Received};
+use crate::switch::scheduled::{Granted, Scheduled};
+use crate::switch::{Dropped, EgressPort, PriorityCounters, QueueCounters, Received};
 use spec::{LinkRow, PortRow, PriorityRow};
-use units::{Instant, NodeId};
+use units::{AttachmentId, Instant, NodeId};
 
 /// What one port counted.
+#[derive(Default)]
 struct PortCounts<'a> {
-    transmitter: &'a Transmitter,
+    sent: Sent,
     received: Received,
     queue: QueueCounters,
-    pause: &'a PauseState,
+    /// None where there are no pauses.
+    pause: Option<&'a PauseState>,
     by_priority: [PriorityCounters; Priority::COUNT],
     /// Frames that came in by it when no way was left.
     stranded: Dropped,
+    /// What a scheduled leaf counted of it.
+    credits: Granted,
+    voq_max_bytes: u64,
+    reassembly_max_bytes: u64,
 }
 
-fn counts<F: Forward>(node: &FabricNode<F>, port: usize) -> PortCounts<'_> {
-    match node {
-        FabricNode::Host(host) => PortCounts {
-            transmitter: host.ports()[port].transmitter(),
-            received: host.ports()[port].received(),
-            queue: QueueCounters::default(),
-            pause: host.ports()[port].pause(),
-            by_priority: host_priorities(&host.ports()[port]),
-            stranded: Dropped::default(),
-        },
-        FabricNode::Switch(switch) => PortCounts {
-            transmitter: switch.ports()[port].transmitter(),
-            received: switch.received()[port],
-            queue: switch.ports()[port].counters(),
-            pause: switch.ports()[port].pause(),
-            by_priority: switch.ports()[port].by_priority(),
-            stranded: switch.stranded()[port],
-        },
+/// Every node of a run, for the counters of its ports.
+struct Counters<'a, F: Forward> {
+    world: &'a World<F>,
+    nodes: Vec<&'a FabricNode<F>>,
+}
+
+impl<'a, F: Forward> Counters<'a, F> {
+    fn new(world: &'a World<F>) -> Self {
+        Self { world, nodes: world.nodes().collect() }
+    }
+
+    fn of(&self, node: NodeId, port: usize) -> PortCounts<'a> {
+        match self.nodes[node.index()] {
+            FabricNode::Host(host) => PortCounts {
+                sent: Sent::of(host.ports()[port].transmitter()),
+                received: host.ports()[port].received(),
+                pause: Some(host.ports()[port].pause()),
+                by_priority: host_priorities(&host.ports()[port]),
+                ..PortCounts::default()
+            },
+            FabricNode::Switch(switch) => PortCounts {
+                sent: Sent::of(switch.ports()[port].transmitter()),
+                received: switch.received()[port],
+                stranded: switch.stranded()[port],
+                ..of_egress(&switch.ports()[port])
+            },
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => PortCounts {
+                sent: Sent::of(leaf.ports()[port].transmitter()),
+                received: leaf.received()[port],
+                credits: leaf.granted(port as u16),
+                voq_max_bytes: self.voq_max_bytes(node, port as u16),
+                ..of_egress(&leaf.ports()[port])
+            },
+            FabricNode::Scheduled(switch) => self.of_fabric_port(switch, node, port),
+        }
+    }
+
+    fn of_fabric_port(&self, switch: &Scheduled, node: NodeId, port: usize) -> PortCounts<'a> {
+        let Some(FabricPort { sent, received }) = fabric_port(self.world, &self.nodes, node, port) else {
+            return PortCounts::default();
+        };
+        let received = Received { frames: received.frames, bytes: received.bytes };
+        let reassembly_max_bytes = match switch {
+            Scheduled::Leaf(leaf) => leaf.reassembly_max_bytes(),
+            Scheduled::Element(_) => 0,
+        };
+        PortCounts { sent, received, reassembly_max_bytes, ..PortCounts::default() }
+    }
+
+    /// The deepest VOQ of any leaf for a port.
+    fn voq_max_bytes(&self, node: NodeId, port: u16) -> u64 {
+        // Link `a` is the cable of attachment `a`.
+        let attachment = AttachmentId(self.world.fabric.graph.node(node).ports[usize::from(port)].link.0);
+        let depths = self.nodes.iter().filter_map(|node| match node {
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) => Some(leaf.voq_max_bytes(attachment)),
+            _ => None,
+        });
+        depths.max().unwrap_or(0)
+    }
+}
+
+fn of_egress(port: &EgressPort) -> PortCounts<'_> {
+    PortCounts {
+        queue: port.counters(),
+        pause: Some(port.pause()),
+        by_priority: port.by_priority(),
+        ..PortCounts::default()
     }
 }
 
@@ -52,21 +108,20 @@ fn host_priorities(port: &NicPort) -> [PriorityCounters; Priority::COUNT] {
 /// ended at `end`.
 pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], end: Instant) -> Vec<PortRow> {
     let graph = &world.fabric.graph;
-    let nodes: Vec<_> = world.nodes().collect();
     let mut rows = Vec::new();
-    for ((node, state), qps) in graph.nodes.iter().zip(world.nodes()).zip(egress_qps) {
+    let counters = Counters::new(world);
+    for ((id, node), qps) in (0..).map(NodeId).zip(&graph.nodes).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
-            let PortCounts { transmitter, received, queue, pause, by_priority, stranded } =
-                counts(state, port);
-            let corrupted =
-                counts(nodes[plug.peer.index()], usize::from(plug.peer_port)).transmitter.corrupted();
+            let counted = counters.of(id, port);
+            let PortCounts { sent, received, queue, pause, by_priority, stranded, credits, .. } = counted;
+            let corrupted = counters.of(plug.peer, usize::from(plug.peer_port)).sent.corrupted;
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
                 port: port as u32,
                 peer: graph.node(plug.peer).name.clone(),
-                tx_frames: transmitter.frames(),
-                tx_bytes: transmitter.bytes(),
+                tx_frames: sent.frames,
+                tx_bytes: sent.bytes,
                 rx_frames: received.frames,
                 rx_bytes: received.bytes,
                 dropped_frames: queue.dropped_tail.frames,
@@ -75,18 +130,22 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 dropped_headroom_bytes: queue.dropped_headroom.bytes,
                 dropped_watchdog_frames: queue.dropped_watchdog.frames,
                 dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
-                lost_link_down_frames: transmitter.lost().frames + stranded.frames,
-                lost_link_down_bytes: transmitter.lost().bytes + stranded.bytes,
+                lost_link_down_frames: sent.lost.frames + stranded.frames,
+                lost_link_down_bytes: sent.lost.bytes + stranded.bytes,
                 fcs_error_frames: corrupted.frames,
                 fcs_error_bytes: corrupted.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
                 pfc_tx: by_priority.iter().map(|counters| counters.pauses_sent).sum(),
-                pfc_rx: pause.pauses_received(),
+                pfc_rx: pause.map_or(0, PauseState::pauses_received),
                 pfc_storms: queue.storms,
-                paused_ps: pause.paused_by(end).0,
+                paused_ps: pause.map_or(0, |pause| pause.paused_by(end).0),
                 ecn_marked: queue.marked,
                 ecn_changes: queue.ecn_changes,
                 egress_qps: qps[port],
+                credits_granted: credits.credits,
+                credit_granted_bytes: credits.bytes,
+                voq_max_bytes: counted.voq_max_bytes,
+                reassembly_max_bytes: counted.reassembly_max_bytes,
             });
         }
     }
@@ -96,9 +155,10 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
 /// Table `priorities`: each priority of a port at which something happened.
 pub(crate) fn priority_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<PriorityRow> {
     let mut rows = Vec::new();
-    for (node, state) in world.fabric.graph.nodes.iter().zip(world.nodes()) {
+    let counters = Counters::new(world);
+    for (id, node) in (0..).map(NodeId).zip(&world.fabric.graph.nodes) {
         for port in 0..node.ports.len() {
-            let PortCounts { pause, by_priority, .. } = counts(state, port);
+            let PortCounts { pause: Some(pause), by_priority, .. } = counters.of(id, port) else { continue };
             let of_port = (0..8).map(Priority).zip(by_priority).map(|(priority, counted)| PriorityRow {
                 node: node.name.clone(),
                 port: port as u32,
@@ -124,11 +184,11 @@ const fn has_counted(row: &PriorityRow) -> bool {
 /// Table `links`: both directions of each cable.
 pub(crate) fn link_rows<F: Forward>(world: &World<F>) -> Vec<LinkRow> {
     let graph = &world.fabric.graph;
-    let nodes: Vec<_> = world.nodes().collect();
+    let counters = Counters::new(world);
     let mut rows = Vec::with_capacity(graph.links.len() * 2);
     for link in &graph.links {
         for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
-            let transmitter = counts(nodes[from.node.index()], usize::from(from.port)).transmitter;
+            let sent = counters.of(from.node, usize::from(from.port)).sent;
             let tier = |node: NodeId| u32::from(graph.node(node).tier);
             rows.push(LinkRow {
                 from: graph.node(from.node).name.clone(),
@@ -136,10 +196,10 @@ pub(crate) fn link_rows<F: Forward>(world: &World<F>) -> Vec<LinkRow> {
                 to: graph.node(to.node).name.clone(),
                 to_port: u32::from(to.port),
                 tier: tier(from.node).max(tier(to.node)),
-                rate_bps: link.rate.bps(),
-                frames: transmitter.frames(),
-                bytes: transmitter.bytes(),
-                busy_ps: transmitter.busy().0,
+                rate_bps: sent.rate.unwrap_or(link.rate).bps(),
+                frames: sent.frames,
+                bytes: sent.bytes,
+                busy_ps: sent.busy.0,
             });
         }
     }

@@ -41,7 +41,7 @@ impl Totals {
     pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>]) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
-            FabricNode::Switch(_) => 0,
+            FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };
         self.sums.extend(self.jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>()));
         if self.counts_losses {

@@ -11,13 +11,15 @@ use spec::{
 };
 use std::sync::Arc;
 use topology::{
-    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, NodeKind,
-    RailOptimised, Routes, SingleSwitch,
+    Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, Node,
+    NodeKind, RailOptimised, Routes, SingleSwitch,
 };
 use units::{LinkId, NodeId, Rate, Seed, Span};
 
 /// Longest wait between two windows that an inbox is kept for; more asks for too much memory.
 const SLOTS_MAX: u64 = 4096;
+/// All, in parts per million.
+const WHOLE_PPM: u32 = 1_000_000;
 /// Shortest window worth running: a frame of 64 bytes at 400 Gb/s takes 1.68 ns.
 const SPAN_MIN: Span = Span(1_000);
 
@@ -29,6 +31,8 @@ pub(crate) struct Fabric {
     pub(crate) nic_latency: Span,
     pipeline_latency: Span,
     forwarding: ForwardingSpec,
+    /// Switches are of the scheduled family.
+    is_scheduled: bool,
     /// Length of a time window.
     pub(crate) span: Span,
     /// Windows that inboxes are kept for.
@@ -54,11 +58,21 @@ impl Fabric {
             nic_latency: Span(spec.nic.latency_ps),
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,
+            is_scheduled: spec.switch.scheduled.is_some(),
             span: Span::ZERO,
             slots: 0,
         };
-        fabric.choose_window()?;
+        let slowest_ppm =
+            spec.switch.scheduled.map_or(WHOLE_PPM, |scheduled| scheduled.fabric_speedup_ppm.min(WHOLE_PPM));
+        fabric.choose_window(slowest_ppm)?;
         Ok(fabric)
+    }
+
+    /// Inboxes of a node: one for each port. Scheduled switches have another for the control messages of each, which go
+    /// ahead of cells.
+    pub(crate) fn inboxes(&self, node: &Node) -> u32 {
+        let of_a_port = if self.is_scheduled && node.kind == NodeKind::Switch { 2 } else { 1 };
+        node.ports.len() as u32 * of_a_port
     }
 
     /// The name of each host.
@@ -111,19 +125,24 @@ impl Fabric {
     }
 
     /// The window is the smallest latency; inboxes reach as far as the largest, plus the longest frame time.
-    fn choose_window(&mut self) -> Result<(), SpecError> {
+    /// `slowest_ppm` is the part of its rate that a link has at the least.
+    fn choose_window(&mut self, slowest_ppm: u32) -> Result<(), SpecError> {
         let mut shortest = Span(u64::MAX);
         let mut longest = Span::ZERO;
         for (node, port, rate) in self.directed_ports() {
             let latency = self.latency(node, port);
             shortest = shortest.min(latency);
-            longest = longest.max(latency + rate.frame_span(u32::from(u16::MAX)));
+            let frame =
+                rate.frame_span(u32::from(u16::MAX)).0 * u64::from(WHOLE_PPM) / u64::from(slowest_ppm);
+            longest = longest.max(latency + Span(frame));
         }
         if shortest < SPAN_MIN {
             let found = format!("a hop with {shortest} of latency in all");
             return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
         }
-        let slots = (longest.0 / shortest.0 + 3).next_power_of_two();
+        // Scheduled switches send on what their links take within a window, or after it.
+        let ahead = u64::from(self.is_scheduled);
+        let slots = (longest.0 / shortest.0 + 3 + ahead).next_power_of_two();
         if slots > SLOTS_MAX {
             let found = format!("hop latencies from {shortest} to {longest}");
             return Err(value("fabric", &found, "latencies within a factor of 4000 of each other"));

@@ -1,6 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
-use super::{Fabric, Flows, Reroute};
+use super::{Fabric, Flows, Reroute, host_ports};
 use crate::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
@@ -125,6 +125,15 @@ fn default_headroom(spec: &RunSpec, fabric: &Fabric, node: NodeId, port: u16) ->
     (exact * u64::from(cells)).div_ceil(u64::from(frame_bytes)) + u64::from(cells)
 }
 
+/// The buffer of a scheduled leaf: its first `hosts` ports alone take in frames.
+pub(super) fn host_buffer(spec: &RunSpec, fabric: &Fabric, node: NodeId, hosts: usize) -> BufferPlan {
+    let mut plan = buffer_plan(spec, fabric, node);
+    if let Some(lossless) = &mut plan.lossless {
+        lossless.headroom_bytes.truncate(hosts);
+    }
+    plan
+}
+
 /// Checks that every switch has buffer to share beside its reserves and headrooms.
 pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     let Some(pfc) = &spec.fabric.switch.pfc else { return Ok(()) };
@@ -132,13 +141,17 @@ pub(crate) fn check_buffers(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecE
     for (index, node) in
         fabric.graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch && !node.ideal)
     {
-        let needed = set_aside(&lossless_plan(spec, fabric, NodeId(index as u32), pfc));
+        let mut lossless = lossless_plan(spec, fabric, NodeId(index as u32), pfc);
+        if spec.fabric.switch.scheduled.is_some() {
+            lossless.headroom_bytes.truncate(host_ports(&fabric.graph, node));
+        }
+        let needed = set_aside(&lossless);
         if needed >= size {
             return Err(SpecError::Value {
                 field: "fabric.switch.pfc.headroom_bytes".into(),
                 found: format!(
                     "{needed} bytes of reserve and headroom for the {} ports of {}",
-                    node.ports.len(),
+                    lossless.headroom_bytes.len(),
                     node.name
                 ),
                 allowed: format!("less than its buffer of {size} bytes"),
@@ -182,7 +195,7 @@ fn ratio(spec: RatioSpec) -> Ratio {
     Ratio { numerator: u64::from(spec.numerator), denominator: u64::from(spec.denominator) }
 }
 
-fn scheduler(spec: &SchedulingSpec) -> Scheduler {
+pub(super) fn scheduler(spec: &SchedulingSpec) -> Scheduler {
     match spec {
         SchedulingSpec::Strict {} => Scheduler::Strict,
         SchedulingSpec::Dwrr { quantum_bytes } => Scheduler::Dwrr(Box::new(Dwrr::new(*quantum_bytes))),

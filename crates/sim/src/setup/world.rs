@@ -2,6 +2,7 @@
 
 use super::hosts::host_flows;
 use super::ports::host_plan;
+use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Fabric, Flows};
 use crate::egress::Wire;
@@ -12,6 +13,7 @@ use crate::prefetch::{prefetch, prefetch_item};
 use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::switch::forward::Forward;
+use crate::switch::scheduled::Scheduled;
 use crate::switch::{Scratch, Switch};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
@@ -24,8 +26,10 @@ use units::{Cycle, Instant, NodeId, Span};
 pub(crate) enum FabricNode<F> {
     /// An endpoint.
     Host(Host),
-    /// A switch.
+    /// An Ethernet switch.
     Switch(Switch<F>),
+    /// A switch of a scheduled fabric.
+    Scheduled(Scheduled),
 }
 
 impl<F: Forward> Node for FabricNode<F> {
@@ -44,6 +48,7 @@ impl<F: Forward> Node for FabricNode<F> {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
             Self::Switch(switch) => switch.process(window, inboxes, scratch, context),
+            Self::Scheduled(switch) => switch.process(window, inboxes, &mut scratch.arrivals, context),
         }
     }
 
@@ -51,6 +56,7 @@ impl<F: Forward> Node for FabricNode<F> {
         match self {
             Self::Host(host) => host.visit(cycle),
             Self::Switch(switch) => switch.visit(cycle),
+            Self::Scheduled(switch) => switch.visit(cycle),
         }
     }
 
@@ -63,7 +69,7 @@ impl<F: Forward> Node for FabricNode<F> {
             }
             (_, Self::Host(host)) => host.prefetch(stage, inboxes),
             (1, Self::Switch(switch)) => switch.prefetch(inboxes),
-            (_, Self::Switch(_)) => {}
+            (_, Self::Switch(_) | Self::Scheduled(_)) => {}
         }
     }
 }
@@ -108,6 +114,7 @@ pub(crate) struct BuildOptions {
 /// When the spec cannot be carried out.
 pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Result<World<F>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
+    check_scheduled(spec, &fabric)?;
     check_buffers(spec, &fabric)?;
     let flows = Flows::new(spec, &fabric)?;
     check_pins(spec, &fabric, &flows)?;
@@ -150,7 +157,7 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
     let mut first = Vec::with_capacity(homes.len());
     for (node, &(partition, _)) in fabric.graph.nodes.iter().zip(homes) {
         first.push(next[partition as usize]);
-        next[partition as usize] += node.ports.len() as u32;
+        next[partition as usize] += fabric.inboxes(node);
     }
     first
 }
@@ -171,9 +178,13 @@ fn build_nodes<F: Forward>(
     let hosts = (0..).map(NodeId).zip(of_hosts).map(|(node, flows)| {
         FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), Arc::clone(&config), flows)))
     });
+    let scheduled = ScheduledFabric::new(spec, fabric);
     let reroutes = fabric.failures.reroutes(&fabric.graph);
     let first_switch = fabric.graph.hosts() as u32;
     let switches = (first_switch..).map(NodeId).zip(forwards(spec, fabric, flows)).map(|(node, forward)| {
+        if let Some(scheduled) = &scheduled {
+            return FabricNode::Scheduled(scheduled.switch(node, &wires(node)));
+        }
         let plan = switch_plan(spec, fabric, node, wires(node), Arc::clone(&reroutes), options.exact_only);
         FabricNode::Switch(Switch::new(plan, forward))
     });
@@ -211,7 +222,7 @@ fn fill_partitions<F: Forward>(
     for (index, node) in nodes.into_iter().enumerate() {
         let partition = homes[index].0 as usize;
         members[partition].push(node);
-        inboxes[partition].push(fabric.graph.nodes[index].ports.len() as u32);
+        inboxes[partition].push(fabric.inboxes(&fabric.graph.nodes[index]));
     }
     let plan = |index| PartitionPlan { index, partitions: count, span: fabric.span, slots: fabric.slots };
     let parts = members.into_iter().zip(inboxes).zip(watched.drain(..)).enumerate();

@@ -17,6 +17,7 @@ mod pfc;
 mod port_set;
 mod queue;
 pub(crate) mod schedule;
+pub(crate) mod scheduled;
 pub(crate) mod watchdog;
 
 pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
@@ -31,6 +32,7 @@ use forward::{Choice, Forward};
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
+use scheduled::Arrivals;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
@@ -103,6 +105,8 @@ pub(crate) struct Scratch {
     /// What the arrivals by each ingress port take of the buffer; of this switch and window.
     charges: Vec<u64>,
     replay: Replay,
+    /// Of scheduled switches.
+    pub(crate) arrivals: Arrivals,
 }
 
 /// What came in by one port.

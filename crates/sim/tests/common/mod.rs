@@ -7,8 +7,8 @@ use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
     ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing,
     LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode,
-    RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, SchedulingSpec,
-    SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec,
+    SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -45,6 +45,19 @@ pub(crate) fn switch_ring(switches: u32, hosts: u32) -> TopologySpec {
     }
 }
 
+/// Store-and-forward switches of 64 MiB without PFC, ECN or credits.
+fn switches() -> SwitchSpec {
+    SwitchSpec {
+        forwarding: ForwardingSpec::StoreAndForward,
+        pipeline_latency_ps: 500_000,
+        buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None },
+        scheduling: SchedulingSpec::Strict {},
+        pfc: None,
+        ecn: None,
+        scheduled: None,
+    }
+}
+
 /// A run of one collective on the first `ranks` hosts.
 pub(crate) fn collective(
     topology: TopologySpec,
@@ -59,14 +72,7 @@ pub(crate) fn collective(
         fabric: FabricSpec {
             topology,
             load_balancing: LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
-            switch: SwitchSpec {
-                forwarding: ForwardingSpec::StoreAndForward,
-                pipeline_latency_ps: 500_000,
-                buffer: BufferSpec { size_bytes: 64 << 20, cell_bytes: 1, lossy_alpha: None },
-                scheduling: SchedulingSpec::Strict {},
-                pfc: None,
-                ecn: None,
-            },
+            switch: switches(),
             nic: NicSpec {
                 latency_ps: 400_000,
                 drain_rate_bps: None,
@@ -125,6 +131,19 @@ pub(crate) fn dynamic_pfc() -> PfcSpec {
         headroom_bytes: None,
         quanta: 65_535,
         watchdog: None,
+    }
+}
+
+/// Scheduled switches as a plan has them by default.
+pub(crate) fn scheduled() -> ScheduledSpec {
+    ScheduledSpec {
+        credit_bytes: 4_096,
+        credit_speedup_ppm: 1_030_000,
+        cell_bytes: 256,
+        cell_header_bytes: 16,
+        control_cell_bytes: 16,
+        fabric_speedup_ppm: 1_111_111,
+        egress_buffer_bytes: None,
     }
 }
 

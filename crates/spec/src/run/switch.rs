@@ -1,6 +1,6 @@
 //! Switches and their buffers.
 
-use super::{EcnSpec, PfcSpec};
+use super::{EcnSpec, PfcSpec, ScheduledSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,8 @@ pub struct SwitchSpec {
     pub pfc: Option<PfcSpec>,
     /// ECN marking, if there is any.
     pub ecn: Option<EcnSpec>,
+    /// Scheduled switches in place of Ethernet ones.
+    pub scheduled: Option<ScheduledSpec>,
 }
 
 /// When a frame may leave a switch.

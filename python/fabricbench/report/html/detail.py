@@ -12,7 +12,7 @@ from fabricbench.report.html.plots.latency import latency_plot
 from fabricbench.report.html.plots.matrix import matrix_plot
 from fabricbench.report.html.plots.progress import progress_plot
 from fabricbench.report.html.plots.reordering import reordering_plot
-from fabricbench.report.html.plots.series import queue_plot, use_plot
+from fabricbench.report.html.plots.series import queue_plot, use_plot, voq_plot
 from fabricbench.report.html.plots.thresholds import threshold_plot
 from fabricbench.report.html.plots.timeline import timeline_plot
 from fabricbench.report.html.plots.topology import map_plot
@@ -46,6 +46,9 @@ _PORT_COLUMNS = {
     "paused_ps": Column("paused", "ps"),
     "ecn_marked": Column("ECN marked", "frames"),
     "ecn_changes": Column("ECN threshold changes"),
+    "credits_granted": Column("credits granted"),
+    "voq_max_bytes": Column("deepest VOQ for it", "bytes"),
+    "reassembly_max_bytes": Column("most in reassembly", "bytes"),
 }
 
 
@@ -140,6 +143,7 @@ class TrialDetail:
         plots = [
             self.link_use(),
             self.queues(),
+            voq_plot(self._series),
             threshold_plot(self._series),
             pause_plot(self._series),
             rate_plot(self._series, self._queue_pairs()),

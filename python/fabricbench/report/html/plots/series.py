@@ -32,6 +32,36 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
     queues = series.filter(pl.col("metric") == "queue_bytes")
     if queues.is_empty():
         return None
+    figure, ports, drawn = _queue_figure(queues, "egress queue")
+    return Plot("queues", figure, _queue_caption(ports, drawn))
+
+
+def voq_plot(series: pl.DataFrame) -> Plot | None:
+    """Draw what waited in virtual output queues, by the port that it came in by.
+
+    Args:
+        series: Table `series` of a trial.
+
+    Returns:
+        The plot, or None when there were no such queues.
+    """
+    queues = series.filter(pl.col("metric") == "voq_bytes")
+    if queues.is_empty():
+        return None
+    p95 = queues["value"].quantile(0.95, "nearest") or 0
+    figure, ports, drawn = _queue_figure(queues, "in virtual output queues")
+    text = (
+        "Bytes in the virtual output queues of scheduled leaves at each sample, by the port they came in "
+        f"by. Over the samples of {ports:,} ports the 95th percentile is {byte_count_text(int(p95))}, "
+        f"the largest {byte_count_text(int(str(queues['value'].max())))}."
+    )
+    if drawn < ports:
+        text += f" Reduced: the {drawn} ports that had the most."
+    return Plot("voqs", figure, text)
+
+
+def _queue_figure(queues: pl.DataFrame, what: str) -> tuple[go.Figure, int, int]:
+    """Draw the longest of some queues; also return how many there are, and how many are drawn."""
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
     longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
     scale = time_scale(int(str(queues["time_ps"].max())))
@@ -47,10 +77,10 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
             height=400,
             margin=theme.margin(t=80),
             xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
-            yaxis=theme.axis(f"egress queue ({unit}, decimal)", rangemode="tozero"),
+            yaxis=theme.axis(f"{what} ({unit}, decimal)", rangemode="tozero"),
         )
     )
-    return Plot("queues", figure, _queue_caption(peaks.height, longest.height))
+    return figure, peaks.height, longest.height
 
 
 def _queue_line(

@@ -1,0 +1,85 @@
+//! What each fabric link of a scheduled fabric has carried: the two ends of a link are in different bundles.
+
+use crate::egress::Transmitter;
+use crate::setup::{FabricNode, World, host_ports};
+use crate::switch::Dropped;
+use crate::switch::forward::Forward;
+use crate::switch::scheduled::{Bundle, Scheduled};
+use topology::NodeKind;
+use units::{NodeId, Rate, Span};
+
+/// What one direction of a link has carried.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) frames: u64,
+    pub(super) bytes: u64,
+    pub(super) busy: Span,
+    pub(super) lost: Dropped,
+    pub(super) corrupted: Dropped,
+    /// Where it is not that of the topology.
+    pub(super) rate: Option<Rate>,
+}
+
+impl Sent {
+    pub(super) fn of(transmitter: &Transmitter) -> Self {
+        Self {
+            frames: transmitter.frames(),
+            bytes: transmitter.bytes(),
+            busy: transmitter.busy(),
+            lost: transmitter.lost(),
+            corrupted: transmitter.corrupted(),
+            rate: None,
+        }
+    }
+
+    fn of_link(bundle: &Bundle, link: u32) -> Self {
+        let carried = bundle.carried(link);
+        Self {
+            frames: carried.cells,
+            bytes: carried.bytes,
+            busy: bundle.busy(link),
+            rate: Some(bundle.link_rate()),
+            ..Self::default()
+        }
+    }
+}
+
+/// What a port of a scheduled switch to another has sent and received, in cells.
+pub(super) struct FabricPort {
+    pub(super) sent: Sent,
+    pub(super) received: Sent,
+}
+
+/// The counters of a fabric port, if it is one of a scheduled fabric.
+pub(super) fn fabric_port<F: Forward>(
+    world: &World<F>,
+    nodes: &[&FabricNode<F>],
+    node: NodeId,
+    port: usize,
+) -> Option<FabricPort> {
+    let graph = &world.fabric.graph;
+    let plug = graph.node(node).ports[port];
+    let between_switches =
+        graph.node(node).kind == NodeKind::Switch && graph.node(plug.peer).kind == NodeKind::Switch;
+    if !between_switches || !matches!(nodes[node.index()], FabricNode::Scheduled(_)) {
+        return None;
+    }
+    let is_leaf = graph.node(node).tier == 1;
+    let (leaf, leaf_port) = if is_leaf { (node, port) } else { (plug.peer, usize::from(plug.peer_port)) };
+    let link = (leaf_port - host_ports(graph, graph.node(leaf))) as u32;
+    let number = (leaf.index() - graph.hosts()) as u16;
+    let up = match nodes[leaf.index()] {
+        FabricNode::Scheduled(Scheduled::Leaf(leaf)) => leaf.uplink(),
+        _ => None,
+    };
+    let down = nodes[graph.hosts()..].iter().find_map(|node| match node {
+        FabricNode::Scheduled(Scheduled::Element(element)) => element.outlet(number),
+        _ => None,
+    });
+    let (up, down) = (Sent::of_link(up?, link), Sent::of_link(down?, link));
+    Some(if is_leaf {
+        FabricPort { sent: up, received: down }
+    } else {
+        FabricPort { sent: down, received: up }
+    })
+}

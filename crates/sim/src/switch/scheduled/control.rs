@@ -1,0 +1,79 @@
+//! Requests and grants as they travel: between leaves, never to a host.
+//!
+//! On fabric links there are no pause frames, so the kind of those stands for control.
+
+use crate::packet::{Kind, Packet, Path, Priority};
+use units::AttachmentId;
+use wire::Psn;
+
+/// Bit of the PSN that tells a grant.
+const GRANT: u32 = 1 << 16;
+
+/// Leaves that a fabric may have.
+pub(crate) const LEAVES_MAX: u32 = 1 << 16;
+
+/// Asks for credits of an egress port, or grants them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Control {
+    pub(super) is_grant: bool,
+    /// The egress port and priority of the VOQ.
+    pub(super) port: AttachmentId,
+    pub(super) priority: Priority,
+    /// The leaf that has the VOQ.
+    pub(super) source: u16,
+    pub(super) bytes: u32,
+}
+
+impl Control {
+    /// The message to leaf `to`.
+    pub(super) const fn message(self, to: u16, frame_bytes: u32) -> Packet {
+        let psn = self.source as u32 | if self.is_grant { GRANT } else { 0 };
+        let entropy = (to as u32) << 16;
+        let path = Path { destination: self.port, queue_pair: self.bytes, entropy };
+        Packet::new(Kind::Pause, self.priority, Psn::new(psn), frame_bytes, path)
+    }
+
+    /// The same message, to be sent on a fabric link.
+    pub(super) const fn on_link(mut message: Packet, link: u32) -> Packet {
+        message.entropy |= link;
+        message
+    }
+
+    /// What a message says.
+    pub(super) const fn of(message: &Packet) -> Self {
+        let psn = message.psn().value();
+        Self {
+            is_grant: psn & GRANT != 0,
+            port: message.destination(),
+            priority: message.priority(),
+            source: psn as u16,
+            bytes: message.queue_pair,
+        }
+    }
+
+    /// The leaf a message is for, and the fabric link it takes.
+    pub(super) const fn way(message: &Packet) -> (usize, u32) {
+        ((message.entropy >> 16) as usize, message.entropy & 0xffff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_what_was_put_in() {
+        for is_grant in [false, true] {
+            let control = Control {
+                is_grant,
+                port: AttachmentId((1 << 18) - 1),
+                priority: Priority(7),
+                source: u16::MAX,
+                bytes: u32::MAX,
+            };
+            let message = Control::on_link(control.message(65_000, 16), 1_023);
+            assert!(message.is_pause());
+            assert_eq!((Control::of(&message), Control::way(&message)), (control, (65_000, 1_023)));
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The credit scheduler of an egress port: grants credits a little faster than the port sends, priorities as the port
+//! serves them, the VOQs of a priority round robin.
+//!
+//! A VOQ is one of each leaf: leaves share a port evenly, hosts of one leaf share what their leaf gets. A credit never
+//! exceeds what its VOQ asked for. A priority of which so much is granted and has not left by the port gets no more: so
+//! the egress buffer is bounded, and a port that its host has paused stops asking the fabric for more.
+
+use crate::packet::Priority;
+use crate::ring::Ring;
+use crate::switch::schedule::Scheduler;
+use units::{Instant, Rate};
+
+/// How a scheduler is set up.
+#[derive(Clone, Debug)]
+pub(crate) struct CreditPlan {
+    pub(crate) credit_bytes: u32,
+    /// Rate of the port, speed-up included.
+    pub(crate) rate: Rate,
+    /// What may be granted and not have left, by priority [bytes].
+    pub(crate) window_bytes: u64,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) leaves: usize,
+}
+
+/// What the VOQs of one priority want.
+#[derive(Debug, Default)]
+struct Wanted {
+    /// Leaves that want something, in the order of service.
+    round: Ring<u16>,
+    /// What each leaf wants; empty until the priority is used.
+    bytes: Vec<u64>,
+    /// Granted and not yet left by the port; packets overdraw, so it may be below zero for a moment.
+    outstanding: i64,
+}
+
+/// A credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) leaf: u16,
+    pub(super) priority: Priority,
+    pub(super) bytes: u32,
+}
+
+/// What a scheduler counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Granted {
+    pub(crate) credits: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The scheduler of one port.
+#[derive(Debug)]
+pub(super) struct Credits {
+    plan: CreditPlan,
+    wanted: [Wanted; Priority::COUNT],
+    /// Bit `p` is set while a VOQ of priority `p` wants something.
+    wanting: u8,
+    /// Bit `p` is set while priority `p` may be granted more.
+    open: u8,
+    free_at: Instant,
+    granted: Granted,
+}
+
+impl Credits {
+    pub(super) fn new(plan: CreditPlan) -> Self {
+        Self {
+            plan,
+            wanted: Default::default(),
+            wanting: 0,
+            open: u8::MAX,
+            free_at: Instant::ZERO,
+            granted: Granted::default(),
+        }
+    }
+
+    pub(super) const fn granted(&self) -> Granted {
+        self.granted
+    }
+
+    /// When the next credit may be granted; never while none is wanted or allowed.
+    #[inline]
+    pub(super) const fn next_grant(&self) -> Instant {
+        if self.wanting & self.open == 0 { Instant::NEVER } else { self.free_at }
+    }
+
+    /// The VOQ of a leaf asks for credits.
+    #[inline]
+    pub(super) fn request(&mut self, leaf: u16, priority: Priority, bytes: u64) {
+        let wanted = &mut self.wanted[priority.index()];
+        if wanted.bytes.is_empty() {
+            wanted.bytes.resize(self.plan.leaves, 0);
+        }
+        let of_leaf = &mut wanted.bytes[usize::from(leaf)];
+        if *of_leaf == 0 {
+            wanted.round.push_back(leaf);
+            self.wanting |= priority.bit();
+        }
+        *of_leaf += bytes;
+    }
+
+    /// Grants the next credit at `now`.
+    #[inline]
+    pub(super) fn grant(&mut self, now: Instant) -> Option<Grant> {
+        let eligible = self.wanting & self.open;
+        if eligible == 0 {
+            return None;
+        }
+        let (wanted, credit) = (&self.wanted, u64::from(self.plan.credit_bytes));
+        let next = |priority: Priority| wanted[priority.index()].next(credit);
+        let priority =
+            self.plan.scheduler.pick(eligible, |priority| next(priority).map_or(0, |(_, bytes)| bytes));
+        let (leaf, bytes) = next(priority)?;
+        self.take(leaf, priority, bytes);
+        self.free_at = now + self.plan.rate.span_of(u64::from(bytes));
+        self.granted.credits += 1;
+        self.granted.bytes += u64::from(bytes);
+        Some(Grant { leaf, priority, bytes })
+    }
+
+    #[inline]
+    fn take(&mut self, leaf: u16, priority: Priority, bytes: u32) {
+        let wanted = &mut self.wanted[priority.index()];
+        wanted.round.pop_front();
+        let of_leaf = &mut wanted.bytes[usize::from(leaf)];
+        *of_leaf -= u64::from(bytes);
+        if *of_leaf > 0 {
+            wanted.round.push_back(leaf);
+        } else if wanted.round.is_empty() {
+            self.wanting &= !priority.bit();
+        }
+        wanted.outstanding += i64::from(bytes);
+        if wanted.outstanding >= self.plan.window_bytes as i64 {
+            self.open &= !priority.bit();
+        }
+    }
+
+    /// A packet that took so much of credits has left by the port.
+    #[inline]
+    pub(super) fn depart(&mut self, priority: Priority, bytes: u64) {
+        let wanted = &mut self.wanted[priority.index()];
+        wanted.outstanding -= bytes as i64;
+        if wanted.outstanding < self.plan.window_bytes as i64 {
+            self.open |= priority.bit();
+        }
+    }
+}
+
+impl Wanted {
+    /// The leaf whose turn it is, and its credit.
+    #[inline]
+    fn next(&self, credit_bytes: u64) -> Option<(u16, u32)> {
+        let leaf = *self.round.front()?;
+        Some((leaf, self.bytes[usize::from(leaf)].min(credit_bytes) as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PRIORITY: Priority = Priority(3);
+
+    fn credits(window_bytes: u64) -> Credits {
+        Credits::new(CreditPlan {
+            credit_bytes: 4_000,
+            rate: Rate::from_gbps(400),
+            window_bytes,
+            scheduler: Scheduler::Strict,
+            leaves: 8,
+        })
+    }
+
+    #[test]
+    fn credits_come_in_turn_at_the_rate_and_never_exceed_what_was_asked_for() {
+        let mut credits = credits(1 << 20);
+        credits.request(2, PRIORITY, 9_000);
+        credits.request(5, PRIORITY, 100);
+        let grant = |leaf, bytes| Some(Grant { leaf, priority: PRIORITY, bytes });
+        assert_eq!(credits.grant(Instant(1_000)), grant(2, 4_000));
+        assert_eq!(credits.next_grant(), Instant(1_000 + 80_000));
+        assert_eq!(credits.grant(Instant(81_000)), grant(5, 100));
+        assert_eq!(credits.next_grant(), Instant(81_000 + 2_000));
+        assert_eq!(credits.grant(Instant(83_000)), grant(2, 4_000));
+        assert_eq!(credits.grant(Instant(163_000)), grant(2, 1_000));
+        assert_eq!((credits.next_grant(), credits.grant(Instant(200_000))), (Instant::NEVER, None));
+    }
+
+    #[test]
+    fn a_priority_whose_egress_buffer_is_full_waits_and_another_does_not() {
+        let mut credits = credits(8_000);
+        credits.request(0, PRIORITY, 40_000);
+        (0..2).for_each(|_| _ = credits.grant(Instant(0)));
+        assert_eq!(credits.next_grant(), Instant::NEVER);
+        credits.request(0, Priority(6), 86);
+        assert_eq!(credits.grant(Instant(0)).map(|grant| grant.priority), Some(Priority(6)));
+        credits.depart(PRIORITY, 4_178);
+        assert_eq!(credits.grant(Instant(0)).map(|grant| grant.bytes), Some(4_000));
+    }
+
+    proptest! {
+        /// Leaves that always want more get the same to within a credit; the port's rate is used up.
+        #[test]
+        fn backlogged_leaves_share_a_port_evenly(backlog in prop::collection::vec(200_000_u64..900_000, 2..8)) {
+            let mut credits = credits(u64::MAX >> 1);
+            let mut got = vec![0_u64; backlog.len()];
+            for (leaf, &bytes) in backlog.iter().enumerate() {
+                credits.request(leaf as u16, PRIORITY, bytes);
+            }
+            let until = Instant(backlog.len() as u64 * 200_000 * 20 - 80_000);
+            while credits.next_grant() < until {
+                let now = credits.next_grant();
+                let grant = credits.grant(now).expect("something is wanted");
+                got[usize::from(grant.leaf)] += u64::from(grant.bytes);
+            }
+            let (least, most) = (got.iter().min(), got.iter().max());
+            prop_assert!(most.zip(least).is_some_and(|(most, least)| most - least <= 4_000), "{:?}", got);
+            prop_assert!(got.iter().sum::<u64>() * 20 >= until.0);
+        }
+    }
+}

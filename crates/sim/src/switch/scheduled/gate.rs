@@ -1,0 +1,140 @@
+//! The sending side of a bundle: what the links take next, and what waits for them.
+//!
+//! A message is sent on as soon as the time at which its links have taken it is near; until then it waits here, control
+//! ahead of cells, so that the kernel never holds what lies far ahead.
+
+use super::bundle::Bundle;
+use super::cells::Cells;
+use super::control::Control;
+use crate::kernel::{Context, Destination, Message};
+use crate::packet::Packet;
+use crate::ring::Ring;
+use units::{Instant, Span};
+
+/// How the sending side of a bundle is set up.
+#[derive(Debug)]
+pub(crate) struct GatePlan {
+    pub(crate) bundle: Bundle,
+    /// From a fabric link to the moment the other end acts.
+    pub(crate) latency: Span,
+    /// Messages are sent on so long before the links are free.
+    pub(crate) ahead: Span,
+    /// Cells are given their links here: the first side of the fabric.
+    pub(crate) is_spraying: bool,
+}
+
+/// A message that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    packet: Packet,
+    /// When its first cell was there.
+    head: Instant,
+    to: Destination,
+}
+
+/// The sending side of a bundle.
+#[derive(Debug)]
+pub(super) struct Gate {
+    plan: GatePlan,
+    data: Ring<Waiting>,
+    control: Ring<Waiting>,
+}
+
+impl Gate {
+    pub(super) fn new(plan: GatePlan) -> Self {
+        Self { plan, data: Ring::default(), control: Ring::default() }
+    }
+
+    #[inline]
+    pub(super) const fn bundle(&self) -> &Bundle {
+        &self.plan.bundle
+    }
+
+    /// Packets that wait.
+    pub(super) const fn queued_frames(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    /// When the next message that waits is sent on; never if none does.
+    #[inline]
+    pub(super) fn next_release(&self) -> Instant {
+        let at = |free: Instant| Instant(free.0.saturating_sub(self.plan.ahead.0));
+        if !self.control.is_empty() {
+            at(self.plan.bundle.control_free())
+        } else if !self.data.is_empty() {
+            at(self.plan.bundle.data_free())
+        } else {
+            Instant::NEVER
+        }
+    }
+
+    /// Sends on what is due by `now`.
+    #[inline]
+    pub(super) fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+        while self.next_release() <= now {
+            if let Some(waiting) = self.control.pop_front() {
+                self.send_control(waiting, context);
+            } else if let Some(waiting) = self.data.pop_front() {
+                self.send_data(waiting, context);
+            }
+        }
+    }
+
+    /// Takes a packet, with what says of its cells in place of the hash, whose first cell was there at `head`.
+    #[inline]
+    pub(super) fn offer_data<R>(
+        &mut self,
+        packet: Packet,
+        head: Instant,
+        to: Destination,
+        context: &mut Context<Packet, R>,
+    ) {
+        let near = packet.at() + self.plan.ahead;
+        let waiting = Waiting { packet, head, to };
+        if self.data.is_empty() && self.control.is_empty() && self.plan.bundle.data_free() <= near {
+            self.send_data(waiting, context);
+        } else {
+            self.data.push_back(waiting);
+        }
+    }
+
+    /// Takes a request or a grant.
+    #[inline]
+    pub(super) fn offer_control<R>(
+        &mut self,
+        packet: Packet,
+        to: Destination,
+        context: &mut Context<Packet, R>,
+    ) {
+        let near = packet.at() + self.plan.ahead;
+        let waiting = Waiting { packet, head: packet.at(), to };
+        if self.control.is_empty() && self.plan.bundle.control_free() <= near {
+            self.send_control(waiting, context);
+        } else {
+            self.control.push_back(waiting);
+        }
+    }
+
+    #[inline]
+    fn send_data<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+        let Waiting { mut packet, head, to } = waiting;
+        let mut cells = Cells::unpack(packet.entropy);
+        if self.plan.is_spraying {
+            cells.first_link = self.plan.bundle.take_links(cells.count);
+            packet.entropy = cells.pack();
+        }
+        let done = self.plan.bundle.carry(head, packet.at(), cells);
+        context.send(to, packet.arriving(done + self.plan.latency));
+    }
+
+    #[inline]
+    fn send_control<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
+        let Waiting { mut packet, to, .. } = waiting;
+        if self.plan.is_spraying {
+            packet = Control::on_link(packet, self.plan.bundle.take_links(1));
+        }
+        let (_, link) = Control::way(&packet);
+        let done = self.plan.bundle.carry_control(packet.at(), link);
+        context.send(to, packet.arriving(done + self.plan.latency));
+    }
+}

@@ -1,0 +1,459 @@
+//! A leaf: hosts on one side, fabric links on the other.
+//!
+//! Everything that happens at a leaf happens in strict order of time: at equal times arrivals come first, ports in order,
+//! then renewed pauses, then frames sent to hosts, then credits.
+
+use super::arrivals::{Arrival, Arrivals};
+use super::bundle::Bundle;
+use super::cells::{CellFormat, Cells, Cutter};
+use super::control::Control;
+use super::credits::{CreditPlan, Credits, Granted};
+use super::gate::{Gate, GatePlan};
+use super::reassembly::Reassembly;
+use super::voq::{Voqs, credit_cost};
+use super::{Directory, Way};
+use crate::kernel::{Context, Message, Window};
+use crate::packet::{Packet, Priority};
+use crate::switch::Received;
+use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};
+use crate::switch::pfc::PauseRequests;
+use crate::switch::queue::{EgressPlan, EgressPort, Stored, release};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
+use units::{AttachmentId, Instant, Span};
+
+/// What a leaf is made of.
+pub(crate) struct LeafPlan {
+    /// Its number among the leaves.
+    pub(crate) number: u16,
+    pub(crate) directory: Arc<Directory>,
+    /// Ports to hosts, the first of the leaf, with their credit schedulers.
+    pub(crate) ports: Vec<(EgressPlan, CreditPlan)>,
+    pub(crate) buffer: BufferPlan,
+    pub(crate) pause_quanta: u16,
+    pub(crate) credit_bytes: u32,
+    /// The fabric, if there is one.
+    pub(crate) uplink: Option<UplinkPlan>,
+}
+
+/// The fabric as a leaf sees it.
+#[derive(Debug)]
+pub(crate) struct UplinkPlan {
+    pub(crate) gate: GatePlan,
+    pub(crate) format: CellFormat,
+    pub(crate) control_bytes: u32,
+    /// Where what is for each leaf goes.
+    pub(crate) ways: Vec<Way>,
+}
+
+/// The fabric links of a leaf.
+#[derive(Debug)]
+struct Uplink {
+    gate: Gate,
+    format: CellFormat,
+    control_bytes: u32,
+    ways: Vec<Way>,
+}
+
+impl Uplink {
+    fn new(plan: UplinkPlan) -> Self {
+        let UplinkPlan { gate, format, control_bytes, ways } = plan;
+        Self { gate: Gate::new(gate), format, control_bytes, ways }
+    }
+}
+
+/// What a leaf does of its own accord.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// A port sends to its host.
+    Send(u16),
+    /// A port grants a credit.
+    Grant(u16),
+    /// What waits for the fabric links goes on.
+    Release,
+}
+
+/// A leaf.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    number: u16,
+    directory: Arc<Directory>,
+    ports: Vec<EgressPort>,
+    credits: Vec<Credits>,
+    voqs: Voqs,
+    buffer: SharedBuffer,
+    requests: PauseRequests,
+    uplink: Option<Uplink>,
+    reassembly: Reassembly,
+    tasks: BinaryHeap<Reverse<(Instant, Task)>>,
+    /// When each port sends, and grants, next by `tasks`; other entries of it no longer hold.
+    sends: Vec<Instant>,
+    grants: Vec<Instant>,
+    release_at: Instant,
+    received: Vec<Received>,
+    /// Scratch space: packets that leave a VOQ together.
+    burst: Vec<Stored>,
+}
+
+impl Leaf {
+    pub(super) fn new(plan: LeafPlan) -> Self {
+        let hosts = plan.ports.len();
+        let rates = plan.ports.iter().map(|(port, _)| port.wire.rate).collect();
+        let (ports, credits): (Vec<_>, Vec<_>) = plan
+            .ports
+            .into_iter()
+            .map(|(port, credits)| (EgressPort::new(port), Credits::new(credits)))
+            .unzip();
+        Self {
+            number: plan.number,
+            voqs: Voqs::new(plan.directory.ports(), plan.credit_bytes),
+            directory: plan.directory,
+            ports,
+            credits,
+            buffer: SharedBuffer::new(plan.buffer, hosts),
+            requests: PauseRequests::new(plan.pause_quanta, rates),
+            uplink: plan.uplink.map(Uplink::new),
+            reassembly: Reassembly::default(),
+            tasks: BinaryHeap::new(),
+            sends: vec![Instant::NEVER; hosts],
+            grants: vec![Instant::NEVER; hosts],
+            release_at: Instant::NEVER,
+            received: vec![Received::default(); hosts],
+            burst: Vec::new(),
+        }
+    }
+
+    /// Ports to hosts.
+    pub(crate) fn ports(&self) -> &[EgressPort] {
+        &self.ports
+    }
+
+    /// What came in from each host.
+    pub(crate) fn received(&self) -> &[Received] {
+        &self.received
+    }
+
+    /// Credits granted by a port.
+    pub(crate) fn granted(&self, port: u16) -> Granted {
+        self.credits[usize::from(port)].granted()
+    }
+
+    /// The deepest that a VOQ of this leaf for an egress port has been [bytes].
+    pub(crate) fn voq_max_bytes(&self, port: AttachmentId) -> u64 {
+        self.voqs.max_bytes(port)
+    }
+
+    /// What waits in VOQs and came in by a port [bytes of the buffer].
+    pub(crate) fn voq_bytes(&self, ingress: u16) -> u64 {
+        self.buffer.held_from(ingress)
+    }
+
+    /// Packets of which some cells were there and others not, at most [bytes].
+    pub(crate) const fn reassembly_max_bytes(&self) -> u64 {
+        self.reassembly.max_bytes()
+    }
+
+    /// Packets in VOQs and egress queues.
+    pub(crate) fn queued_frames(&self) -> u64 {
+        let waiting = self.uplink.as_ref().map_or(0, |uplink| uplink.gate.queued_frames());
+        waiting + self.voqs.packets() + self.ports.iter().map(EgressPort::queued_frames).sum::<u64>()
+    }
+
+    /// All fabric links from this leaf.
+    pub(crate) fn uplink(&self) -> Option<&Bundle> {
+        self.uplink.as_ref().map(|uplink| uplink.gate.bundle())
+    }
+
+    /// See [`crate::kernel::Node::process`].
+    pub(super) fn process<R>(
+        &mut self,
+        window: Window,
+        inboxes: Range<u32>,
+        arrivals: &mut Arrivals,
+        context: &mut Context<Packet, R>,
+    ) -> Instant {
+        arrivals.take(window.end, context.inboxes(inboxes));
+        let mut coming = arrivals.in_order().iter();
+        let mut next = coming.next();
+        loop {
+            let task = self.next_task();
+            let arrives = next.map_or(Instant::NEVER, |arrival| arrival.packet.at());
+            let now = arrives.min(task);
+            if now >= window.end {
+                return task;
+            }
+            match next {
+                Some(arrival) if arrives <= task => {
+                    self.arrive(arrival, context);
+                    next = coming.next();
+                }
+                _ => self.work(now, context),
+            }
+        }
+    }
+
+    /// When the next task is due; forgets those that no longer hold.
+    #[inline]
+    fn next_task(&mut self) -> Instant {
+        let renewal = self.requests.next_renewal();
+        while let Some(&Reverse((at, task))) = self.tasks.peek() {
+            let holds = match task {
+                Task::Send(port) => self.sends[usize::from(port)] == at,
+                Task::Grant(port) => self.grants[usize::from(port)] == at,
+                Task::Release => self.release_at == at,
+            };
+            if holds {
+                return at.min(renewal);
+            }
+            self.tasks.pop();
+        }
+        renewal
+    }
+
+    #[inline]
+    fn work<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+        if self.requests.next_renewal() <= now {
+            let port = self.requests.renew(now, &mut self.ports);
+            self.schedule_send(port, now);
+            return;
+        }
+        let Some(Reverse((_, task))) = self.tasks.pop() else { return };
+        match task {
+            Task::Send(port) => self.send(port, now, context),
+            Task::Grant(port) => self.grant(port, now, context),
+            Task::Release => self.release(now, context),
+        }
+    }
+
+    #[inline]
+    fn schedule_send(&mut self, port: u16, now: Instant) {
+        let at = self.ports[usize::from(port)].next_send();
+        let planned = &mut self.sends[usize::from(port)];
+        if at != Instant::NEVER && at.max(now) < *planned {
+            *planned = at.max(now);
+            self.tasks.push(Reverse((*planned, Task::Send(port))));
+        }
+    }
+
+    #[inline]
+    fn schedule_grant(&mut self, port: u16, now: Instant) {
+        let at = self.credits[usize::from(port)].next_grant();
+        let planned = &mut self.grants[usize::from(port)];
+        if at != Instant::NEVER && at.max(now) < *planned {
+            *planned = at.max(now);
+            self.tasks.push(Reverse((*planned, Task::Grant(port))));
+        }
+    }
+
+    #[inline]
+    fn schedule_release(&mut self, now: Instant) {
+        let next = self.uplink.as_ref().map_or(Instant::NEVER, |uplink| uplink.gate.next_release());
+        if next != Instant::NEVER && next.max(now) < self.release_at {
+            self.release_at = next.max(now);
+            self.tasks.push(Reverse((self.release_at, Task::Release)));
+        }
+    }
+
+    /// Sends on what waits for the fabric links.
+    fn release<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+        self.release_at = Instant::NEVER;
+        if let Some(uplink) = &mut self.uplink {
+            uplink.gate.release(now, context);
+        }
+        self.schedule_release(now);
+    }
+
+    #[inline]
+    fn arrive<R>(&mut self, arrival: &Arrival, context: &mut Context<Packet, R>) {
+        let Arrival { packet, inbox, .. } = *arrival;
+        let now = packet.at();
+        if (inbox as usize) < self.ports.len() {
+            self.arrive_from_host(packet, inbox as u16, now, context);
+        } else if packet.is_pause() {
+            self.arrive_control(Control::of(&packet), now, context);
+        } else {
+            let format = self.uplink.as_ref().map(|uplink| uplink.format);
+            let cells_bytes = format.map_or(0, |format| Cells::unpack(packet.entropy).bytes(format));
+            let span =
+                self.uplink.as_ref().map_or(Span::ZERO, |uplink| uplink.gate.bundle().span_of(cells_bytes));
+            self.reassembly.note(now, span, packet.frame_bytes());
+            self.leave_fabric(packet, now);
+        }
+    }
+
+    #[inline]
+    fn arrive_from_host<R>(
+        &mut self,
+        packet: Packet,
+        ingress: u16,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let received = &mut self.received[usize::from(ingress)];
+        received.frames += 1;
+        received.bytes += u64::from(packet.frame_bytes());
+        if packet.is_pause() {
+            self.ports[usize::from(ingress)].receive_pause(&packet);
+            self.schedule_send(ingress, now);
+            return;
+        }
+        let (port, priority) = (packet.destination(), packet.priority());
+        let charge = self.buffer.charge(packet.frame_bytes());
+        match self.buffer.admit(ingress, priority, charge, self.voqs.bytes(port, priority)) {
+            Admission::Dropped(cause) => self.ports[usize::from(ingress)].drop_frame(&packet, cause),
+            Admission::Stored => {
+                if let Some(bytes) = self.voqs.push(Stored { packet, ingress }) {
+                    self.request(port, priority, bytes, now, context);
+                }
+            }
+        }
+        if self.requests.note_arrival(&self.buffer, ingress, priority, now, &mut self.ports) {
+            self.schedule_send(ingress, now);
+        }
+    }
+
+    /// Asks the scheduler of an egress port for credits, in messages that hold the number.
+    #[inline]
+    fn request<R>(
+        &mut self,
+        port: AttachmentId,
+        priority: Priority,
+        bytes: u64,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let mut left = bytes;
+        while left > 0 {
+            let part = left.min(u32::MAX.into()) as u32;
+            left -= u64::from(part);
+            let request = Control { is_grant: false, port, priority, source: self.number, bytes: part };
+            let (leaf, _) = self.directory.place(port);
+            self.send_control(request, leaf, now, context);
+        }
+    }
+
+    /// Sends a control message to a leaf, which may be this one.
+    #[inline]
+    fn send_control<R>(
+        &mut self,
+        control: Control,
+        leaf: u16,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        if leaf == self.number {
+            self.arrive_control(control, now, context);
+            return;
+        }
+        let Some(uplink) = &mut self.uplink else { return };
+        let message = control.message(leaf, uplink.control_bytes).arriving(now);
+        uplink.gate.offer_control(message, uplink.ways[usize::from(leaf)].control, context);
+        self.schedule_release(now);
+    }
+
+    #[inline]
+    fn arrive_control<R>(&mut self, control: Control, now: Instant, context: &mut Context<Packet, R>) {
+        let Control { is_grant, port, priority, source, bytes } = control;
+        if is_grant {
+            self.send_burst(port, priority, bytes, now, context);
+        } else {
+            let (_, egress) = self.directory.place(port);
+            self.credits[usize::from(egress)].request(source, priority, bytes.into());
+            self.schedule_grant(egress, now);
+        }
+    }
+
+    /// Grants a credit.
+    #[inline]
+    fn grant<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+        self.grants[usize::from(port)] = Instant::NEVER;
+        let grant = self.credits[usize::from(port)].grant(now);
+        self.schedule_grant(port, now);
+        if let Some(grant) = grant {
+            let control = Control {
+                is_grant: true,
+                port: self.directory.attachment(self.number, port),
+                priority: grant.priority,
+                source: self.number,
+                bytes: grant.bytes,
+            };
+            self.send_control(control, grant.leaf, now, context);
+        }
+    }
+
+    /// A credit has come: sends what it lets go.
+    #[inline]
+    fn send_burst<R>(
+        &mut self,
+        port: AttachmentId,
+        priority: Priority,
+        bytes: u32,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let ask = self.voqs.grant(port, priority, bytes.into());
+        let mut burst = std::mem::take(&mut self.burst);
+        while let Some(stored) = self.voqs.pop(port, priority) {
+            if release(&mut self.buffer, &stored) {
+                self.requests.end(stored.ingress, priority, &mut self.ports);
+                self.schedule_send(stored.ingress, now);
+            }
+            burst.push(stored);
+        }
+        self.cross(port, &burst, now, context);
+        burst.clear();
+        self.burst = burst;
+        if let Some(bytes) = ask {
+            self.request(port, priority, bytes, now, context);
+        }
+    }
+
+    /// Sends a burst through the fabric; within the leaf it is there at once.
+    #[inline]
+    fn cross<R>(
+        &mut self,
+        port: AttachmentId,
+        burst: &[Stored],
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let (leaf, _) = self.directory.place(port);
+        if leaf == self.number {
+            burst.iter().for_each(|stored| self.leave_fabric(stored.packet, now));
+            return;
+        }
+        let Some(uplink) = &mut self.uplink else { return };
+        let bytes = burst.iter().map(|stored| u64::from(stored.packet.frame_bytes())).sum();
+        let mut cutter = Cutter::new(uplink.format, bytes);
+        for &Stored { mut packet, .. } in burst {
+            packet.entropy = cutter.cut(packet.frame_bytes()).pack();
+            uplink.gate.offer_data(packet.arriving(now), now, uplink.ways[usize::from(leaf)].data, context);
+        }
+        self.schedule_release(now);
+    }
+
+    /// A packet is whole again at its egress port.
+    #[inline]
+    fn leave_fabric(&mut self, packet: Packet, now: Instant) {
+        let (_, port) = self.directory.place(packet.destination());
+        self.ports[usize::from(port)].enqueue(Stored { packet: packet.arriving(now), ingress: port });
+        self.schedule_send(port, now);
+    }
+
+    /// Sends what is due at a port to its host.
+    #[inline]
+    fn send<R>(&mut self, port: u16, now: Instant, context: &mut Context<Packet, R>) {
+        self.sends[usize::from(port)] = Instant::NEVER;
+        let egress = &mut self.ports[usize::from(port)];
+        if egress.next_send() <= now
+            && let Some(sent) = egress.send_next(now, context)
+        {
+            let cost = credit_cost(&sent.packet);
+            self.credits[usize::from(port)].depart(sent.packet.priority(), cost);
+            self.schedule_grant(port, now);
+        }
+        self.schedule_send(port, now);
+    }
+}

@@ -1,0 +1,217 @@
+//! Virtual output queues of a leaf: what waits at ingress for each egress port of the fabric and priority.
+//!
+//! Packets lie in one pool and are linked to lists, so that thousands of queues cost memory only for what they hold. A
+//! VOQ asks for credits with the first packet and then whenever a whole credit more has come or what it asked for has
+//! nearly been granted; it sends whole packets as long as credits are left and owes what the last one took too much.
+
+use crate::packet::{Packet, Priority};
+use crate::switch::queue::Stored;
+use units::{AttachmentId, LINK_OVERHEAD_BYTES};
+
+/// No packet.
+const NONE: u32 = u32::MAX;
+
+/// What a packet takes of credits: its frame with preamble and gap, as on the link of the egress port.
+#[inline]
+pub(super) const fn credit_cost(packet: &Packet) -> u64 {
+    (packet.frame_bytes() + LINK_OVERHEAD_BYTES) as u64
+}
+
+/// One queue.
+#[derive(Clone, Copy, Debug)]
+struct Voq {
+    first: u32,
+    last: u32,
+    /// Frame bytes that wait, and the most that ever did.
+    bytes: u64,
+    max_bytes: u64,
+    /// What came in and was not asked for; what was asked for and not granted.
+    unasked: u64,
+    asked: u64,
+    /// Granted and not used; below zero what the last packet took too much.
+    balance: i64,
+}
+
+const EMPTY: Voq = Voq { first: NONE, last: NONE, bytes: 0, max_bytes: 0, unasked: 0, asked: 0, balance: 0 };
+
+/// A packet in the pool.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    stored: Stored,
+    next: u32,
+}
+
+/// All VOQs of a leaf.
+#[derive(Debug)]
+pub(super) struct Voqs {
+    /// By egress port and priority.
+    queues: Vec<Voq>,
+    pool: Vec<Waiting>,
+    /// The first free place of the pool.
+    free: u32,
+    packets: u64,
+    credit_bytes: u64,
+}
+
+impl Voqs {
+    /// Queues for `ports` egress ports.
+    pub(super) fn new(ports: usize, credit_bytes: u32) -> Self {
+        Self {
+            queues: vec![EMPTY; ports * Priority::COUNT],
+            pool: Vec::new(),
+            free: NONE,
+            packets: 0,
+            credit_bytes: credit_bytes.into(),
+        }
+    }
+
+    #[inline]
+    const fn index(port: AttachmentId, priority: Priority) -> usize {
+        port.index() * Priority::COUNT + priority.index()
+    }
+
+    /// Frame bytes that wait in a queue.
+    #[inline]
+    pub(super) fn bytes(&self, port: AttachmentId, priority: Priority) -> u64 {
+        self.queues[Self::index(port, priority)].bytes
+    }
+
+    /// The deepest that a queue for `port` has been [frame bytes].
+    pub(super) fn max_bytes(&self, port: AttachmentId) -> u64 {
+        let first = Self::index(port, Priority(0));
+        self.queues[first..first + Priority::COUNT].iter().map(|queue| queue.max_bytes).max().unwrap_or(0)
+    }
+
+    /// Packets that wait.
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Takes a packet in; what to ask for, if it is time.
+    #[inline]
+    pub(super) fn push(&mut self, stored: Stored) -> Option<u64> {
+        let place = self.place(Waiting { stored, next: NONE });
+        let queue = &mut self.queues[Self::index(stored.packet.destination(), stored.packet.priority())];
+        if queue.first == NONE {
+            queue.first = place;
+        } else {
+            self.pool[queue.last as usize].next = place;
+        }
+        queue.last = place;
+        queue.bytes += u64::from(stored.packet.frame_bytes());
+        queue.max_bytes = queue.max_bytes.max(queue.bytes);
+        queue.unasked += credit_cost(&stored.packet);
+        self.packets += 1;
+        let is_time = queue.asked == 0 || queue.unasked >= self.credit_bytes;
+        is_time.then(|| queue.ask())
+    }
+
+    fn place(&mut self, waiting: Waiting) -> u32 {
+        if self.free == NONE {
+            self.pool.push(waiting);
+            return (self.pool.len() - 1) as u32;
+        }
+        let place = self.free;
+        self.free = std::mem::replace(&mut self.pool[place as usize], waiting).next;
+        place
+    }
+
+    /// Credits have been granted; what to ask for, if it is time.
+    #[inline]
+    pub(super) fn grant(&mut self, port: AttachmentId, priority: Priority, bytes: u64) -> Option<u64> {
+        let credit_bytes = self.credit_bytes;
+        let queue = &mut self.queues[Self::index(port, priority)];
+        debug_assert!(bytes <= queue.asked, "no more is granted than was asked for");
+        queue.asked -= bytes;
+        queue.balance += bytes as i64;
+        (queue.unasked > 0 && queue.asked < credit_bytes).then(|| queue.ask())
+    }
+
+    /// Takes out the next packet that credits are left for.
+    #[inline]
+    pub(super) fn pop(&mut self, port: AttachmentId, priority: Priority) -> Option<Stored> {
+        let queue = &mut self.queues[Self::index(port, priority)];
+        if queue.balance <= 0 || queue.first == NONE {
+            return None;
+        }
+        let place = queue.first;
+        let Waiting { stored, next } = self.pool[place as usize];
+        queue.first = next;
+        queue.bytes -= u64::from(stored.packet.frame_bytes());
+        queue.balance -= credit_cost(&stored.packet) as i64;
+        self.pool[place as usize].next = std::mem::replace(&mut self.free, place);
+        self.packets -= 1;
+        Some(stored)
+    }
+}
+
+impl Voq {
+    fn ask(&mut self) -> u64 {
+        let bytes = std::mem::take(&mut self.unasked);
+        self.asked += bytes;
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Kind, Path};
+    use proptest::prelude::*;
+    use transport::Position;
+    use wire::Psn;
+
+    const PRIORITY: Priority = Priority(3);
+
+    fn packet(number: u32, port: u32, bytes: u32) -> Stored {
+        let path = Path { destination: AttachmentId(port), queue_pair: 0, entropy: 0 };
+        let packet = Packet::new(Kind::Data(Position::Only), PRIORITY, Psn::new(number), bytes, path);
+        Stored { packet, ingress: 0 }
+    }
+
+    #[test]
+    fn a_queue_asks_at_once_then_by_whole_credits_and_owes_what_it_took_too_much() {
+        let mut voqs = Voqs::new(2, 4_096);
+        let port = AttachmentId(1);
+        assert_eq!(voqs.push(packet(0, 1, 980)), Some(1_000));
+        assert_eq!(voqs.push(packet(1, 1, 980)), None);
+        assert_eq!(voqs.push(packet(2, 1, 4_076)), Some(1_000 + 4_096));
+        assert!(voqs.pop(port, PRIORITY).is_none(), "nothing is granted");
+        assert_eq!(voqs.grant(port, PRIORITY, 1_001), None);
+        assert_eq!(voqs.pop(port, PRIORITY).map(|stored| stored.packet.psn().value()), Some(0));
+        assert_eq!(voqs.pop(port, PRIORITY).map(|stored| stored.packet.psn().value()), Some(1));
+        assert!(voqs.pop(port, PRIORITY).is_none(), "999 bytes are owed");
+        assert_eq!(voqs.push(packet(3, 1, 80)), None);
+        assert_eq!(voqs.grant(port, PRIORITY, 1_500), Some(100), "less than a credit is still to be granted");
+        assert_eq!((voqs.bytes(port, PRIORITY), voqs.max_bytes(port)), (4_156, 6_036));
+    }
+
+    proptest! {
+        #[test]
+        fn packets_leave_in_order_and_credits_are_used_up(
+            packets in prop::collection::vec((0_u32..3, 64_u32..4_000), 1..200),
+            credit in 500_u32..9_000,
+        ) {
+            let mut voqs = Voqs::new(3, credit);
+            let mut asked = [0_u64; 3];
+            let mut left = vec![Vec::new(); 3];
+            for (number, &(port, bytes)) in packets.iter().enumerate() {
+                asked[port as usize] += voqs.push(packet(number as u32, port, bytes)).unwrap_or(0);
+            }
+            for port in 0..3 {
+                while asked[port] > 0 {
+                    let grant = asked[port].min(credit.into());
+                    let id = AttachmentId(port as u32);
+                    asked[port] = asked[port] - grant + voqs.grant(id, PRIORITY, grant).unwrap_or(0);
+                    while let Some(stored) = voqs.pop(id, PRIORITY) {
+                        left[port].push(stored.packet.psn().value());
+                    }
+                }
+            }
+            prop_assert_eq!(voqs.packets(), 0);
+            prop_assert!(voqs.queues.iter().all(|queue| queue.balance == 0 && queue.bytes == 0));
+            prop_assert!(left.iter().all(|numbers| numbers.is_sorted()));
+            prop_assert_eq!(left.concat().len(), packets.len());
+        }
+    }
+}
