@@ -42,6 +42,7 @@ GOLDEN: dict[str, Any] = {
             "receive_xoff_bytes": 1_048_576,
             "impairments": [],
         },
+        "extra_delays": [],
         "failures": [],
         "convergence_time_ps": 10_000_000_000,
     },
