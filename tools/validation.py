@@ -57,6 +57,12 @@ def sections(page: str) -> list[Section]:
 
 ALONE_HEADS = ("alone (GB/s)", "kept (%)")
 """Columns of plans that run each job alone as well."""
+RATIO_HEADS = {
+    "completion_time_ratio": "time, ratio",
+    "busbw_ratio": "busbw, ratio",
+    "fct_p99_ratio": "FCT P99, ratio",
+}
+"""Columns of plans with variants: ratios to the reference, those that any line has."""
 
 
 def run(section: Section) -> list[dict[str, Any]]:
@@ -73,7 +79,7 @@ def run(section: Section) -> list[dict[str, Any]]:
         raise SystemExit(f"error: {shlex.join(command)} said\n{finished.stderr}")
     trials: list[dict[str, Any]] = json.loads(finished.stdout)["trials"]
     # What a job does alone stands beside what it does with the others.
-    return [trial for trial in trials if not trial["variant"].startswith("solo/")]
+    return [trial for trial in trials if "solo" not in trial["variant"].split("/")]
 
 
 def value_of(trial: dict[str, Any], metric: str) -> float | None:
@@ -119,16 +125,32 @@ def alone_cells(trial: dict[str, Any]) -> list[str]:
     return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
+def ratio_heads(trials: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Choose the ratios that the table shows: none for a plan without variants."""
+    known = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
+    return {name: head for name, head in RATIO_HEADS.items() if any(ratios.get(name) for ratios in known)}
+
+
+def ratio_cells(trial: dict[str, Any], names: Sequence[str]) -> list[str]:
+    """Write the ratios of a job to the reference variant."""
+    ratios = trial["reference"]["ratios"] if trial["reference"] else {}
+    values = [ratios.get(name) for name in names]
+    return ["-" if value is None else f"{value:.3f}" for value in values]
+
+
 def table(trials: Sequence[dict[str, Any]]) -> str:
     """Return the jobs as a Markdown table: ours, or ours / published (deviation)."""
     metrics = columns(trials)
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
-    head = ["data size", *(HEADS[metric] for metric in metrics), *(ALONE_HEADS if with_alone else ())]
+    ratios = ratio_heads(trials)
+    head = ["data size", *(HEADS[metric] for metric in metrics), *ratios.values()]
+    head += ALONE_HEADS if with_alone else ()
     rows = [
         [
             label(trial, with_job=with_job),
             *(cell(trial, metric) for metric in metrics),
+            *ratio_cells(trial, list(ratios)),
             *(alone_cells(trial) if with_alone else ()),
         ]
         for trial in trials

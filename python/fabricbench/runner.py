@@ -208,6 +208,7 @@ class Runner:
                     criteria=judged,
                     backend=self.backend.name,
                     engine_version=self.backend.version,
+                    reference=loaded.reference,
                 ),
             )
 
@@ -253,7 +254,8 @@ def _expected(
     if planned.is_solo:
         return None, ()
     variant = loaded.variant_of(planned)
-    judged = tuple(each.stored() for each in loaded.plan.criteria if each.concerns(planned.variant))
+    criteria, reference = loaded.plan.criteria, loaded.reference
+    judged = tuple(each.stored() for each in criteria if each.concerns(planned.variant, reference))
     table = variant.published
     values = table.rows.get(planned.data_size_bytes) if table else None
     if not table or not values:

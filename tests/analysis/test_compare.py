@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -10,8 +12,9 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import run_spec
 
-from fabricbench.analysis.compare import Deviation, compare, deviations
+from fabricbench.analysis.compare import Deviation, compare, deviations, ratio_verdict, ratios
 from fabricbench.analysis.distribution import nearest_rank, rank_of
+from fabricbench.analysis.metrics import BY_NAME, RATIOS
 from fabricbench.analysis.results import result_row, result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 
@@ -54,6 +57,42 @@ def test_a_comparison_knows_which_value_is_better() -> None:
     assert {back[name].verdict for name in ("completion_time_ms", "busbw_gb_per_s", "retransmits")} == {
         "worse"
     }
+
+
+def test_ratios_are_own_over_reference() -> None:
+    found = ratios(of_time(2 * 10**9), of_time(10**9))
+    assert set(found) == set(RATIOS)
+    assert found["completion_time_ratio"] == found["fct_p99_ratio"] == 2
+    assert found["busbw_ratio"] == 0.5
+    assert found["delivered_ratio"] is None
+    assert ratios(of_time(10**9), of_time(10**9))["completion_time_ratio"] == 1
+
+
+def test_what_is_not_complete_or_not_the_same_gives_no_ratio() -> None:
+    complete = of_time(10**9)
+    outcome = run_summary(job_summary(status="incomplete", end_ps=None))
+    incomplete = summarise(run_spec(), outcome, MemoryTables(chunks=[chunk_row()]))[0]
+    others = (dataclasses.replace(complete, ranks=8), dataclasses.replace(complete, data_size_bytes=5))
+    for other in (incomplete, *others):
+        for pair in ((complete, other), (other, complete)):
+            assert set(ratios(*pair).values()) == {None}
+    assert {change.ratio for change in compare(complete, incomplete)} == {None}
+    assert {change.verdict for change in compare(complete, incomplete)} == {""}
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio", "expected"),
+    [
+        ("completion_time_ms", 1.02, "worse"),
+        ("completion_time_ms", 0.98, "better"),
+        ("completion_time_ms", 1.0099, "same"),
+        ("busbw_gb_per_s", 1.02, "better"),
+        ("busbw_gb_per_s", 0.98, "worse"),
+        ("busbw_gb_per_s", None, ""),
+    ],
+)
+def test_a_ratio_near_1_is_no_difference(metric: str, ratio: float | None, expected: str) -> None:
+    assert ratio_verdict(BY_NAME[metric], ratio, 0.01) == expected
 
 
 def test_rows_and_summaries_are_each_others_inverse() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fabricbench.analysis.bandwidth import BUS_FACTORS
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS
-from fabricbench.analysis.metrics import METRICS, Scope
+from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
 from fabricbench.store.schema import SCHEMAS, TABLES
 
@@ -43,6 +43,12 @@ def test_every_metric_is_documented_as_it_is_declared() -> None:
         title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
         expected = [title, metric.unit or "-", str(metric.direction), metric.formula, metric.reference]
         assert documented[metric.name] == expected
+
+
+def test_every_ratio_is_documented() -> None:
+    text = section((DOCS / "metrics.md").read_text(), "Against the reference variant")
+    documented = {names(row[0])[0]: names(row[1])[0] for row in rows(text) if names(row[0])}
+    assert documented == {name: metric.name for name, metric in RATIOS.items()}
 
 
 def test_every_collective_has_its_bus_factor_documented() -> None:

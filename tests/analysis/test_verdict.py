@@ -9,10 +9,10 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row
 from tests.support.samples import run_spec
 
-from fabricbench.analysis.metrics import METRICS
+from fabricbench.analysis.metrics import METRICS, RATIOS
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.analysis.verdict import Judgement, judge, verdict
-from fabricbench.plan.criteria import METRIC_NAMES
+from fabricbench.plan.criteria import METRIC_NAMES, RATIO_NAMES
 
 
 def job_of(status: str = "complete") -> Summary:
@@ -26,8 +26,24 @@ def criterion(metric: str, low: float | None, high: float | None, job: str | Non
     return {"metric": metric, "min": low, "max": high, "job": job}
 
 
-def test_a_plan_knows_every_metric() -> None:
+def test_a_plan_knows_every_metric_and_ratio() -> None:
     assert tuple(metric.name for metric in METRICS) == METRIC_NAMES
+    assert tuple(RATIOS) == RATIO_NAMES
+
+
+@pytest.mark.parametrize(
+    ("ratio", "value", "passed"), [(1.04, 1.04, True), (1.05, 1.05, False), (None, None, False)]
+)
+def test_a_criterion_may_limit_a_ratio(ratio: float | None, value: float | None, passed: bool) -> None:
+    (found,) = judge(
+        job_of(), [criterion("completion_time_ratio", None, 1.04)], {"completion_time_ratio": ratio}
+    )
+    assert (found.value, found.passed) == (value, passed)
+
+
+def test_a_ratio_without_a_reference_is_not_met() -> None:
+    (found,) = judge(job_of(), [criterion("busbw_ratio", 0.0, None)])
+    assert (found.value, found.passed) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fabricbench.report.trials import JobReport, measured_reports, result_rows
+from fabricbench.report.trials import Beside, JobReport, measured_reports, result_rows
 from fabricbench.runner import Listener, Quiet, Runner, load, simulator
 from fabricbench.store import Trial, Workspace
 
@@ -61,7 +61,7 @@ def run_plan(
 
 
 def jobs_of(trials: list[Trial]) -> list[JobReport]:
-    return [job for trial in trials for job in measured_reports(trial)]
+    return [job for trial in trials for job in measured_reports(trial, Beside())]
 
 
 def tables_of(root: Path) -> dict[str, bytes]:

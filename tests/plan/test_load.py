@@ -6,7 +6,8 @@ import pytest
 from tests.plan.examples import SMALL, errors_of, golden, plan_of, with_line, write_plan
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.load import load_plan, plan_path
+from fabricbench.plan.load import load_plan
+from fabricbench.plan.spec_fields import plan_path
 
 MISTAKES = golden("mistakes")
 

@@ -126,6 +126,20 @@ def test_a_criterion_of_a_variant_needs_one_unless_they_are_left_out(tmp_path: P
     assert loaded(tmp_path, text, "variants=[]").plan.criteria[0].variant == "mesh"
 
 
+def test_a_ratio_needs_variants_unless_they_are_left_out(tmp_path: Path) -> None:
+    criterion = "criteria: [{metric: completion_time_ratio, max: 1.04}]\n"
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, FABRICS[: FABRICS.index("variants:")] + criterion)
+    assert str(caught.value).partition(": ")[2] == (
+        f"{tmp_path}/plan.yaml:9: criteria.0.metric: found completion_time_ratio in a plan without variants; "
+        "allowed: a metric of one trial, or `variants` to compare"
+    )
+    judged = loaded(tmp_path, FABRICS + criterion).plan.criteria[0]
+    assert [judged.concerns(name, "mesh") for name in ("mesh", "spray", "clos")] == [False, True, True]
+    left_out = loaded(tmp_path, FABRICS + criterion, "variants=[]")
+    assert not left_out.plan.criteria[0].concerns("base", left_out.reference)
+
+
 @pytest.mark.parametrize("case", MISTAKES, ids=[case["name"] for case in MISTAKES])
 def test_a_mistake_names_the_line_of_the_variant(tmp_path: Path, case: dict[str, str]) -> None:
     text = FABRICS.replace(case["replace"], case["by"]) if "replace" in case else FABRICS + case["add"]

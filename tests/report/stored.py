@@ -70,6 +70,25 @@ def store_run(  # noqa: PLR0913 -- one for each way in which runs differ
     return workspace.suite(workspace.find("latest"))
 
 
+def store_variants(folder: Path, names: Sequence[str], *, sizes: Sequence[int]) -> list[Trial]:
+    """Store a trial for each data size and variant, each variant slower than the one before, as one run.
+
+    Args:
+        folder: Where the workspace is made.
+        names: The variants; the first is the reference.
+        sizes: Data sizes [bytes].
+    """
+    workspace = Workspace.open(folder, create=True)
+    for position, (size, slower) in enumerate((size, each) for size in sizes for each in range(len(names))):
+        changes = {"variant": names[slower], "reference": names[0], "published": None}
+        facts = _facts(position, size, run_spec(8, size, "all-to-all") | {"seed": slower}, changes)
+        chunks = synthetic.all_to_all_chunks(8, size)
+        end_ps = int(str(chunks["completed_ps"].max()))
+        late = chunks.with_columns(pl.col("completed_ps", "fct_ps") + slower * end_ps // 10)
+        _store(workspace, facts, late, (2, 4, 4), broken=False, samples=100, evil_name="")
+    return workspace.suite(workspace.find("latest"))
+
+
 def _facts(position: int, size: int, spec: dict[str, Any], changes: dict[str, Any]) -> TrialFacts:
     values = {"completion_time_ms": 0.3, "busbw_gb_per_s": 46.9, "ideal_percent": 95.68}
     values |= {"min_fct_ms": 0.3, "p50_fct_ms": 0.31}

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.report.stored import store_run
+from tests.report.stored import store_run, store_variants
 
 from fabricbench.report.html.build import write_report
 
@@ -29,6 +29,16 @@ def drawn(path: Path, profile: Path) -> tuple[str, str]:
     return finished.stdout, "\n".join(line for line in finished.stderr.splitlines() if "CONSOLE" in line)
 
 
+def is_all_drawn(path: Path, profile: Path) -> str:
+    """Check that every plot of a page is drawn, without a complaint, and return its document."""
+    document, console = drawn(path, profile)
+    assert console == ""
+    count = path.read_text().count('<script type="application/json"')
+    assert f'data-drawn="{count}"' in document
+    assert len(re.findall(r'class="plot js-plotly-plot"', document)) == count
+    return re.sub(r"<script.*?</script>", "", document, flags=re.DOTALL)
+
+
 @pytest.mark.parametrize(
     ("ranks", "shape", "collective"), [(8, (2, 4, 4), "all-to-all"), (100, (10, 10, 8), "all-reduce")]
 )
@@ -40,10 +50,17 @@ def test_every_plot_is_drawn_without_a_complaint(
     )
     path = tmp_path / "report.html"
     write_report(trials, trials[0], path)
-    document, console = drawn(path, tmp_path / "profile")
-    assert console == ""
-    count = path.read_text().count('<script type="application/json"')
-    assert f'data-drawn="{count}"' in document
-    assert len(re.findall(r'class="plot js-plotly-plot"', document)) == count
-    outside_scripts = re.sub(r"<script.*?</script>", "", document, flags=re.DOTALL)
+    outside_scripts = is_all_drawn(path, tmp_path / "profile")
     assert set(re.findall(r'data-title="([^"]*)"', outside_scripts)) == BUTTONS
+
+
+def test_variants_are_drawn_side_by_side_and_each_by_itself(tmp_path: Path) -> None:
+    trials = store_variants(tmp_path / "workspace", ["ideal", "ecmp", "b.c"], sizes=[2**24, 2**25])
+    path = tmp_path / "report.html"
+    write_report(trials, trials[-1], path)
+    document = is_all_drawn(path, tmp_path / "profile")
+    for name in ("ideal", "ecmp", "b.c"):
+        assert f'href="#variant-{name}"' in document
+        assert f'id="variant-{name}"' in document
+    bars = document.split('id="plot-ratio-0"', 1)[1].split("</figure>", 1)[0]
+    assert len(re.findall(r'class="trace bars"', bars)) == 2

@@ -46,7 +46,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     calls: list[str] = []
-    monkeypatch.setattr(database, "REVISION", "0004")
+    monkeypatch.setattr(database, "REVISION", "0005")
     monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
     assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
     assert calls == ["True"]
@@ -55,8 +55,8 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    connection.execute("ALTER TABLE trials DROP COLUMN criteria")
-    connection.execute("ALTER TABLE trials DROP COLUMN size_kind")
+    for column in ("criteria", "size_kind", "reference"):
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.commit()
     connection.close()
@@ -65,6 +65,19 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
     criteria = ({"metric": "frames_lost", "min": None, "max": 0.0, "job": None},)
     run_trial(workspace, trial_facts("ba9876543210", criteria=criteria), FakeBackend())
     assert Workspace.open(tmp_path).find("latest").facts.criteria == criteria
+
+
+def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    connection.execute("ALTER TABLE trials DROP COLUMN reference")
+    connection.execute("UPDATE alembic_version SET version_num = '0003'")
+    connection.commit()
+    connection.close()
+    workspace = Workspace.open(tmp_path)
+    assert workspace.find("latest").facts.reference is None
+    run_trial(workspace, trial_facts("ba9876543210", variant="b", reference="a"), FakeBackend())
+    assert Workspace.open(tmp_path).find("latest").facts.reference == "a"
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fabricbench.analysis.metrics import METRICS, Direction, Metric
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.metrics import METRICS, RATIOS, Direction, Metric
+from fabricbench.analysis.summary import COMPLETE, Summary
 
 PUBLISHED_COLUMNS: Mapping[str, str] = {
     "completion_time_ms": "completion_time_ms",
@@ -68,8 +68,8 @@ class Change:
         metric: The metric.
         first: Its value in the first trial; none where it could not be measured.
         second: Its value in the second.
-        ratio: Second over first; none where either is missing or the first is 0.
-        verdict: `better`, `worse` or `same` for the second; empty where either is missing.
+        ratio: Second over first; none where either is missing or of an incomplete job, or the first is 0.
+        verdict: `better`, `worse` or `same` for the second; empty where either is missing or incomplete.
     """
 
     metric: Metric
@@ -80,12 +80,16 @@ class Change:
 
 
 def compare(first: Summary, second: Summary) -> list[Change]:
-    """Compare two jobs, metric by metric."""
-    return [_change(metric, first.value(metric.name), second.value(metric.name)) for metric in METRICS]
+    """Compare two jobs, metric by metric; without ratios where one is not complete."""
+    complete = first.status == second.status == COMPLETE
+    return [
+        _change(metric, first.value(metric.name), second.value(metric.name), complete=complete)
+        for metric in METRICS
+    ]
 
 
-def _change(metric: Metric, first: float | None, second: float | None) -> Change:
-    if first is None or second is None:
+def _change(metric: Metric, first: float | None, second: float | None, *, complete: bool) -> Change:
+    if first is None or second is None or not complete:
         return Change(metric, first, second, None, "")
     ratio = second / first if first else None
     return Change(metric, first, second, ratio, _verdict(metric.direction, first, second))
@@ -96,3 +100,37 @@ def _verdict(direction: Direction, first: float, second: float) -> str:
         return "same"
     is_lower = second < first
     return "better" if is_lower == (direction is Direction.LOWER) else "worse"
+
+
+def is_comparable(own: Summary, reference: Summary) -> bool:
+    """Tell whether two jobs give ratios: both complete, the same collective, ranks and data size."""
+    same = ("collective", "ranks", "data_size_bytes")
+    complete = own.status == reference.status == COMPLETE
+    return complete and all(getattr(own, name) == getattr(reference, name) for name in same)
+
+
+def ratios(own: Summary, reference: Summary) -> dict[str, float | None]:
+    """Return each ratio of a job to the same job of the reference variant.
+
+    Returns:
+        For the name of each ratio its value, own over reference; none where either could not be measured or
+        the reference is 0, and for all of them where the jobs are not comparable.
+    """
+    if not is_comparable(own, reference):
+        return dict.fromkeys(RATIOS)
+    values = {name: (own.value(metric.name), reference.value(metric.name)) for name, metric in RATIOS.items()}
+    return {
+        name: value / other if value is not None and other else None
+        for name, (value, other) in values.items()
+    }
+
+
+def ratio_verdict(metric: Metric, ratio: float | None, tolerance: float = 0.0) -> str:
+    """Say whether a ratio is `better` or `worse` than 1 by more than a tolerance, or else the `same`.
+
+    Returns:
+        Empty where there is no ratio.
+    """
+    if ratio is None:
+        return ""
+    return "same" if abs(ratio - 1) <= tolerance else _verdict(metric.direction, 1.0, ratio)

@@ -20,19 +20,24 @@ def is_solo(variant: str) -> bool:
     return solo_job(variant) is not None
 
 
-def solo_key(variant: str, iteration: int, run_spec: Mapping[str, Any]) -> str:
-    """Return what identifies the trial of a job alone: variant, iteration, seed and the job itself."""
-    return _key(shared_variant(variant), iteration, run_spec, run_spec["jobs"][0])
+def solo_key(iteration: int, run_spec: Mapping[str, Any]) -> str:
+    """Return what identifies the trial of a job alone: iteration, seed and the job itself."""
+    return _key(iteration, run_spec, run_spec["jobs"][0])
 
 
-def solo_keys(variant: str, iteration: int, run_spec: Mapping[str, Any]) -> dict[str, str]:
+def solo_keys(iteration: int, run_spec: Mapping[str, Any]) -> dict[str, str]:
     """Return for each job of a trial the `solo_key` of the trial in which it runs alone."""
-    return {job["name"]: _key(variant, iteration, run_spec, job) for job in run_spec["jobs"]}
+    return {job["name"]: _key(iteration, run_spec, job) for job in run_spec["jobs"]}
 
 
-def _key(variant: str, iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
+def is_solo_of(solo: str, variant: str) -> bool:
+    """Tell whether the trials of a job alone are of a variant, by their labels."""
+    return is_solo(solo) and shared_variant(solo) == variant
+
+
+def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> str:
     same = {name: value for name, value in job.items() if name not in _ALONE}
-    return json.dumps([variant, iteration, run_spec["seed"], same], sort_keys=True)
+    return json.dumps([iteration, run_spec["seed"], same], sort_keys=True)
 
 
 def kept_percent(beside: Summary, alone: Summary) -> float | None:

@@ -39,6 +39,8 @@ class Metric:
         reference: Where the definition comes from.
         scope: `job` if each job has its own value, `run` if all jobs of a trial share it.
         decimals: Decimals worth showing where a column has one unit; 0 for counts.
+        ratio: Name of its ratio to that of the reference variant; empty if the ratio is not judged or shown
+            beside it.
     """
 
     name: str
@@ -49,6 +51,12 @@ class Metric:
     reference: str
     scope: Scope = Scope.JOB
     decimals: int = 0
+    ratio: str = ""
+
+    @property
+    def phrase(self) -> str:
+        """Its name within a sentence: in lower case, unless it begins with an abbreviation."""
+        return self.title if self.title[:2].isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
 
 
 _NCCL = "nccl-tests, PERFORMANCE.md"
@@ -62,10 +70,11 @@ _FCT = "time from the first byte of a data chunk offered to the NIC to its last 
 _RDMA = "counters of RoCE test equipment and NICs"
 
 
-def _fct(suffix: str, title: str, share: str) -> Metric:
+def _fct(suffix: str, title: str, share: str, ratio: str = "") -> Metric:
     formula = f"{share} of fct_ps over the job's chunks / 1e9"
+    reference = f"{_FCT}; {_RANK}"
     return Metric(
-        f"fct_ms_{suffix}", f"FCT {title}", "ms", Direction.LOWER, formula, f"{_FCT}; {_RANK}", decimals=4
+        f"fct_ms_{suffix}", f"FCT {title}", "ms", Direction.LOWER, formula, reference, decimals=4, ratio=ratio
     )
 
 
@@ -95,6 +104,7 @@ METRICS: tuple[Metric, ...] = (
         "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
         "repeats, the mean of its rounds",
         decimals=4,
+        ratio="completion_time_ratio",
     ),
     Metric(
         "round_ms_min",
@@ -132,6 +142,7 @@ METRICS: tuple[Metric, ...] = (
         "algbw_gb_per_s * bus factor of the collective",
         _NCCL,
         decimals=3,
+        ratio="busbw_ratio",
     ),
     Metric(
         "busbw_gb_per_s_min",
@@ -178,6 +189,7 @@ METRICS: tuple[Metric, ...] = (
         "as offered, over the chunks with a delivered_ps within the duration",
         _OPEN_LOOP,
         decimals=3,
+        ratio="delivered_ratio",
     ),
     _slowdown("mean", "mean", "mean"),
     _slowdown("p50", "P50", "50 % rank"),
@@ -187,7 +199,7 @@ METRICS: tuple[Metric, ...] = (
     _fct("min", "minimum", "smallest value"),
     _fct("p50", "P50", "50 % rank"),
     _fct("p95", "P95", "95 % rank"),
-    _fct("p99", "P99", "99 % rank"),
+    _fct("p99", "P99", "99 % rank", "fct_p99_ratio"),
     _fct("p999", "P99.9", "99.9 % rank"),
     _fct("max", "maximum", "largest value"),
     Metric(
@@ -291,3 +303,15 @@ METRICS: tuple[Metric, ...] = (
 
 BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in METRICS})
 """Each metric by its name, in the order of output."""
+
+RATIOS: Mapping[str, Metric] = MappingProxyType({metric.ratio: metric for metric in METRICS if metric.ratio})
+"""For the name of each ratio to the reference variant the metric that it is of; 1 is as the reference."""
+HEADLINES: tuple[tuple[str, str], ...] = (
+    ("slowdown_p99", "fct_p99_ratio"),
+    ("completion_time_ms", "completion_time_ratio"),
+)
+"""The ratio that says most about a job: the first of a metric that the job has.
+
+A slowdown is relative to an idle fabric of its own, which differs between variants, so open-loop traffic is
+compared by its FCT.
+"""

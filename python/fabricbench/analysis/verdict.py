@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+from fabricbench.analysis.metrics import RATIOS
 from fabricbench.analysis.summary import COMPLETE, Summary
 
 PASS = "pass"
@@ -31,7 +33,11 @@ class Judgement:
     passed: bool
 
 
-def judge(summary: Summary, criteria: Sequence[Mapping[str, Any]]) -> list[Judgement]:
+def judge(
+    summary: Summary,
+    criteria: Sequence[Mapping[str, Any]],
+    ratios: Mapping[str, float | None] = MappingProxyType({}),
+) -> list[Judgement]:
     """Judge a job by the criteria that concern it.
 
     A job that is not complete meets none: its counters are those of another, shorter test.
@@ -39,16 +45,18 @@ def judge(summary: Summary, criteria: Sequence[Mapping[str, Any]]) -> list[Judge
     Args:
         summary: The job.
         criteria: Each with `metric`, `min`, `max` and `job`; the latter three may be none.
+        ratios: Its ratios to the reference variant, by name; one that is left out could not be measured.
     """
-    return [_judge(summary, each) for each in criteria if each["job"] in (None, summary.job)]
+    return [_judge(summary, each, ratios) for each in criteria if each["job"] in (None, summary.job)]
 
 
-def _judge(summary: Summary, criterion: Mapping[str, Any]) -> Judgement:
-    low, high, value = criterion["min"], criterion["max"], summary.value(criterion["metric"])
+def _judge(summary: Summary, criterion: Mapping[str, Any], ratios: Mapping[str, float | None]) -> Judgement:
+    low, high, metric = criterion["min"], criterion["max"], criterion["metric"]
+    value = ratios.get(metric) if metric in RATIOS else summary.value(metric)
     passed = summary.status == COMPLETE and value is not None
     if value is not None:
         passed = passed and (low is None or value >= low) and (high is None or value <= high)
-    return Judgement(criterion["metric"], low, high, value, passed)
+    return Judgement(metric, low, high, value, passed)
 
 
 def verdict(judgements: Sequence[Judgement]) -> str | None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
+from fabricbench.report.comparison import JobPair, compared
 from fabricbench.report.frames import comparison_frame
-from fabricbench.report.trials import JobPair, compared, stored_reports
+from fabricbench.report.trials import Beside, stored_reports
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,4 +55,4 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
 
 
 def _pairs(first: Trial, second: Trial) -> list[JobPair]:
-    return compared(stored_reports(first.stored), stored_reports(second.stored))
+    return compared(stored_reports(first.stored, Beside()), stored_reports(second.stored, Beside()))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.api.frames import RecordFrames
 from fabricbench.api.plots import Plots
 from fabricbench.report.frames import summary_frame
-from fabricbench.report.tenants import Solos
-from fabricbench.report.trials import stored_reports
+from fabricbench.report.trials import Beside, stored_reports
 
 if TYPE_CHECKING:
     import polars as pl
@@ -134,7 +133,7 @@ class Trial(RecordFrames):
             >>> run[0].summary["frames_lost"].to_list()
             [0]
         """
-        return summary_frame(stored_reports(self._stored, Solos(self._family)))
+        return summary_frame(stored_reports(self._stored, Beside(self._family)))
 
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table of the record as a polars frame; docs/records.md explains the columns.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -23,6 +24,7 @@ class TableName(StrEnum):
     SERIES = "series"
     EVENTS = "events"
     TRIALS = "trials"
+    COMPARISON = "comparison"
 
 
 class FileFormat(StrEnum):
@@ -43,19 +45,37 @@ def export_command(
     ] = None,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Write a table of a trial's record; docs/records.md explains the columns."""
+    """Write a table of a trial's record; docs/records.md explains the columns.
+
+    `comparison` is that of the variants of its run, as `compare --by variant` has it.
+    """
     import sys
 
-    from fabricbench.cli.trials import workspace_trials
-    from fabricbench.report.export import export_table
     from fabricbench.report.files import atomic_file
 
-    tables = workspace_trials(workspace, trial)[0].tables
+    write = _writer(trial, table, output, workspace)
     if target is not None:
         with atomic_file(target) as stream:
-            export_table(tables, table.value, output.value, stream)
+            write(stream)
         return
     if output is FileFormat.PARQUET and sys.stdout.isatty():
         raise typer.BadParameter("Parquet is no text for a terminal; name a file with -o")
-    export_table(tables, table.value, output.value, sys.stdout.buffer)
+    write(sys.stdout.buffer)
     sys.stdout.buffer.flush()
+
+
+def _writer(
+    trial: str, table: TableName, output: FileFormat, workspace: Path | None
+) -> Callable[[IO[bytes]], None]:
+    """Find what is to be written, and return what writes it."""
+    from fabricbench.report.export import export_comparison, export_table
+    from fabricbench.store import Workspace
+
+    store = Workspace.open(workspace)
+    if table is TableName.COMPARISON:
+        from fabricbench.cli.compare import by_variant
+
+        found = by_variant(store, [trial], None)
+        return lambda stream: export_comparison(found, output.value, stream)
+    tables = store.find(trial).tables
+    return lambda stream: export_table(tables, table.value, output.value, stream)

@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from fabricbench.cli import workspace
+from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import exit_status
 from fabricbench.cli.export import export_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
 from fabricbench.cli.report import capture_command, notebook_command, report_command
 from fabricbench.cli.run import run_command
-from fabricbench.cli.trials import compare_command, show_command, trials_command
+from fabricbench.cli.trials import show_command, trials_command
 
 app = typer.Typer(
     name="fabricbench",

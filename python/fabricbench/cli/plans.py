@@ -13,6 +13,7 @@ from fabricbench.cli.options import (
     OverridesOption,
     PlanArgument,
     TimeLimitOption,
+    VariantsOption,
 )
 from fabricbench.cli.output import Format, note, write
 from fabricbench.runner import TIME_LIMIT_MIN
@@ -32,13 +33,15 @@ def plans_command(output: FormatOption = Format.TABLE) -> None:
 def plan_check_command(
     plan: PlanArgument,
     overrides: OverridesOption = None,
+    variants: VariantsOption = None,
     time_limit: TimeLimitOption = TIME_LIMIT_MIN,
     force: ForceOption = False,
 ) -> None:
     """Check a plan without running it and estimate what it costs; exit status 2 if `run` would refuse it."""
     from fabricbench import runner
 
-    loaded = runner.load(plan, overrides or (), None if force else runner.machine_limits(time_limit))
+    limits = None if force else runner.machine_limits(time_limit)
+    loaded = runner.load(plan, overrides or (), limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
     write(f"ok: {plan}: {loaded.extent}\n{loaded.cost}")

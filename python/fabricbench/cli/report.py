@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricbench.cli.options import OverridesOption, PlanArgument, TrialArgument, WorkspaceOption
+from fabricbench.cli.options import (
+    OverridesOption,
+    PlanArgument,
+    TrialArgument,
+    VariantsOption,
+    WorkspaceOption,
+)
 from fabricbench.cli.output import note, write
 
 if TYPE_CHECKING:
@@ -62,9 +68,10 @@ def notebook_command(
     note(f"wrote {out}: trial {found.id}; `jupyter lab {out}` opens it")
 
 
-def capture_command(
+def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     plan: PlanArgument,
     overrides: OverridesOption = None,
+    variants: VariantsOption = None,
     qps: Annotated[
         str,
         typer.Option(metavar="LIST", help="Queue pairs to capture, such as 0,1,5-8; --list-qps shows them."),
@@ -95,7 +102,7 @@ def capture_command(
     """
     from fabricbench import runner
 
-    loaded = runner.load(plan, overrides or ())
+    loaded = runner.load(plan, overrides or (), chosen=variants or ())
     planned = _chosen(loaded.trials, trial_index, data_size)
     wiring = runner.wiring(planned)
     if list_qps:

@@ -83,7 +83,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
             threads=threads,
             resume=resume,
         ).run(loaded)
-    jobs = reports_of_run(outcome.trials)
+    suite = store.suite(outcome.trials[-1]) if outcome.trials else []
+    jobs = reports_of_run(outcome.trials, suite)
     if jobs or output is not Format.TABLE:
         write(render(jobs, output))
     if outcome.stopped_by is not None:

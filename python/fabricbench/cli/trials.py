@@ -1,17 +1,13 @@
-"""The commands about trials that have run: `trials`, `show` and `compare`."""
+"""The commands about trials that have run: `trials` and `show`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
-
-if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
-    from fabricbench.store import Trial
 
 
 def trials_command(
@@ -22,12 +18,14 @@ def trials_command(
 ) -> None:
     """List the trials of a workspace, oldest first, unfinished ones included."""
     from fabricbench.report import formats, terminal
-    from fabricbench.report.trials import stored_reports
+    from fabricbench.report.trials import Beside, stored_reports
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
     found = store.trials(plan=plan, tag=tag)
-    jobs = [job for trial in found if trial.is_finished for job in stored_reports(trial)]
+    finished = [trial for trial in found if trial.is_finished]
+    beside = Beside(finished)
+    jobs = [job for trial in finished for job in stored_reports(trial, beside)]
     if output is Format.JSON:
         write(formats.list_json(found, jobs))
     elif output is Format.CSV:
@@ -45,14 +43,13 @@ def show_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.insight import insight
     from fabricbench.report.insight_text import insight_text
-    from fabricbench.report.tenants import Solos
-    from fabricbench.report.trials import measured_reports, reports_of_run
+    from fabricbench.report.trials import Beside, measured_reports, reports_of_run
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
     found = store.find(trial)
     family = store.family(found)
-    jobs = measured_reports(found, Solos(family))
+    jobs = measured_reports(found, Beside(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
     elif output is Format.JSON:
@@ -62,38 +59,3 @@ def show_command(
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
         parts = (terminal.trial_text(jobs, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))
-
-
-def compare_command(
-    first: TrialArgument,
-    second: TrialArgument,
-    workspace: WorkspaceOption = None,
-    output: FormatOption = Format.TABLE,
-) -> None:
-    """Compare two trials, metric by metric: the ratio, and whether the second is better or worse."""
-    from fabricbench.report import formats, terminal
-    from fabricbench.report.trials import compared
-
-    pairs = compared(*(_measured(trial) for trial in workspace_trials(workspace, first, second)))
-    if not pairs:
-        raise typer.BadParameter("the trials have no job in common")
-    if output is Format.JSON:
-        write(formats.comparison_json(pairs))
-    elif output is Format.CSV:
-        write(formats.comparison_csv(pairs))
-    else:
-        write("\n\n".join(terminal.comparison(pair, colour=has_colour()) for pair in pairs))
-
-
-def workspace_trials(workspace: WorkspaceOption, *names: str) -> list[Trial]:
-    """Return finished trials by name."""
-    from fabricbench.store import Workspace
-
-    store = Workspace.open(workspace)
-    return [store.find(name) for name in names]
-
-
-def _measured(trial: Trial) -> list[JobReport]:
-    from fabricbench.report.trials import measured_reports
-
-    return measured_reports(trial)

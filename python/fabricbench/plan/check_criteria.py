@@ -8,6 +8,7 @@ from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
 from fabricbench.plan.validate import close_match_hint
 from fabricbench.plan.variant import BASE_VARIANT
+from fabricbench.plan.variants import reference_variant
 
 
 def check_criteria(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
@@ -18,7 +19,8 @@ def check_criteria(plan: Plan, document: Document, variant: str = BASE_VARIANT) 
         if variant == BASE_VARIANT:
             yield from _check_limits(criterion, path, document)
             yield from _check_variant(criterion, plan, path, document)
-        if criterion.job is not None and criterion.concerns(variant) and criterion.job not in names:
+        judged = criterion.concerns(variant, reference_variant(plan.variants))
+        if criterion.job is not None and judged and criterion.job not in names:
             hint = close_match_hint(criterion.job, names)
             yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
 
@@ -28,7 +30,11 @@ def _check_variant(
 ) -> Iterator[Problem]:
     """Check that there is the variant; `-s variants=[]` leaves all of them out for a run."""
     names = [variant.name for variant in plan.variants]
-    if criterion.variant is None or criterion.variant in names or document.value(("variants",)) == []:
+    if document.value(("variants",)) == []:
+        return
+    if criterion.is_ratio:
+        yield from _check_ratio(criterion, plan, path, document)
+    if criterion.variant is None or criterion.variant in names:
         return
     allowed = ", ".join(names) or "nothing, the plan has no variants"
     hint = close_match_hint(criterion.variant, names)
@@ -41,3 +47,15 @@ def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> 
         yield document.problem(path, "neither min nor max", "at least one of them")
     elif low is not None and high is not None and low > high:
         yield document.problem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")
+
+
+def _check_ratio(criterion: Criterion, plan: Plan, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that there is a reference, and that the variant is another one."""
+    reference = reference_variant(plan.variants)
+    if reference is None:
+        found = f"{criterion.metric} in a plan without variants"
+        yield document.problem((*path, "metric"), found, "a metric of one trial, or `variants` to compare")
+    elif criterion.variant == reference:
+        found = f"`{reference}`, which is the reference itself"
+        allowed = ", ".join(each.name for each in plan.variants if each.name != reference)
+        yield document.problem((*path, "variant"), found, allowed or "nothing, there is no other variant")

@@ -43,7 +43,15 @@ MetricName = Literal[
     "queue_max_bytes",
 ]
 """Metrics of a job, as `fabricbench.analysis.metrics` declares them; a test compares them."""
+RatioName = Literal[
+    "completion_time_ratio",
+    "busbw_ratio",
+    "delivered_ratio",
+    "fct_p99_ratio",
+]
+"""Ratios of a job to the same job of the reference variant, as the same module declares them."""
 METRIC_NAMES: Final[tuple[str, ...]] = get_args(MetricName)
+RATIO_NAMES: Final[tuple[str, ...]] = get_args(RatioName)
 
 Limit = Annotated[float, Field(allow_inf_nan=False)]
 """A limit of a metric, in the metric's unit."""
@@ -52,8 +60,11 @@ Limit = Annotated[float, Field(allow_inf_nan=False)]
 class Criterion(PlanModel):
     """A limit that a metric has to keep for the test to pass; at least one of `min` and `max`."""
 
-    metric: MetricName = Field(
-        description="Metric of a job, by its name in docs/metrics.md; the limits are in its unit."
+    metric: Literal[MetricName, RatioName] = Field(
+        description=(
+            "Metric of a job, or ratio to the reference variant, by its name in docs/metrics.md; the limits "
+            "are in its unit."
+        )
     )
     minimum: Limit | None = Field(
         default=None, alias="min", description="The metric must not be below this value."
@@ -67,12 +78,20 @@ class Criterion(PlanModel):
 
     variant: str | None = Field(
         default=None,
-        description=("Name of the variant that is judged. Default: every variant of the plan."),
+        description=(
+            "Name of the variant that is judged. Default: every variant of the plan; by a ratio, every one "
+            "but the reference."
+        ),
     )
 
-    def concerns(self, variant: str) -> bool:
-        """Tell whether the trials of a variant are judged by it."""
-        return self.variant in {None, variant}
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is about the ratio to the reference variant."""
+        return self.metric in RATIO_NAMES
+
+    def concerns(self, variant: str, reference: str | None = None) -> bool:
+        """Tell whether the trials of a variant are judged by it; a ratio needs another one as reference."""
+        return self.variant in {None, variant} and not (self.is_ratio and reference in {None, variant})
 
     def stored(self) -> dict[str, Any]:
         """Return the criterion as the catalog keeps it; absent limits and job are none."""

@@ -1,7 +1,6 @@
 """Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file, read_text
-from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
+from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.limits import Limits, estimate_text, memory_problem, problems_beyond
 from fabricbench.plan.model import PLAN_VERSION, Plan
@@ -26,14 +25,13 @@ from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
 from fabricbench.plan.shipped import find_plan, find_published, published_tables
 from fabricbench.plan.sizes import size_kind
+from fabricbench.plan.spec_fields import plan_path
 from fabricbench.plan.validate import close_match_hint, problems_of
 from fabricbench.plan.variant import BASE_VARIANT, shared_variant
 from fabricbench.plan.variants import reference_variant
 
-_NAMES_IN_SPEC: Final = {"hosts": "ranks"}
 _FIELDS: Final = "<fields>"
 _T = TypeVar("_T")
-_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
 
 
 class PlanSummary(TypedDict):
@@ -360,18 +358,6 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
         problems = _in_order(pin_problems(balancing.pins, engine.describe(spec_json), document))
         if problems:
             raise PlanError(problems)
-
-
-def plan_path(spec_field: str) -> FieldPath:
-    """Return the plan's field for a field of the run spec, such as `jobs[0].hosts[3]`."""
-    parts: list[str | int] = []
-    for part in re.findall(r"\w+", spec_field):
-        name = _UNIT_SUFFIX.sub("", part)
-        parts.append(int(part) if part.isdecimal() else _NAMES_IN_SPEC.get(name, name))
-    # A cable's delay and a message's size have other names in a plan.
-    renamed = {"cable": "length", "message": "message_size", "data": "data_size"}
-    path = tuple(renamed.get(part, part) if isinstance(part, str) else part for part in parts)
-    return path[:-1] if path[-2:] == ("length", "delay") else path
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -6,7 +6,10 @@ import json
 import shutil
 from typing import IO, TYPE_CHECKING
 
+from fabricbench.report.formats import COMPARISON_COLUMNS
+
 if TYPE_CHECKING:
+    from fabricbench.report.comparison import Comparison
     from fabricbench.store.tables import TableFolder
 
 
@@ -25,6 +28,25 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     """
     writers = {"csv": _write_csv, "json": _write_json, "parquet": _write_parquet}
     writers[file_format](tables, table, stream)
+
+
+def export_comparison(found: Comparison, file_format: str, stream: IO[bytes]) -> None:
+    """Write a comparison: a row for each pair of jobs and metric, in a format of `export_table`."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from fabricbench.report.formats import comparison_csv, comparison_rows
+
+    if file_format == "csv":
+        stream.write(comparison_csv(found).encode())
+    elif file_format == "json":
+        stream.write((json.dumps(comparison_rows(found), indent=2) + "\n").encode())
+    else:
+        types = {"first": pa.float64(), "second": pa.float64(), "ratio": pa.float64()}
+        types |= dict.fromkeys(("data_size_bytes", "iteration"), pa.int64())
+        schema = pa.schema([(name, types.get(name, pa.string())) for name in COMPARISON_COLUMNS])
+        table = pa.Table.from_pylist(comparison_rows(found), schema=schema)
+        parquet.write_table(table, pa.PythonFile(stream, "w"))
 
 
 def _write_csv(tables: TableFolder, table: str, stream: IO[bytes]) -> None:

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
-from fabricbench.analysis.metrics import METRICS, Scope
+from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
 
 if TYPE_CHECKING:
+    from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
+    from fabricbench.report.references import Against
     from fabricbench.report.tenants import Alone
-    from fabricbench.report.trials import JobPair, JobReport
+    from fabricbench.report.trials import JobReport
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
@@ -73,6 +75,7 @@ def trial_object(job: JobReport) -> dict[str, Any]:
         for deviation in job.deviations
     } or None
     content["alone"] = _alone_object(job.alone) if job.alone else None
+    content["reference"] = _reference_object(job.against) if job.against else None
     content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
     content["verdict"] = job.verdict
     return content
@@ -81,6 +84,11 @@ def trial_object(job: JobReport) -> dict[str, Any]:
 def _alone_object(alone: Alone) -> dict[str, Any]:
     """Return how a job did without its neighbours, and what it keeps beside them."""
     return {"trial": alone.trial.id, "kept_percent": alone.kept_percent} | _nested(alone.summary)
+
+
+def _reference_object(against: Against) -> dict[str, Any]:
+    """Return the trial of the reference variant, and the ratios to it."""
+    return {"variant": against.trial.facts.variant, "trial": against.trial.id, "ratios": dict(against.ratios)}
 
 
 def _nested(summary: Summary) -> dict[str, Any]:
@@ -133,7 +141,7 @@ def flat_columns() -> list[str]:
     for metric in PUBLISHED_COLUMNS:
         names += [f"published_{metric}", f"deviation_percent_{metric}"]
     names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
-    return [*names, "message_size_bytes"]
+    return [*names, "message_size_bytes", "reference_trial", *RATIOS]
 
 
 def flat_row(job: JobReport) -> dict[str, Any]:
@@ -146,6 +154,8 @@ def flat_row(job: JobReport) -> dict[str, Any]:
     if job.alone:
         row |= {"alone_trial": job.alone.trial.id, "kept_percent": job.alone.kept_percent}
         row |= {f"alone_{name}": job.alone.summary.value(name) for name in _ALONE}
+    if job.against:
+        row |= {"reference_trial": job.against.trial.id} | dict(job.against.ratios)
     return row
 
 
@@ -183,24 +193,63 @@ def _state(trial: Trial) -> dict[str, Any]:
     }
 
 
-def comparison_json(pairs: Sequence[JobPair]) -> str:
-    """Return one JSON object: for each job the two trials and every metric."""
-    jobs = [
-        {
-            "first": _identity(pair.first.trial) | {"job": pair.first.summary.job},
-            "second": _identity(pair.second.trial) | {"job": pair.second.summary.job},
-            "metrics": {change.metric.name: _change(change) for change in pair.changes},
-        }
-        for pair in pairs
+def comparison_json(found: Comparison) -> str:
+    """Return one JSON object: what is compared, the parameters that differ, and every metric of each pair."""
+    content = {
+        "compared": list(found.labels),
+        "parameters": [
+            {"field": each.field, "values": dict(zip(found.labels, each.values, strict=True))}
+            for each in found.parameters
+        ],
+        "jobs": [
+            {
+                "first": _paired(pair.first),
+                "second": _paired(pair.second),
+                "metrics": {change.metric.name: _change(change) for change in pair.changes},
+            }
+            for pair in found.pairs
+        ],
+    }
+    return json.dumps(content, indent=2, allow_nan=False)
+
+
+def _paired(job: JobReport) -> dict[str, Any]:
+    return _identity(job.trial) | {"job": job.summary.job, "data_size_bytes": job.summary.data_size_bytes}
+
+
+COMPARISON_COLUMNS = (
+    *("job", "metric", "unit", "first", "second", "ratio", "verdict"),
+    *("data_size_bytes", "iteration"),
+    *("first_trial", "second_trial", "first_variant", "second_variant", "direction"),
+)
+"""Columns of a comparison."""
+
+
+def comparison_csv(found: Comparison) -> str:
+    """Return one line for each pair of jobs and metric."""
+    return rows_csv(COMPARISON_COLUMNS, comparison_rows(found))
+
+
+def comparison_rows(found: Comparison) -> list[dict[str, Any]]:
+    """Return a flat row for each pair of jobs and metric, with `COMPARISON_COLUMNS`."""
+    rows = [
+        change_row(pair.first.summary.job, change) | _pair_row(pair)
+        for pair in found.pairs
+        for change in pair.changes
     ]
-    return json.dumps({"jobs": jobs}, indent=2, allow_nan=False)
+    return [{name: row[name] for name in COMPARISON_COLUMNS} for row in rows]
 
 
-def comparison_csv(pairs: Sequence[JobPair]) -> str:
-    """Return one line for each job and metric."""
-    names = ["job", "metric", "unit", "first", "second", "ratio", "verdict"]
-    rows = [change_row(pair.first.summary.job, change) for pair in pairs for change in pair.changes]
-    return rows_csv(names, [{name: row[name] for name in names} for row in rows])
+def _pair_row(pair: JobPair) -> dict[str, Any]:
+    first, second = pair.first.trial, pair.second.trial
+    return {
+        "data_size_bytes": pair.second.summary.data_size_bytes,
+        "iteration": second.facts.iteration,
+        "first_trial": first.id,
+        "second_trial": second.id,
+        "first_variant": first.facts.variant,
+        "second_variant": second.facts.variant,
+    }
 
 
 def change_row(job: str, change: Change) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from fabricbench.report.formats import change_row, flat_columns, flat_row
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.report.trials import JobPair, JobReport
+    from fabricbench.report.comparison import JobPair
+    from fabricbench.report.trials import JobReport
 
-_TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "verdict")
+_TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "reference_trial", "verdict")
 _INTEGERS = ("iteration", "message_size_bytes")
 
 

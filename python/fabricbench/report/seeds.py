@@ -25,7 +25,7 @@ class KeptRow:
     """A job in one iteration.
 
     Attributes:
-        name: The job, with its data size where there are several.
+        name: The job, with its variant and data size where there are several.
         iteration: Which iteration.
         kept_percent: Share of its bus bandwidth alone that it keeps [%].
         pfc_rx: Pause frames that its hosts received.
@@ -61,6 +61,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
         return []
     sizes = {(summary.job, summary.data_size_bytes) for _, summary, _ in known}
     many_sizes = len(sizes) > len({job for job, _ in sizes})
+    many_variants = len({trial.facts.variant for trial, _, _ in known}) > 1
     of_trial: dict[str, dict[str, Placement]] = {}
     rows = []
     for trial, summary, kept_percent in known:
@@ -68,9 +69,10 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
             of_trial[trial.id] = placements(trial.tables)
         placement = of_trial.get(trial.id, {}).get(summary.job)
         size = f", {shown_size(trial, summary)}" if many_sizes else ""
+        variant = f", {trial.facts.variant}" if many_variants else ""
         rows.append(
             KeptRow(
-                f"{summary.job}{size}",
+                f"{summary.job}{variant}{size}",
                 trial.facts.iteration,
                 kept_percent,
                 summary.pfc_rx,

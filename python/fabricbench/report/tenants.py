@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.isolation import is_solo, kept_percent, solo_key, solo_keys
+from fabricbench.analysis.isolation import is_solo, is_solo_of, kept_percent, solo_key, solo_keys
 from fabricbench.analysis.results import summary_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Solos:
         for trial in trials:
             facts = trial.facts
             if is_solo(facts.variant) and trial.is_finished:
-                key = solo_key(facts.variant, facts.iteration, facts.run_spec)
+                key = solo_key(facts.iteration, facts.run_spec)
                 self._by_key[key].append(trial)
 
     def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[str, Alone]:
@@ -48,14 +48,15 @@ class Solos:
         facts = trial.facts
         if not self._by_key or is_solo(facts.variant):
             return {}
-        keys = solo_keys(facts.variant, facts.iteration, facts.run_spec)
+        keys = solo_keys(facts.iteration, facts.run_spec)
         found = {summary.job: (summary, self._find(trial, keys[summary.job])) for summary in summaries}
         return {job: _alone(beside, solo) for job, (beside, solo) in found.items() if solo is not None}
 
     def _find(self, trial: Trial, key: str) -> Trial | None:
-        """Return the trial of the same run, or of another one on the same fabric that took it over."""
+        """Return the trial of the same run and variant, or of another one on the same fabric that has it."""
         candidates = self._by_key.get(key, [])
-        of_run = [each for each in candidates if each.facts.suite == trial.facts.suite]
+        own = [each for each in candidates if is_solo_of(each.facts.variant, trial.facts.variant)]
+        of_run = [each for each in own if each.facts.suite == trial.facts.suite]
         others = [each for each in candidates if _same_world(each, trial)]
         return next(iter([*of_run, *others]), None)
 

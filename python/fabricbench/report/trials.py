@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.compare import Change, Deviation, compare, deviations
+from fabricbench.analysis.compare import Deviation, deviations
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.analysis.verdict import FAIL, Judgement, judge, verdict
+from fabricbench.report.references import Against, References
 from fabricbench.report.tenants import Alone, Solos
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class JobReport:
         summary: The job's metrics.
         deviations: Published values and how far ours are from them; empty if there are none.
         alone: How the job did without its neighbours, if that was run.
+        against: The same job of the reference variant, if the plan has variants and that was run.
         judgements: What came of the plan's criteria; empty if none concerns the job.
     """
 
@@ -35,6 +37,7 @@ class JobReport:
     summary: Summary
     deviations: Sequence[Deviation]
     alone: Alone | None = None
+    against: Against | None = None
     judgements: Sequence[Judgement] = ()
 
     @property
@@ -48,41 +51,61 @@ class JobReport:
         return self.verdict == FAIL
 
 
-def stored_reports(trial: Trial, solos: Solos | None = None) -> list[JobReport]:
-    """Return the jobs of a finished trial as they were summarised when it ran, beside themselves alone."""
-    return _reports(trial, [summary_of(row) for row in trial.results], solos)
+class Beside:
+    """The other trials that the jobs of a trial are set beside: alone, and of the reference variant."""
+
+    def __init__(self, trials: Sequence[Trial] = ()) -> None:
+        """Take the trials of one run or of many."""
+        self.solos = Solos(trials)
+        self.references = References(trials)
 
 
-def measured_reports(trial: Trial, solos: Solos | None = None) -> list[JobReport]:
-    """Return the jobs of a finished trial, summarised from its record now, beside themselves alone.
+def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+    """Return the jobs of a finished trial as they were summarised when it ran, beside others."""
+    return _reports(trial, [summary_of(row) for row in trial.results], beside)
+
+
+def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:
+    """Return the jobs of a finished trial, summarised from its record now, beside others.
 
     Raises:
         StoreError: A table is missing or cannot be read.
     """
-    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables), solos)
+    return _reports(trial, summarise(trial.facts.run_spec, trial.summary or {}, trial.tables), beside)
 
 
-def reports_of_run(trials: Sequence[Trial]) -> list[JobReport]:
-    """Return the jobs of every trial of a run, as they were summarised when it ran."""
-    solos = Solos(trials)
-    return [report for trial in trials for report in stored_reports(trial, solos)]
+def reports_of_run(trials: Sequence[Trial], others: Sequence[Trial] = ()) -> list[JobReport]:
+    """Return the jobs of every trial of a run, as they were summarised when it ran.
+
+    Args:
+        trials: The trials.
+        others: Trials of the same run that have no report of their own, such as those of another variant.
+    """
+    beside = Beside([*trials, *others])
+    return [report for trial in trials for report in stored_reports(trial, beside)]
 
 
-def _reports(trial: Trial, summaries: Sequence[Summary], solos: Solos | None) -> list[JobReport]:
+def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list[JobReport]:
     """Set the published row beside the first job: it is the one under test."""
     published = trial.facts.published
     values = published["values"] if published else {}
-    alone = solos.beside(trial, summaries) if solos else {}
+    alone = beside.solos.beside(trial, summaries)
+    against = beside.references.beside(trial, summaries)
     return [
         JobReport(
             trial,
             summary,
             deviations(summary, values) if index == 0 else (),
             alone.get(summary.job),
-            judge(summary, trial.facts.criteria),
+            against.get(summary.job),
+            _judged(summary, trial, against.get(summary.job)),
         )
         for index, summary in enumerate(summaries)
     ]
+
+
+def _judged(summary: Summary, trial: Trial, against: Against | None) -> list[Judgement]:
+    return judge(summary, trial.facts.criteria, against.ratios if against else {})
 
 
 def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFolder) -> pa.Table:
@@ -95,22 +118,3 @@ def result_rows(facts: TrialFacts, summary: Mapping[str, Any], tables: TableFold
     """
     identity = {"id": facts.id, "plan": facts.plan, "variant": facts.variant, "iteration": facts.iteration}
     return result_table(identity, summarise(facts.run_spec, summary, tables))
-
-
-@dataclass(frozen=True)
-class JobPair:
-    """A job of one trial and the same job of another, with every metric of both."""
-
-    first: JobReport
-    second: JobReport
-    changes: Sequence[Change]
-
-
-def compared(first: Sequence[JobReport], second: Sequence[JobReport]) -> list[JobPair]:
-    """Compare the jobs of two trials that have the same name, or the only job of each whatever its name."""
-    if len(first) == len(second) == 1:
-        pairs = [(first[0], second[0])]
-    else:
-        named = {job.summary.job: job for job in second}
-        pairs = [(job, named[job.summary.job]) for job in first if job.summary.job in named]
-    return [JobPair(one, other, compare(one.summary, other.summary)) for one, other in pairs]

@@ -154,7 +154,7 @@ class Catalog:
 
 
 _BELONGING = frozenset(
-    {"title", "plan_source", "overrides", "suite", "position", "tag", "published", "criteria"}
+    {"title", "plan_source", "overrides", "suite", "position", "tag", "published", "criteria", "reference"}
 )
 
 

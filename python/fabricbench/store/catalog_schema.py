@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
 
-REVISION = "0003"
+REVISION = "0004"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -36,6 +36,7 @@ trials = Table(
     Column("suite", String(12), nullable=False),
     Column("position", Integer, nullable=False),
     Column("variant", Text, nullable=False),
+    Column("reference", Text, nullable=True),
     Column("iteration", Integer, nullable=False),
     Column("data_size_bytes", BigInteger, nullable=False),
     Column("tag", Text, nullable=False),

@@ -28,7 +28,7 @@ class TrialFacts:
         suite: Hash of the ids of all trials that the plan expanded to, and the tag: the trials that belong
             together.
         position: Place within the suite, from 0.
-        variant: Name of the variant; empty if the plan has none.
+        variant: Label of the variant, `base` if the plan has none; see `fabricbench.plan.variant`.
         iteration: Number of the iteration, from 0.
         data_size_bytes: Size of the sweep's step.
         size_kind: What that size is: `data` or `message` (what a rank gives to each other rank or puts in).
@@ -40,6 +40,7 @@ class TrialFacts:
             three none where nothing is said; empty if the plan has none.
         backend: Name of the backend.
         engine_version: Version of its engine.
+        reference: Name of the variant that the others of the plan are compared with; none without variants.
     """
 
     id: str
@@ -59,6 +60,7 @@ class TrialFacts:
     criteria: tuple[Mapping[str, Any], ...]
     backend: str
     engine_version: str
+    reference: str | None = None
 
 
 @dataclass(frozen=True)

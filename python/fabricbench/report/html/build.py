@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from fabricbench.report.html.page import write_page
 from fabricbench.report.html.rows import ResultRow, result_rows
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.tenants import tenants_section
+from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import Insight, insight
 
 if TYPE_CHECKING:
@@ -51,20 +53,24 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
     rows = result_rows(trials, focus)
     label = next(row.label for row in rows if row.is_focus)
     found = insight(focus)
+    variants = RunVariants(trials, focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
         verdict=_verdict(rows, found, label),
-        good=all(row.summary.status == "complete" for row in rows),
+        good=all(row.summary.status == "complete" for row in rows) and not _not_met(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
         sections=[
+            *_present(variants.comparison()),
             summary_section(rows),
             *_told([diagnosis_section(found)], label, focus),
             *_present(tenants_section(rows)),
             bandwidth_section(rows),
             fct_section(rows),
+            *_present(variants.headline(focus)),
             *_told([uplinks_section(found.distributions)], label, focus),
             *_told(TrialDetail(focus, found, loss_and_pause_parts(found)).sections(), label, focus),
+            *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),
             model_section(),
@@ -80,11 +86,7 @@ def _present(section: Section | None) -> list[Section]:
 def _told(sections: Sequence[Section | None], label: str, focus: Trial) -> list[Section]:
     """Keep the sections that there are, each with the trial that it shows."""
     about = f"{label} · trial {focus.id}"
-    return [
-        Section(section.key, section.title, section.parts, about)
-        for section in sections
-        if section is not None
-    ]
+    return [replace(section, about=about) for section in sections if section is not None]
 
 
 def _verdict(rows: Sequence[ResultRow], found: Insight, label: str) -> str:
@@ -93,10 +95,18 @@ def _verdict(rows: Sequence[ResultRow], found: Insight, label: str) -> str:
     return f"{_ending(rows)}; likely cause at {label}: {causes}" if causes else _ending(rows)
 
 
+def _not_met(rows: Sequence[ResultRow]) -> int:
+    """Return how many criteria are not met."""
+    return sum(1 for row in rows for each in row.judgements if not each.passed)
+
+
 def _ending(rows: Sequence[ResultRow]) -> str:
-    """Say how the run ended; there are no criteria yet to pass or fail."""
+    """Say how the run ended, and whether it met the criteria of the plan."""
     complete = sum(1 for row in rows if row.summary.status == "complete")
     results = "1 result" if len(rows) == 1 else f"{len(rows)} results"
+    if complete == len(rows) and _not_met(rows):
+        judged = sum(len(row.judgements) for row in rows)
+        return f"failed: {_not_met(rows)} of {judged} criteria not met; {results}, all complete"
     if complete == len(rows):
         return f"complete: {results}, every chunk delivered and acknowledged"
     stalled = sum(1 for row in rows if row.summary.status == "stalled")

@@ -11,7 +11,7 @@ from fabricbench.report.html.plots.fct import fct_plot
 from fabricbench.report.html.rows import rows_of
 from fabricbench.report.html.summary import bandwidth_point, chosen_rows, fct_sample
 from fabricbench.report.sizes import size_title
-from fabricbench.report.tenants import Solos
+from fabricbench.report.trials import Beside
 
 if TYPE_CHECKING:
     from fabricbench.report.html.plots.plot import Plot
@@ -24,12 +24,12 @@ def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
-    return fct_plot([fct_sample(row) for row in chosen_rows(rows_of(trials, focus, Solos(trials)))])
+    return fct_plot([fct_sample(row) for row in chosen_rows(rows_of(trials, focus, Beside(trials)))])
 
 
 def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot | None:
     """Draw bus bandwidth, or its share of the ideal, against data size."""
-    points = [bandwidth_point(row) for row in rows_of(trials, focus, Solos(trials))]
+    points = [bandwidth_point(row) for row in rows_of(trials, focus, Beside(trials))]
     plots = bandwidth_plots(points, size_title(trials))
     return plots[of_ideal] if plots else None
 

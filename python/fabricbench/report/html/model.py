@@ -23,11 +23,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, the small lines below it, and its tone."""
+    """A cell: its text, the small lines below it, its tone, and where in the page it leads."""
 
     text: str
     below: Sequence[str] = ()
     tone: Tone = ""
+    href: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,12 +89,21 @@ Part = TablePart | FactsPart | TextPart | PlotPart | NotePart
 
 @dataclass(frozen=True)
 class Section:
-    """A titled section of the page; `key` is its anchor, `about` says which trial it shows if not all."""
+    """A titled section of the page.
+
+    Attributes:
+        key: Its anchor.
+        title: Its title.
+        parts: What is in it, from top to bottom.
+        about: Which trial it shows, if not all.
+        in_contents: Whether the list of sections at the top leads to it.
+    """
 
     key: str
     title: str
     parts: Sequence[Part]
     about: str = ""
+    in_contents: bool = True
 
 
 @dataclass(frozen=True)

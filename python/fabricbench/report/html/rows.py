@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.report.sizes import shown_bytes, shown_size
-from fabricbench.report.tenants import Alone, Solos
-from fabricbench.report.trials import stored_reports
+from fabricbench.report.tenants import Alone
+from fabricbench.report.trials import Beside, stored_reports
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -84,17 +84,17 @@ def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
         if trial.id == focus.id
         or (trial.facts.suite == focus.facts.suite and not is_solo(trial.facts.variant))
     ]
-    return rows_of(shown, focus, Solos(trials))
+    return rows_of(shown, focus, Beside(trials))
 
 
-def rows_of(trials: Sequence[Trial], focus: Trial, solos: Solos) -> list[ResultRow]:
+def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[ResultRow]:
     """Return one row for each job of each trial, of whatever plans."""
     many_plans = len({trial.facts.plan for trial in trials}) > 1
     many_variants = len({trial.facts.variant for trial in trials}) > 1
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
-        reports = stored_reports(trial, solos)
+        reports = stored_reports(trial, beside)
         for report in reports:
             parts = [trial.facts.plan] if many_plans else []
             parts += [trial.facts.variant] if many_variants else []

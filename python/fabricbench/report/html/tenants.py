@@ -80,7 +80,8 @@ def _table(rows: Sequence[ResultRow]) -> TablePart:
 def _lines(row: ResultRow) -> list[Row]:
     if row.alone is None:
         return []
-    size = ", ".join(part for part in (row.size, row.iteration) if part)
+    variant = row.trial.facts.variant if row.trial.facts.reference else ""
+    size = ", ".join(part for part in (row.size, variant, row.iteration) if part)
     kept = Cell(fixed(row.alone.kept_percent, 1))
     return [
         Row(

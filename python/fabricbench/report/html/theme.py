@@ -18,6 +18,8 @@ FAILED = "#D55E00"
 CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#4d4d4d")
 """Colours of kinds; after the last they start again."""
 
+_CURVES = (0, 2, 4, 6, 3, 5, 7)
+
 USE_SCALE = ((0.0, "#dbe4ec"), (0.25, "#a6bddb"), (0.5, "#5f8fc6"), (0.75, "#5d3fa0"), (1.0, "#3b0050"))
 """Link use from idle to busy, as (position, colour)."""
 
@@ -35,6 +37,11 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 def category(index: int) -> str:
     """Give the colour of the kind numbered `index`."""
     return CATEGORIES[index % len(CATEGORIES)]
+
+
+def curve(index: int) -> str:
+    """Give the colour of the curve numbered `index`, never that of published values, `CATEGORIES[1]`."""
+    return CATEGORIES[_CURVES[index % len(_CURVES)]]
 
 
 def order_colours(count: int) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fabricbench.report.sizes import shown_size
-from fabricbench.report.text_table import count, fixed, number
+from fabricbench.report.sizes import shown_size, size_title
+from fabricbench.report.text_table import Row, Style, count, fixed, number
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -41,19 +42,40 @@ METRIC_COLUMNS = (
 )
 
 
-def heading(job: JobReport) -> str:
+def heading(job: JobReport, *, with_variant: bool = True) -> str:
     """Write what a table of one job is about."""
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
-    variant = "" if facts.variant in ("", "base") else f"{facts.variant}, "
+    variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
     what = f"{variant}job {summary.job}: {summary.collective} {summary.algorithm}, {summary.ranks} ranks"
     return f"{facts.plan}{tag}, {what}"
+
+
+def sized(job: JobReport) -> str:
+    """Write what size a job has, and of which kind."""
+    return f"{size_title([job.trial])} {shown_size(job.trial, job.summary)}"
 
 
 def label(job: JobReport, *, with_iteration: bool) -> str:
     """Write the size of a job, and its iteration where there are several."""
     size = shown_size(job.trial, job.summary)
     return f"{size} #{job.trial.facts.iteration}" if with_iteration else size
+
+
+def full_label(job: JobReport, *, with_iteration: bool) -> str:
+    """Write the label of a job with its variant where the plan has variants."""
+    variant = f", {job.trial.facts.variant}" if job.trial.facts.reference else ""
+    return label(job, with_iteration=with_iteration) + variant
+
+
+def published_rows(job: JobReport, metrics: Sequence[MetricColumn]) -> Iterator[Row]:
+    """Yield the published values of a job and the deviation of ours, if there are any."""
+    if job.deviations:
+        known = {deviation.metric: deviation for deviation in job.deviations}
+        found = [known.get(column.metric) for column in metrics]
+        values = ("" if each is None else f"{each.published:.10g}" for each in found)
+        yield Row(["published", *values], Style.DIM)
+        yield Row(["deviation", *(deviation_text(each) for each in found)], Style.DIM)
 
 
 def deviation_text(deviation: Deviation | None) -> str:

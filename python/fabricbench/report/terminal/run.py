@@ -11,13 +11,16 @@ from fabricbench.report.sizes import size_title, split_head
 from fabricbench.report.terminal.cells import (
     METRIC_COLUMNS,
     MetricColumn,
-    deviation_text,
+    full_label,
     heading,
     label,
     metric_text,
+    published_rows,
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
+from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.versus import is_compared
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
@@ -42,16 +45,21 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """Return the table of a run: one line for each job of each trial, published values and deviations below.
 
     Args:
-        jobs: Jobs of the trials, in order. Those of one plan, variant and job stand together.
+        jobs: Jobs of the trials, in order. Those of one plan and job stand together, their variants side by
+            side.
         colour: Use the styles of a terminal.
     """
     beside = [job for job in jobs if job.alone]
     known = {job.alone.trial.attempt for job in beside if job.alone}
+    first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
     shown = sorted((job for job in jobs if job.trial.attempt not in known), key=_order)
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [
+        versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
+    ]
+    tables += [
         tenants_table(list(group), colour=colour)
-        for _, group in groupby(sorted(beside, key=_plan_order), key=_run)
+        for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
     return "\n\n".join(table for table in tables if table)
@@ -59,7 +67,11 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
 
 def _group(job: JobReport) -> tuple[str, str, str, str]:
     facts = job.trial.facts
-    return facts.plan, facts.tag, facts.variant, job.summary.job
+    return facts.plan, facts.tag, "" if is_compared(job) else facts.variant, job.summary.job
+
+
+def _suite(job: JobReport) -> str:
+    return job.trial.facts.suite
 
 
 def _order(job: JobReport) -> tuple[object, ...]:
@@ -71,20 +83,23 @@ def _run(job: JobReport) -> tuple[str, str, str]:
     return facts.plan, facts.tag, facts.variant
 
 
-def _plan_order(job: JobReport) -> tuple[object, ...]:
-    return (*_run(job), job.trial.facts.position)
+def _position(job: JobReport) -> int:
+    return job.trial.facts.position
 
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
     metrics = _metric_columns(jobs)
-    rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
-    size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-    columns = [size_head, *(Column(column.head) for column in metrics)]
-    lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
+    if not is_compared(jobs[0]):
+        rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
+        size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
+        columns = [size_head, *(Column(column.head) for column in metrics)]
+        lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
+    else:
+        lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
     for job in jobs:
         if job.summary.status != "complete":
-            text = f"{label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
+            text = f"{full_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
             lines.append(styled(text, Style.RED, colour=colour))
     lines += _criteria_lines(jobs, with_iteration=repeats, colour=colour)
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
@@ -101,7 +116,9 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
         return []
     failed = [
         styled(
-            f"{label(job, with_iteration=with_iteration)}: {judgement_text(each)}", Style.RED, colour=colour
+            f"{full_label(job, with_iteration=with_iteration)}: {judgement_text(each)}",
+            Style.RED,
+            colour=colour,
         )
         for job in jobs
         for each in job.judgements
@@ -128,10 +145,4 @@ def _rows(job: JobReport, metrics: Sequence[MetricColumn], *, with_iteration: bo
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
     values = [metric_text(column.metric, job.summary.value(column.metric)) for column in metrics]
     yield Row([label(job, with_iteration=with_iteration), *values], style)
-    if job.deviations:
-        known = {deviation.metric: deviation for deviation in job.deviations}
-        found = [known.get(column.metric) for column in metrics]
-        yield Row(
-            ["published", *("" if each is None else f"{each.published:.10g}" for each in found)], Style.DIM
-        )
-        yield Row(["deviation", *(deviation_text(each) for each in found)], Style.DIM)
+    yield from published_rows(job, metrics)

@@ -40,7 +40,10 @@ def tenants_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     rows = [row for job in jobs for row in _tenant_rows(job, with_iteration=repeats)]
     facts = jobs[0].trial.facts
     tag = f" [{facts.tag}]" if facts.tag else ""
-    title = styled(f"{facts.plan}{tag}, each job beside the others and alone", Style.BOLD, colour=colour)
+    variant = "" if facts.variant in ("", "base") else f", {facts.variant}"
+    title = styled(
+        f"{facts.plan}{tag}{variant}, each job beside the others and alone", Style.BOLD, colour=colour
+    )
     return "\n".join([title, render(_COLUMNS, rows, colour=colour)])
 
 

@@ -1,4 +1,4 @@
-"""One trial in full, a list of trials, two jobs side by side."""
+"""One trial in full, and a list of trials."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
-from fabricbench.report.sizes import shown_size, size_title
-from fabricbench.report.terminal.cells import deviation_text, heading, metric_text
+from fabricbench.report.sizes import shown_size
+from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
-from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
+from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
 
 if TYPE_CHECKING:
-    from fabricbench.analysis.compare import Change, Deviation
-    from fabricbench.report.trials import JobPair, JobReport
+    from fabricbench.analysis.compare import Deviation
+    from fabricbench.report.trials import JobReport
     from fabricbench.store import Trial
 
 
@@ -48,7 +48,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
 def _job_text(job: JobReport, *, colour: bool) -> str:
     summary = job.summary
     chunks = f"{summary.chunks_complete} of {summary.chunks} chunks complete"
-    lines = [styled(f"{heading(job)}, {_sized(job)}, {chunks}", Style.BOLD, colour=colour)]
+    lines = [styled(f"{heading(job)}, {sized(job)}, {chunks}", Style.BOLD, colour=colour)]
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     known = {deviation.metric: deviation for deviation in job.deviations}
@@ -59,11 +59,6 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     else:
         rows = [Row(row.cells[:3]) for row in rows]
     return "\n".join([*lines, render(heads, rows, colour=colour), *_criteria_lines(job, colour=colour)])
-
-
-def _sized(job: JobReport) -> str:
-    """Write what size a job has, and of which kind."""
-    return f"{size_title([job.trial])} {shown_size(job.trial, job.summary)}"
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
@@ -132,20 +127,3 @@ def _list_row(trial: Trial, job: JobReport | None) -> Row:
         status,
     ]
     return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
-
-
-def comparison(pair: JobPair, *, colour: bool = False) -> str:
-    """Return the metrics of two jobs side by side, with their ratio and which is the better one."""
-    jobs = (pair.first, pair.second)
-    heads = ["metric", "unit", pair.first.trial.id, pair.second.trial.id, "ratio", "second is"]
-    columns = [Column((head,), is_text=head in ("metric", "unit", "second is")) for head in heads]
-    rows = [_change_row(change) for change in pair.changes]
-    titles = [f"{job.trial.id}  {heading(job)}, {_sized(job)}" for job in jobs]
-    return "\n".join([*titles, render(columns, rows, colour=colour)])
-
-
-def _change_row(change: Change) -> Row:
-    name = change.metric.name
-    values = [metric_text(name, change.first), metric_text(name, change.second), fixed(change.ratio, 4)]
-    style = Style.RED if change.verdict == "worse" else Style.PLAIN
-    return Row([change.metric.title, change.metric.unit, *values, change.verdict or "-"], style)

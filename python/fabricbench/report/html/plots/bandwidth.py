@@ -87,7 +87,7 @@ def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int
     names = list(dict.fromkeys(point.series for point in points))
     for index, name in enumerate(names):
         own = sorted((p for p in points if p.series == name), key=lambda p: p.size_bytes)
-        figure.add_trace(_measured(quantity, name, own, theme.category(index * 2)))
+        figure.add_trace(_measured(quantity, name, own, theme.curve(index)))
     published = [point for point in points if getattr(point, quantity.published) is not None]
     if published:
         figure.add_trace(_published(quantity, published))

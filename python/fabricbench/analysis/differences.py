@@ -1,0 +1,75 @@
+"""Which parameters differ between run specs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabricbench.plan.errors import dotted
+from fabricbench.plan.spec_fields import field_text, plan_parts
+
+_MISSING: Any = object()
+ABSENT = "-"
+"""What stands for a field that a run spec does not have, as it has another kind of what it belongs to."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field that is not the same in all run specs.
+
+    Attributes:
+        field: Its dotted path, in the words of a plan.
+        values: Its value in each run spec, with its unit; `ABSENT` where it has none.
+    """
+
+    field: str
+    values: tuple[str, ...]
+
+
+def differences(specs: Sequence[Mapping[str, Any]]) -> list[Difference]:
+    """Return the fields that differ between run specs, in their order."""
+    return list(_differences(tuple(specs), ()))
+
+
+def _differences(values: tuple[Any, ...], path: tuple[str, ...]) -> Iterator[Difference]:
+    """Yield the differences below a field."""
+    if all(value == values[0] for value in values[1:]):
+        return
+    parts = [_parts(value) for value in values]
+    known = [each for each in parts if each is not None]
+    if len(known) < len(parts):
+        yield _difference(values, path)
+        return
+    names = dict.fromkeys(name for each in known for name in each)
+    if len({str(each.get("kind")) for each in known}) > 1:
+        # What belongs to one kind says nothing about another one.
+        names = {name: None for name in names if name != "kind" and all(name in each for each in known)}
+        yield Difference(dotted(plan_parts(path)), tuple(_kind_text(each, names) for each in known))
+    for name in names:
+        yield from _differences(tuple(each.get(name, _MISSING) for each in known), (*path, name))
+
+
+def _kind_text(value: Mapping[str, Any], common: Mapping[str, None]) -> str:
+    """Write a mapping of some kind with those of its fields that the others do not have."""
+    own = {name: each for name, each in value.items() if name not in common and name != "kind"}
+    text = ", ".join(f"{dotted(plan_parts([name]))} {field_text(name, each)}" for name, each in own.items())
+    return f"{value.get('kind')}: {text}" if text else str(value.get("kind"))
+
+
+def _parts(value: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a mapping, or the items of a list by their names; none of anything else."""
+    if isinstance(value, Mapping):
+        return value
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, Mapping) and "name" in item for item in value)
+    ):
+        return {str(item["name"]): item for item in value}
+    return None
+
+
+def _difference(values: tuple[Any, ...], path: tuple[str, ...]) -> Difference:
+    texts = (ABSENT if value is _MISSING else field_text(path[-1], value) for value in values)
+    return Difference(dotted(plan_parts(path)), tuple(texts))

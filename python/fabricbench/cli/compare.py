@@ -1,0 +1,95 @@
+"""The command `compare`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import FormatOption, WorkspaceOption
+from fabricbench.cli.output import Format, has_colour, write
+
+if TYPE_CHECKING:
+    from fabricbench.report.comparison import Comparison
+    from fabricbench.store import Workspace
+
+
+class By(StrEnum):
+    """What trials of one run are compared by."""
+
+    VARIANT = "variant"
+
+
+def compare_command(
+    trials: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TRIAL...", help="Two trials or more, as for `show`; with --by one, `latest` by default."
+        ),
+    ] = None,
+    by: Annotated[
+        By | None, typer.Option(help="Compare the variants of the run that the trial belongs to.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="With --by variant: compare with this one, not the plan's reference."
+        ),
+    ] = None,
+    workspace: WorkspaceOption = None,
+    output: FormatOption = Format.TABLE,
+) -> None:
+    """Compare trials: the parameters that differ, and metric by metric the ratio to the first.
+
+    With `--by variant` the variants of a plan stand side by side, at every size.
+    """
+    from fabricbench.report import formats, terminal
+    from fabricbench.store import Workspace
+
+    store = Workspace.open(workspace)
+    if by is By.VARIANT:
+        found = by_variant(store, trials or ["latest"], reference)
+    else:
+        found = _trial_by_trial(store, trials or [], reference)
+    if output is Format.JSON:
+        write(formats.comparison_json(found))
+    elif output is Format.CSV:
+        write(formats.comparison_csv(found))
+    else:
+        write(terminal.comparison_text(found, colour=has_colour()))
+
+
+def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -> Comparison:
+    from fabricbench.report.comparison import of_trials
+
+    if reference is not None:
+        raise typer.BadParameter(
+            "--reference goes with --by variant; otherwise the first trial is the reference"
+        )
+    if len(names) < 2:
+        raise typer.BadParameter("name two trials or more, or --by variant")
+    found = of_trials([store.find(name) for name in names])
+    if not found.pairs:
+        raise typer.BadParameter("the trials have no job in common")
+    return found
+
+
+def by_variant(store: Workspace, names: list[str], reference: str | None) -> Comparison:
+    """Compare the variants of the run that one trial belongs to.
+
+    Raises:
+        typer.BadParameter: Not one trial is named, its plan has no variants, or there is no such reference.
+        StoreError: There is no such trial, or it cannot be read.
+    """
+    from fabricbench.report.comparison import UnknownReferenceError, of_variants
+
+    if len(names) > 1:
+        raise typer.BadParameter("--by variant takes one trial: it compares all variants of its run")
+    focus = store.find(names[0])
+    if focus.facts.reference is None:
+        raise typer.BadParameter(f"trial {focus.id} is of a plan without variants")
+    try:
+        return of_variants(store.suite(focus), focus, reference)
+    except UnknownReferenceError as error:
+        raise typer.BadParameter(str(error)) from error

@@ -1,0 +1,85 @@
+"""Fields of a run spec in the words of a plan: their paths, and their values with units."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from fabricbench import units
+from fabricbench.plan.errors import FieldPath
+
+_NAMES: Final = {"cable": "length", "message_bytes": "message_size", "data_bytes": "data_size"}
+"""Fields that have another name in a plan, beyond the unit that a spec has in it."""
+_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
+_FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
+    "_bps": units.format_rate,
+    "_ps": units.format_time,
+    "_bytes": units.format_size,
+    "_ppm": units.format_share,
+}
+_LIST_TEXT_MAX: Final = 40
+
+
+def plan_path(spec_field: str) -> FieldPath:
+    """Return the plan's field for a field of the run spec, such as `jobs[0].hosts[3]`."""
+    parts = re.findall(r"\w+", spec_field)
+    return plan_parts([int(part) if part.isdecimal() else part for part in parts])
+
+
+def plan_parts(parts: Sequence[str | int]) -> FieldPath:
+    """Return the plan's field for a path in the run spec."""
+    path = tuple(
+        _NAMES.get(part, _UNIT_SUFFIX.sub("", part)) if isinstance(part, str) else part for part in parts
+    )
+    if path[:1] == ("jobs",):
+        path = tuple("ranks" if part == "hosts" else part for part in path)
+    return path[:-1] if path[-2:] == ("length", "delay") else path
+
+
+def field_text(name: str, value: Any) -> str:
+    """Write a value of a run spec as a plan would, on one line.
+
+    Args:
+        name: Name of the field, whose end tells the unit of a number.
+        value: What JSON can hold.
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return _mapping_text(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return _list_text(name, value)
+    unit = next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
+    return _FORMATS[unit](value) if unit and isinstance(value, int) else str(value)
+
+
+def _mapping_text(value: Mapping[str, Any]) -> str:
+    """Write a mapping: its kind alone where it has one, or else its fields."""
+    if "kind" in value:
+        return str(value["kind"])
+    if set(value) == {"delay_ps"}:
+        return field_text("delay_ps", value["delay_ps"])
+    return ", ".join(f"{_UNIT_SUFFIX.sub('', name)} {field_text(name, each)}" for name, each in value.items())
+
+
+def _list_text(name: str, values: Sequence[Any]) -> str:
+    """Write a list: numbers in ranges, anything else item by item; only its length where that is long."""
+    if not values:
+        return "none"
+    if all(type(value) is int for value in values):
+        text = _ranges(values)
+    else:
+        text = "; ".join(field_text(name, value) for value in values)
+    return text if len(text) <= _LIST_TEXT_MAX else f"{len(values):,} of {text[: _LIST_TEXT_MAX - 3]}..."
+
+
+def _ranges(values: Sequence[int]) -> str:
+    """Write numbers as a plan lists ranks: `0-3,8`."""
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], value]
+        else:
+            runs.append([value])
+    return ",".join("-".join(map(str, run)) for run in runs)

@@ -1,0 +1,95 @@
+"""The variants of a run on its page: side by side, and each with plots of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.results import summary_of
+from fabricbench.report.comparison import Comparison, of_variants, same_point
+from fabricbench.report.html.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
+from fabricbench.report.html.detail import TrialDetail
+from fabricbench.report.html.model import NotePart, Part, PlotPart, Section
+from fabricbench.report.html.variants import anchor, variants_section
+from fabricbench.report.insight import insight
+from fabricbench.report.sizes import shown_size
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+MAX_OTHERS = 3
+"""Variants beside that of the focus trial that have plots of their own."""
+
+
+class RunVariants:
+    """The variants of the run that a trial belongs to; none of a plan without, or of a job alone."""
+
+    def __init__(self, trials: Sequence[Trial], focus: Trial) -> None:
+        """Find the trials of the variants at the size and iteration of the focus trial."""
+        suite = [trial for trial in trials if trial.facts.suite == focus.facts.suite]
+        self._focus = focus
+        self._found = _comparison(suite, focus)
+        labels = self._found.labels if self._found else ()
+        self._trials = [
+            trial
+            for trial in suite
+            if same_point(trial, focus) and trial.facts.variant in labels and trial.id != focus.id
+        ]
+
+    def comparison(self) -> Section | None:
+        """Return the section that sets the variants side by side."""
+        if self._found is None:
+            return None
+        return variants_section(self._found.jobs, self._found.parameters, self._found.labels)
+
+    def headline(self, trial: Trial) -> Section | None:
+        """Return the section that the sections of one variant begin with."""
+        if self._found is None or trial.facts.variant not in self._found.labels:
+            return None
+        label = trial.facts.variant
+        place = list(self._found.labels).index(label)
+        facts = [f"{each.field}: {each.values[place]}" for each in self._found.parameters]
+        size = shown_size(trial, summary_of(trial.results[0]))
+        notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
+        about = f"{size}, iteration {trial.facts.iteration} · trial {trial.id}"
+        return Section(anchor(label), f"Variant {label}", notes, about)
+
+    def others(self) -> list[Section]:
+        """Return the sections of every variant but that of the focus trial.
+
+        Raises:
+            StoreError: A table of a trial cannot be read.
+        """
+        shown = [section for trial in self._trials[:MAX_OTHERS] for section in self._sections(trial)]
+        heads = [self.headline(trial) for trial in self._trials[MAX_OTHERS:]]
+        text = "Reduced: no plots here; a report of this trial has them."
+        return [*shown, *(replace(head, parts=[*head.parts, NotePart(text)]) for head in heads if head)]
+
+    def _sections(self, trial: Trial) -> list[Section]:
+        found, label = insight(trial), trial.facts.variant
+        parts = [diagnosis_section(found), uplinks_section(found.distributions)]
+        parts += TrialDetail(trial, found, loss_and_pause_parts(found)).sections()
+        head = self.headline(trial)
+        about = f"variant {label} · trial {trial.id}"
+        own = [_of_variant(section, label, about) for section in parts if section is not None]
+        return [*([head] if head else []), *own]
+
+
+def _comparison(trials: Sequence[Trial], focus: Trial) -> Comparison | None:
+    """Compare the variants of a run, with the first that has run where the reference has not."""
+    names = [trial.facts.variant for trial in trials]
+    if focus.facts.reference is None or focus.facts.variant not in names:
+        return None
+    return of_variants(trials, focus) if focus.facts.reference in names else None
+
+
+def _of_variant(section: Section, variant: str, about: str) -> Section:
+    """Return a section under anchors that no other variant has."""
+    parts = [
+        replace(part, plot=replace(part.plot, key=f"{part.plot.key}-{variant}"))
+        if isinstance(part, PlotPart)
+        else part
+        for part in section.parts
+    ]
+    return replace(section, key=f"{section.key}-{variant}", parts=parts, about=about, in_contents=False)

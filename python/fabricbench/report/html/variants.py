@@ -1,0 +1,232 @@
+"""The section that sets the variants of a plan side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.compare import ratio_verdict
+from fabricbench.analysis.metrics import RATIOS, Direction
+from fabricbench.report.html.model import (
+    Cell,
+    Column,
+    NotePart,
+    Part,
+    PlotPart,
+    Row,
+    Section,
+    TablePart,
+    Tone,
+)
+from fabricbench.report.html.plots.variants import RatioBar, ratio_plot
+from fabricbench.report.sizes import size_title
+from fabricbench.report.terminal import metric_text
+from fabricbench.report.text_table import fixed
+from fabricbench.report.versus import TOLERANCE, VariantResult, VersusRow, versus_rows
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.differences import Difference
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.report.trials import JobReport
+
+MAX_ROWS = 400
+MAX_PLOTS = 8
+MAX_PARAMETERS = 60
+_DECIMALS = 3
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "same": "", "": "muted"}
+
+
+def variants_section(
+    jobs: Sequence[JobReport], parameters: Sequence[Difference], labels: Sequence[str]
+) -> Section | None:
+    """Give the ratios of all variants to the reference; none for a plan without variants.
+
+    Args:
+        jobs: Every job of every trial of the run.
+        parameters: The parameters that differ between variants.
+        labels: The variants, in the order of the values of the parameters.
+    """
+    rows = versus_rows(jobs)
+    if not rows:
+        return None
+    parts: list[Part] = [*_findings(rows), _table(rows), *_plots(rows), _all_ratios(rows)]
+    parts += [_parameters(parameters, labels)] if parameters else []
+    return Section("variants", "Variants", parts)
+
+
+def anchor(variant: str) -> str:
+    """Return the anchor of the sections that show one variant."""
+    return f"variant-{variant}"
+
+
+def _variants(rows: Sequence[VersusRow]) -> list[str]:
+    return list(dict.fromkeys(result.variant for row in rows for result in row.results))
+
+
+def _size_title(rows: Sequence[VersusRow]) -> str:
+    return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
+
+
+def _findings(rows: Sequence[VersusRow]) -> list[Part]:
+    """Say in a sentence for each variant how it compares over all jobs and sizes."""
+    notes: list[Part] = []
+    for name in _variants(rows):
+        told = [_told(name, ratio, rows) for ratio in dict.fromkeys(row.ratio for row in rows)]
+        if name != rows[0].reference and any(told):
+            notes.append(NotePart(f"{name}: {', '.join(each for each in told if each)}."))
+    return notes
+
+
+def _told(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
+    """Say between what a ratio of a variant is; empty where it has none."""
+    own = [
+        result for row in rows if row.ratio == ratio for result in row.results if result.variant == variant
+    ]
+    found = [result.value for result in own if result.value is not None]
+    if not found:
+        return ""
+    low, high = fixed(min(found), _DECIMALS), fixed(max(found), _DECIMALS)
+    times = low if low == high else f"{low} to {high}"
+    better = "less is better" if RATIOS[ratio].direction is Direction.LOWER else "more is better"
+    return f"{RATIOS[ratio].phrase} {times} times that of {rows[0].reference} ({better})"
+
+
+def _table(rows: Sequence[VersusRow]) -> TablePart:
+    """Return the ratios: a line for each size and job, a column for each variant."""
+    names, many_jobs = _variants(rows), len({row.job for row in rows}) > 1
+    columns = [Column(_size_title(rows)), *([Column("job", numeric=False)] if many_jobs else [])]
+    columns += [Column("ratio of", numeric=False)]
+    columns += [Column(name, "reference" if name == rows[0].reference else "ratio") for name in names]
+    lines = [
+        Row(
+            [
+                Cell(row.size),
+                *([Cell(row.job)] if many_jobs else []),
+                Cell(row.metric.phrase, tone="muted"),
+                *(_ratio_cell(row, name) for name in names),
+            ]
+        )
+        for row in rows[:MAX_ROWS]
+    ]
+    return TablePart(columns, lines, _caption(rows))
+
+
+def _ratio_cell(row: VersusRow, variant: str) -> Cell:
+    result = next((each for each in row.results if each.variant == variant), None)
+    if result is None:
+        return Cell("-", tone="muted")
+    link = f"#{anchor(variant)}"
+    if result.value is None:
+        return Cell("incomplete" if result.is_incomplete else "-", tone="bad", href=link)
+    tone = "" if variant == row.reference else _TONES[row.verdict(result)]
+    return Cell(fixed(result.value, _DECIMALS), _below(row, result), tone, link)
+
+
+def _below(row: VersusRow, result: VariantResult) -> list[str]:
+    """Return the value that the ratio is of, and how the ratio spreads over several seeds."""
+    lines = []
+    if len(result.jobs) == 1:
+        value = result.jobs[0].summary.value(row.metric.name)
+        lines.append(f"{metric_text(row.metric.name, value)} {row.metric.unit}".strip())
+    elif result.ratios:
+        low, high = fixed(result.ratios.least, _DECIMALS), fixed(result.ratios.largest, _DECIMALS)
+        lines.append(low if low == high else f"{low} to {high}")
+    if result.is_incomplete:
+        lines.append("some incomplete")
+    return lines
+
+
+def _caption(rows: Sequence[VersusRow]) -> str:
+    reference = rows[0].reference
+    text = (
+        f"Ratio to variant {reference}, which is 1 by definition, and below it the value. Green is better "
+        f"and orange worse by more than {100 * TOLERANCE:g} %. Incomplete runs give no ratio. A ratio leads "
+        "to the plots of its variant."
+    )
+    seeds = max(len(result.jobs) for row in rows for result in row.results)
+    if seeds > 1:
+        text += f" Medians over {seeds} iterations, with the least and the largest below."
+    if len(rows) > MAX_ROWS:
+        text += f" Reduced: the first {MAX_ROWS} of {len(rows):,} lines."
+    return text
+
+
+def _plots(rows: Sequence[VersusRow]) -> list[Part]:
+    """Return bars over the data sizes for each job, or over the jobs where there is one size."""
+    groups: dict[tuple[str, str], list[VersusRow]] = {}
+    one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
+    for row in rows:
+        groups.setdefault((row.ratio, "" if one_size else row.job), []).append(row)
+    chosen = list(groups.items())[:MAX_PLOTS]
+    plots = [_plot(index, job, own, one_size=one_size) for index, ((_, job), own) in enumerate(chosen)]
+    parts: list[Part] = [PlotPart(plot, half=len(chosen) > 1) for plot in plots if plot]
+    if len(groups) > MAX_PLOTS:
+        parts.append(NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs."))
+    return parts
+
+
+def _plot(index: int, job: str, rows: Sequence[VersusRow], *, one_size: bool) -> Plot | None:
+    bars = [_bar(result, row.job if one_size else row.size) for row in rows for result in row.results]
+    title = "job" if one_size else f"{_size_title(rows)} (1 MB = 2^20 bytes)"
+    plot = ratio_plot(f"ratio-{index}", bars, title, rows[0].metric.phrase, rows[0].reference)
+    return plot if plot is None or not job else replace(plot, caption=f"Job {job}. {plot.caption}")
+
+
+def _bar(result: VariantResult, place: str) -> RatioBar:
+    if result.ratios is None:
+        return RatioBar(result.variant, place, None)
+    return RatioBar(result.variant, place, result.value, result.ratios.least, result.ratios.largest)
+
+
+def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
+    """Return every metric that has a ratio: a line for each size, job and variant."""
+    shown = [
+        name
+        for name in RATIOS
+        if any(_value(result, name) is not None for row in rows for result in row.results)
+    ]
+    columns = [Column(_size_title(rows)), Column("job", numeric=False), Column("variant", numeric=False)]
+    for name in shown:
+        columns += [Column(RATIOS[name].title, RATIOS[name].unit), Column("ratio")]
+    lines = [
+        Row(
+            [
+                Cell("" if index else row.size),
+                Cell("" if index else row.job),
+                Cell(result.variant),
+                *(cell for name in shown for cell in _value_cells(row, result, name)),
+            ]
+        )
+        for row in rows
+        for index, result in enumerate(row.results)
+    ]
+    several = any(len(result.jobs) > 1 for row in rows for result in row.results)
+    caption = f"Every metric that is compared{', at the first iteration' if several else ''}."
+    if len(lines) > MAX_ROWS:
+        caption += f" Reduced: the first {MAX_ROWS} of {len(lines):,} lines."
+    return TablePart(columns, lines[:MAX_ROWS], caption)
+
+
+def _value(result: VariantResult, ratio: str) -> float | None:
+    return result.jobs[0].summary.value(RATIOS[ratio].name)
+
+
+def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]:
+    against = result.jobs[0].against
+    ratio = against.ratios[name] if against else None
+    verdict = ratio_verdict(RATIOS[name], ratio, TOLERANCE)
+    tone = "" if result.variant == row.reference else _TONES[verdict]
+    return [
+        Cell(metric_text(RATIOS[name].name, _value(result, name))),
+        Cell(fixed(ratio, _DECIMALS), tone=tone),
+    ]
+
+
+def _parameters(parameters: Sequence[Difference], labels: Sequence[str]) -> TablePart:
+    columns = [Column("parameter", numeric=False), *(Column(label, numeric=False) for label in labels)]
+    rows = [Row([Cell(each.field), *map(Cell, each.values)]) for each in parameters[:MAX_PARAMETERS]]
+    caption = "Parameters that differ between the variants; all others are the same."
+    if len(parameters) > MAX_PARAMETERS:
+        caption += f" Reduced: the first {MAX_PARAMETERS} of {len(parameters):,}."
+    return TablePart(columns, rows, caption)

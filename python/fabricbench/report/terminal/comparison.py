@@ -1,0 +1,85 @@
+"""Trials side by side: the parameters that differ, and every metric with its ratio to the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.report.terminal.cells import heading, metric_text, sized
+from fabricbench.report.terminal.run import run_table
+from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.compare import Change
+    from fabricbench.report.comparison import Comparison, JobPair
+    from fabricbench.report.trials import JobReport
+
+MAX_PARAMETERS = 40
+MAX_VALUE = 48
+_RATIO_DECIMALS = 4
+
+
+def comparison_text(found: Comparison, *, colour: bool = False) -> str:
+    """Return the parameters that differ, the variants of a run side by side, and every metric of each job."""
+    parts = [_parameters(found, colour=colour)]
+    parts += [run_table(found.jobs, colour=colour)] if found.jobs else []
+    ordered = sorted(found.focus, key=lambda pair: _place(found, pair))
+    parts += [_metrics(list(group), colour=colour) for _, group in groupby(ordered, key=_job)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _place(found: Comparison, pair: JobPair) -> int:
+    jobs = list(dict.fromkeys(_job(each) for each in found.focus))
+    return jobs.index(_job(pair))
+
+
+def _job(pair: JobPair) -> tuple[str, str]:
+    return pair.first.trial.id, pair.first.summary.job
+
+
+def _parameters(found: Comparison, *, colour: bool) -> str:
+    title = styled("parameters that differ", Style.BOLD, colour=colour)
+    if not found.parameters:
+        return "no parameter differs"
+    columns = [Column((head,), is_text=True) for head in ("", *found.labels)]
+    rows = [Row([each.field, *map(_short, each.values)]) for each in found.parameters[:MAX_PARAMETERS]]
+    rest = len(found.parameters) - MAX_PARAMETERS
+    more = [f"... and {rest} more"] if rest > 0 else []
+    return "\n".join([title, render(columns, rows, colour=colour), *more])
+
+
+def _short(text: str) -> str:
+    """Cut a value that would make the table too wide; JSON and the report have the whole."""
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
+
+
+def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
+    """Return every metric of a job, with its ratio to the first for each of the others."""
+    first, is_pair = pairs[0].first, len(pairs) == 1
+    columns = [Column(("metric",), is_text=True), Column(("unit",), is_text=True), Column((_name(first),))]
+    for pair in pairs:
+        is_text = Column(("second is" if is_pair else "is",), is_text=True)
+        columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
+    rows = [_row([pair.changes[index] for pair in pairs]) for index in range(len(pairs[0].changes))]
+    titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
+    return "\n".join([*titles, render(columns, rows, colour=colour)])
+
+
+def _name(job: JobReport) -> str:
+    """Return what tells a job from the others in its table: its variant, or the id of its trial."""
+    return job.trial.facts.variant if job.against else job.trial.id
+
+
+def _title(job: JobReport) -> str:
+    return f"{job.trial.id}  {heading(job)}, {sized(job)}"
+
+
+def _row(changes: Sequence[Change]) -> Row:
+    metric = changes[0].metric
+    cells = [metric.title, metric.unit, metric_text(metric.name, changes[0].first)]
+    for change in changes:
+        ratio = fixed(change.ratio, _RATIO_DECIMALS)
+        cells += [metric_text(metric.name, change.second), ratio, change.verdict or "-"]
+    is_worse = any(change.verdict == "worse" for change in changes)
+    return Row(cells, Style.RED if is_worse else Style.PLAIN)

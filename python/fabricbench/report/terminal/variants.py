@@ -1,0 +1,137 @@
+"""Variants of a plan side by side, with their ratios to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.report.sizes import size_title, split_head
+from fabricbench.report.terminal.cells import MetricColumn, heading, label, metric_text, published_rows
+from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.versus import VersusRow, versus_rows
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+
+_LEFT_OUT = ("algbw_gb_per_s", "fct_ms_min", "fct_ms_p95", "round_ms_min", "round_ms_max")
+"""Metrics of the table of a run that make room for ratios here."""
+_P99 = MetricColumn("fct_ms_p99", ("P99", "ms"))
+_P50 = "fct_ms_p50"
+RATIO_DECIMALS = 3
+_SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
+
+
+def variant_columns(metrics: Sequence[MetricColumn]) -> tuple[MetricColumn, ...]:
+    """Return the metrics that are shown of variants, of those that are shown of a plan without."""
+    kept = [column for column in metrics if column.metric not in _LEFT_OUT]
+    places = [index for index, column in enumerate(kept) if column.metric == _P50]
+    place = places[0] + 1 if places else len(kept)
+    return (*kept[:place], _P99, *kept[place:])
+
+
+def variant_table(
+    jobs: Sequence[JobReport], metrics: Sequence[MetricColumn], *, with_iteration: bool, colour: bool
+) -> list[str]:
+    """Return the title and the table of one job: for each data size and iteration all variants.
+
+    Args:
+        jobs: The job under every variant, in the order of the plan.
+        metrics: What is shown.
+        with_iteration: Whether there are several iterations.
+        colour: Use the styles of a terminal.
+    """
+    shown = variant_columns(metrics)
+    size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
+    columns = [size_head, Column(("variant",), is_text=True)]
+    for column in shown:
+        columns.append(Column(column.head))
+        columns += [Column(("ratio",))] if BY_NAME[column.metric].ratio else []
+    groups = groupby(jobs, key=lambda job: label(job, with_iteration=with_iteration))
+    rows = [row for text, group in groups for row in _group_rows(text, list(group), shown)]
+    reference = jobs[0].trial.facts.reference
+    title = styled(
+        f"{heading(jobs[0], with_variant=False)}; ratios to {reference}", Style.BOLD, colour=colour
+    )
+    return [title, render(columns, rows, colour=colour)]
+
+
+def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[MetricColumn]) -> Iterator[Row]:
+    """Yield the rows of one data size and iteration; only the first says which."""
+    for index, job in enumerate(jobs):
+        style = Style.PLAIN if job.summary.status == "complete" else Style.RED
+        head = ["" if index else text, job.trial.facts.variant]
+        values = [cell for column in shown for cell in _cells(job, column.metric)]
+        yield Row([*head, *values], style)
+        for row in published_rows(job, shown):
+            told = [
+                cell
+                for column, cell in zip(shown, row.cells[1:], strict=True)
+                for cell in _with_gap(column, cell)
+            ]
+            yield Row(["", row.cells[0], *told], row.style)
+
+
+def _cells(job: JobReport, name: str) -> Iterator[str]:
+    """Yield a metric and its ratio to the reference, if it has one."""
+    yield metric_text(name, job.summary.value(name))
+    ratio = BY_NAME[name].ratio
+    if ratio:
+        yield fixed(job.against.ratios[ratio] if job.against else None, RATIO_DECIMALS)
+
+
+def _with_gap(column: MetricColumn, cell: str) -> Iterator[str]:
+    yield cell
+    if BY_NAME[column.metric].ratio:
+        yield ""
+
+
+def versus_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+    """Return the ratios alone: all jobs with a column for each variant, and their spread over the seeds.
+
+    Empty where the other tables show it at a glance: for one job and one seed.
+    """
+    rows = versus_rows(jobs)
+    several_jobs = len({row.job for row in rows}) > 1
+    parts = (
+        [_matrix(list(group), colour=colour) for _, group in groupby(rows, key=_kind)] if several_jobs else []
+    )
+    spreads = [_spread_row(row, index) for row in rows for index in range(len(row.results))]
+    if any(len(result.jobs) > 1 for row in rows for result in row.results):
+        heads = [Column((head,), is_text=True) for head in ("size", "job", "variant", "ratio of")]
+        heads += [Column((head,)) for head in _SPREAD_HEADS]
+        title = styled(f"ratios to {rows[0].reference} over the seeds", Style.BOLD, colour=colour)
+        parts.append(f"{title}\n{render(heads, spreads, colour=colour)}")
+    return "\n\n".join(parts)
+
+
+def _kind(row: VersusRow) -> tuple[str, tuple[str, ...]]:
+    return row.ratio, tuple(result.variant for result in row.results)
+
+
+def _matrix(rows: Sequence[VersusRow], *, colour: bool) -> str:
+    """Return a table with a line for each data size and job and a column for each variant."""
+    first = rows[0]
+    columns = [Column((head,), is_text=True) for head in ("size", "job")]
+    columns += [Column((result.variant,)) for result in first.results]
+    lines = [
+        Row(
+            [
+                row.size,
+                row.job,
+                *(fixed(result.value, RATIO_DECIMALS) for result in row.results),
+            ]
+        )
+        for row in rows
+    ]
+    title = f"{first.metric.phrase} of each job, ratio to {first.reference}"
+    return f"{styled(title, Style.BOLD, colour=colour)}\n{render(columns, lines, colour=colour)}"
+
+
+def _spread_row(row: VersusRow, index: int) -> Row:
+    result = row.results[index]
+    values = result.ratios.quartiles if result.ratios else (None,) * 5
+    count = str(result.ratios.count if result.ratios else 0)
+    names = [row.size, row.job, result.variant, row.metric.phrase]
+    return Row([*names, count, *(fixed(value, RATIO_DECIMALS) for value in values)])

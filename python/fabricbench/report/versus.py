@@ -1,0 +1,116 @@
+"""Variants side by side: what each of them did for every size and job, and its ratio to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.compare import ratio_verdict
+from fabricbench.analysis.isolation import Spread, is_solo, spread
+from fabricbench.analysis.metrics import HEADLINES, RATIOS, Metric
+from fabricbench.report.sizes import shown_size
+
+if TYPE_CHECKING:
+    from fabricbench.report.trials import JobReport
+
+TOLERANCE = 0.01
+"""Ratios nearer to 1 than this are no difference worth a colour."""
+
+
+@dataclass(frozen=True)
+class VariantResult:
+    """A job under one variant, over the iterations.
+
+    Attributes:
+        variant: Name of the variant.
+        jobs: The job in each iteration.
+        ratios: How its ratio spreads over the iterations that have one; none if none has.
+    """
+
+    variant: str
+    jobs: Sequence[JobReport]
+    ratios: Spread | None
+
+    @property
+    def value(self) -> float | None:
+        """Median ratio to the reference."""
+        return self.ratios.median if self.ratios else None
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether an iteration is not complete."""
+        return any(job.summary.status != "complete" for job in self.jobs)
+
+
+@dataclass(frozen=True)
+class VersusRow:
+    """A job at one size under all variants.
+
+    Attributes:
+        size: Data size or message size of the job, as the plan swept it.
+        job: Its name.
+        ratio: Name of the ratio that is shown.
+        reference: Name of the reference variant.
+        results: Every variant, in the order of the plan.
+    """
+
+    size: str
+    job: str
+    ratio: str
+    reference: str
+    results: Sequence[VariantResult]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that the ratio is of."""
+        return RATIOS[self.ratio]
+
+    def verdict(self, result: VariantResult) -> str:
+        """Say whether a variant is `better`, `worse` or the `same` as the reference; empty without ratio."""
+        return ratio_verdict(self.metric, result.value, TOLERANCE)
+
+
+def compared_jobs(jobs: Sequence[JobReport]) -> list[JobReport]:
+    """Return the jobs that are compared: those of plans with variants, without jobs alone."""
+    return [job for job in jobs if is_compared(job)]
+
+
+def is_compared(job: JobReport) -> bool:
+    """Tell whether a job is of a variant that is compared with others, and not alone."""
+    return job.trial.facts.reference is not None and not is_solo(job.trial.facts.variant)
+
+
+def versus_rows(jobs: Sequence[JobReport]) -> list[VersusRow]:
+    """Return the variants of one run side by side, by data size and then by job, in the order of the plan."""
+    ordered = sorted(compared_jobs(jobs), key=lambda job: job.trial.facts.position)
+    names = list(dict.fromkeys(job.summary.job for job in ordered))
+    keyed = sorted(ordered, key=lambda job: (job.trial.facts.data_size_bytes, names.index(job.summary.job)))
+    groups = groupby(keyed, key=lambda job: (job.trial.facts.data_size_bytes, job.summary.job))
+    return [_row(list(group)) for _, group in groups]
+
+
+def _row(jobs: Sequence[JobReport]) -> VersusRow:
+    ratio = headline(jobs)
+    variants = dict.fromkeys(job.trial.facts.variant for job in jobs)
+    results = [
+        _result(name, [job for job in jobs if job.trial.facts.variant == name], ratio) for name in variants
+    ]
+    first = jobs[0]
+    reference = first.trial.facts.reference or ""
+    return VersusRow(shown_size(first.trial, first.summary), first.summary.job, ratio, reference, results)
+
+
+def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResult:
+    found = [job.against.ratios[ratio] for job in jobs if job.against]
+    return VariantResult(variant, jobs, spread([value for value in found if value is not None]))
+
+
+def headline(jobs: Sequence[JobReport]) -> str:
+    """Return the ratio that says most about jobs of this kind: the first that any of them has."""
+
+    def has(metric: str) -> bool:
+        return any(job.summary.value(metric) is not None for job in jobs)
+
+    return next((ratio for metric, ratio in HEADLINES if has(metric)), HEADLINES[-1][1])
