@@ -60,7 +60,10 @@ def test_the_list_is_also_data(capsys: Capture) -> None:
     }
     rows = list(csv.DictReader(output_of(capsys, "plans", "--format", "csv").splitlines()))
     assert rows == [
-        {key: "" if value is None or value == [] else str(value) for key, value in plan.items()}
+        {
+            key: " ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+            for key, value in plan.items()
+        }
         for plan in plans
     ]
 

@@ -50,7 +50,9 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
     workspace = Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
     run_trial(workspace, trial_facts(FIRST), FakeBackend())
     with engine.begin() as connection:
-        connection.execute(text("ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind"))
+        connection.execute(
+            text("ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference")
+        )
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     engine.dispose()
     assert Workspace.open(tmp_path, catalog_url=postgresql_url).find(FIRST).facts.criteria == ()
