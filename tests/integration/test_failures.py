@@ -69,3 +69,25 @@ def test_frames_that_a_bad_link_corrupts_are_lost_for_a_cause_of_their_own(tmp_p
     causes = {finding.cause: finding for finding in insight(trial).of_job("test")}
     assert causes["bit-errors"].evidence["frames"] == lost
     assert causes["bit-errors"].sentence.startswith(f"{lost:,} frames arrived corrupted")
+
+
+def test_the_dip_and_the_recovery_are_measured(tmp_path: Path) -> None:
+    plan = tmp_path / "failure.yaml"
+    # Four times 100 Gb/s above four hosts, one of them down for a while.
+    text = PLAN.replace("spines: 2,", "spines: 4,").replace("repeat: 6", "repeat: 40")
+    text = text.replace("at: 300us", "at: 10ms").replace("at: 900us", "at: 25ms")
+    plan.write_text(text.replace("transport: {", "transport: {recovery: selective, "))
+    balancing = "fabric.load_balancing=spray-random"
+    trial = run_plan(tmp_path / "workspace", plan, balancing, "fabric.switch.buffer=64MB")[0]
+    down, up = insight(trial).recoveries
+    assert (down.step.at_ps, down.step.converged_ps) == (10_000_000_000, 10_100_000_000)
+    assert [(one.switch, one.up, one.all) for one in down.step.uplinks] == [("leaf0", 3, 4)]
+    assert up.step.uplinks == []
+    assert down.lost_frames > 0
+    assert down.fell_ps is not None
+    assert down.rate_low_gb_per_s < 0.9 * down.rate_before_gb_per_s
+    assert down.rounds_during_ms is not None
+    assert down.rounds_before_ms is not None
+    assert down.rounds_during_ms > down.rounds_before_ms
+    assert up.after_percent is not None
+    assert up.after_percent > 95

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from fabricbench.analysis.causes import latency, load, pausing, recovery
+from fabricbench.analysis.causes import capacity, latency, load, pausing, recovery
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.evidence import Case, Record, cases, ideal_job_ps
 
@@ -19,6 +19,7 @@ CAUSES: Mapping[str, str] = MappingProxyType(
         "pfc-storm": "PFC storm",
         "link-failure": "link failure",
         "bit-errors": "bit errors",
+        "fewer-uplinks": "fewer uplinks after a failure",
         "straggling-nic": "straggling NIC",
         "hash-collision": "hash collision",
         "oversubscription": "oversubscription",
@@ -46,6 +47,7 @@ _SEARCHES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     load.oversubscription,
     load.incast,
     recovery.overruns,
+    capacity.lost_uplinks,
     pausing.head_of_line_blocking,
     recovery.eager_marking,
     recovery.resending,

@@ -46,6 +46,7 @@ def trials_json(jobs: Sequence[JobReport]) -> str:
 
 def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
     """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them."""
+    from fabricbench.analysis.failures import recovery_object
     from fabricbench.analysis.reordering import reordering_object
     from fabricbench.report.insight import distribution_object, finding_object
 
@@ -53,6 +54,8 @@ def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
     orders = {order.job: reordering_object(order) for order in found.orders}
     for shown in content["trials"]:
         shown["reordering"] = orders.get(shown["job"])
+        own = (each for each in found.recoveries if each.job == shown["job"])
+        shown["recoveries"] = [recovery_object(each) for each in own]
         shown["diagnosis"] = [finding_object(finding) for finding in found.of_job(shown["job"])]
     content["fabric"] = {
         "uplinks": [distribution_object(each) for each in found.distributions],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.causes.finding import Finding
 from fabricbench.analysis.diagnosis import CAUSES, diagnose, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
+from fabricbench.analysis.failures import Recovery, Step, recoveries, steps
 from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
 from fabricbench.analysis.reordering import Reordering, reorderings
 from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
@@ -27,6 +28,8 @@ class Insight:
         distributions: Every switch with several uplinks.
         losses: Frames lost for each cause, in words.
         paused: Every port that was paused, the longest first.
+        steps: What failed and was repaired, in order of time.
+        recoveries: How each job went through it.
         orders: The order of arrival of each job some of whose frames came late.
     """
 
@@ -36,6 +39,8 @@ class Insight:
     losses: Mapping[str, int]
     paused: Sequence[PausedPort]
     orders: Sequence[Reordering]
+    steps: Sequence[Step]
+    recoveries: Sequence[Recovery]
 
     def of_job(self, job: str) -> list[Finding]:
         """Return the findings of one job."""
@@ -57,6 +62,8 @@ def insight(trial: Trial) -> Insight:
         losses=losses_by_cause(record.summary),
         paused=paused_ports(ports, record.summary["end_ps"]),
         orders=reorderings(record),
+        steps=steps(record),
+        recoveries=recoveries(record),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from fabricbench.analysis.causes.finding import Finding
+from fabricbench.analysis.causes.finding import Finding, time_words
+from fabricbench.analysis.failures import Recovery
 from fabricbench.analysis.reordering import Reordering
 from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.report.insight import Insight, finding_text
@@ -16,6 +17,7 @@ _WIDTH = 110
 _MAX_FINDINGS = 8
 _MAX_SWITCHES = 32
 _MAX_PORTS = 8
+_MAX_RECOVERIES = 12
 
 
 def insight_text(found: Insight, *, colour: bool = False) -> str:
@@ -24,7 +26,13 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
     Lists are cut where they are long, and say so; JSON output has all of them.
     """
     sections = [_why(found, job) for job in found.unhealthy]
-    sections += [_uplinks(found.distributions), _losses(found), _pauses(found), _orders(found.orders)]
+    sections += [
+        _recoveries(found.recoveries),
+        _uplinks(found.distributions),
+        _losses(found),
+        _pauses(found),
+        _orders(found.orders),
+    ]
     return "\n\n".join(
         "\n".join([styled(title, Style.BOLD, colour=colour), *lines]) for title, lines in sections if lines
     )
@@ -45,6 +53,45 @@ def _wrapped(finding: Finding) -> str:
     return textwrap.fill(
         finding_text(finding), _WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False
     )
+
+
+def _recoveries(recoveries: Sequence[Recovery]) -> _Section:
+    """Say how each job went through each failure: rates before, at the lowest and after, and its rounds."""
+    lines: list[str] = []
+    for recovery in recoveries[:_MAX_RECOVERIES]:
+        uplinks = "; ".join(each.text for each in recovery.step.uplinks[:_MAX_PORTS])
+        head = f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
+        lines.append(head)
+        lines += [f"  {line}" for line in (uplinks, _rates(recovery), _rounds(recovery)) if line]
+    if len(recoveries) > _MAX_RECOVERIES:
+        lines.append(f"and {len(recoveries) - _MAX_RECOVERIES} more; --format json has all")
+    return "failures and recovery", lines
+
+
+def _rates(recovery: Recovery) -> str:
+    after = recovery.rate_after_gb_per_s
+    if recovery.fell_ps is None:
+        ended = "no dip"
+    elif recovery.recovered_ps is None:
+        ended = f"went on in {time_words(recovery.settled_ps - recovery.step.at_ps)}, not back"
+    else:
+        ended = f"back in {time_words(recovery.recovered_ps - recovery.step.at_ps)}"
+    settled = "" if after is None else f", then {after:.4g} ({recovery.after_percent:.3g} %)"
+    return (
+        f"delivered {recovery.rate_before_gb_per_s:.4g} GB/s before, {recovery.rate_low_gb_per_s:.4g} at the "
+        f"lowest{settled}; {ended} (within {time_words(recovery.window_ps)}); "
+        f"{recovery.lost_frames:,} frames lost"
+    )
+
+
+def _rounds(recovery: Recovery) -> str:
+    parts = {
+        "before": recovery.rounds_before_ms,
+        "during": recovery.rounds_during_ms,
+        "after": recovery.rounds_after_ms,
+    }
+    known = [f"{value:.4g} ms {name}" for name, value in parts.items() if value is not None]
+    return f"rounds of {', '.join(known)}" if known else ""
 
 
 def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:

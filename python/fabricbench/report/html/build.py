@@ -18,6 +18,7 @@ from fabricbench.report.html.causes import (
 from fabricbench.report.html.detail import TrialDetail
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
+from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.rows import ResultRow, result_rows
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.tenants import tenants_section
@@ -65,6 +66,7 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
             summary_section(rows),
             *_told([diagnosis_section(found)], label, focus),
             *_present(tenants_section(rows)),
+            *_told([recovery_section(found.recoveries)], label, focus),
             bandwidth_section(rows),
             fct_section(rows),
             *_present(variants.headline(focus)),

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.rates import link_use_percent, sampled_use
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.html.plots.control import pause_plot, rate_plot
+from fabricbench.report.html.plots.goodput import goodput_plot
 from fabricbench.report.html.plots.latency import latency_plot
+from fabricbench.report.html.plots.marks import marked, marks_of
 from fabricbench.report.html.plots.matrix import matrix_plot
 from fabricbench.report.html.plots.progress import progress_plot
 from fabricbench.report.html.plots.reordering import reordering_plot
@@ -115,7 +117,9 @@ class TrialDetail:
     def _transfers(self) -> Section:
         timeline = self.timeline()
         whole = progress_plot(self._chunks, self._end_ps) if timeline and timeline.reduced else None
-        return _section("timeline", "Chunk transfers", [whole, timeline], "No chunk was started.")
+        return _section(
+            "timeline", "Chunk transfers", self._marked([whole, timeline]), "No chunk was started."
+        )
 
     def _link_use(self) -> Section:
         return _section(
@@ -141,6 +145,7 @@ class TrialDetail:
 
     def _over_time(self) -> Section:
         plots = [
+            goodput_plot(self._series),
             self.link_use(),
             self.queues(),
             voq_plot(self._series),
@@ -149,7 +154,12 @@ class TrialDetail:
             rate_plot(self._series, self._queue_pairs()),
         ]
         missing = "Nothing was sampled: the plan's observe.series_points is 0, or the run was too short."
-        return _section("series", "Over time", plots, missing)
+        return _section("series", "Over time", self._marked(plots), missing)
+
+    def _marked(self, plots: list[Plot | None]) -> list[Plot | None]:
+        """Draw failures, repairs and convergences into plots over time."""
+        marks = marks_of(self._found.steps) if self._found else []
+        return [plot and marked(plot, marks) for plot in plots]
 
     def _queue_pairs(self) -> dict[int, str]:
         """Return what the queue pairs carry whose rate was sampled."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from fabricbench.report.html.scales import TimeScale
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -18,12 +20,14 @@ class Plot:
         figure: What is drawn; its layout has a height and no width.
         caption: What it shows and, where not everything is drawn, what was left out and how it was chosen.
         reduced: Whether something was left out.
+        time_scale: The unit of the horizontal axis, if that is the time of the run.
     """
 
     key: str
     figure: go.Figure
     caption: str
     reduced: bool = False
+    time_scale: TimeScale | None = None
 
     def json(self) -> str:
         """Give the figure as JSON that may stand in an HTML `script` element: no `<` is left in it."""

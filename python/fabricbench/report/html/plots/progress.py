@@ -52,7 +52,7 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
             ),
         )
     )
-    return Plot("progress", figure, _caption(ranks, len(names)))
+    return Plot("progress", figure, _caption(ranks, len(names)), time_scale=scale)
 
 
 def _completed_share(

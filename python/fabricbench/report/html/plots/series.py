@@ -33,7 +33,7 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
     if queues.is_empty():
         return None
     figure, ports, drawn = _queue_figure(queues, "egress queue")
-    return Plot("queues", figure, _queue_caption(ports, drawn))
+    return Plot("queues", figure, _queue_caption(ports, drawn), time_scale=_scale_of(queues))
 
 
 def voq_plot(series: pl.DataFrame) -> Plot | None:
@@ -57,14 +57,18 @@ def voq_plot(series: pl.DataFrame) -> Plot | None:
     )
     if drawn < ports:
         text += f" Reduced: the {drawn} ports that had the most."
-    return Plot("voqs", figure, text)
+    return Plot("voqs", figure, text, time_scale=_scale_of(queues))
+
+
+def _scale_of(samples: pl.DataFrame) -> TimeScale:
+    return time_scale(int(str(samples["time_ps"].max())))
 
 
 def _queue_figure(queues: pl.DataFrame, what: str) -> tuple[go.Figure, int, int]:
     """Draw the longest of some queues; also return how many there are, and how many are drawn."""
     peaks = queues.group_by("node", "port").agg(pl.col("value").max().alias("peak"))
     longest = peaks.sort(["peak", "node", "port"], descending=[True, False, False]).head(MAX_QUEUE_LINES)
-    scale = time_scale(int(str(queues["time_ps"].max())))
+    scale = _scale_of(queues)
     top = int(str(peaks["peak"].max()))
     unit, size = max((entry for entry in _BYTE_UNITS if entry[1] <= max(1, top)), key=lambda entry: entry[1])
     figure = go.Figure()
@@ -145,7 +149,7 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
             yaxis=theme.axis("", type="category", autorange="reversed", showgrid=False, nticks=40),
         )
     )
-    return Plot("use-over-time", figure, _use_caption(totals.height, len(ports)))
+    return Plot("use-over-time", figure, _use_caption(totals.height, len(ports)), time_scale=scale)
 
 
 def _in_stretches(use: pl.DataFrame) -> pl.DataFrame:

@@ -47,7 +47,7 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
         figure.add_trace(_bars(broken, scale, failed))
     figure.update_layout(_layout(timeline, scale))
     caption = _caption(timeline, colour_title, bool(broken))
-    return Plot("timeline", figure, caption, timeline.reduction is not Reduction.NONE)
+    return Plot("timeline", figure, caption, timeline.reduction is not Reduction.NONE, scale)
 
 
 def _colour_by(timeline: Timeline) -> tuple[str, str]:

@@ -1,0 +1,94 @@
+"""What is left of the uplinks of each switch after failures: from the run spec and table `links`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.evidence import Record
+
+
+@dataclass(frozen=True)
+class UplinksLeft:
+    """The uplinks of a switch, some of which are down or slow.
+
+    Attributes:
+        switch: Its name.
+        up: Uplinks that are up.
+        all: Uplinks in all.
+        rate_percent: Their rate together, of the rate of all of them [%].
+    """
+
+    switch: str
+    up: int
+    all: int
+    rate_percent: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.switch}: {self.up} of {self.all} uplinks, {self.rate_percent:.3g} % of their rate"
+
+
+def uplinks_left(record: Record, at_ps: int) -> list[UplinksLeft]:
+    """Return the switches that have fewer or slower uplinks just after `at_ps`, by name."""
+    failures = record.run_spec["fabric"].get("failures", [])
+    past = sorted((one for one in failures if one["at_ps"] <= at_ps), key=lambda one: one["at_ps"])
+    tiers = _tiers(record)
+    links = [
+        link
+        for batch in record.tables.batches("links", ["from", "from_port", "to", "rate_bps"])
+        for link in batch.to_pylist()
+        if tiers.get(link["to"], 0) > tiers.get(link["from"], 0) > 0
+    ]
+    rates = _rates(links, past)
+    found = []
+    for switch in sorted({link["from"] for link in links}):
+        own = [index for index, link in enumerate(links) if link["from"] == switch]
+        full = sum(links[index]["rate_bps"] for index in own)
+        left = sum(rates[index] for index in own)
+        if left < full:
+            up = sum(1 for index in own if rates[index])
+            found.append(UplinksLeft(switch, up, len(own), 100 * left / full))
+    return found
+
+
+def _tiers(record: Record) -> dict[str, int]:
+    rows = (row for batch in record.tables.batches("ports", ["node", "tier"]) for row in batch.to_pylist())
+    return {row["node"]: row["tier"] for row in rows}
+
+
+def _rates(links: list[dict[str, Any]], failures: list[Mapping[str, Any]]) -> list[int]:
+    """Return the rate of each link after `failures`, 0 where it is down [bit/s]."""
+    links_down = [False] * len(links)
+    switches_down: set[str] = set()
+    rates = [link["rate_bps"] for link in links]
+    for failure in failures:
+        kind = failure["kind"]
+        if kind in ("switch-down", "switch-up"):
+            change = switches_down.add if kind == "switch-down" else switches_down.discard
+            change(failure["switch"])
+        elif kind in ("link-down", "link-up", "link-rate"):
+            for index in _named(links, failure["link"]):
+                if kind == "link-rate":
+                    rates[index] = failure["rate_bps"]
+                else:
+                    links_down[index] = kind == "link-down"
+    return [
+        0 if links_down[index] or {link["from"], link["to"]} & switches_down else rates[index]
+        for index, link in enumerate(links)
+    ]
+
+
+def _named(links: list[dict[str, Any]], name: str) -> list[int]:
+    """Return the links that a failure names: all parallel cables, or one of them by its place."""
+    pair, _, place = name.partition(":")
+    own = [
+        index
+        for index, link in enumerate(links)
+        if pair in (f"{link['from']}-{link['to']}", f"{link['to']}-{link['from']}")
+    ]
+    own.sort(key=lambda index: links[index]["from_port"])
+    return own[int(place) : int(place) + 1] if place else own

@@ -1,0 +1,48 @@
+"""What links that failed left over: switches with fewer or slower uplinks for a part of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricbench.analysis.causes.finding import Finding, percent, time_words
+from fabricbench.analysis.evidence import Case
+from fabricbench.analysis.failures import Recovery, recoveries
+
+_SLOWER = 0.98
+"""A job that keeps this share of its rate was not slowed down."""
+
+
+def lost_uplinks(case: Case) -> Iterator[Finding]:
+    """Find the time in which a job went on with fewer uplinks, at a lower rate than before the failure.
+
+    The explained effect is what that time would have been shorter at the rate before.
+    """
+    for recovery in recoveries(case.record, case.job["name"]):
+        after = recovery.rate_after_gb_per_s
+        if not recovery.step.uplinks or after is None or after >= _SLOWER * recovery.rate_before_gb_per_s:
+            continue
+        yield _finding(case, recovery, after / recovery.rate_before_gb_per_s)
+
+
+def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
+    step = recovery.step
+    worst = min(step.uplinks, key=lambda uplinks: (uplinks.rate_percent, uplinks.switch))
+    begin_ps = recovery.settled_ps
+    lasted_ps = min(step.until_ps, int(case.outcome["start_ps"]) + case.duration_ps) - begin_ps
+    more = f", and {len(step.uplinks) - 1} more switches have fewer" if len(step.uplinks) > 1 else ""
+    sentence = (
+        f"from {time_words(begin_ps)} on, for {time_words(lasted_ps)}, {worst.switch} had {worst.up} of "
+        f"{worst.all} uplinks ({percent(worst.rate_percent / 100)} of their rate{more}) after "
+        f"{'; '.join(step.what)}; the job was delivered {percent(kept)} of the rate before"
+    )
+    evidence = {
+        "at_ps": step.at_ps,
+        "switch": worst.switch,
+        "uplinks_up": worst.up,
+        "uplinks": worst.all,
+        "rate_percent": worst.rate_percent,
+        "kept": kept,
+        "lasted_ps": lasted_ps,
+    }
+    cost_ps = lasted_ps * (1 - kept)
+    return Finding("fewer-uplinks", case.job["name"], case.explained(cost_ps), sentence, evidence)

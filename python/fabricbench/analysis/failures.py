@@ -1,0 +1,322 @@
+"""How jobs went through failures and repairs: the dip of their rate, what was lost, the recovery.
+
+The rate of a job is what its hosts were delivered between samples of the series `delivered_bytes`. It is
+compared with its mean before the first failure, and averaged over as many intervals as it takes to stay
+above `THRESHOLD` of that mean until then: collectives pause between steps and rounds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.capacity import UplinksLeft, uplinks_left
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.evidence import Record
+
+THRESHOLD = 0.9
+"""A rate below this share of the one before the failure is a dip."""
+CONVERGED = "routes_converged"
+FAILURE_KINDS: Mapping[str, str] = {
+    "link_down": "link down",
+    "link_up": "link up",
+    "link_rate": "link rate",
+    "bit_errors": "bit errors",
+    "frame_loss": "frame loss",
+    "switch_down": "switch down",
+    "switch_up": "switch up",
+    "nic_throughput": "NIC throughput",
+}
+"""Events that are failures or repairs, in words."""
+_LEAST_INTERVALS = 4
+_PS_PER_MS = 1e9
+_PS_PER_S = 1e12
+_BYTES_PER_GB = 1e9
+
+
+@dataclass(frozen=True)
+class Step:
+    """What fails or is repaired at one time.
+
+    Attributes:
+        at_ps: When [ps].
+        what: Each thing in words, such as `link down: leaf0-spine1, 1 link`.
+        converged_ps: When every switch had taken on the routes that follow; none if routes stay as they are
+            or the run ended before.
+        since_ps: The step before, or 0 [ps].
+        until_ps: The next step, or the end of the run [ps].
+        uplinks: Switches with fewer or slower uplinks from then on.
+    """
+
+    at_ps: int
+    what: Sequence[str]
+    converged_ps: int | None
+    since_ps: int
+    until_ps: int
+    uplinks: Sequence[UplinksLeft]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a job went through one step.
+
+    Attributes:
+        job: Its name.
+        step: What happened.
+        rate_before_gb_per_s: Mean rate before the first failure of the run.
+        rate_low_gb_per_s: Lowest rate from the step until it settled.
+        rate_after_gb_per_s: Mean rate from when it settled to the next step or the end of the job; none if
+            nothing is left of that time.
+        fell_ps: When the rate fell below `THRESHOLD` of that; none if it did not until the next step.
+        recovered_ps: When it was back there, for one averaging time and in the mean until the next step or
+            the end of the job; none if it was not.
+        settled_ps: The recovery; without it, when the rate came back to `THRESHOLD` of its mean from
+            the convergence to the next step or the end: the job goes on, more slowly than before.
+        window_ps: The averaging time: no time here is more exact.
+        lost_frames: Frames lost in the whole fabric from the step until the rate settled.
+        rounds_before_ms: Mean time of the rounds from the step before, if there is one, to this one.
+        rounds_during_ms: Of those under way from the step until the rate settled.
+        rounds_after_ms: Of those that began later and ended before the next step.
+    """
+
+    job: str
+    step: Step
+    rate_before_gb_per_s: float
+    rate_low_gb_per_s: float
+    rate_after_gb_per_s: float | None
+    fell_ps: int | None
+    recovered_ps: int | None
+    settled_ps: int
+    window_ps: int
+    lost_frames: int
+    rounds_before_ms: float | None
+    rounds_during_ms: float | None
+    rounds_after_ms: float | None
+
+    @property
+    def recovery_ms(self) -> float | None:
+        """Time from the step to the recovery; 0 without a dip, none without a recovery."""
+        if self.fell_ps is None:
+            return 0.0
+        return None if self.recovered_ps is None else (self.recovered_ps - self.step.at_ps) / _PS_PER_MS
+
+    @property
+    def after_percent(self) -> float | None:
+        """The rate after the step over the one before any failure [%]."""
+        after = self.rate_after_gb_per_s
+        return None if after is None else 100 * after / self.rate_before_gb_per_s
+
+
+class Curve:
+    """A number that only grows, sampled."""
+
+    def __init__(self, samples: Sequence[tuple[int, int]]) -> None:
+        """Take the samples: time [ps] and value, in order of time."""
+        self.times = [time_ps for time_ps, _ in samples]
+        self._values = [value for _, value in samples]
+
+    def at(self, time_ps: int) -> float:
+        """Return the value at a time, on a straight line between samples."""
+        index = bisect_left(self.times, time_ps)
+        if index == 0:
+            return float(self._values[0])
+        if index == len(self.times):
+            return float(self._values[-1])
+        (begin, low), (end, high) = [(self.times[k], self._values[k]) for k in (index - 1, index)]
+        return low + (high - low) * (time_ps - begin) / (end - begin)
+
+    def rate(self, begin_ps: int, end_ps: int) -> float:
+        """Return the mean rate between two times [per s]."""
+        return (self.at(end_ps) - self.at(begin_ps)) / (end_ps - begin_ps) * _PS_PER_S
+
+
+def steps(record: Record) -> list[Step]:
+    """Return the failures and repairs of a run in order of time."""
+    events = [row for batch in record.tables.batches("events") for row in batch.to_pylist()]
+    what: dict[int, list[str]] = {}
+    for event in events:
+        if event["kind"] in FAILURE_KINDS:
+            text = f"{FAILURE_KINDS[event['kind']]}: {event['detail']}"
+            what.setdefault(event["time_ps"], []).append(text)
+    times = sorted(what)
+    end_ps = int(record.summary["end_ps"])
+    convergence_ps = record.run_spec["fabric"].get("convergence_time_ps", 0)
+    converged = {event["time_ps"] for event in events if event["kind"] == CONVERGED}
+    found = []
+    for index, at_ps in enumerate(times):
+        until_ps = times[index + 1] if index + 1 < len(times) else max(end_ps, at_ps)
+        then_ps = at_ps + convergence_ps
+        is_seen = then_ps if then_ps in converged else None
+        since_ps = times[index - 1] if index else 0
+        left = uplinks_left(record, at_ps)
+        found.append(Step(at_ps, what[at_ps], is_seen, since_ps, until_ps, left))
+    return found
+
+
+def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
+    """Return how each job, or `only` one, went through each step, job by job in the order of the spec.
+
+    A job that was not under way well before the first step, or whose rate was not sampled, is left out.
+    """
+    happened = steps(record)
+    if not happened:
+        return []
+    delivered, lost = _curves(record)
+    found = []
+    for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
+        curve = delivered.get(job["name"]) if only in (None, job["name"]) else None
+        end_ps = outcome["end_ps"] or record.summary["end_ps"]
+        course = _Course.of(curve, outcome["start_ps"], happened[0].at_ps, end_ps) if curve else None
+        if course is not None:
+            rounds = _rounds(record, job["name"], outcome["start_ps"])
+            found += [
+                course.through(job["name"], step, lost, rounds) for step in happened if step.at_ps < end_ps
+            ]
+    return found
+
+
+def _curves(record: Record) -> tuple[dict[str, Curve], Curve | None]:
+    """Return what each job was delivered and what the fabric lost."""
+    delivered: dict[str, list[tuple[int, int]]] = {}
+    lost: list[tuple[int, int]] = []
+    for batch in record.tables.batches("series", ["metric", "job", "time_ps", "value"]):
+        for row in batch.to_pylist():
+            sample = (row["time_ps"], row["value"])
+            if row["metric"] == "delivered_bytes":
+                delivered.setdefault(row["job"], []).append(sample)
+            elif row["metric"] == "lost_frames":
+                lost.append(sample)
+    curves = {job: Curve(sorted(samples)) for job, samples in delivered.items()}
+    return curves, Curve(sorted(lost)) if lost else None
+
+
+_Windows = list[tuple[int, int, float]]
+"""Begin, end and mean rate of averaging times."""
+
+
+@dataclass(frozen=True)
+class _Course:
+    """The rate of a job over time."""
+
+    curve: Curve
+    end_ps: int
+    before: float
+    intervals: int
+
+    @classmethod
+    def of(cls, curve: Curve, start_ps: int, first_ps: int, end_ps: int) -> _Course | None:
+        """Look at the time before the first failure; none if there are too few samples of it."""
+        # The first interval is left out: nothing has arrived yet at its beginning.
+        times = [time for time in curve.times if start_ps < time <= first_ps][1:]
+        if len(times) <= _LEAST_INTERVALS:
+            return None
+        before = curve.rate(times[0], times[-1])
+        if before <= 0:
+            return None
+        most = len(times) // 2
+        steady = (
+            count
+            for count in range(1, most)
+            if all(
+                curve.rate(begin, end) >= THRESHOLD * before
+                for begin, end in zip(times, times[count:], strict=False)
+            )
+        )
+        return cls(curve, end_ps, before, next(steady, most))
+
+    def through(
+        self, job: str, step: Step, lost: Curve | None, rounds: Sequence[tuple[int, int]]
+    ) -> Recovery:
+        """Follow the job from a step on."""
+        windows = self._windows(step.at_ps)
+        limit = THRESHOLD * self.before
+        fell = next((begin for begin, _, rate in windows if rate < limit and begin < step.until_ps), None)
+        until = min(step.until_ps, self.end_ps)
+        back = None if fell is None else self._back(windows, fell, until, limit)
+        settled = back or self._settled(windows, fell, step, until)
+        low_until = min(until, settled)
+        rates = [rate for begin, _, rate in windows if begin <= low_until]
+        return Recovery(
+            job=job,
+            step=step,
+            rate_before_gb_per_s=self.before / _BYTES_PER_GB,
+            rate_low_gb_per_s=min(rates, default=self.before) / _BYTES_PER_GB,
+            rate_after_gb_per_s=self.curve.rate(settled, until) / _BYTES_PER_GB if settled < until else None,
+            fell_ps=None if fell is None else max(fell, step.at_ps),
+            recovered_ps=back,
+            settled_ps=settled,
+            window_ps=self._window_ps(),
+            lost_frames=round(lost.at(low_until) - lost.at(step.at_ps)) if lost else 0,
+            rounds_before_ms=_mean_ms(
+                end - begin for begin, end in rounds if begin >= step.since_ps and end <= step.at_ps
+            ),
+            rounds_during_ms=_mean_ms(
+                end - begin
+                for begin, end in rounds
+                if end > step.at_ps and begin < max(settled, step.at_ps + 1)
+            ),
+            rounds_after_ms=_mean_ms(
+                end - begin for begin, end in rounds if begin >= settled and end <= step.until_ps
+            ),
+        )
+
+    def _back(self, windows: _Windows, fell_ps: int, until_ps: int, limit: float) -> int | None:
+        """Return from when on the rate is back, for an averaging time and in the mean of all that is left."""
+        for begin, _, rate in windows:
+            if fell_ps < begin < until_ps and rate >= limit and self.curve.rate(begin, until_ps) >= limit:
+                return begin
+        return None
+
+    def _settled(self, windows: _Windows, fell_ps: int | None, step: Step, until_ps: int) -> int:
+        """Return from when on the job goes on at the rate that it keeps, lower than before."""
+        converged = max(step.at_ps, step.converged_ps or 0)
+        if fell_ps is None or converged >= until_ps:
+            return converged
+        level = THRESHOLD * self.curve.rate(converged, until_ps)
+        later = [(begin, rate) for begin, _, rate in windows if fell_ps <= begin < until_ps]
+        lowest = next((begin for begin, rate in later if rate < level), None)
+        if lowest is None:
+            return max(fell_ps, converged)
+        return next((begin for begin, rate in later if begin > lowest and rate >= level), converged)
+
+    def _windows(self, at_ps: int) -> _Windows:
+        """Return begin, end and mean rate of each averaging time from `at_ps` to the end of the job."""
+        times = [time for time in self.curve.times if at_ps < time <= self.end_ps]
+        times.insert(0, at_ps)
+        ends = times[self.intervals :]
+        return [(begin, end, self.curve.rate(begin, end)) for begin, end in zip(times, ends, strict=False)]
+
+    def _window_ps(self) -> int:
+        times = self.curve.times
+        return (times[-1] - times[0]) * self.intervals // max(1, len(times) - 1)
+
+
+def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
+    """Return begin and end of each complete round of a job with several [ps]."""
+    from fabricbench.analysis import chunks
+
+    outcome = next(each for each in record.summary["jobs"] if each["name"] == job)
+    if outcome["rounds"] < 2:
+        return []
+    facts = chunks.ChunkFacts(outcome["rounds"])
+    chunks.gather(record.tables.batches("chunks", chunks.COLUMNS), {job: facts})
+    return list(pairwise(accumulate(facts.round_times_ps(start_ps), initial=start_ps)))
+
+
+def _mean_ms(times_ps: Any) -> float | None:
+    times = list(times_ps)
+    return sum(times) / len(times) / _PS_PER_MS if times else None
+
+
+def recovery_object(recovery: Recovery) -> dict[str, Any]:
+    """Return how a job went through a step as its JSON object."""
+    import dataclasses
+
+    content = {name: value for name, value in dataclasses.asdict(recovery).items() if name != "job"}
+    content["recovery_ms"] = recovery.recovery_ms
+    content["after_percent"] = recovery.after_percent
+    return content

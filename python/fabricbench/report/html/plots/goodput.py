@@ -1,0 +1,78 @@
+"""What each job was delivered over time."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fabricbench.report.html import theme
+from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import TimeScale, time_scale
+
+MAX_JOBS = 8
+_MAX_POINTS = 400
+_GB_PER_BYTE_PER_PS = 1e3
+
+
+def goodput_plot(series: pl.DataFrame) -> Plot | None:
+    """Draw the rate at which each job was delivered payload, between one sample and the next.
+
+    Args:
+        series: Table `series` of a trial.
+
+    Returns:
+        The plot, or None when nothing was sampled or delivered.
+    """
+    delivered = series.filter(pl.col("metric") == "delivered_bytes")
+    totals = delivered.group_by("job").agg(pl.col("value").max().alias("total"))
+    totals = totals.filter(pl.col("total") > 0).sort(["total", "job"], descending=[True, False])
+    if totals.is_empty():
+        return None
+    scale = time_scale(int(str(delivered["time_ps"].max())))
+    figure = go.Figure()
+    for index, job in enumerate(totals["job"].head(MAX_JOBS)):
+        samples = delivered.filter(pl.col("job") == job).sort("time_ps")
+        figure.add_trace(_line(_thinned(samples), str(job), scale, index))
+    figure.update_layout(
+        theme.layout(
+            height=360,
+            margin=theme.margin(t=58),
+            showlegend=True,
+            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            yaxis=theme.axis("delivered (GB/s)", rangemode="tozero"),
+        )
+    )
+    is_reduced = totals.height > MAX_JOBS
+    return Plot("goodput", figure, _caption(totals.height), is_reduced, scale)
+
+
+def _thinned(samples: pl.DataFrame) -> pl.DataFrame:
+    """Keep every k-th sample of a number that only grows: rates become means over k intervals."""
+    step = -(-samples.height // _MAX_POINTS)
+    if step <= 1:
+        return samples
+    return pl.concat([samples.gather_every(step), samples.tail(1)]).unique(maintain_order=True)
+
+
+def _line(samples: pl.DataFrame, job: str, scale: TimeScale, index: int) -> go.Scatter:
+    rates = samples.with_columns(
+        (pl.col("value").diff() / pl.col("time_ps").diff() * _GB_PER_BYTE_PER_PS).alias("rate")
+    ).drop_nulls("rate")
+    return go.Scatter(
+        x=[round(time_ps / scale.ps, 7) for time_ps in rates["time_ps"]],
+        y=[round(rate, 4) for rate in rates["rate"]],
+        name=job,
+        mode="lines",
+        line={"width": 1.6, "shape": "vh", "color": theme.category(index)},
+        hovertemplate=f"{job}<br>%{{y:.4g}} GB/s until %{{x:.5g}} {scale.unit}<extra></extra>",
+    )
+
+
+def _caption(jobs: int) -> str:
+    text = (
+        "Payload placed at the hosts of each job, between one sample and the next; frames that came twice "
+        "count once."
+    )
+    if jobs > MAX_JOBS:
+        text += f" Reduced: the {MAX_JOBS} of {jobs} jobs that were delivered most."
+    return text

@@ -1,0 +1,86 @@
+"""The section about failures: how each job went through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fabricbench.analysis.failures import THRESHOLD, Recovery
+from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
+from fabricbench.report.html.scales import significant, time_text
+
+MAX_ROWS = 40
+_COLUMNS = (
+    Column("at"),
+    Column("what", numeric=False),
+    Column("job", numeric=False),
+    Column("before", "GB/s"),
+    Column("lowest", "GB/s"),
+    Column("after", "GB/s"),
+    Column("after", "% of before"),
+    Column("recovered", "after"),
+    Column("lost", "frames"),
+    Column("round before", "ms"),
+    Column("round during", "ms"),
+    Column("round after", "ms"),
+)
+
+
+def recovery_section(recoveries: Sequence[Recovery]) -> Section | None:
+    """List how each job went through each failure and repair; none where nothing failed."""
+    if not recoveries:
+        return None
+    rows = [_row(recovery) for recovery in recoveries[:MAX_ROWS]]
+    return Section("recovery", "Failures and recovery", [TablePart(_COLUMNS, rows, _caption(recoveries))])
+
+
+def _row(recovery: Recovery) -> Row:
+    step = recovery.step
+    below = [uplinks.text for uplinks in step.uplinks]
+    return Row(
+        [
+            Cell(time_text(step.at_ps)),
+            Cell("; ".join(step.what), below=below),
+            Cell(recovery.job),
+            Cell(significant(recovery.rate_before_gb_per_s)),
+            Cell(significant(recovery.rate_low_gb_per_s)),
+            _number(recovery.rate_after_gb_per_s),
+            _number(recovery.after_percent, 3),
+            Cell(recovery_words(recovery)),
+            Cell(f"{recovery.lost_frames:,}"),
+            *(
+                _number(value)
+                for value in (
+                    recovery.rounds_before_ms,
+                    recovery.rounds_during_ms,
+                    recovery.rounds_after_ms,
+                )
+            ),
+        ]
+    )
+
+
+def recovery_words(recovery: Recovery) -> str:
+    """Say how long it took to recover."""
+    if recovery.fell_ps is None:
+        return "no dip"
+    if recovery.recovered_ps is None:
+        return f"not; went on in {time_text(recovery.settled_ps - recovery.step.at_ps)}"
+    return time_text(recovery.recovered_ps - recovery.step.at_ps)
+
+
+def _number(value: float | None, digits: int = 4) -> Cell:
+    return Cell("–", tone="muted") if value is None else Cell(significant(value, digits))
+
+
+def _caption(recoveries: Sequence[Recovery]) -> str:
+    window = max(recovery.window_ps for recovery in recoveries)
+    text = (
+        f"Rates are payload delivered. A dip is a rate below {100 * THRESHOLD:.0f} % of the mean before the "
+        f"first failure, averaged over {time_text(window)}. A job has recovered when it is back above, in "
+        "the mean of all that follows as well; one that has not went on when it reached the rate it kept. "
+        "After is the mean from then on to the next failure or repair. Frames lost are those of the whole "
+        "fabric until then. Rounds are means: that ended before, were under way until then, began later."
+    )
+    if len(recoveries) > MAX_ROWS:
+        text += f" Reduced: the first {MAX_ROWS} of {len(recoveries)}."
+    return text
