@@ -73,6 +73,7 @@ GOLDEN: dict[str, Any] = {
             "step_overhead_ps": 0,
             "repeat": {"kind": "rounds", "rounds": 1},
             "arrivals": None,
+            "storage": None,
         }
     ],
     "observe": {

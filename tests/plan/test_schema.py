@@ -62,7 +62,7 @@ def test_it_refuses_what_a_field_may_not_be(old: str, new: str) -> None:
 
 def test_it_names_the_algorithms_of_the_engine() -> None:
     job = plan_schema()["$defs"]["Job"]["properties"]
-    assert job["collective"]["enum"] == list(algorithms())
+    assert job["collective"]["enum"] == [*algorithms(), "storage"]
     assert set(job["algorithm"]["anyOf"][0]["enum"]) == {
         name for names in algorithms().values() for name in names
     }

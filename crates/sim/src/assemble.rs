@@ -4,13 +4,13 @@ use crate::hash::NumberMap;
 use crate::prefetch::prefetch;
 use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
-use crate::setup::Flows;
+use crate::setup::{Flows, QueuePair};
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
 use std::collections::BTreeMap;
-use units::Instant;
+use units::{Instant, Span};
 
 /// A chunk in a round of its job.
-type Key = (u32, u32);
+pub(crate) type Key = (u32, u32);
 
 /// How a run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,27 @@ impl Ending {
     }
 }
 
+/// Where a chunk stands in its job.
+pub(crate) struct Place<'a> {
+    pub(crate) pair: &'a QueuePair,
+    pub(crate) transfer: u32,
+    pub(crate) round: u32,
+    pub(crate) step: u32,
+    pub(crate) block: u32,
+    /// Payload [bytes].
+    pub(crate) bytes: u64,
+    pub(crate) unloaded: Option<Span>,
+}
+
 /// Collects reports and makes rows of them.
 pub(crate) struct Assembler<'a> {
-    flows: &'a Flows,
+    pub(crate) flows: &'a Flows,
+    /// Data size of each job [bytes].
+    pub(crate) data_bytes: Vec<u64>,
     /// Delivered and not yet acknowledged.
     delivered: NumberMap<Key, ReceiveReport>,
+    /// What targets sent for storage operations that read.
+    pub(crate) served: NumberMap<Key, SendReport>,
     /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
     acknowledged: NumberMap<Key, SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
@@ -56,16 +72,22 @@ pub(crate) struct Assembler<'a> {
 impl<'a> Assembler<'a> {
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
         let chunks = |job| u64::from(flows.first_chunk[job + 1] - flows.first_chunk[job]);
+        let data_bytes = jobs.iter().map(|job| job.data_bytes);
         let jobs: Vec<_> = jobs
             .iter()
             .enumerate()
-            .map(|(index, job)| JobProgress::new(chunks(index), job.repeat.rounds()))
+            .map(|(index, job)| match &job.storage {
+                None => JobProgress::new(chunks(index), job.repeat.rounds()),
+                Some(storage) => JobProgress::of_clients(storage.clients, job.repeat.rounds()),
+            })
             .collect();
         Self {
             flows,
+            data_bytes: data_bytes.collect(),
             delivered: NumberMap::default(),
+            served: NumberMap::default(),
             acknowledged: NumberMap::default(),
-            open: jobs.iter().filter_map(JobProgress::planned).sum(),
+            open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             rounds_ended: vec![0; flows.chunks.len()],
             sent: Vec::new(),
@@ -89,6 +111,12 @@ impl<'a> Assembler<'a> {
                 Record::Sent(report) => {
                     self.prefetch_row(report.chunk);
                     sent.push(report);
+                }
+                Record::Served(report) => _ = self.served.insert((report.chunk, report.round), report),
+                Record::ClientDone { job } => {
+                    let job = &mut self.jobs[job as usize];
+                    job.end_client();
+                    self.open -= u64::from(!job.is_background());
                 }
                 Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
                 Record::Frame(frame) => self.frames.push(frame),
@@ -132,6 +160,9 @@ impl<'a> Assembler<'a> {
     }
 
     fn finish(&mut self, sent: &SendReport) {
+        if self.is_operation(sent.chunk) {
+            return self.finish_operation(sent);
+        }
         let received = self.take_delivered(sent.chunk, sent.round);
         let job = self.job_of(sent.chunk);
         match sent.completed() {
@@ -143,8 +174,12 @@ impl<'a> Assembler<'a> {
         self.push_row(sent.chunk, sent.round, Some(sent), &received);
     }
 
-    fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
-        &mut self.jobs[self.flows.chunks[chunk as usize].job as usize]
+    pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
+        let job = match self.flows.chunks.get(chunk as usize) {
+            Some(info) => info.job,
+            None => self.flows.storage_pair(chunk).job,
+        };
+        &mut self.jobs[job as usize]
     }
 
     /// Makes rows of the chunks that never ended, of every round that began. `sent` and `received` are what their
@@ -163,6 +198,7 @@ impl<'a> Assembler<'a> {
             let job = self.job_of(report.chunk);
             job.begun = job.begun.max(round + 1);
         }
+        self.finish_operations(&sent);
         for chunk in 0..self.flows.chunks.len() as u32 {
             let mut posted = self.rounds_ended[chunk as usize];
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
@@ -177,7 +213,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Makes a row of a chunk that was posted and has not ended.
-    fn finish_open(&mut self, round: u32, sent: SendReport, ending: Ending) {
+    pub(crate) fn finish_open(&mut self, round: u32, sent: SendReport, ending: Ending) {
         let chunk = sent.chunk;
         let received = self.take_delivered(chunk, round);
         let has_lost = ending.has_lost(&sent, self.job_of(chunk).is_background());
@@ -197,13 +233,24 @@ impl<'a> Assembler<'a> {
         sent.ended(ChunkStatus::Failed, None)
     }
 
-    fn push_row(&mut self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) {
+    pub(crate) fn push_row(
+        &mut self,
+        chunk: u32,
+        round: u32,
+        sent: Option<&SendReport>,
+        received: &ReceiveReport,
+    ) {
         self.job_of(chunk).rows += 1;
         self.rows.push(self.row(chunk, round, sent, received));
     }
 
+    /// Whether a chunk stands for the operations of a storage connection.
+    fn is_operation(&self, chunk: u32) -> bool {
+        chunk as usize >= self.flows.chunks.len()
+    }
+
     /// What was reported of the delivery of a chunk, if anything was.
-    fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
+    pub(crate) fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
         self.delivered.remove(&(chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
     }
 
@@ -219,32 +266,48 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn row(&self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
-        let info = &self.flows.chunks[chunk as usize];
-        let pair = &self.flows.queue_pairs[info.queue_pair as usize];
+    /// Where a chunk stands in its job.
+    fn place(&self, chunk: u32, round: u32) -> Place<'a> {
+        let Some(info) = self.flows.chunks.get(chunk as usize) else {
+            return self.operation_place(chunk, round);
+        };
         let transfer = self.flows.transfer(info);
+        Place {
+            pair: &self.flows.queue_pairs[info.queue_pair as usize],
+            transfer: info.transfer.0,
+            round,
+            step: transfer.step,
+            block: transfer.block,
+            bytes: info.bytes,
+            unloaded: self.flows.unloaded.get(&info.queue_pair).copied(),
+        }
+    }
+
+    fn row(&self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+        let place = self.place(chunk, round);
+        let pair = place.pair;
         let latency = received.latency_range();
         let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
         ChunkRow {
-            job: info.job,
-            transfer: info.transfer.0,
-            part: info.part,
-            round,
-            qp: info.queue_pair,
+            job: pair.job,
+            transfer: place.transfer,
+            part: pair.part,
+            round: place.round,
+            qp: pair.number,
             udp_source_port: pair.udp_source_port,
             src_rank: pair.src.0,
             dst_rank: pair.dst.0,
             src_host: pair.src_host.0,
             dst_host: pair.dst_host.0,
-            step: transfer.step,
-            channel: transfer.channel,
-            block: transfer.block,
+            step: place.step,
+            channel: pair.channel,
+            block: place.block,
             status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
-            payload_bytes: info.bytes,
+            payload_bytes: place.bytes,
             start_ps: sent.map(|report| report.posted.0),
             delivered_ps: received.delivered().map(|at| at.0),
             completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
-            unloaded_ps: self.flows.unloaded.get(&info.queue_pair).map(|span| span.0),
+            unloaded_ps: place.unloaded.map(|span| span.0),
             tx_frames: count(|report| report.frames),
             tx_bytes: sent.map_or(0, |report| report.bytes),
             rx_frames: u64::from(received.frames),

@@ -95,9 +95,9 @@ impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
 
 fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFrame {
     let pair = &pairs[frame.queue_pair as usize];
-    let is_data = matches!(frame.kind, FrameKind::Data { .. });
+    let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
     let (from, to) = (pair.src_attachment, pair.dst_attachment);
-    let (from, to) = if is_data { (from, to) } else { (to, from) };
+    let (from, to) = if frame.is_backward { (to, from) } else { (from, to) };
     let payload = vec![0; payload_bytes(&frame.kind)];
     let roce = RoceFrame::new(
         network(fabric, pair, from, to, is_data),
@@ -115,7 +115,9 @@ fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFra
 
 fn payload_bytes(kind: &FrameKind) -> usize {
     match kind {
-        FrameKind::Data { payload_bytes, .. } => *payload_bytes as usize,
+        FrameKind::Data { payload_bytes, .. } | FrameKind::Verb { payload_bytes, .. } => {
+            *payload_bytes as usize
+        }
         FrameKind::Ack { .. } | FrameKind::Nak { .. } | FrameKind::Cnp => 0,
     }
 }
@@ -146,10 +148,14 @@ fn network(
 fn bth(frame: &Frame) -> bth::Repr {
     let opcode = match frame.kind {
         FrameKind::Data { position, .. } => write_opcode(position),
+        FrameKind::Verb { opcode, .. } => opcode,
         FrameKind::Ack { .. } | FrameKind::Nak { .. } => Opcode::Acknowledge,
         FrameKind::Cnp => Opcode::CongestionNotification,
     };
-    let ack_request = matches!(frame.kind, FrameKind::Data { ack_request: true, .. });
+    let ack_request = matches!(
+        frame.kind,
+        FrameKind::Data { ack_request: true, .. } | FrameKind::Verb { ack_request: true, .. }
+    );
     let destination = Qpn::new((FIRST_QPN + frame.queue_pair) & Qpn::MAX.value()).unwrap_or_default();
     let becn = matches!(frame.kind, FrameKind::Cnp);
     bth::Repr { ack_request, becn, ..bth::Repr::new(opcode, destination, frame.psn) }
@@ -168,7 +174,17 @@ fn extension(kind: &FrameKind) -> Extension {
                 dma_bytes: message_bytes as u32,
             })
         }
-        FrameKind::Data { .. } => Extension::None,
+        FrameKind::Verb { opcode, message_bytes, offset_bytes, .. } if opcode.has_reth() => {
+            Extension::Reth(reth::Repr {
+                virtual_address: offset_bytes,
+                remote_key: REMOTE_KEY,
+                dma_bytes: message_bytes as u32,
+            })
+        }
+        FrameKind::Verb { opcode, message_sequence, .. } if opcode.has_aeth() => {
+            acknowledge(Syndrome::Ack(CreditCount::UNLIMITED), message_sequence)
+        }
+        FrameKind::Data { .. } | FrameKind::Verb { .. } => Extension::None,
         FrameKind::Ack { message_sequence } => {
             acknowledge(Syndrome::Ack(CreditCount::UNLIMITED), message_sequence)
         }

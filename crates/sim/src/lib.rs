@@ -4,8 +4,8 @@
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
 //! 2. `kernel`: the event engine: time windows, inboxes, activity, threads; it knows no networks;
-//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge; `egress`: a port and its link;
-//!    `link_changes`, `link_errors`: what becomes of the link in time;
+//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `egress`: a port
+//!    and its link; `link_changes`, `link_errors`: what becomes of the link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
 //! 5. `record`, `assemble`, `progress`, `reordering`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
 //!    pauses that wait for each other;
@@ -17,6 +17,7 @@
 //! either path.
 
 mod assemble;
+mod assemble_operations;
 mod capture;
 mod deadlock;
 mod describe;

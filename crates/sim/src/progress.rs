@@ -29,6 +29,8 @@ pub(crate) struct JobProgress {
     /// Frames of those, sent and lost.
     pub(crate) frames_sent: u64,
     pub(crate) frames_lost: u64,
+    /// Of a storage job: clients that have not ended.
+    clients_left: Option<u32>,
 }
 
 /// A round of which chunks have completed.
@@ -63,7 +65,47 @@ impl JobProgress {
             losers: 0,
             frames_sent: 0,
             frames_lost: 0,
+            clients_left: None,
         }
+    }
+
+    /// A storage job of that many clients, whose operations nobody counts beforehand.
+    pub(crate) fn of_clients(clients: u32, rounds_planned: Option<u32>) -> Self {
+        Self { clients_left: Some(clients), ..Self::new(0, rounds_planned) }
+    }
+
+    /// A storage operation completed.
+    pub(crate) fn complete_operation(&mut self, at: Instant) {
+        self.complete += 1;
+        self.rounds_end = self.rounds_end.max(at);
+    }
+
+    /// A storage client has ended its last operation.
+    pub(crate) fn end_client(&mut self) {
+        if let Some(left) = &mut self.clients_left {
+            *left -= 1;
+            self.rounds += u32::from(*left == 0);
+        }
+    }
+
+    /// What must end before the job has: clients, or chunks of all rounds; none when others end the job.
+    pub(crate) fn planned_ends(&self) -> Option<u64> {
+        self.planned().map(|chunks| self.clients_left.map_or(chunks, u64::from))
+    }
+
+    /// Whether everything that was to be completed was.
+    pub(crate) fn is_complete(&self) -> bool {
+        match (self.planned(), self.clients_left) {
+            // What was cut off is no failure of a job that others end.
+            (None, _) => self.failed == 0,
+            (Some(_), Some(left)) => left == 0 && self.failed == 0,
+            (Some(chunks), None) => self.complete == chunks,
+        }
+    }
+
+    /// Chunks of the job; those posted, where nobody knows them beforehand.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.planned().filter(|_| self.clients_left.is_none()).unwrap_or(self.rows)
     }
 
     /// Chunks of all rounds; none when others end the job.

@@ -3,7 +3,7 @@
 use spec::ChunkStatus;
 use transport::Position;
 use units::{Cycle, Instant, Span};
-use wire::Psn;
+use wire::{Opcode, Psn};
 
 /// A report of a host.
 #[derive(Clone, Debug)]
@@ -12,6 +12,13 @@ pub(crate) enum Record {
     Delivered(ReceiveReport),
     /// A chunk ended at its requester.
     Sent(SendReport),
+    /// A target sent the completion of a storage operation that reads: what it sent for it.
+    Served(SendReport),
+    /// A storage client has ended its last operation.
+    ClientDone {
+        /// Of which job.
+        job: u32,
+    },
     /// A queue pair ran out of retries.
     QueuePairFailed {
         /// Which.
@@ -153,15 +160,38 @@ pub(crate) struct Frame {
     pub(crate) sent: Instant,
     pub(crate) queue_pair: u32,
     pub(crate) psn: Psn,
+    /// It goes from the destination of the queue pair to its source.
+    pub(crate) is_backward: bool,
     pub(crate) kind: FrameKind,
 }
 
 /// What a captured frame carries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FrameKind {
-    Data { position: Position, ack_request: bool, payload_bytes: u32, message_bytes: u64, offset_bytes: u64 },
-    Ack { message_sequence: u32 },
-    Nak { message_sequence: u32 },
+    Data {
+        position: Position,
+        ack_request: bool,
+        payload_bytes: u32,
+        message_bytes: u64,
+        offset_bytes: u64,
+    },
+    /// Of a storage connection: a request, or the response to a READ.
+    Verb {
+        opcode: Opcode,
+        ack_request: bool,
+        payload_bytes: u32,
+        /// Of the RETH.
+        message_bytes: u64,
+        offset_bytes: u64,
+        /// Of the AETH.
+        message_sequence: u32,
+    },
+    Ack {
+        message_sequence: u32,
+    },
+    Nak {
+        message_sequence: u32,
+    },
     Cnp,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::assemble::{Assembler, Ending};
 use crate::deadlock::deadlock_events;
+use crate::estimate;
 use crate::fast_forward::FastForward;
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
@@ -10,14 +11,14 @@ use crate::probe::{SeriesProbe, hand_out_series, link_rows, port_rows, priority_
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::reordering::reordering_rows;
-use crate::setup::{BuildOptions, FabricNode, Flows, World, build};
+use crate::setup::{BuildOptions, FabricNode, World, build};
 use crate::summary;
 use crate::switch::forward::{Choice, Forward, with_forward};
 use spec::{JobSpec, LoadBalancing, LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
-use units::{Instant, Span};
+use units::{Instant, Rate, Span};
 
 /// Rows of one batch of chunks at the most.
 const CHUNK_BATCH_ROWS: usize = 8_192;
@@ -178,13 +179,19 @@ fn hand_out<F: Forward>(
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.
-fn total_bytes(flows: &Flows, spec: &RunSpec) -> u64 {
+fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
+    let flows = &world.flows;
     let round_bytes = |job: usize| -> u64 {
         let chunks = flows.first_chunk[job] as usize..flows.first_chunk[job + 1] as usize;
         flows.chunks[chunks].iter().map(|chunk| chunk.bytes).sum()
     };
     let rounds = spec.jobs.iter().map(|job| u64::from(job.repeat.rounds().unwrap_or(0)));
-    rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds)).sum()
+    let of_schedules = rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds));
+    let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).map(|job| {
+        let operations = estimate::storage_operations(spec, &world.fabric, job);
+        operations.saturating_mul(job.data_bytes)
+    });
+    of_schedules.chain(of_storage).fold(0, u64::saturating_add)
 }
 
 /// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
@@ -192,12 +199,22 @@ fn total_bytes(flows: &Flows, spec: &RunSpec) -> u64 {
 fn patience(spec: &RunSpec) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
     let waits =
-        spec.jobs.iter().map(|job| job.start_ps + job.step_overhead_ps + offers(job)).max().unwrap_or(0);
+        |job: &JobSpec| (job.start_ps + job.step_overhead_ps + offers(job)).saturating_add(service_ps(job));
+    let waits = spec.jobs.iter().map(waits).max().unwrap_or(0);
     let retries = u64::from(spec.transport.retry_count) + 2;
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
     let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
     Span(timeouts.saturating_add(waits).saturating_add(storm))
+}
+
+/// How long a target serves everything that the clients of a job may have outstanding, without new data.
+fn service_ps(job: &JobSpec) -> u64 {
+    let storing = |rate| Rate::from_bps(rate).span_of(job.data_bytes).0;
+    job.storage.map_or(0, |storage| {
+        let each = storage.service_time_ps + storage.service_rate_bps.map_or(0, storing);
+        each.saturating_mul(u64::from(storage.clients) * u64::from(storage.depth))
+    })
 }
 
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.
@@ -226,11 +243,13 @@ impl<'a> Driver<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let flows = &world.flows;
+        // Random targets never repeat.
+        let has_storage = spec.jobs.iter().any(|job| job.storage.is_some());
         Self {
             assembler: Assembler::new(flows, &spec.jobs),
             observer,
             host_names: world.fabric.host_names(),
-            total_bytes: total_bytes(flows, spec),
+            total_bytes: total_bytes(world, spec),
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
             stopped: false,
@@ -239,7 +258,7 @@ impl<'a> Driver<'a> {
             patience: patience(spec),
             stalled_since: None,
             fast_forward: FastForward::new(
-                options.fast_forward && F::CHOICE == Choice::PerFlow,
+                options.fast_forward && F::CHOICE == Choice::PerFlow && !has_storage,
                 flows.queue_pairs.len(),
             ),
         }

@@ -133,9 +133,8 @@ fn job_summary<F: Forward>(
     job: &JobSpec,
     progress: &JobProgress,
 ) -> JobSummary {
-    // What was cut off is no failure of a job that others end.
-    let is_complete = progress.planned().map_or(progress.failed == 0, |chunks| progress.complete == chunks);
-    let chunks = progress.planned().unwrap_or(progress.rows);
+    let is_complete = progress.is_complete();
+    let chunks = progress.chunks();
     JobSummary {
         name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
@@ -155,7 +154,13 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     let Some(first) = progress.first_failed else {
         return format!("{waiting} of {chunks} chunks never completed");
     };
-    let chunk = &flows.chunks[first.chunk as usize];
+    let Some(chunk) = flows.chunks.get(first.chunk as usize) else {
+        let pair = flows.storage_pair(first.chunk);
+        return format!(
+            "{} of {chunks} operations failed and {waiting} never completed; first: client {} to target {}, queue pair {} used up its {} retries",
+            progress.failed, pair.src, pair.dst, pair.number, spec.transport.retry_count
+        );
+    };
     let pair = &flows.queue_pairs[chunk.queue_pair as usize];
     let place = format!(
         "first: rank {} to rank {}, step {}, queue pair {}",

@@ -2,6 +2,7 @@
 
 use crate::check_failures::check_failures;
 use crate::check_scheduled::check_scheduled;
+use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
 use crate::{
     ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
@@ -11,11 +12,11 @@ use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
 /// Largest number of unacknowledged packets: half of the 24-bit PSN space.
-const WINDOW_PACKETS_MAX: u32 = 1 << 23;
+pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 /// Largest number of a job's random draws.
 const JOB_STREAM_MAX: u32 = 65_535;
 /// Fastest rate that traffic is offered at [bit/s].
-const RATE_BPS_MAX: u64 = 100_000_000_000_000;
+pub(crate) const RATE_BPS_MAX: u64 = 100_000_000_000_000;
 /// Longest time for which traffic is offered [ps].
 pub(crate) const DURATION_PS_MAX: u64 = 1_000_000_000_000_000;
 
@@ -198,6 +199,7 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
             }
         }
         check_job(job, &field)?;
+        check_storage(job, &spec.transport, &field)?;
     }
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
         value("jobs", "every job runs until others end", "a job that ends by itself")

@@ -6,6 +6,7 @@
 //! 2. [`Requester`]: work is posted, packets come out ([`Requester::poll_transmit`]), ACKs and NAKs go in.
 //! 3. [`RateControl`]: when the requester may send next; [`LineRate`] and [`Dcqcn`] are two.
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
+//! 5. [`VerbRequester`] and [`ReadResponses`]: the same with SEND, WRITE and READ on one connection, for storage.
 //!
 //! The caller polls in this order: deliver what arrived (`on_*`), then fire a due timer ([`Requester::deadline`],
 //! [`Requester::on_timeout`]), then drain [`Requester::poll_transmit`] until it returns `None`. Any of these may
@@ -38,7 +39,7 @@
 //! PSN seen acknowledges everything before it.
 //!
 //! # What is left out
-//! End-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, READ, writes of no bytes.
+//! End-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, work of no bytes.
 //! An application that reads its data sees no difference; one that posts more receives than it owns buffers
 //! would. A failed queue pair keeps its work: reporting it as flushed is the caller's part.
 
@@ -52,6 +53,7 @@ mod requester;
 mod responder;
 mod segment;
 mod selective;
+mod verbs;
 
 pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
@@ -60,3 +62,6 @@ pub use packet::{Position, Transmit};
 pub use rate::{Controller, DcqcnPacer, LineRate, RateControl};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};
+pub use verbs::{
+    ReadResponse, ReadResponses, ResponseOutcome, Verb, VerbRequester, VerbTransmit, Wanted, wanted,
+};

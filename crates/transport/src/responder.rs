@@ -112,6 +112,23 @@ impl Responder {
         }
     }
 
+    /// Judges a READ request whose responses take `packets` packet sequence numbers: in order and as a duplicate it is to
+    /// be answered (IBTA 9.7.5.1.2). Its responses acknowledge it. With go-back-N recovery alone.
+    pub fn on_read_request(&mut self, psn: Psn, packets: u32) -> Arrival {
+        let distance = psn.distance_from(self.expected);
+        if distance > 0 {
+            return Arrival { disposition: Disposition::OutOfOrder, reply: self.report_gap() };
+        }
+        if distance < 0 {
+            return Arrival { disposition: Disposition::Duplicate, reply: None };
+        }
+        self.expected = self.expected.add(packets);
+        self.gap_reported = false;
+        self.unacknowledged = 0;
+        self.message_sequence = self.message_sequence.wrapping_add(1);
+        Arrival { disposition: Disposition::Accepted, reply: None }
+    }
+
     #[inline]
     fn take_in_order(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);

@@ -68,6 +68,16 @@ impl Cursor {
         Position::new(starts_message, self.message_left_bytes <= config.mtu_bytes)
     }
 
+    /// Bytes of the message from the next packet on.
+    pub(crate) const fn message_left(&self) -> u32 {
+        self.message_left_bytes
+    }
+
+    /// Packets of the message from the next one on.
+    pub(crate) fn packets_left(&self, config: &Config) -> u64 {
+        u64::from(self.message_left_bytes.div_ceil(config.mtu_bytes))
+    }
+
     /// Moves on by one packet.
     #[inline]
     pub(crate) fn advance(&mut self, config: &Config) {

@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fabricbench.analysis.distribution import total
+from fabricbench.analysis.operations import OperationFacts
 
 COLUMNS = (
     "job",
     "round",
     "status",
     "payload_bytes",
+    "start_ps",
     "delivered_ps",
     "completed_ps",
     "fct_ps",
@@ -61,10 +63,12 @@ class ChunkFacts:
     Attributes:
         rounds: Complete rounds; chunks of later ones count in the counters alone.
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
+        operations: What is gathered of a storage job.
     """
 
     rounds: int = 1
     until_ps: int = 0
+    operations: OperationFacts | None = None
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
@@ -84,6 +88,8 @@ class ChunkFacts:
         self._add_latency(rows)
         if self.until_ps:
             self._add_traffic(rows)
+        if self.operations is not None:
+            self.operations.add(rows)
         is_counted = pc.less(rows.column("round"), self.rounds)
         complete = rows.filter(pc.and_(pc.equal(rows.column("status"), "complete"), is_counted))
         if not complete.num_rows:

@@ -76,7 +76,7 @@ def unhealthy_jobs(record: Record) -> list[str]:
 def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str, object]) -> bool:
     if outcome["status"] != "complete":
         return False
-    if outcome["end_ps"] is None or job.get("arrivals"):
+    if outcome["end_ps"] is None or job.get("arrivals") or job.get("storage"):
         return True
     taken_ps = int(str(outcome["end_ps"])) - int(str(outcome["start_ps"]))
     return 100 * ideal_job_ps(record.run_spec, job, outcome) >= HEALTHY_PERCENT * taken_ps

@@ -67,6 +67,14 @@ _ROUND = (
 _OPEN_LOOP = "open-loop traffic of all ranks of the job; what was delivered later is a backlog"
 _RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
 _FCT = "time from the first byte of a data chunk offered to the NIC to its last byte acknowledged"
+_MEASURED = (
+    "fio: completions of the measured time, which begins after the warm-up and ends with the duration, or "
+    "with the "
+    "last completion where there is none; storage jobs only"
+)
+_OPERATION = (
+    "fio, clat: from the issue of a storage operation by its client to the arrival of its completion there"
+)
 _RDMA = "counters of RoCE test equipment and NICs"
 
 
@@ -86,6 +94,12 @@ def _slowdown(suffix: str, title: str, share: str) -> Metric:
     return Metric(
         f"slowdown_{suffix}", f"Slowdown {title}", "", Direction.LOWER, formula, reference, decimals=3
     )
+
+
+def _operation(suffix: str, title: str, value: str) -> Metric:
+    formula = f"{value} of fct_ps over the operations with a start_ps in the measured time / 1e6"
+    name = f"operation_us_{suffix}"
+    return Metric(name, f"Operation {title}", "us", Direction.LOWER, formula, _OPERATION, decimals=3)
 
 
 def _count(
@@ -196,6 +210,31 @@ METRICS: tuple[Metric, ...] = (
     _slowdown("p95", "P95", "95 % rank"),
     _slowdown("p99", "P99", "99 % rank"),
     _slowdown("max", "maximum", "largest value"),
+    Metric(
+        "iops",
+        "Operations per second",
+        "1/s",
+        Direction.HIGHER,
+        "operations with a completed_ps in the measured time / that time in s",
+        _MEASURED,
+    ),
+    Metric(
+        "storage_gb_per_s",
+        "Storage throughput",
+        "GB/s",
+        Direction.HIGHER,
+        "sum of payload_bytes over the operations with a completed_ps in the measured time / that time in "
+        "s / 1e9",
+        _MEASURED,
+        decimals=3,
+    ),
+    _operation("min", "minimum", "smallest value"),
+    _operation("p50", "P50", "50 % rank"),
+    _operation("p95", "P95", "95 % rank"),
+    _operation("p99", "P99", "99 % rank"),
+    _operation("p999", "P99.9", "99.9 % rank"),
+    _operation("max", "maximum", "largest value"),
+    _operation("mean", "mean", "mean"),
     _fct("min", "minimum", "smallest value"),
     _fct("p50", "P50", "50 % rank"),
     _fct("p95", "P95", "95 % rank"),

@@ -102,6 +102,15 @@ class Summary:
     slowdown_p95: float | None
     slowdown_p99: float | None
     slowdown_max: float | None
+    iops: float | None
+    storage_gb_per_s: float | None
+    operation_us_min: float | None
+    operation_us_p50: float | None
+    operation_us_p95: float | None
+    operation_us_p99: float | None
+    operation_us_p999: float | None
+    operation_us_max: float | None
+    operation_us_mean: float | None
     fct_ms_min: float | None
     fct_ms_p50: float | None
     fct_ms_p95: float | None
@@ -141,10 +150,11 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         One summary for each job, in the order of the spec.
     """
     from fabricbench.analysis import chunks, fabric
+    from fabricbench.analysis.operations import OperationFacts, operation_metrics
 
     jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
     chunk_facts = {
-        job["name"]: chunks.ChunkFacts(outcome["rounds"], _offered_until_ps(job))
+        job["name"]: chunks.ChunkFacts(_rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job))
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     }
     chunks.gather(tables.batches("chunks", chunks.COLUMNS), chunk_facts)
@@ -156,6 +166,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
             **_identity(job, outcome, stalls),
             **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
             **_traffic(job, outcome, chunk_facts[job["name"]]),
+            **operation_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_latency(chunk_facts[job["name"]]),
             **_fabric_metrics(fabric_facts, job),
@@ -207,7 +218,7 @@ def _completion(
     total_ps, rounds = outcome["end_ps"] - outcome["start_ps"], outcome["rounds"]
     mean_ps = total_ps / rounds
     times_ps = [total_ps] if rounds == 1 else facts.round_times_ps(outcome["start_ps"])
-    if job.get("arrivals"):
+    if job.get("arrivals") or job.get("storage"):
         # How long it takes follows from how long messages are offered; see `_traffic`.
         return dict.fromkeys(_COMPLETION) | {"completion_time_ms": mean_ps / _PS_PER_MS}
     algbw = job["data_bytes"] / (mean_ps / _PS_PER_S) / _BYTES_PER_GB
@@ -224,6 +235,11 @@ def _completion(
         100 * busbw / ideal_goodput_gb_per_s(run_spec),
     )
     return dict(zip(_COMPLETION, values, strict=True))
+
+
+def _rounds(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> int:
+    """Return how many rounds count; the operations of a storage job are all of one."""
+    return 1 if job.get("storage") else int(outcome["rounds"])
 
 
 def _offered_until_ps(job: Mapping[str, Any]) -> int:

@@ -674,6 +674,81 @@ Which priority a port serves next.
 """
 
 
+class DurationStorageLength(TypedDict):
+    """
+    After a time.
+    """
+
+    duration_ps: int
+    """
+    From the start of the job [ps].
+    """
+    kind: Literal["duration"]
+
+
+class OperationsStorageLength(TypedDict):
+    """
+    After a number of operations.
+    """
+
+    kind: Literal["operations"]
+    operations: int
+    """
+    How many, of each client.
+    """
+
+
+StorageLength: TypeAlias = DurationStorageLength | OperationsStorageLength
+"""
+When a storage client issues no more operations.
+"""
+
+
+class StorageSpec(TypedDict):
+    """
+    Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over Fabrics). The block
+    size is the data size of the job.
+    """
+
+    clients: int
+    """
+    The first so many ranks of the job are clients, the others targets.
+    """
+    depth: int
+    """
+    Operations that each client keeps outstanding, 1 to 65,535.
+    """
+    in_capsule_bytes: int
+    """
+    The data of a write travels with its command up to this block size [bytes]; above it the target fetches them with
+    RDMA READ.
+    """
+    length: StorageLength
+    """
+    When a client issues no more operations. Not for a job that runs until others end.
+    """
+    outstanding_reads: int
+    """
+    READ requests that a target keeps unanswered on one queue pair.
+    """
+    read_ppm: int
+    """
+    Operations that read [parts per million]; the others write.
+    """
+    service_rate_bps: NotRequired[int | None]
+    """
+    How fast a target stores and fetches data [bit/s]; without limit when absent.
+    """
+    service_time_ps: int
+    """
+    What a target takes for each operation besides [ps]; it serves one after the other.
+    """
+    warm_up_ps: int
+    """
+    Operations issued sooner after the start of the job are not measured [ps].
+    """
+
+
 StormActionSpec: TypeAlias = Literal["drop", "forward"]
 """
 What becomes of the frames of a queue in a storm.
@@ -1013,6 +1088,11 @@ class JobSpec(TypedDict):
     step_overhead_ps: int
     """
     Software overhead before each transfer is posted, once its dependencies have arrived [ps].
+    """
+    storage: NotRequired[StorageSpec | None]
+    """
+    Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
+    size.
     """
     stream: int
     """

@@ -9,12 +9,14 @@ from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
 from fabricbench.plan.check_scheduled import check_scheduled
 from fabricbench.plan.check_sizes import check_shares, check_sizes
+from fabricbench.plan.check_storage import check_storage
 from fabricbench.plan.check_variants import check_variants
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
 from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan
+from fabricbench.plan.storage import STORAGE
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.validate import close_match_hint
 from fabricbench.plan.variant import BASE_VARIANT
@@ -29,7 +31,7 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     if not problems:
         problems += _check_ranks(plan, document)
     congestion = (check_congestion, check_scheduled)
-    for check in (_check_transport, *congestion, _check_jobs, _check_solo, check_sizes):
+    for check in (_check_transport, *congestion, _check_jobs, check_storage, _check_solo, check_sizes):
         problems += check(plan, document)
     problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:
@@ -103,6 +105,9 @@ def _first_rank_problem(
         place = (*path, rank) if isinstance(document.value(path), list) else path
         if host >= host_count:
             return document.problem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+        if host in seen and job.storage:
+            # `check_storage` says which of clients and targets it is.
+            return None
         if host in seen:
             return document.problem(place, f"host {host} twice", "each host once")
         if host in job_of_host:
@@ -161,9 +166,12 @@ def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[P
 def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:
     """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
     known = engine.algorithms()
+    if job.storage or job.collective == STORAGE:
+        return
     if job.collective not in known:
-        hint = close_match_hint(job.collective, known)
-        yield document.problem((*path, "collective"), f'"{job.collective}"', ", ".join(known), hint)
+        names: tuple[str, ...] = (*known, STORAGE)
+        hint = close_match_hint(job.collective, names)
+        yield document.problem((*path, "collective"), f'"{job.collective}"', ", ".join(names), hint)
     elif job.algorithm is not None and job.algorithm not in known[job.collective]:
         names = known[job.collective]
         found = f'"{job.algorithm}", which is no algorithm of {job.collective}'

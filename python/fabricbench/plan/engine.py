@@ -7,6 +7,8 @@ engine's list of algorithms is the only one; the plan keeps none.
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fabricbench.plan.storage import STORAGE
+
 if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.
     from fabricbench._core import Description as Description  # noqa: PLC0414
@@ -35,6 +37,8 @@ def shares(collective: str, ranks: int) -> int:
     """Return how many messages, of one size, the data size of a collective of `ranks` ranks is."""
     from fabricbench import _core
 
+    if collective == STORAGE:
+        return 1
     return _core.shares(collective, ranks)
 
 

@@ -19,6 +19,7 @@ from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.model import Observe, Plan
 from fabricbench.plan.pins import resolve_pins
 from fabricbench.plan.sizes import job_size, shown_size, size_kind, trial_sizes
+from fabricbench.plan.storage import ALGORITHM
 from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
 
 SCHEMA_VERSION: Final = 1
@@ -213,7 +214,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "name": job.name,
         "hosts": list(range(topology.host_count)) if job.hosts is None else list(job.hosts),
         "collective": job.collective,
-        "algorithm": job.algorithm or engine.default_algorithm(job.collective),
+        "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
         "data_bytes": job_size(plan, job, trial_size_bytes),
         "stream": place,
         "root": job.root,
@@ -223,6 +224,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         if job.repeat is None
         else {"kind": "rounds", "rounds": job.repeat},
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
+        "storage": None if job.storage is None else job.storage.run_spec(),
     }
 
 

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.fabric import Fabric
 from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Name, Size, Time, parse_rounds
 from fabricbench.plan.forms import Named
+from fabricbench.plan.storage import Storage, fill_job
 from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
 from fabricbench.plan.variants import Variant
@@ -37,7 +38,9 @@ class Job(PlanModel):
             '`"0-7"`, with a step `"0-28:4"`, a list, or `all`. A host has at most one rank.'
         ),
     )
-    collective: str = Field(description="What the ranks do together, such as `all-reduce`.")
+    collective: str = Field(
+        description="What the ranks do together, such as `all-reduce`; `storage` with the field of that name."
+    )
     algorithm: str | None = Field(
         default=None,
         description=(
@@ -96,6 +99,19 @@ class Job(PlanModel):
             "drawn for each message)."
         ),
     )
+    storage: Storage | None = Field(
+        default=None,
+        description=(
+            "Storage clients and targets in place of a collective: a closed loop of operations over RDMA, "
+            "as NVMe "
+            "over Fabrics does them. They are the ranks, and `collective` is `storage`."
+        ),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storage_has_ranks(cls, value: Any) -> Any:
+        return fill_job(value)
 
 
 class SizeRange(PlanModel):

@@ -4,6 +4,7 @@ from typing import Any
 
 from fabricbench.plan import engine
 from fabricbench.plan.model import Plan
+from fabricbench.plan.storage import STORAGE
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -18,7 +19,7 @@ def plan_schema() -> dict[str, Any]:
     _drop_generated_titles(schema)
     job = schema["$defs"]["Job"]["properties"]
     known = engine.algorithms()
-    job["collective"]["enum"] = list(known)
+    job["collective"]["enum"] = [*known, STORAGE]
     names = sorted({name for names in known.values() for name in names})
     job["algorithm"]["anyOf"] = [{"type": "string", "enum": names}, {"type": "null"}]
     return {"$schema": DIALECT, "title": "fabricbench test plan"} | schema

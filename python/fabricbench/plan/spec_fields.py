@@ -32,6 +32,9 @@ def plan_parts(parts: Sequence[str | int]) -> FieldPath:
     )
     if path[:1] == ("jobs",):
         path = tuple("ranks" if part == "hosts" else part for part in path)
+    if "storage" in path:
+        # A plan has no name for the choice between duration and operations.
+        path = tuple(part for part in path if part != "length")
     return path[:-1] if path[-2:] == ("length", "delay") else path
 
 

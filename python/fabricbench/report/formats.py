@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration")
-_NESTED = ("fct_ms", "latency_us", "slowdown")
+_NESTED = ("fct_ms", "latency_us", "operation_us", "slowdown")
 """Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
 _ENGINE_SUMS = (
     "packet_hops",

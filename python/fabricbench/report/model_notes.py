@@ -27,7 +27,7 @@ MODEL_NOTES = (
     ModelNote(
         "Frames",
         "RoCEv2 over IPv4 with the full size of every header; preamble, start delimiter and inter-frame gap "
-        "(20 bytes) occupy the link. Data moves as RDMA WRITE.",
+        "(20 bytes) occupy the link. Data moves as RDMA WRITE, of storage also as SEND and READ.",
         "VLAN tags, IPv6, Ethernet padding and FEC; bit errors.",
     ),
     ModelNote(
@@ -98,6 +98,19 @@ MODEL_NOTES = (
         "Open-loop messages are offered at drawn times.",
         "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "
         "ahead: receivers post no buffers.",
+    ),
+    ModelNote(
+        "Storage",
+        "Clients in a closed loop, as NVMe over Fabrics has it: a command (SEND), the data of a write "
+        "with it or "
+        "fetched by the target with RDMA READ, those of a read written with RDMA WRITE, a completion "
+        "(SEND). A target "
+        "serves one operation after the other at its service rate and time; without either it takes no "
+        "time. Go-back-N "
+        "alone; acknowledgements do not wait for the responses of READs before them.",
+        "Processors, memory and disks of clients and targets; replication and striping between targets; "
+        "failover. "
+        "Storage runs are not fast-forwarded.",
     ),
     ModelNote(
         "Determinism",

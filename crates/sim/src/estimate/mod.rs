@@ -11,6 +11,8 @@
 mod cost;
 mod volume;
 
+pub(crate) use volume::storage_operations;
+
 use crate::setup::Fabric;
 use serde::Serialize;
 use spec::{RunSpec, SpecError};

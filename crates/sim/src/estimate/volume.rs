@@ -1,7 +1,7 @@
 //! How much the jobs of a spec move.
 
 use crate::setup::{Fabric, arrivals, refusal, shape};
-use spec::{JobSpec, QpMode, RunSpec, SpecError, TransportSpec};
+use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use topology::Attachment;
 use units::{HostId, NodeId, Seed};
 use workload::{Volume, volume_for};
@@ -36,6 +36,8 @@ struct Job {
     round_ps: u64,
     rounds: Option<u32>,
     start_ps: u64,
+    /// Its operations are no chunks of a schedule.
+    is_storage: bool,
 }
 
 pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
@@ -49,6 +51,9 @@ pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError
 
 impl Job {
     fn new(spec: &RunSpec, fabric: &Fabric, index: usize, job: &JobSpec) -> Result<Self, SpecError> {
+        if let Some(storage) = &job.storage {
+            return Ok(Self::of_storage(spec, fabric, job, storage));
+        }
         let given = job.arrivals.map(arrivals);
         let volume = volume_for(&job.collective, &job.algorithm, &shape(spec, job), given)
             .map_err(|error| refusal(&format!("jobs[{index}].algorithm"), &error))?;
@@ -67,7 +72,33 @@ impl Job {
             round_ps,
             rounds: job.repeat.rounds(),
             start_ps: job.start_ps,
+            is_storage: false,
         })
+    }
+
+    fn of_storage(spec: &RunSpec, fabric: &Fabric, job: &JobSpec, storage: &StorageSpec) -> Self {
+        let operations = storage_operations(spec, fabric, job);
+        let targets = job.hosts.len() as u64 - u64::from(storage.clients);
+        let duration_ps = match storage.length {
+            StorageLength::Duration { duration_ps } => duration_ps,
+            StorageLength::Operations { .. } => ROUND_PS_MIN,
+        };
+        Self {
+            volume: Volume {
+                transfers: operations,
+                payload_bytes: operations.saturating_mul(job.data_bytes),
+                connections: u64::from(storage.clients) * targets,
+                busy_ranks: u64::from(storage.clients).min(targets) as u32,
+                is_between_neighbours: false,
+            },
+            // Command and completion, each with its acknowledgement.
+            frames: operations.saturating_mul(frames(&spec.transport, job.data_bytes) + 4),
+            links: mean_links(spec, fabric, job, false),
+            round_ps: duration_ps.max(ROUND_PS_MIN),
+            rounds: job.repeat.rounds(),
+            start_ps: job.start_ps,
+            is_storage: true,
+        }
     }
 
     /// Rounds of the job if the others end at `end_ps`.
@@ -80,21 +111,44 @@ impl Job {
 impl Total {
     fn plus(self, spec: &RunSpec, job: &Job, rounds: u64) -> Self {
         let parts = u64::from(spec.transport.qps_per_rank_pair);
-        let chunks = job.volume.transfers.saturating_mul(parts);
+        let rows = job.volume.transfers.saturating_mul(if job.is_storage { 1 } else { parts });
+        let chunks = if job.is_storage { 0 } else { rows };
         let queue_pairs = match spec.transport.qp_mode {
-            QpMode::PerChunk => chunks,
-            QpMode::PerPair => job.volume.connections.saturating_mul(parts),
+            QpMode::PerChunk if !job.is_storage => chunks,
+            _ => job.volume.connections.saturating_mul(parts),
         };
         let hops = u128::from(job.frames) * u128::from(job.links) * u128::from(rounds);
         let hops = u64::try_from(hops / u128::from(PARTS_OF_A_LINK)).unwrap_or(u64::MAX);
         Self {
             chunks: self.chunks.saturating_add(chunks),
-            chunk_rows: self.chunk_rows.saturating_add(chunks.saturating_mul(rounds)),
+            chunk_rows: self.chunk_rows.saturating_add(rows.saturating_mul(rounds)),
             queue_pairs: self.queue_pairs.saturating_add(queue_pairs),
             payload_bytes: self.payload_bytes.saturating_add(job.volume.payload_bytes.saturating_mul(rounds)),
             packet_hops: self.packet_hops.saturating_add(hops),
         }
     }
+}
+
+/// Operations of a storage job within its length, as many as ports, depth and targets let through.
+pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec) -> u64 {
+    let Some(storage) = &job.storage else { return 0 };
+    let clients = u64::from(storage.clients);
+    let duration_ps = match storage.length {
+        StorageLength::Operations { operations } => return operations.saturating_mul(clients),
+        StorageLength::Duration { duration_ps } => u128::from(duration_ps),
+    };
+    let targets = job.hosts.len() as u64 - clients;
+    let span = |rate_bps: u64| u128::from(job.data_bytes) * PS_BITS_PER_S / u128::from(rate_bps.max(1));
+    let port_ps = span(host_rate_bps(fabric, job)).max(1);
+    let served_ps = storage.service_rate_bps.map_or(0, span) + u128::from(storage.service_time_ps);
+    // There and back, without anything in between.
+    let alone_ps = u128::from(4 * spec.fabric.nic.latency_ps) + port_ps + served_ps;
+    let limits = [
+        duration_ps * u128::from(clients.min(targets)) / port_ps,
+        duration_ps * u128::from(targets) / served_ps.max(1),
+        duration_ps * u128::from(clients * u64::from(storage.depth)) / alone_ps,
+    ];
+    u64::try_from(limits.into_iter().min().unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// Data frames of a chunk and their acknowledgements.

@@ -13,6 +13,7 @@ mod receiving;
 mod reordering;
 mod sender;
 mod sending;
+mod storage;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
@@ -20,6 +21,10 @@ pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
+pub(crate) use storage::{
+    COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
+    connection_number,
+};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::fast_forward::visit_heap;
@@ -32,6 +37,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
+use storage::Storage;
 use transport::Config;
 use units::{Cycle, Instant, Span};
 
@@ -49,6 +55,8 @@ enum Timer {
     Retransmit(u32),
     /// Renew the pause the receive buffer asked for.
     RenewPause,
+    /// What storage does by itself.
+    Storage,
 }
 
 /// What a host is made of.
@@ -63,6 +71,8 @@ pub(crate) struct HostPlan {
     pub(crate) receivers: Vec<Receiver>,
     pub(crate) receives: Vec<ReceiveChunk>,
     pub(crate) transfers: Transfers,
+    /// What it does in a storage job.
+    pub(crate) storage: Option<StoragePlan>,
 }
 
 /// A host.
@@ -81,6 +91,7 @@ pub(crate) struct Host {
     intake: Option<Box<Intake>>,
     /// Payload placed.
     delivered_bytes: u64,
+    storage: Option<Box<Storage>>,
 }
 
 /// The next thing a host does by itself.
@@ -95,8 +106,12 @@ impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
         let mut transfers = plan.transfers;
         transfers.arm();
+        let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
+        let start = storage.as_ref().and_then(|storage| storage.start());
+        let timers = first_timer(&transfers).into_iter().chain(start.map(|at| (at, Timer::Storage)));
         Self {
-            timers: first_timer(&transfers).map(Reverse).into_iter().collect(),
+            timers: timers.map(Reverse).collect(),
+            storage,
             config: plan.config,
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
@@ -116,7 +131,10 @@ impl Host {
 
     /// The rate that congestion control allows a sender; see [`Sender::rate_bps`].
     pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
-        self.senders[sender as usize].rate_bps(now)
+        match &self.storage {
+            Some(storage) => storage.rate_bps(sender, now),
+            None => self.senders[sender as usize].rate_bps(now),
+        }
     }
 
     /// Frames that found the receive buffer full.
@@ -131,12 +149,14 @@ impl Host {
 
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
-        self.senders.iter().flat_map(Sender::open_chunks)
+        let operations = self.storage.iter().flat_map(|storage| storage.open_operations());
+        self.senders.iter().flat_map(Sender::open_chunks).chain(operations)
     }
 
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
-        self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives))
+        let operations = self.storage.iter().flat_map(|storage| storage.undelivered());
+        self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives)).chain(operations)
     }
 
     /// How far out of order packets came, by queue pair; see [`Receiver::reordering`].
@@ -169,6 +189,7 @@ impl Host {
             timers,
             intake,
             delivered_bytes,
+            storage,
         } = self;
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
@@ -178,6 +199,9 @@ impl Host {
         visit_heap(timers, |(at, _)| cycle.time(at));
         if let Some(intake) = intake {
             intake.visit(cycle);
+        }
+        if storage.is_some() {
+            cycle.never_repeats();
         }
     }
 
@@ -277,6 +301,7 @@ impl Host {
             }
             Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
+            Some(Reverse((_, Timer::Storage))) => self.fire_storage(now, context),
             None => {}
         }
     }

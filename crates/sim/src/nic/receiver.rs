@@ -275,7 +275,8 @@ impl Receiver {
                 _ => FrameKind::Ack { message_sequence },
             };
             debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
-            let frame = Frame { sent, queue_pair: self.queue_pair, psn: packet.psn(), kind };
+            let (queue_pair, is_backward) = (self.queue_pair, true);
+            let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward, kind };
             context.records.push(Record::Frame(frame));
         }
     }

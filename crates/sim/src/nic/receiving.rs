@@ -3,6 +3,7 @@
 
 use super::port::Control;
 use super::receiver::Delivery;
+use super::storage::is_storage;
 use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
@@ -30,6 +31,7 @@ impl Host {
             Kind::Data(_) => self.take_in(packet),
             Kind::Ack => self.receive_ack(&packet, context),
             Kind::Nak => self.receive_nak(&packet, context),
+            Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
             Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
             Kind::Pause => self.ports[port].receive_pause(&packet),
         }
@@ -82,6 +84,9 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
+        if is_storage(packet.queue_pair) {
+            return self.receive_storage(packet, position, now, context);
+        }
         let receiver = &mut self.receivers[packet.queue_pair as usize];
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
@@ -116,6 +121,9 @@ impl Host {
 
     #[inline]
     fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        if is_storage(packet.queue_pair) {
+            return self.acknowledge_storage(packet, false, context);
+        }
         let sender = &mut self.senders[packet.queue_pair as usize];
         let (requester, now) = (sender.requester(), packet.at());
         let outcome = match self.config.recovery {
@@ -130,6 +138,9 @@ impl Host {
 
     #[cold]
     fn receive_nak(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+        if is_storage(packet.queue_pair) {
+            return self.acknowledge_storage(packet, true, context);
+        }
         let sender = &mut self.senders[packet.queue_pair as usize];
         sender.count_nak();
         let (requester, now) = (sender.requester(), packet.at());

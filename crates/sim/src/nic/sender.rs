@@ -206,7 +206,8 @@ impl Sender {
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
         };
-        let frame = Frame { sent, queue_pair: self.queue_pair, psn: transmit.psn, kind };
+        let (queue_pair, is_backward) = (self.queue_pair, false);
+        let frame = Frame { sent, queue_pair, psn: transmit.psn, is_backward, kind };
         context.records.push(Record::Frame(frame));
     }
 

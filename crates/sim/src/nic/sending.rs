@@ -1,6 +1,7 @@
 //! How a host serves its ports, and keeps watch over what is not acknowledged.
 
 use super::port::{Control, Next};
+use super::storage::is_storage;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
@@ -16,10 +17,15 @@ impl Host {
         let sent = now + self.latency;
         match self.ports[port].pop_next(now) {
             Next::Pause(pause) => self.ports[port].transmit(pause, now, context),
+            Next::Control(control) if is_storage(control.receiver) => {
+                self.note_storage_reply(&control, sent, context);
+                self.ports[port].transmit(control.packet, now, context);
+            }
             Next::Control(Control { packet, receiver }) => {
                 self.receivers[receiver as usize].note_reply(&packet, sent, context);
                 self.ports[port].transmit(packet, now, context);
             }
+            Next::Sender(sender) if is_storage(sender) => self.send_storage(port, sender, now, context),
             Next::Sender(sender) => {
                 if context.is_large()
                     && let Some(ahead) = self.ports[port].senders_ahead().last()
@@ -63,6 +69,9 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
+        if is_storage(sender) {
+            return self.check_storage_deadline(sender, now, context);
+        }
         let state = &mut self.senders[sender as usize];
         state.is_timed = false;
         match state.requester().on_timeout(&self.config, now) {

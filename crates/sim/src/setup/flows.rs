@@ -62,10 +62,12 @@ pub(crate) struct Flows {
     /// Parts of each transfer.
     pub(crate) parts: u32,
     /// First queue pair of the job that is being added.
-    first_queue_pair: u32,
+    pub(super) first_queue_pair: u32,
     /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue pair are of
     /// one size.
     pub(crate) unloaded: HashMap<u32, Span>,
+    /// The same of a storage operation that writes or reads.
+    pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
     /// Queue pairs so far whose data ends at each host.
     receivers: Vec<u32>,
     udp_source_ports: StreamFamily,
@@ -87,12 +89,16 @@ impl Flows {
             parts: spec.transport.qps_per_rank_pair,
             first_queue_pair: 0,
             unloaded: HashMap::new(),
+            unloaded_operations: HashMap::new(),
             receivers: vec![0; fabric.graph.hosts()],
             udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
             initial_psns: Seed(spec.seed).family("qp.initial_psn"),
         };
         for (index, job) in spec.jobs.iter().enumerate() {
-            flows.add_job(spec, fabric, index as u32, job)?;
+            match &job.storage {
+                None => flows.add_job(spec, fabric, index as u32, job)?,
+                Some(storage) => flows.add_storage(spec, fabric, index as u32, job, storage)?,
+            }
         }
         flows.sort_chunks();
         Ok(flows)
@@ -176,7 +182,7 @@ impl Flows {
     }
 
     /// Opens a queue pair for each part of a transfer; returns the first.
-    fn open_queue_pairs(
+    pub(super) fn open_queue_pairs(
         &mut self,
         fabric: &Fabric,
         index: u32,
@@ -297,6 +303,6 @@ pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
     value(field.into(), found, &allowed)
 }
 
-fn value(field: String, found: String, allowed: &str) -> SpecError {
+pub(super) fn value(field: String, found: String, allowed: &str) -> SpecError {
     SpecError::Value { field, found, allowed: allowed.into() }
 }

@@ -1,10 +1,11 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
 use super::entropy::{Direction, entropy};
-use super::flows::Flows;
+use super::flows::{Flows, QueuePair};
+use super::storage::place_storage;
 use crate::nic::{
     JobTimes, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities, SendChunk, Sender, SenderPlan,
-    Transfers,
+    StoragePlan, Transfers,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
@@ -23,6 +24,7 @@ pub(crate) struct HostFlows {
     pub(crate) receivers: Vec<Receiver>,
     pub(crate) receives: Vec<ReceiveChunk>,
     pub(crate) transfers: Transfers,
+    pub(crate) storage: Option<StoragePlan>,
 }
 
 /// Where a transfer stands at its two hosts.
@@ -47,8 +49,8 @@ pub(crate) fn host_flows(
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
     let mut sends = vec![(0, 0); flows.chunks.len()];
-    for (id, pair) in flows.queue_pairs.iter().enumerate() {
-        let id = id as u32;
+    let of_schedules = |pair: &&QueuePair| spec.jobs[pair.job as usize].storage.is_none();
+    for (id, pair) in flows.queue_pairs.iter().filter(of_schedules).map(|pair| (pair.number, pair)) {
         let is_captured = captured.contains(&id);
         let sender = hosts[pair.src_host.index()].senders.len() as u32;
         let receiver = pair.receiver;
@@ -99,6 +101,7 @@ pub(crate) fn host_flows(
         }));
     }
     place_parts(flows, &sends, &mut hosts);
+    place_storage(spec, graph, flows, &controllers, captured, &mut hosts);
     hosts
 }
 
@@ -216,7 +219,7 @@ fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
 }
 
 /// The rate controllers of a run: their parameters are shared by all queue pairs of one line rate.
-struct Controllers<'a> {
+pub(super) struct Controllers<'a> {
     graph: &'a Graph,
     by_rate: Vec<(Rate, Arc<DcqcnConfig>)>,
 }
@@ -234,7 +237,7 @@ impl<'a> Controllers<'a> {
     }
 
     /// The controller of a queue pair that sends by `attachment`.
-    fn of(&self, attachment: AttachmentId) -> Controller {
+    pub(super) fn of(&self, attachment: AttachmentId) -> Controller {
         if self.by_rate.is_empty() {
             return Controller::LineRate(LineRate);
         }
@@ -276,7 +279,7 @@ const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     }
 }
 
-fn cnp_interval(spec: &RunSpec) -> Option<Span> {
+pub(super) fn cnp_interval(spec: &RunSpec) -> Option<Span> {
     match spec.transport.rate_control {
         RateControl::LineRate {} => None,
         RateControl::Dcqcn { cnp_interval_ps, .. } => Some(Span(cnp_interval_ps)),

@@ -8,6 +8,7 @@ mod hosts;
 mod link_names;
 mod ports;
 mod scheduled;
+mod storage;
 mod switches;
 mod unloaded;
 mod world;

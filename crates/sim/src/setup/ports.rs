@@ -34,6 +34,7 @@ pub(super) fn host_plan(
         receivers: flows.receivers,
         receives: flows.receives,
         transfers: flows.transfers,
+        storage: flows.storage,
     }
 }
 

@@ -5,11 +5,12 @@
 
 use super::Fabric;
 use crate::egress::WHOLE_FRAME;
-use crate::nic::write_opcode;
-use spec::{LossRecovery, TransportSpec};
+use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
+use spec::{LossRecovery, StorageSpec, TransportSpec};
 use topology::Attachment;
-use transport::Position;
+use transport::{Position, Verb};
 use units::{AttachmentId, Instant, NodeId, Rate, Span};
+use wire::Opcode;
 use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
 
 /// A link of a path.
@@ -34,6 +35,81 @@ pub(super) fn unloaded(
         frames(transport, bytes).map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
     let arrived = arrivals.last().unwrap_or_default();
     cross(&mut path(fabric, to, from), arrived, ACK_FRAME_BYTES).since(Instant::ZERO)
+}
+
+/// From the issue of a storage operation by the client at one port to the arrival of its completion from the target at the
+/// other.
+pub(super) fn unloaded_operation(
+    transport: &TransportSpec,
+    fabric: &Fabric,
+    (client, target): (AttachmentId, AttachmentId),
+    block_bytes: u64,
+    storage: &StorageSpec,
+    is_read: bool,
+) -> Span {
+    let (mut there, mut back) = (path(fabric, client, target), path(fabric, target, client));
+    let in_capsule = !is_read && block_bytes <= storage.in_capsule_bytes;
+    let command_bytes = COMMAND_BYTES + if in_capsule { block_bytes } else { 0 };
+    let mut at = Instant::ZERO;
+    let command = message(transport, Opcode::send, command_bytes).collect::<Vec<_>>();
+    for (index, &frame_bytes) in (1..).zip(&command) {
+        at = cross(&mut there, Instant::ZERO, frame_bytes);
+        if index == command.len() || (index as u64).is_multiple_of(transport.ack_every.into()) {
+            cross(&mut back, at, ACK_FRAME_BYTES);
+        }
+    }
+    if !is_read && !in_capsule {
+        at = fetched(transport, (&mut there, &mut back), at, block_bytes, storage.outstanding_reads);
+    }
+    let storing = storage.service_rate_bps.map(|rate| Rate::from_bps(rate).span_of(block_bytes));
+    at = at + Span(storage.service_time_ps) + storing.unwrap_or_default();
+    if is_read {
+        for size in messages(transport, block_bytes) {
+            message(transport, Opcode::write, size)
+                .for_each(|frame_bytes| _ = cross(&mut back, at, frame_bytes));
+        }
+    }
+    let completion = data_frame_bytes(Opcode::SendOnly, COMPLETION_BYTES as u32);
+    cross(&mut back, at, completion).since(Instant::ZERO)
+}
+
+/// When a target has `bytes` that it asks for from `at` on, each message with a READ, so many of them at once.
+fn fetched(
+    transport: &TransportSpec,
+    (there, back): (&mut [Hop], &mut [Hop]),
+    at: Instant,
+    bytes: u64,
+    outstanding_reads: u32,
+) -> Instant {
+    let request = data_frame_bytes(Verb::Read.opcode(Position::Only), 0);
+    let mut fetched: Vec<Instant> = Vec::new();
+    for (index, size) in messages(transport, bytes).enumerate() {
+        let before = index.checked_sub(outstanding_reads as usize);
+        let asked = cross(back, before.map_or(at, |index| fetched[index]), request);
+        let arrivals = message(transport, Opcode::read_response, size)
+            .map(|frame_bytes| cross(there, asked, frame_bytes));
+        fetched.push(arrivals.last().unwrap_or(asked));
+    }
+    fetched.last().copied().unwrap_or(at)
+}
+
+/// Sizes of the messages of a transfer.
+fn messages(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u64> {
+    let message_bytes = transport.message_bytes;
+    (0..bytes).step_by(message_bytes as usize).map(move |start| (bytes - start).min(message_bytes))
+}
+
+/// Sizes of the frames of one message.
+fn message(
+    transport: &TransportSpec,
+    opcode: fn(bool, bool) -> Opcode,
+    bytes: u64,
+) -> impl Iterator<Item = u32> {
+    let mtu = u64::from(transport.mtu_bytes);
+    (0..bytes).step_by(mtu as usize).map(move |offset| {
+        let payload = (bytes - offset).min(mtu);
+        data_frame_bytes(opcode(offset == 0, offset + payload == bytes), payload as u32)
+    })
 }
 
 /// Sends a frame that is ready at `at` along `path`; returns when it has arrived.

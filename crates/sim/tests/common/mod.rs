@@ -110,14 +110,20 @@ pub(crate) fn collective(
             step_overhead_ps: 0,
             repeat: RepeatSpec::Rounds { rounds: 1 },
             arrivals: None,
+            storage: None,
         }],
-        observe: ObserveSpec {
-            series_points: 100,
-            series_interval_ps: 1_000_000,
-            series_ports: 64,
-            series_qps: 16,
-            path_rows: 1_000,
-        },
+        observe: observe(),
+    }
+}
+
+/// Some of everything is sampled.
+fn observe() -> ObserveSpec {
+    ObserveSpec {
+        series_points: 100,
+        series_interval_ps: 1_000_000,
+        series_ports: 64,
+        series_qps: 16,
+        path_rows: 1_000,
     }
 }
 

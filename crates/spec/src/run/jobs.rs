@@ -1,5 +1,6 @@
 //! What the hosts do.
 
+use super::StorageSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub struct JobSpec {
     /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
     /// the pattern at these times, whatever became of those before.
     pub arrivals: Option<ArrivalsSpec>,
+    /// Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
+    /// size.
+    pub storage: Option<StorageSpec>,
 }
 
 /// When open-loop messages are offered.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
@@ -49,7 +49,26 @@ _TITLES = {
     "retransmits": "retrans.",
     "frames_lost": "lost",
 }
+_STORAGE_TITLES = {
+    "iops": "IOPS",
+    "storage_gb_per_s": "throughput",
+    "operation_us_mean": "latency mean",
+    "operation_us_p50": "P50",
+    "operation_us_p95": "P95",
+    "operation_us_p99": "P99",
+    "operation_us_p999": "P99.9",
+    "operation_us_max": "max",
+}
 _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
+
+
+def _titles(rows: Sequence[ResultRow]) -> dict[str, str]:
+    """Return the columns of the table: storage has others than collectives, and beside them those as well."""
+    storage = [row.summary.iops is not None for row in rows]
+    if not any(storage):
+        return _TITLES
+    counters = dict(list(_TITLES.items())[-5:])
+    return _STORAGE_TITLES | counters if all(storage) else _STORAGE_TITLES | _TITLES
 
 
 def summary_section(rows: Sequence[ResultRow]) -> Section:
@@ -57,17 +76,19 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     has_parts = any(row.part for row in rows)
     columns = [Column(size_title([row.trial for row in rows]))]
     columns += [Column("", numeric=False)] if has_parts else []
-    columns += [Column(title, BY_NAME[name].unit) for name, title in _TITLES.items()]
+    titles = _titles(rows)
+    columns += [Column(title, BY_NAME[name].unit) for name, title in titles.items()]
     columns.append(Column("trial", numeric=False))
-    table = TablePart(columns, [_row(row, has_parts) for row in rows[:MAX_TABLE_ROWS]], _caption(rows))
+    cells = [_row(row, titles, has_parts) for row in rows[:MAX_TABLE_ROWS]]
+    table = TablePart(columns, cells, _caption(rows))
     return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
 
 
-def _row(row: ResultRow, has_parts: bool) -> Row:
+def _row(row: ResultRow, titles: Iterable[str], has_parts: bool) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
     cells = [Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
-    cells += [_metric_cell(row, name) for name in _TITLES]
+    cells += [_metric_cell(row, name) for name in titles]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
 
@@ -90,6 +111,12 @@ def _caption(rows: Sequence[ResultRow]) -> str:
         "from the first byte of a data chunk offered to its last byte acknowledged, percentiles by nearest "
         "rank."
     )
+    if any(row.summary.iops is not None for row in rows):
+        text += (
+            " IOPS, throughput and latency are those of storage operations in the measured time, from the "
+            "issue by the "
+            "client to the completion there."
+        )
     sources = {
         row.trial.facts.published["source"] for row in rows if row.published and row.trial.facts.published
     }

@@ -89,7 +89,9 @@ def metric_text(name: str, value: float | int | None) -> str:
     """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
     if name.endswith("_percent"):
         return fixed(value, 2)
-    if name.endswith("_ms") or name.startswith(("fct_", "latency_", "round_")):
+    if name == "iops" and value is not None:
+        return count(round(value))
+    if name.endswith("_ms") or name.startswith(("fct_", "latency_", "round_", "operation_")):
         return number(value, _TIME_DIGITS)
     if isinstance(value, int):
         return count(value)

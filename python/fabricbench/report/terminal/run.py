@@ -40,6 +40,18 @@ _TRAFFIC_COLUMNS = (
 )
 """Columns of open-loop traffic, in place of bandwidths and share of the ideal."""
 
+_STORAGE_COLUMNS = (
+    MetricColumn("iops", ("IOPS", "1/s")),
+    MetricColumn("storage_gb_per_s", ("throughput", "GB/s")),
+    MetricColumn("operation_us_mean", ("latency", "mean us")),
+    MetricColumn("operation_us_p50", ("P50", "us")),
+    MetricColumn("operation_us_p95", ("P95", "us")),
+    MetricColumn("operation_us_p99", ("P99", "us")),
+    MetricColumn("operation_us_p999", ("P99.9", "us")),
+    MetricColumn("operation_us_max", ("max", "us")),
+)
+"""Columns of storage, in place of all but the counters."""
+
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     """Return the table of a run: one line for each job of each trial, published values and deviations below.
@@ -131,6 +143,8 @@ def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
     """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
     if all(_job_spec(job).get("arrivals") for job in jobs):
         return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
+    if all(_job_spec(job).get("storage") for job in jobs):
+        return (*_STORAGE_COLUMNS, *METRIC_COLUMNS[8:])
     if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
         return METRIC_COLUMNS
     return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *METRIC_COLUMNS[1:])

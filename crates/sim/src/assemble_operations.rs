@@ -1,0 +1,57 @@
+//! Storage operations, joined into rows of the table of chunks.
+//!
+//! An operation is reported as a chunk of its connection beyond those of all schedules; in place of the round stands its
+//! number on the connection with, in the lowest bit, whether it reads. Its data are counted where they are sent and where
+//! they arrive, its times are the client's.
+
+use crate::assemble::{Assembler, Key, Place};
+use crate::progress::Failure;
+use crate::record::SendReport;
+use spec::ChunkStatus;
+use std::collections::BTreeMap;
+
+impl<'a> Assembler<'a> {
+    /// An operation ended at its client.
+    pub(crate) fn finish_operation(&mut self, sent: &SendReport) {
+        match sent.completed() {
+            Some(at) => self.job_of(sent.chunk).complete_operation(at),
+            None => self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None }),
+        }
+        self.push_operation(sent);
+    }
+
+    /// Makes rows of the operations that were issued and have not ended.
+    pub(crate) fn finish_operations(&mut self, sent: &BTreeMap<Key, SendReport>) {
+        let first = self.flows.chunks.len() as u32;
+        for (_, report) in sent.range((first, 0)..) {
+            self.push_operation(&report.ended(ChunkStatus::Unfinished, None));
+        }
+    }
+
+    fn push_operation(&mut self, sent: &SendReport) {
+        let received = self.take_delivered(sent.chunk, sent.round);
+        let mut sent = *sent;
+        // Of an operation that reads, the target sent the data.
+        if let Some(mut served) = self.served.remove(&(sent.chunk, sent.round)) {
+            served.posted = sent.posted;
+            sent = served.ended(sent.status, sent.completed());
+        }
+        self.push_row(sent.chunk, sent.round, Some(&sent), &received);
+    }
+
+    /// Where an operation stands: its number on the connection, and 1 for a step if it reads.
+    pub(crate) fn operation_place(&self, chunk: u32, operation: u32) -> Place<'a> {
+        let pair = self.flows.storage_pair(chunk);
+        let is_read = operation & 1;
+        let unloaded = self.flows.unloaded_operations.get(&pair.number);
+        Place {
+            pair,
+            transfer: operation >> 1,
+            round: 0,
+            step: is_read,
+            block: 0,
+            bytes: self.data_bytes[pair.job as usize],
+            unloaded: unloaded.map(|spans| spans[is_read as usize]),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! One end of the connection between a client and a target.
+//!
+//! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs. The rate of
+//! congestion control is that of the queue pair: requests and responses share it, and take turns.
+
+use super::tag::{Carried, Tag};
+use crate::kernel::Message;
+use crate::nic::ReplyPriorities;
+use crate::packet::{Kind, Packet, Path, Priority};
+use crate::record::{Frame, FrameKind, Record};
+use std::collections::VecDeque;
+use transport::{
+    Config, Controller, Position, RateControl, ReadResponses, Reply, Responder, Verb, VerbRequester,
+};
+use units::{Instant, LINK_OVERHEAD_BYTES, Span};
+use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
+use wire::{Opcode, Psn};
+
+/// Which end of a connection this is, and where the other one is.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionPlan {
+    pub(crate) queue_pair: u32,
+    /// What its operations are reported as.
+    pub(crate) chunk: u32,
+    /// First packet sequence number of the requests of this end.
+    pub(crate) own_psn: Psn,
+    /// And of those of the other end.
+    pub(crate) peer_psn: Psn,
+    /// To the connection at the other end.
+    pub(crate) path: Path,
+    pub(crate) priority: Priority,
+    pub(crate) replies: ReplyPriorities,
+    /// At most one congestion notification in this time; none are sent without it.
+    pub(crate) cnp_interval: Option<Span>,
+    pub(crate) controller: Controller,
+    pub(crate) port: u16,
+    pub(crate) is_captured: bool,
+    /// This end is the target's.
+    pub(crate) is_target: bool,
+    /// READ requests that may be unanswered.
+    pub(crate) reads_max: usize,
+}
+
+/// A posted work request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Posted {
+    pub(super) verb: Verb,
+    pub(super) tag: Tag,
+}
+
+/// A packet that leaves.
+pub(super) struct Leaving {
+    pub(super) packet: Packet,
+    pub(super) tag: Tag,
+    pub(super) carried: Carried,
+    pub(super) is_retransmission: bool,
+    /// It ends its message.
+    pub(super) is_last: bool,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    plan: ConnectionPlan,
+    pub(super) requester: VerbRequester<Controller>,
+    pub(super) responder: Responder,
+    pub(super) responses: ReadResponses,
+    /// One past the highest response sent.
+    responded: Option<Psn>,
+    /// Work of the requester, oldest first.
+    pub(super) posted: VecDeque<Posted>,
+    /// Operations begun.
+    pub(super) operations: u32,
+    /// The operation of the last data sent.
+    pub(super) last: Option<Tag>,
+    next_cnp: Instant,
+    in_round: bool,
+    /// A timer entry exists.
+    pub(super) is_timed: bool,
+    answers_next: bool,
+}
+
+impl Connection {
+    pub(super) fn new(plan: ConnectionPlan) -> Self {
+        Self {
+            requester: VerbRequester::new(plan.own_psn, plan.reads_max, plan.controller.clone()),
+            responder: Responder::new(plan.peer_psn),
+            responses: ReadResponses::default(),
+            responded: None,
+            posted: VecDeque::new(),
+            operations: 0,
+            last: None,
+            next_cnp: if plan.cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
+            in_round: false,
+            is_timed: false,
+            answers_next: false,
+            plan,
+        }
+    }
+
+    pub(super) const fn plan(&self) -> &ConnectionPlan {
+        &self.plan
+    }
+
+    /// The key under which the next operation is reported; operations that read are told apart by it.
+    pub(super) const fn next_operation(&mut self, is_read: bool) -> u32 {
+        self.operations += 1;
+        (self.operations - 1) << 1 | is_read as u32
+    }
+
+    pub(super) fn post(&mut self, config: &Config, verb: Verb, bytes: u64, tag: Tag) {
+        self.requester.post(config, verb, bytes);
+        self.posted.push_back(Posted { verb, tag });
+    }
+
+    fn can_transmit(&self, config: &Config) -> bool {
+        !self.responses.is_empty() || self.requester.can_transmit(config)
+    }
+
+    /// Whether it now enters its port's round.
+    pub(super) fn enters_round(&mut self, config: &Config) -> bool {
+        let enters = !self.in_round && self.can_transmit(config);
+        self.in_round |= enters;
+        enters
+    }
+
+    /// Whether, just served, it has more to send.
+    pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
+        self.in_round = self.can_transmit(config);
+        self.in_round
+    }
+
+    pub(super) fn ready_at(&self) -> Instant {
+        self.requester.controller().ready_at()
+    }
+
+    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
+    pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
+        match self.requester.controller() {
+            Controller::Dcqcn(dcqcn) if self.in_round => Some(dcqcn.rate_bps_at(now)),
+            _ => None,
+        }
+    }
+
+    /// The next packet, decided at `now`, on the link from `sent`.
+    pub(super) fn next_packet(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        sent: Instant,
+        records: &mut Vec<Record>,
+    ) -> Option<Leaving> {
+        let answers =
+            !self.responses.is_empty() && (self.answers_next || !self.requester.can_transmit(config));
+        self.answers_next = !answers;
+        let (leaving, kind) =
+            if answers { self.next_response(config)? } else { self.next_request(config, now)? };
+        let frame_bytes = leaving.packet.frame_bytes();
+        self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
+        if self.plan.is_captured {
+            records.push(self.frame(sent, leaving.packet.psn(), kind));
+        }
+        self.last = Some(leaving.tag);
+        Some(leaving)
+    }
+
+    fn next_response(&mut self, config: &Config) -> Option<(Leaving, FrameKind)> {
+        let response = self.responses.poll(config)?;
+        let opcode =
+            Opcode::read_response(response.position.starts_message(), response.position.ends_message());
+        let is_retransmission = self.responded.is_some_and(|end| response.psn.distance_from(end) < 0);
+        if !is_retransmission {
+            self.responded = Some(response.psn.add(1));
+        }
+        let (tag, carried) = Tag::of(response.tag);
+        let frame_bytes = data_frame_bytes(opcode, response.payload_bytes);
+        let kind = FrameKind::Verb {
+            opcode,
+            ack_request: false,
+            payload_bytes: response.payload_bytes,
+            message_bytes: 0,
+            offset_bytes: 0,
+            message_sequence: self.responder.message_sequence(),
+        };
+        let packet = self.packet(response.position, response.psn, frame_bytes, tag, carried);
+        let is_last = response.position.ends_message();
+        Some((Leaving { packet, tag, carried, is_retransmission, is_last }, kind))
+    }
+
+    fn next_request(&mut self, config: &Config, now: Instant) -> Option<(Leaving, FrameKind)> {
+        let request = self.requester.poll_transmit(config, now)?;
+        let (verb, transmit) = (request.verb, request.transmit);
+        let tag = self.posted[transmit.work].tag;
+        let opcode = verb.opcode(transmit.position);
+        let frame_bytes = data_frame_bytes(opcode, transmit.payload_bytes);
+        let kind = FrameKind::Verb {
+            opcode,
+            ack_request: transmit.ack_request,
+            payload_bytes: transmit.payload_bytes,
+            message_bytes: transmit.message_bytes,
+            offset_bytes: transmit.offset_bytes,
+            message_sequence: 0,
+        };
+        let carried = match verb {
+            Verb::Send => Carried::Send,
+            Verb::Write => Carried::Write,
+            Verb::Read => Carried::ReadRequest,
+        };
+        let packet = self.packet(transmit.position, transmit.psn, frame_bytes, tag, carried);
+        let leaving = Leaving {
+            packet: packet.asking(transmit.ack_request),
+            tag,
+            carried,
+            is_retransmission: transmit.is_retransmission,
+            is_last: transmit.position.ends_message(),
+        };
+        Some((leaving, kind))
+    }
+
+    fn packet(&self, position: Position, psn: Psn, frame_bytes: u32, tag: Tag, carried: Carried) -> Packet {
+        let queue_pair = tag.number(self.plan.path.queue_pair, carried);
+        let path = Path { queue_pair, ..self.plan.path };
+        Packet::new(Kind::Data(position), self.plan.priority, psn, frame_bytes, path)
+    }
+
+    /// The packet that answers a request.
+    pub(super) fn reply_packet(&self, reply: Reply) -> Packet {
+        let (kind, psn) = match reply {
+            Reply::Ack(psn) => (Kind::Ack, psn),
+            Reply::Nak(psn) => (Kind::Nak, psn),
+            Reply::SelectiveAck { .. } | Reply::SelectiveNak { .. } => {
+                unreachable!("a storage connection recovers by going back")
+            }
+        };
+        Packet::new(kind, self.plan.replies.ack, psn, ACK_FRAME_BYTES, self.plan.path)
+            .with_message_sequence(self.responder.message_sequence())
+    }
+
+    /// A marked packet arrived; the notification to send, if one is due.
+    pub(super) fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
+        if now < self.next_cnp {
+            return None;
+        }
+        self.next_cnp = now + self.plan.cnp_interval?;
+        Some(Packet::new(Kind::Cnp, self.plan.replies.cnp, Psn::new(0), CNP_FRAME_BYTES, self.plan.path))
+    }
+
+    /// Records a reply that leaves, if the connection is captured.
+    pub(super) fn note_reply(&self, packet: &Packet, sent: Instant, records: &mut Vec<Record>) {
+        if self.plan.is_captured {
+            debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
+            let message_sequence = packet.message_sequence();
+            let kind = match packet.kind() {
+                Kind::Cnp => FrameKind::Cnp,
+                Kind::Nak => FrameKind::Nak { message_sequence },
+                _ => FrameKind::Ack { message_sequence },
+            };
+            records.push(self.frame(sent, packet.psn(), kind));
+        }
+    }
+
+    const fn frame(&self, sent: Instant, psn: Psn, kind: FrameKind) -> Record {
+        let (queue_pair, is_backward) = (self.plan.queue_pair, self.plan.is_target);
+        Record::Frame(Frame { sent, queue_pair, psn, is_backward, kind })
+    }
+}
+
+/// Payload of a packet [bytes].
+pub(super) const fn payload_bytes(packet: &Packet, carried: Carried, position: Position) -> u32 {
+    let (first, last) = (position.starts_message(), position.ends_message());
+    let opcode = match carried {
+        Carried::Send => Opcode::send(first, last),
+        Carried::Write => Opcode::write(first, last),
+        Carried::ReadRequest => Opcode::ReadRequest,
+        Carried::ReadResponse => Opcode::read_response(first, last),
+    };
+    packet.frame_bytes() - data_frame_bytes(opcode, 0)
+}

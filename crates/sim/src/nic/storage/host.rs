@@ -1,0 +1,148 @@
+//! How storage joins its host: packets come in by the NIC, connections are served in the rounds of its ports, and timers
+//! are the host's.
+
+use super::connection::Connection;
+use super::tag::{Tag, connection_number, connection_of};
+use super::{Came, Storage};
+use crate::kernel::{Context, Message};
+use crate::nic::port::Control;
+use crate::nic::{Host, Timer};
+use crate::packet::Packet;
+use crate::record::Record;
+use std::cmp::Reverse;
+use transport::Position;
+use units::{Instant, Span};
+
+impl Host {
+    /// A packet of a storage connection with a place in a message reaches its end at `now`.
+    pub(in crate::nic) fn receive_storage(
+        &mut self,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(storage) = &mut self.storage else { return };
+        let (tag, carried) = Tag::of(packet.queue_pair);
+        let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
+        let came = Came { packet, position, tag, carried, now, latency, is_notified: false };
+        let taken = storage.take(&self.config, came, &mut context.records);
+        self.delivered_bytes += u64::from(taken.payload_bytes);
+        if !storage.is_background {
+            context.totals.progress += u64::from(taken.payload_bytes);
+        }
+        let index = connection_of(packet.queue_pair);
+        let port = usize::from(storage.connections[index].plan().port);
+        for reply in taken.replies.into_iter().flatten() {
+            let control = Control { packet: reply, receiver: connection_number(index as u32) };
+            self.ports[port].enqueue_control(control, now);
+        }
+        self.wake_storage(now);
+    }
+
+    /// An ACK or NAK of a storage connection has arrived.
+    #[cold]
+    pub(in crate::nic) fn acknowledge_storage(
+        &mut self,
+        packet: &Packet,
+        is_nak: bool,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(storage) = &mut self.storage else { return };
+        storage.take_acknowledgement(&self.config, packet, is_nak, &mut context.records);
+        self.wake_storage(packet.at());
+    }
+
+    /// A congestion notification of a storage connection has arrived.
+    pub(in crate::nic) fn notify_storage(&mut self, packet: &Packet) {
+        if let Some(storage) = &mut self.storage {
+            storage.on_cnp(packet);
+        }
+    }
+
+    /// What storage does by itself is due.
+    pub(in crate::nic) fn fire_storage(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        let Some(storage) = &mut self.storage else { return };
+        storage.is_timed = false;
+        storage.fire(&self.config, now, &mut context.records);
+        self.wake_storage(now);
+    }
+
+    /// The retransmission deadline of a storage connection may have come.
+    pub(in crate::nic) fn check_storage_deadline(
+        &mut self,
+        connection: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(storage) = &mut self.storage else { return };
+        let index = connection_of(connection);
+        storage.check_deadline(&self.config, index, now, &mut context.records);
+        self.arm_storage_timer(index);
+        self.wake_storage(now);
+    }
+
+    /// Puts the connections that may send again into their ports' rounds, and sees to the end of the next service.
+    fn wake_storage(&mut self, now: Instant) {
+        let Some(storage) = &mut self.storage else { return };
+        let Storage { touched, connections, .. } = &mut **storage;
+        for index in touched.drain(..) {
+            let connection: &mut Connection = &mut connections[index as usize];
+            if connection.enters_round(&self.config) {
+                let port = usize::from(connection.plan().port);
+                self.ports[port].enqueue_sender(connection_number(index), now);
+            }
+        }
+        if let Some(at) = storage.next_served()
+            && !std::mem::replace(&mut storage.is_timed, true)
+        {
+            self.timers.push(Reverse((at, Timer::Storage)));
+        }
+    }
+
+    /// Serves a storage connection in the round of `port`.
+    pub(in crate::nic) fn send_storage(
+        &mut self,
+        port: usize,
+        number: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(storage) = &mut self.storage else { return };
+        let (index, sent) = (connection_of(number), now + self.latency);
+        if storage.connections[index].ready_at() <= now
+            && let Some(packet) = storage.next_packet(&self.config, index, (now, sent), &mut context.records)
+        {
+            self.ports[port].transmit_data(packet.leaving(sent), now, context);
+        }
+        let connection = &mut storage.connections[index];
+        if connection.stays_in_round(&self.config) {
+            self.ports[port].requeue_sender(number, connection.ready_at(), now);
+        }
+        self.arm_storage_timer(index);
+    }
+
+    /// Keeps one timer entry for each connection with something outstanding; it is looked at again when it comes up.
+    fn arm_storage_timer(&mut self, index: usize) {
+        let Some(storage) = &mut self.storage else { return };
+        let connection = &mut storage.connections[index];
+        let deadline = connection.requester.deadline();
+        if !connection.is_timed && deadline != Instant::NEVER {
+            connection.is_timed = true;
+            self.timers.push(Reverse((deadline, Timer::Retransmit(connection_number(index as u32)))));
+        }
+    }
+
+    /// A reply of a storage connection leaves at `sent`.
+    pub(in crate::nic) fn note_storage_reply(
+        &self,
+        control: &Control,
+        sent: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        if let Some(storage) = &self.storage {
+            let connection = &storage.connections[connection_of(control.receiver)];
+            connection.note_reply(&control.packet, sent, &mut context.records);
+        }
+    }
+}

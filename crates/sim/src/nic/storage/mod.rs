@@ -1,0 +1,417 @@
+//! Storage over RDMA, as NVMe over Fabrics does it: a host is a client or a target.
+//!
+//! A client keeps `depth` operations outstanding, each to a target drawn at random. An operation that writes is a command
+//! (a SEND of 64 bytes), which the data follow at once if they are few; otherwise the target fetches them with RDMA READ
+//! (NVMe over RDMA transport specification 1.0, 2.1.3). The target serves it and sends a completion (a SEND of 16
+//! bytes). Of one that reads the target sends the data with RDMA WRITE before the completion. With the completion the
+//! operation has ended, and the client issues the next at once.
+//!
+//! In the order in which an operation passes them: `client`, `connection` (with `tag`: what packets say), `target`; `host`
+//! joins them to the NIC. The target serves operations in the order in which they are ready, one after the other, and the
+//! data of each at once: nothing is sent before its service has ended. Leaves out: keep-alives, the setting up and
+//! breaking down of connections, flow control of the submission queue (its size is the depth), invalidation of memory
+//! keys, CPU time at either end, failover to another path.
+
+mod client;
+mod connection;
+mod host;
+mod tag;
+mod target;
+
+pub(crate) use client::{COMMAND_BYTES, ClientPlan, Stop};
+pub(crate) use connection::ConnectionPlan;
+pub(crate) use tag::{connection_number, is_storage};
+pub(crate) use target::{COMPLETION_BYTES, TargetPlan};
+
+use crate::kernel::Message;
+use crate::packet::Packet;
+use crate::record::{ReceiveReport, Record, SendReport};
+use client::Client;
+use connection::{Connection, Leaving, payload_bytes};
+use tag::{Carried, Tag, connection_of};
+use target::Target;
+use transport::{AckOutcome, Config, Disposition, Position, RateControl, TimeoutOutcome, Verb, wanted};
+use units::{Instant, Span};
+
+/// What a host does.
+#[derive(Clone, Debug)]
+pub(crate) enum RolePlan {
+    Client(ClientPlan),
+    Target(TargetPlan),
+}
+
+/// A host of a storage job.
+#[derive(Clone, Debug)]
+pub(crate) struct StoragePlan {
+    pub(crate) role: RolePlan,
+    pub(crate) connections: Vec<ConnectionPlan>,
+    /// Its job goes on until others end.
+    pub(crate) is_background: bool,
+}
+
+#[derive(Debug)]
+enum Role {
+    Client(Client),
+    Target(Target),
+}
+
+/// What a packet led to.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// Replies to send.
+    pub(super) replies: [Option<Packet>; 2],
+    /// Data placed [bytes].
+    pub(super) payload_bytes: u32,
+}
+
+/// A packet with a place in a message, and where it stands.
+#[derive(Clone, Copy)]
+struct Came<'a> {
+    packet: &'a Packet,
+    position: Position,
+    tag: Tag,
+    carried: Carried,
+    now: Instant,
+    latency: Span,
+    /// A congestion notification answers it.
+    is_notified: bool,
+}
+
+/// The storage side of a host.
+#[derive(Debug)]
+pub(super) struct Storage {
+    role: Role,
+    connections: Vec<Connection>,
+    pub(super) is_background: bool,
+    /// Connections that may have something new to send.
+    touched: Vec<u32>,
+    /// A timer entry exists for the end of a service.
+    is_timed: bool,
+}
+
+impl Storage {
+    pub(super) fn new(plan: StoragePlan) -> Self {
+        let connections: Vec<Connection> = plan.connections.into_iter().map(Connection::new).collect();
+        Self {
+            role: match plan.role {
+                RolePlan::Client(plan) => Role::Client(Client::new(plan, connections.len())),
+                RolePlan::Target(plan) => Role::Target(Target::new(plan, connections.len())),
+            },
+            connections,
+            is_background: plan.is_background,
+            touched: Vec::new(),
+            is_timed: false,
+        }
+    }
+
+    /// When the first operations are issued.
+    pub(super) const fn start(&self) -> Option<Instant> {
+        match &self.role {
+            Role::Client(client) => Some(client.plan().start),
+            Role::Target(_) => None,
+        }
+    }
+
+    /// When an operation will have been served.
+    fn next_served(&self) -> Option<Instant> {
+        match &self.role {
+            Role::Client(_) => None,
+            Role::Target(target) => target.next_served(),
+        }
+    }
+
+    /// Takes in a packet with a place in a message.
+    fn take(&mut self, config: &Config, came: Came, records: &mut Vec<Record>) -> Taken {
+        let index = connection_of(came.packet.queue_pair);
+        let notification =
+            if came.packet.is_marked() { self.connections[index].notice_mark(came.now) } else { None };
+        let came = Came { is_notified: notification.is_some(), ..came };
+        let mut taken = match came.carried {
+            Carried::ReadResponse => self.take_response(config, index, came, records),
+            Carried::ReadRequest => self.take_read_request(config, index, came),
+            Carried::Send | Carried::Write => self.take_request(config, index, came, records),
+        };
+        taken.replies[1] = notification;
+        self.touched.push(index as u32);
+        taken
+    }
+
+    /// The report of the data that an operation receives here, while it is under way.
+    fn receiving(&mut self, index: usize, came: Came) -> Option<&mut ReceiveReport> {
+        match &mut self.role {
+            Role::Client(client) => {
+                let operation = &mut client.operations[usize::from(came.tag.command)];
+                let is_data = came.carried == Carried::Write && operation.is_open;
+                is_data.then_some(&mut operation.received)
+            }
+            Role::Target(target) => {
+                let is_data = match came.carried {
+                    Carried::ReadResponse => true,
+                    Carried::Send => target.is_in_capsule(came.tag),
+                    Carried::Write | Carried::ReadRequest => false,
+                };
+                let command = target.command(index as u32, came.tag);
+                (is_data && !command.is_delivered).then_some(&mut command.received)
+            }
+        }
+    }
+
+    /// Counts an arrival of data; returns its payload if that is placed.
+    fn count_data(&mut self, index: usize, came: Came, is_placed: bool, is_early: bool) -> u32 {
+        let Some(report) = self.receiving(index, came) else { return 0 };
+        report.frames += 1;
+        report.bytes += u64::from(came.packet.frame_bytes());
+        report.out_of_order += u32::from(is_early);
+        report.marks += u32::from(came.packet.is_marked());
+        report.cnps += u32::from(came.is_notified);
+        if !is_placed {
+            return 0;
+        }
+        report.add_latency(came.latency);
+        // Until the last has come.
+        *report = report.delivered_at(came.now);
+        let command_bytes = if came.carried == Carried::Send && came.position.ends_message() {
+            COMMAND_BYTES as u32
+        } else {
+            0
+        };
+        payload_bytes(came.packet, came.carried, came.position).saturating_sub(command_bytes)
+    }
+
+    fn take_response(
+        &mut self,
+        config: &Config,
+        index: usize,
+        came: Came,
+        records: &mut Vec<Record>,
+    ) -> Taken {
+        let requester = &mut self.connections[index].requester;
+        let outcome = requester.on_read_response(config, came.now, came.packet.psn());
+        let payload_bytes = self.count_data(index, came, outcome.is_placed, outcome.is_early);
+        self.retire(config, index, outcome.completed, came.now, records);
+        Taken { payload_bytes, ..Taken::default() }
+    }
+
+    /// A target asks for the data of a write. The request says where in them it begins by its packet sequence number.
+    fn take_read_request(&mut self, config: &Config, index: usize, came: Came) -> Taken {
+        let (Role::Client(client), psn) = (&mut self.role, came.packet.psn()) else {
+            return Taken::default();
+        };
+        let block_bytes = client.plan().block_bytes;
+        let operation = &mut client.operations[usize::from(came.tag.command)];
+        let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
+        let wanted = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
+        // An operation that has ended since sends nothing any more.
+        let Some(wanted) = wanted.filter(|_| operation.is_open) else { return Taken::default() };
+        let connection = &mut self.connections[index];
+        let arrival = connection.responder.on_read_request(psn, wanted.packets);
+        if arrival.disposition != Disposition::OutOfOrder {
+            operation.read_psn.get_or_insert(psn);
+            let tag = came.tag.number(0, Carried::ReadResponse);
+            connection.responses.answer(psn, wanted.bytes, tag);
+        }
+        Taken { replies: [arrival.reply.map(|reply| connection.reply_packet(reply)), None], payload_bytes: 0 }
+    }
+
+    fn take_request(
+        &mut self,
+        config: &Config,
+        index: usize,
+        came: Came,
+        records: &mut Vec<Record>,
+    ) -> Taken {
+        let Came { packet, position, tag, carried, now, .. } = came;
+        let connection = &mut self.connections[index];
+        let arrival = connection.responder.on_packet(config, packet.psn(), position, packet.asks());
+        let reply = arrival.reply.map(|reply| connection.reply_packet(reply));
+        let is_accepted = arrival.disposition == Disposition::Accepted;
+        if let Role::Target(target) = &mut self.role
+            && is_accepted
+            && position.starts_message()
+        {
+            target.begin(index as u32, connection, tag, now);
+        }
+        let is_early = arrival.disposition == Disposition::OutOfOrder;
+        let payload_bytes = self.count_data(index, came, is_accepted, is_early);
+        if is_accepted && carried == Carried::Send && position.ends_message() {
+            self.take_capsule(config, index, tag, now, records);
+        }
+        Taken { replies: [reply, None], payload_bytes }
+    }
+
+    /// A command or a completion has arrived.
+    fn take_capsule(
+        &mut self,
+        config: &Config,
+        index: usize,
+        tag: Tag,
+        now: Instant,
+        records: &mut Vec<Record>,
+    ) {
+        match &mut self.role {
+            Role::Client(client) => {
+                client.complete(tag.command, now, records);
+                client.issue(config, &mut self.connections, now, &mut self.touched);
+                client.report_end(now, records);
+            }
+            Role::Target(target) => {
+                target.take(config, index as u32, &mut self.connections[index], tag, now, records);
+            }
+        }
+    }
+
+    /// Work of a requester has completed. READs of a target bring the data of writes.
+    fn retire(
+        &mut self,
+        config: &Config,
+        index: usize,
+        outcome: AckOutcome,
+        now: Instant,
+        records: &mut Vec<Record>,
+    ) {
+        let connection = &mut self.connections[index];
+        for _ in 0..outcome.completed {
+            let posted = connection.posted.pop_front().expect("only posted work completes");
+            if let (Role::Target(target), Verb::Read) = (&mut self.role, posted.verb) {
+                target.store(config, index as u32, connection, posted.tag, now, records);
+            }
+        }
+    }
+
+    /// An ACK or, with `is_nak`, a NAK has arrived.
+    fn take_acknowledgement(
+        &mut self,
+        config: &Config,
+        packet: &Packet,
+        is_nak: bool,
+        records: &mut Vec<Record>,
+    ) {
+        let (index, now, psn) = (connection_of(packet.queue_pair), packet.at(), packet.psn());
+        let requester = &mut self.connections[index].requester;
+        let outcome =
+            if is_nak { requester.on_nak(config, now, psn) } else { requester.on_ack(config, now, psn) };
+        self.retire(config, index, outcome, now, records);
+        if is_nak && let Some(report) = self.sending(index) {
+            report.naks += 1;
+        }
+        self.touched.push(index as u32);
+    }
+
+    /// The report of the operation that sent last on a connection.
+    fn sending(&mut self, index: usize) -> Option<&mut SendReport> {
+        let tag = self.connections[index].last?;
+        Some(match &mut self.role {
+            Role::Client(client) => &mut client.operations[usize::from(tag.command)].sent,
+            Role::Target(target) => &mut target.command(index as u32, tag).sent,
+        })
+    }
+
+    /// A congestion notification has arrived.
+    fn on_cnp(&mut self, packet: &Packet) {
+        let index = connection_of(packet.queue_pair);
+        self.connections[index].requester.rate().on_cnp(packet.at());
+        if let Some(report) = self.sending(index) {
+            report.cnps += 1;
+        }
+    }
+
+    /// What is due at `now`: the first operations of a client, or the end of a service.
+    fn fire(&mut self, config: &Config, now: Instant, records: &mut Vec<Record>) {
+        match &mut self.role {
+            Role::Client(client) => {
+                client.issue(config, &mut self.connections, now, &mut self.touched);
+                client.report_end(now, records);
+            }
+            Role::Target(target) => {
+                while let Some((index, tag)) = target.served(now) {
+                    target.answer(config, &mut self.connections[index as usize], tag);
+                    self.touched.push(index);
+                }
+            }
+        }
+    }
+
+    /// Looks at the retransmission deadline of a connection.
+    fn check_deadline(&mut self, config: &Config, index: usize, now: Instant, records: &mut Vec<Record>) {
+        let connection = &mut self.connections[index];
+        connection.is_timed = false;
+        let outcome = connection.requester.on_timeout(config, now);
+        if outcome != TimeoutOutcome::NotDue
+            && let Some(report) = self.sending(index)
+        {
+            report.timeouts += 1;
+        }
+        if outcome == TimeoutOutcome::Failed {
+            let queue_pair = self.connections[index].plan().queue_pair;
+            records.push(Record::QueuePairFailed { queue_pair, at: now });
+            if let Role::Client(client) = &mut self.role {
+                client.fail(index as u32, records);
+                client.report_end(now, records);
+            }
+        }
+        self.touched.push(index as u32);
+    }
+
+    /// The next packet of a connection, if there is one.
+    fn next_packet(
+        &mut self,
+        config: &Config,
+        index: usize,
+        (now, sent): (Instant, Instant),
+        records: &mut Vec<Record>,
+    ) -> Option<Packet> {
+        let leaving = self.connections[index].next_packet(config, now, sent, records)?;
+        self.count_sent(index, &leaving, records);
+        Some(leaving.packet)
+    }
+
+    /// Counts data that leaves with the operation it is of. With the completion of a read the target reports what it sent;
+    /// the last such report is the one that counts.
+    fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
+        let Leaving { tag, carried, .. } = *leaving;
+        let (report, is_data) = match &mut self.role {
+            Role::Client(client) => {
+                let in_capsule = !tag.is_read && client.plan().block_bytes <= client.plan().in_capsule_bytes;
+                let report = &mut client.operations[usize::from(tag.command)].sent;
+                (report, carried == Carried::ReadResponse || (in_capsule && carried == Carried::Send))
+            }
+            Role::Target(target) => {
+                (&mut target.command(index as u32, tag).sent, tag.is_read && carried == Carried::Write)
+            }
+        };
+        if is_data {
+            report.frames += 1;
+            report.bytes += u64::from(leaving.packet.frame_bytes());
+        }
+        report.retransmits += u32::from(leaving.is_retransmission && is_data);
+        let report = *report;
+        let is_completion = carried == Carried::Send && leaving.is_last;
+        if matches!(self.role, Role::Target(_)) && tag.is_read && is_completion {
+            records.push(Record::Served(report));
+        }
+    }
+
+    pub(super) fn rate_bps(&self, connection: u32, now: Instant) -> Option<u64> {
+        self.connections.get(connection as usize)?.rate_bps(now)
+    }
+
+    /// Operations that were issued and have not ended, as their client knows them.
+    pub(super) fn open_operations(&self) -> impl Iterator<Item = SendReport> {
+        let client = match &self.role {
+            Role::Client(client) => Some(client),
+            Role::Target(_) => None,
+        };
+        client.into_iter().flat_map(Client::open).map(|operation| operation.sent)
+    }
+
+    /// What has arrived of operations that have not ended.
+    pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
+        let (client, target) = match &self.role {
+            Role::Client(client) => (Some(client), None),
+            Role::Target(target) => (None, Some(target)),
+        };
+        let reads = client.into_iter().flat_map(Client::open).map(|operation| operation.received);
+        let reads = reads.filter(|report| report.frames > 0);
+        reads.chain(target.into_iter().flat_map(Target::undelivered))
+    }
+}

@@ -1,0 +1,80 @@
+//! What a packet of a storage connection says in place of a queue pair number.
+//!
+//! Commands and data name their operation by an identifier, as the commands of NVMe do. Packets that carry no data or
+//! commands (ACK, NAK, CNP) name the connection alone.
+
+/// Set in the queue pair number of every packet of a storage connection.
+const FLAG: u32 = 1 << 31;
+const VERB_SHIFT: u32 = 29;
+const READ: u32 = 1 << 28;
+const COMMAND_SHIFT: u32 = 12;
+const CONNECTION_MASK: u32 = (1 << COMMAND_SHIFT) - 1;
+
+/// Whether that queue pair number, of a packet or in a port's round, is of a storage connection.
+#[inline]
+pub(crate) const fn is_storage(queue_pair: u32) -> bool {
+    queue_pair & FLAG != 0
+}
+
+/// The number of connection `index` of a host.
+pub(crate) const fn connection_number(index: u32) -> u32 {
+    FLAG | index
+}
+
+/// The connection of a number or a packet.
+pub(super) const fn connection_of(queue_pair: u32) -> usize {
+    (queue_pair & CONNECTION_MASK) as usize
+}
+
+/// What a packet with a place in a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    Send,
+    Write,
+    ReadRequest,
+    ReadResponse,
+}
+
+/// The operation that a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    /// Identifier of the command at its client.
+    pub(super) command: u16,
+    /// It reads from the target.
+    pub(super) is_read: bool,
+}
+
+impl Tag {
+    /// As the number of a packet to `connection`, a number of the other end.
+    pub(super) const fn number(self, connection: u32, carried: Carried) -> u32 {
+        let read = if self.is_read { READ } else { 0 };
+        connection | (carried as u32) << VERB_SHIFT | read | (self.command as u32) << COMMAND_SHIFT
+    }
+
+    pub(super) const fn of(queue_pair: u32) -> (Self, Carried) {
+        let carried = match queue_pair >> VERB_SHIFT & 3 {
+            0 => Carried::Send,
+            1 => Carried::Write,
+            2 => Carried::ReadRequest,
+            _ => Carried::ReadResponse,
+        };
+        (Self { command: (queue_pair >> COMMAND_SHIFT) as u16, is_read: queue_pair & READ != 0 }, carried)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_keeps_every_field_at_its_limit() {
+        let last = CONNECTION_MASK;
+        for carried in [Carried::Send, Carried::Write, Carried::ReadRequest, Carried::ReadResponse] {
+            for tag in [Tag { command: u16::MAX, is_read: false }, Tag { command: 0, is_read: true }] {
+                let number = tag.number(connection_number(last), carried);
+                assert_eq!(Tag::of(number), (tag, carried));
+                assert_eq!((connection_of(number), is_storage(number)), (last as usize, true));
+            }
+        }
+    }
+}

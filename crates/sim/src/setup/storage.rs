@@ -1,0 +1,185 @@
+//! Storage jobs: their connections, clients and targets.
+
+use super::Fabric;
+use super::entropy::{Direction, entropy};
+use super::flows::{Flows, QueuePair, value};
+use super::hosts::{Controllers, HostFlows, cnp_interval};
+use super::unloaded::unloaded_operation;
+use crate::nic::{
+    ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
+};
+use crate::packet::{Path, Priority};
+use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
+use std::collections::{HashMap, HashSet};
+use topology::Graph;
+use units::{Instant, Rank, Rate, Seed, Span};
+use wire::Psn;
+use workload::{ScheduleBuilder, Transfer};
+
+impl Flows {
+    /// Opens the connections of a storage job: those of each client in the order of the targets, each with its queues.
+    pub(super) fn add_storage(
+        &mut self,
+        spec: &RunSpec,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+        storage: &StorageSpec,
+    ) -> Result<(), SpecError> {
+        self.first_queue_pair = self.queue_pairs.len() as u32;
+        for client in 0..storage.clients {
+            for target in storage.clients..job.hosts.len() as u32 {
+                let (src, dst) = (Rank(client), Rank(target));
+                let transfer = Transfer { src, dst, bytes: job.data_bytes, step: 0, channel: 0, block: 0 };
+                self.open_queue_pairs(fabric, index, job, &transfer)?;
+            }
+        }
+        self.note_operations(spec, fabric, job, storage);
+        self.check_duration(index, storage)?;
+        self.schedules.push(ScheduleBuilder::with_capacity(0, 0).finish());
+        self.first_chunk.push(self.chunks.len() as u32);
+        Ok(())
+    }
+
+    /// Notes what an operation on each connection of the present job takes on an idle fabric.
+    fn note_operations(&mut self, spec: &RunSpec, fabric: &Fabric, job: &JobSpec, storage: &StorageSpec) {
+        let mut known = HashMap::new();
+        for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
+            let ends = (pair.src_attachment, pair.dst_attachment);
+            let spans = *known.entry(ends).or_insert_with(|| {
+                [false, true].map(|is_read| {
+                    unloaded_operation(&spec.transport, fabric, ends, job.data_bytes, storage, is_read)
+                })
+            });
+            self.unloaded_operations.insert(pair.number, spans);
+        }
+    }
+
+    fn check_duration(&self, index: u32, storage: &StorageSpec) -> Result<(), SpecError> {
+        let StorageLength::Duration { duration_ps } = storage.length else { return Ok(()) };
+        let pairs = self.queue_pairs[self.first_queue_pair as usize..].iter();
+        let spans = pairs.flat_map(|pair| self.unloaded_operations[&pair.number]);
+        let longest = spans.max().unwrap_or_default();
+        let measured = Span(duration_ps - storage.warm_up_ps);
+        if longest <= measured {
+            return Ok(());
+        }
+        let field = format!("jobs[{index}].storage.length.duration_ps");
+        let found = format!("{} ns measured, the warm-up excluded", measured.0 / 1_000);
+        let allowed = format!("at least the {} ns of an operation alone", longest.0.div_ceil(1_000));
+        Err(value(field, found, &allowed))
+    }
+
+    /// What the operations of a storage connection are reported as: a chunk beyond those of all schedules.
+    pub(crate) fn storage_chunk(&self, pair: &QueuePair) -> u32 {
+        self.chunks.len() as u32 + pair.number
+    }
+
+    /// The connection of such a chunk.
+    pub(crate) fn storage_pair(&self, chunk: u32) -> &QueuePair {
+        &self.queue_pairs[chunk as usize - self.chunks.len()]
+    }
+}
+
+/// Gives the hosts of every storage job their connections and their part in it.
+pub(super) fn place_storage(
+    spec: &RunSpec,
+    graph: &Graph,
+    flows: &Flows,
+    controllers: &Controllers,
+    captured: &HashSet<u32>,
+    hosts: &mut [HostFlows],
+) {
+    for (index, job) in (0..).zip(&spec.jobs) {
+        let Some(storage) = &job.storage else { continue };
+        for (rank, &host) in (0..).zip(&job.hosts) {
+            let role = if rank < storage.clients {
+                RolePlan::Client(client_plan(spec, index, rank, job, storage))
+            } else {
+                RolePlan::Target(target_plan(job, storage))
+            };
+            let is_background = job.repeat.rounds().is_none();
+            hosts[host as usize].storage = Some(StoragePlan { role, connections: Vec::new(), is_background });
+        }
+    }
+    let pairs = flows.queue_pairs.iter();
+    for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].storage.is_some()) {
+        place_connection(spec, graph, flows, controllers, captured, pair, hosts);
+    }
+}
+
+fn place_connection(
+    spec: &RunSpec,
+    graph: &Graph,
+    flows: &Flows,
+    controllers: &Controllers,
+    captured: &HashSet<u32>,
+    pair: &QueuePair,
+    hosts: &mut [HostFlows],
+) {
+    let places = [pair.src_host, pair.dst_host].map(|host| connections(hosts, host.index()).len() as u32);
+    let back_psn = Seed(spec.seed).stream("qp.initial_psn.target", u64::from(pair.identity)).next_u32();
+    let psns = [pair.initial_psn, Psn::new(back_psn & 0xff_ffff)];
+    let attachments = [pair.src_attachment, pair.dst_attachment];
+    let priorities = spec.transport.priorities;
+    let reads = spec.jobs[pair.job as usize].storage.as_ref().map_or(1, |storage| storage.outstanding_reads);
+    for (end, direction) in [(0, Direction::Forward), (1, Direction::Reverse)] {
+        let plan = ConnectionPlan {
+            queue_pair: pair.number,
+            chunk: flows.storage_chunk(pair),
+            own_psn: psns[end],
+            peer_psn: psns[1 - end],
+            path: Path {
+                destination: attachments[1 - end],
+                queue_pair: connection_number(places[1 - end]),
+                entropy: entropy(spec, graph, pair, direction),
+            },
+            priority: Priority(priorities.data),
+            replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
+            cnp_interval: cnp_interval(spec),
+            controller: controllers.of(attachments[end]),
+            port: graph.attachment(attachments[end]).host_port,
+            is_captured: captured.contains(&pair.number),
+            is_target: end == 1,
+            reads_max: reads as usize,
+        };
+        let host = if end == 0 { pair.src_host } else { pair.dst_host };
+        connections(hosts, host.index()).push(plan);
+    }
+}
+
+fn connections(hosts: &mut [HostFlows], host: usize) -> &mut Vec<ConnectionPlan> {
+    &mut hosts[host].storage.as_mut().expect("every host of a storage job has its part in it").connections
+}
+
+fn client_plan(spec: &RunSpec, index: u32, rank: u32, job: &JobSpec, storage: &StorageSpec) -> ClientPlan {
+    // A job draws the same whichever other jobs there are.
+    let id = (u64::from(job.stream) << 32) | u64::from(rank);
+    let stop = match (job.repeat.rounds(), storage.length) {
+        (None, _) => Stop::Never,
+        (_, StorageLength::Duration { duration_ps }) => Stop::At(Instant(job.start_ps) + Span(duration_ps)),
+        (_, StorageLength::Operations { operations }) => Stop::After(operations),
+    };
+    ClientPlan {
+        job: index,
+        block_bytes: job.data_bytes,
+        in_capsule_bytes: storage.in_capsule_bytes,
+        depth: storage.depth as u16,
+        read_ppm: storage.read_ppm,
+        queues: spec.transport.qps_per_rank_pair,
+        start: Instant(job.start_ps),
+        stop,
+        targets: Seed(spec.seed).stream("storage.targets", id),
+        directions: Seed(spec.seed).stream("storage.directions", id),
+    }
+}
+
+fn target_plan(job: &JobSpec, storage: &StorageSpec) -> TargetPlan {
+    TargetPlan {
+        block_bytes: job.data_bytes,
+        in_capsule_bytes: storage.in_capsule_bytes,
+        service_rate: storage.service_rate_bps.map(Rate::from_bps),
+        service_time: Span(storage.service_time_ps),
+        depth: storage.depth as u16,
+    }
+}

@@ -1,0 +1,292 @@
+//! The requester of a connection with every verb.
+
+use super::Verb;
+use crate::segment::Cursor;
+use crate::{AckOutcome, Config, Position, RateControl, TimeoutOutcome, Transmit};
+use std::collections::VecDeque;
+use units::Instant;
+use wire::Psn;
+
+/// A posted work request, in packet sequence numbers since the connection began.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    verb: Verb,
+    first: u64,
+    /// One past its last.
+    end: u64,
+    bytes: u64,
+}
+
+/// A READ request that was sent and is not answered in full.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    /// The response that comes next.
+    next: u64,
+    /// One past its last response.
+    end: u64,
+}
+
+/// A request to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerbTransmit {
+    /// What it does.
+    pub verb: Verb,
+    /// The packet. Of a READ request `message_bytes` is what it asks for, and there is no payload.
+    pub transmit: Transmit,
+}
+
+/// What the response to a READ led to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseOutcome {
+    /// It came in its turn: its payload is placed.
+    pub is_placed: bool,
+    /// It came ahead of its turn.
+    pub is_early: bool,
+    /// Work completed by it.
+    pub completed: AckOutcome,
+}
+
+/// The requester. `unacked <= next <= sent`; the timer runs while something sent is unacknowledged, and from going back
+/// until something is sent only if a READ is still being answered.
+#[derive(Clone, Debug)]
+pub struct VerbRequester<R> {
+    initial_psn: Psn,
+    /// What is sent next.
+    next: u64,
+    /// The oldest that is not complete.
+    unacked: u64,
+    /// One past the highest ever sent.
+    sent: u64,
+    /// Acknowledged up to here, but for READs that are being answered.
+    acknowledged: u64,
+    /// READs that are being answered, oldest first.
+    readings: VecDeque<Reading>,
+    /// How many there may be.
+    readings_max: usize,
+    /// The missing response has been asked for again.
+    gap_noticed: bool,
+    /// Posted and not completed, oldest first.
+    work: VecDeque<Work>,
+    /// Place in `work` of what is sent next.
+    sending: usize,
+    deadline: Instant,
+    /// Timeouts since the last progress.
+    retries: u32,
+    failed: bool,
+    rate: R,
+}
+
+impl<R: RateControl> VerbRequester<R> {
+    /// A connection whose first packet will carry `initial_psn`, with at most `readings_max` READ requests unanswered.
+    #[must_use]
+    pub const fn new(initial_psn: Psn, readings_max: usize, rate: R) -> Self {
+        Self {
+            initial_psn,
+            next: 0,
+            unacked: 0,
+            sent: 0,
+            acknowledged: 0,
+            readings: VecDeque::new(),
+            readings_max,
+            gap_noticed: false,
+            work: VecDeque::new(),
+            sending: 0,
+            deadline: Instant::NEVER,
+            retries: 0,
+            failed: false,
+            rate,
+        }
+    }
+
+    /// Posts a work request. WRITEs and READs are cut into messages; a SEND has to fit one.
+    ///
+    /// # Panics
+    /// When `bytes` is zero.
+    pub fn post(&mut self, config: &Config, verb: Verb, bytes: u64) {
+        assert!(bytes > 0, "a work request moves at least one byte");
+        let first = self.work.back().map_or(self.next, |work| work.end);
+        self.work.push_back(Work { verb, first, end: first + config.packets(bytes), bytes });
+    }
+
+    /// The rate controller; the caller reports to it what was sent.
+    pub const fn rate(&mut self) -> &mut R {
+        &mut self.rate
+    }
+
+    /// The rate controller, to look at.
+    #[must_use]
+    pub const fn controller(&self) -> &R {
+        &self.rate
+    }
+
+    /// Something is posted that may be sent: the window is for packets, READs have a limit of their own.
+    #[must_use]
+    pub fn can_transmit(&self, config: &Config) -> bool {
+        !self.failed
+            && self.work.get(self.sending).is_some_and(|work| match work.verb {
+                Verb::Read => self.readings.len() < self.readings_max,
+                Verb::Send | Verb::Write => self.outstanding_packets() < u64::from(config.window_packets),
+            })
+    }
+
+    /// Packets sent and not acknowledged; responses to READs are none of them.
+    fn outstanding_packets(&self) -> u64 {
+        let responses = self.readings.iter().map(|reading| reading.end - reading.next.max(self.unacked));
+        self.next - self.unacked - responses.sum::<u64>()
+    }
+
+    /// The next request, if there is one that may be sent.
+    pub fn poll_transmit(&mut self, config: &Config, now: Instant) -> Option<VerbTransmit> {
+        if !self.can_transmit(config) {
+            return None;
+        }
+        let work = self.work[self.sending];
+        let cursor = Cursor::at(config, work.bytes, self.next - work.first);
+        let transmit = self.describe(config, work.verb, &cursor);
+        let end = match work.verb {
+            Verb::Read => self.next + cursor.packets_left(config),
+            Verb::Send | Verb::Write => self.next + 1,
+        };
+        if work.verb == Verb::Read {
+            self.readings.push_back(Reading { next: self.next, end });
+        }
+        self.next = end;
+        self.sent = self.sent.max(end);
+        self.sending += usize::from(end == work.end);
+        if self.deadline == Instant::NEVER {
+            self.deadline = config.deadline(now);
+        }
+        Some(transmit)
+    }
+
+    fn describe(&self, config: &Config, verb: Verb, cursor: &Cursor) -> VerbTransmit {
+        let is_read = verb == Verb::Read;
+        let position = if is_read { Position::Only } else { cursor.position(config) };
+        let transmit = Transmit {
+            psn: self.psn_of(self.next),
+            position,
+            // The response is the acknowledgement.
+            ack_request: !is_read && position.ends_message(),
+            payload_bytes: if is_read { 0 } else { cursor.payload_bytes(config) },
+            message_bytes: u64::from(if is_read { cursor.message_left() } else { cursor.message_bytes }),
+            offset_bytes: cursor.offset_bytes,
+            is_retransmission: self.next < self.sent,
+            work: self.sending,
+        };
+        VerbTransmit { verb, transmit }
+    }
+
+    /// An ACK for everything up to and with `psn`.
+    pub fn on_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
+        self.acknowledge(config, now, self.sequence_of(psn) + 1)
+    }
+
+    /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
+    pub fn on_nak(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
+        let missing = self.sequence_of(psn);
+        let outcome = self.acknowledge(config, now, missing);
+        if missing >= self.unacked as i64 && missing < self.next as i64 {
+            self.go_back(config, now, missing as u64);
+        }
+        outcome
+    }
+
+    /// A response to a READ.
+    pub fn on_read_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
+        let sequence = self.sequence_of(psn);
+        let Some(reading) = self.readings.front_mut().filter(|_| !self.failed) else {
+            return ResponseOutcome::default();
+        };
+        let expected = reading.next;
+        if sequence != expected as i64 {
+            let is_early = sequence > expected as i64 && sequence < self.sent as i64;
+            // IBTA 9.7.5.2.8: a response ahead of its turn tells that those before it are lost; once for each gap.
+            if is_early && !std::mem::replace(&mut self.gap_noticed, true) {
+                self.go_back(config, now, expected);
+            }
+            return ResponseOutcome { is_early, ..ResponseOutcome::default() };
+        }
+        reading.next += 1;
+        if reading.next == reading.end {
+            self.readings.pop_front();
+        }
+        self.gap_noticed = false;
+        let completed = self.acknowledge(config, now, expected as i64 + 1);
+        ResponseOutcome { is_placed: true, is_early: false, completed }
+    }
+
+    /// When [`Self::on_timeout`] is due.
+    #[must_use]
+    pub const fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Fires the timer if it is due at `now`.
+    pub fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
+        if now < self.deadline {
+            return TimeoutOutcome::NotDue;
+        }
+        if self.retries == config.retry_count {
+            self.failed = true;
+            self.deadline = Instant::NEVER;
+            return TimeoutOutcome::Failed;
+        }
+        self.retries += 1;
+        self.go_back(config, now, self.unacked);
+        TimeoutOutcome::Resend
+    }
+
+    /// The retries are used up.
+    #[must_use]
+    pub const fn is_failed(&self) -> bool {
+        self.failed
+    }
+
+    const fn psn_of(&self, sequence: u64) -> Psn {
+        self.initial_psn.add(sequence as u32)
+    }
+
+    /// The sequence with that PSN that is closest to the oldest one that is not complete; negative before the first.
+    const fn sequence_of(&self, psn: Psn) -> i64 {
+        self.unacked as i64 + psn.distance_from(self.psn_of(self.unacked)) as i64
+    }
+
+    /// Everything before `end` has arrived, but for READs that are being answered.
+    fn acknowledge(&mut self, config: &Config, now: Instant, end: i64) -> AckOutcome {
+        if end > self.sent as i64 || self.failed {
+            return AckOutcome::default();
+        }
+        self.acknowledged = self.acknowledged.max(end.max(0) as u64);
+        // What is to be sent again is acknowledged again.
+        let limit = self.readings.front().map_or(self.next, |reading| reading.next);
+        let reached = self.acknowledged.min(limit);
+        if reached <= self.unacked {
+            return AckOutcome::default();
+        }
+        self.unacked = reached;
+        self.retries = 0;
+        // IBTA 9.7.6.1.3: progress restarts the timer, and stops it when nothing is left to wait for.
+        self.deadline = if self.next == reached { Instant::NEVER } else { config.deadline(now) };
+        AckOutcome { completed: self.retire(), progressed: true }
+    }
+
+    /// Drops completed work from the front.
+    fn retire(&mut self) -> u32 {
+        let mut completed = 0;
+        while self.work.front().is_some_and(|work| work.end <= self.unacked) {
+            self.work.pop_front();
+            self.sending -= 1;
+            completed += 1;
+        }
+        completed
+    }
+
+    /// Sends again from `sequence` on; READs before it go on.
+    fn go_back(&mut self, config: &Config, now: Instant, sequence: u64) {
+        self.next = sequence;
+        self.acknowledged = self.acknowledged.min(sequence);
+        self.sending = self.work.partition_point(|work| work.end <= sequence);
+        self.readings.retain(|reading| reading.end <= sequence);
+        self.deadline = if self.readings.is_empty() { Instant::NEVER } else { config.deadline(now) };
+    }
+}

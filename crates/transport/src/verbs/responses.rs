@@ -1,0 +1,88 @@
+//! The responder's part of a READ: its responses, in the order of the requests.
+
+use crate::segment::Cursor;
+use crate::{Config, Position};
+use std::collections::VecDeque;
+use wire::Psn;
+
+/// What a READ request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Payload of its responses [bytes].
+    pub bytes: u64,
+    /// How many there are.
+    pub packets: u32,
+}
+
+/// What the READ request at place `packet` of a work request of `bytes` asks for: the rest of the message there. None
+/// beyond its end.
+#[must_use]
+pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
+    (packet < config.packets(bytes)).then(|| {
+        let cursor = Cursor::at(config, bytes, packet);
+        Wanted { bytes: u64::from(cursor.message_left()), packets: cursor.packets_left(config) as u32 }
+    })
+}
+
+/// A response to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadResponse {
+    /// Its packet sequence number, of the requester's.
+    pub psn: Psn,
+    /// Its place among the responses to its request.
+    pub position: Position,
+    /// Payload [bytes].
+    pub payload_bytes: u32,
+    /// What the request was told apart by.
+    pub tag: u32,
+}
+
+/// Responses to one request that are still to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    psn: Psn,
+    left_bytes: u64,
+    has_begun: bool,
+    tag: u32,
+}
+
+/// The responses that a responder has still to send.
+#[derive(Clone, Debug, Default)]
+pub struct ReadResponses {
+    queue: VecDeque<Pending>,
+}
+
+impl ReadResponses {
+    /// Answers the request at `psn` with `bytes`, after those before it. What was to be sent from `psn` on is not: the
+    /// requester went back.
+    pub fn answer(&mut self, psn: Psn, bytes: u64, tag: u32) {
+        self.queue.retain(|pending| pending.psn.distance_from(psn) < 0);
+        self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });
+    }
+
+    /// There is nothing to send.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The next response.
+    pub fn poll(&mut self, config: &Config) -> Option<ReadResponse> {
+        let pending = self.queue.front_mut()?;
+        let payload_bytes = pending.left_bytes.min(u64::from(config.mtu_bytes));
+        let ends = payload_bytes == pending.left_bytes;
+        let response = ReadResponse {
+            psn: pending.psn,
+            position: Position::new(!pending.has_begun, ends),
+            payload_bytes: payload_bytes as u32,
+            tag: pending.tag,
+        };
+        pending.psn = pending.psn.add(1);
+        pending.left_bytes -= payload_bytes;
+        pending.has_begun = true;
+        if ends {
+            self.queue.pop_front();
+        }
+        Some(response)
+    }
+}

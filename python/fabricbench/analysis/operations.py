@@ -1,0 +1,98 @@
+"""Storage operations of a job: those of the measured time, from the chunk rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fabricbench.analysis.distribution import nearest_rank, total
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.chunks import ChunkFacts
+
+_PS_PER_S = 1e12
+_PS_PER_US = 1e6
+_BYTES_PER_GB = 1e9
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+NAMES = (
+    "iops",
+    "storage_gb_per_s",
+    "operation_us_min",
+    *(f"operation_us_{name}" for name in _SHARES),
+    "operation_us_max",
+    "operation_us_mean",
+)
+"""Metrics of a storage job."""
+
+
+@dataclass
+class OperationFacts:
+    """The operations of a storage job in the measured time.
+
+    Attributes:
+        from_ps: Its beginning: the warm-up is over.
+        until_ps: Its end: no operation is issued from then on. None for that of the last operation.
+        completed: Operations that completed in it.
+        payload_bytes: Their data.
+        last_ps: When the last operation completed.
+        times_ps: Time from issue to completion of each one issued in it, also of those that completed later.
+    """
+
+    from_ps: int
+    until_ps: int | None
+    completed: int = 0
+    payload_bytes: int = 0
+    last_ps: int = 0
+    times_ps: list[pa.Array] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, job: Mapping[str, Any]) -> OperationFacts | None:
+        """Return what is to be gathered of a job of a run spec; nothing of any but a storage job."""
+        storage = job.get("storage")
+        if not storage:
+            return None
+        start_ps, length = job["start_ps"], storage["length"]
+        is_timed = length["kind"] == "duration" and job["repeat"]["kind"] == "rounds"
+        until_ps = start_ps + length["duration_ps"] if is_timed else None
+        return cls(start_ps + storage["warm_up_ps"], until_ps)
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Take some rows of the job."""
+        complete = rows.filter(pc.equal(rows.column("status"), "complete"))
+        if not complete.num_rows:
+            return
+        ends = complete.column("completed_ps")
+        is_in_time = pc.greater_equal(ends, self.from_ps)
+        if self.until_ps is not None:
+            is_in_time = pc.and_(is_in_time, pc.less(ends, self.until_ps))
+        self.completed += total(is_in_time.cast(pa.int64()))
+        self.payload_bytes += total(complete.column("payload_bytes").filter(is_in_time))
+        self.last_ps = max(self.last_ps, pc.max(ends).as_py())
+        issued = pc.greater_equal(complete.column("start_ps"), self.from_ps)
+        self.times_ps.append(complete.column("fct_ps").filter(issued))
+
+
+def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
+    """Return the metrics of a storage job, none of any other; of one that is not complete, no latency."""
+    operations = facts.operations
+    empty: dict[str, Any] = dict.fromkeys(NAMES)
+    if operations is None or not operations.completed:
+        return empty
+    until_ps = operations.last_ps if operations.until_ps is None else operations.until_ps
+    seconds = (until_ps - operations.from_ps) / _PS_PER_S
+    rates = {
+        "iops": operations.completed / seconds,
+        "storage_gb_per_s": operations.payload_bytes / seconds / _BYTES_PER_GB,
+    }
+    times_ps = pa.chunked_array(operations.times_ps, type=pa.int64())
+    if not is_complete or not len(times_ps):
+        return empty | rates
+    ranked = nearest_rank(times_ps, [1e-9, *_SHARES.values(), 1.0])
+    names = [f"operation_us_{name}" for name in ("min", *_SHARES, "max")]
+    times_us = {name: value / _PS_PER_US for name, value in zip(names, ranked, strict=True)}
+    mean_us = total(times_ps) / len(times_ps) / _PS_PER_US
+    return empty | rates | times_us | {"operation_us_mean": mean_us}
