@@ -46,6 +46,8 @@ class QueuePairDescription(TypedDict):
     dst_host: int
     src_ip: str
     dst_ip: str
+    src_lid: int
+    dst_lid: int
     udp_source_port: int
     channel: int
     step: int

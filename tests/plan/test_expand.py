@@ -45,6 +45,7 @@ GOLDEN: dict[str, Any] = {
         "extra_delays": [],
         "failures": [],
         "convergence_time_ps": 10_000_000_000,
+        "link_layer": {"kind": "ethernet"},
     },
     "transport": {
         "mtu_bytes": 4096,

@@ -211,6 +211,7 @@ def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
         "reassembly_max_bytes"
     )
     counters = dict.fromkeys(names.split(), 0)
+    counters |= dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
     return {"node": node, "tier": tier, "peer": "other"} | counters | given
 
 

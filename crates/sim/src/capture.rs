@@ -1,7 +1,8 @@
 //! Frames of chosen queue pairs, written out in full as their NICs send them.
 //!
 //! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload bytes
-//! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet.
+//! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet. InfiniBand
+//! ports have local identifiers from 1 on in the order of their hosts; service level and virtual lane are the priority.
 
 use crate::assemble::Assembler;
 use crate::kernel::{self, Hooks, Node, Totals, Window};
@@ -17,7 +18,9 @@ use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
 use wire::bth::Qpn;
 use wire::ethernet::MacAddress;
 use wire::frame::Network;
-use wire::{Extension, Opcode, RoceFrame, aeth, bth, ipv4, reth};
+use wire::infiniband::Route;
+use wire::lrh::{ServiceLevel, VirtualLane};
+use wire::{Extension, Framing, InfinibandPacket, Opcode, RoceFrame, aeth, bth, ipv4, reth};
 
 /// Offset of queue pair numbers on the wire: 0 and 1 are reserved (IBTA vol. 1, 10.2.4.5).
 const FIRST_QPN: u32 = 0x100;
@@ -38,7 +41,7 @@ pub struct CapturedFrame {
     pub host: u32,
     /// Queue pair of the run.
     pub queue_pair: u32,
-    /// From the destination MAC address to the ICRC; no FCS.
+    /// From the destination MAC address to the ICRC, no FCS; on InfiniBand from the local route header to the VCRC.
     pub bytes: Vec<u8>,
 }
 
@@ -74,7 +77,7 @@ fn capture_with<F: Forward>(
     let mut frames = taker.assembler.frames;
     frames.sort_by_key(|frame| frame.sent);
     frames.truncate(count);
-    Ok(frames.iter().map(|frame| write_out(&world.fabric, pairs, frame)).collect())
+    Ok(frames.iter().map(|frame| write_out(spec, &world.fabric, pairs, frame)).collect())
 }
 
 /// Ends the run once enough frames were seen.
@@ -93,24 +96,44 @@ impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
     }
 }
 
-fn write_out(fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFrame {
+fn write_out(spec: &RunSpec, fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFrame {
     let pair = &pairs[frame.queue_pair as usize];
     let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
     let (from, to) = (pair.src_attachment, pair.dst_attachment);
     let (from, to) = if frame.is_backward { (to, from) } else { (from, to) };
     let payload = vec![0; payload_bytes(&frame.kind)];
-    let roce = RoceFrame::new(
-        network(fabric, pair, from, to, is_data),
-        bth(frame),
-        extension(&frame.kind),
-        &payload,
-    )
-    .expect("every frame the transport makes is legal");
-    let mut bytes = vec![0; roce.frame_bytes()];
-    let length = roce.emit(&mut bytes).expect("the buffer has the frame's size");
-    bytes.truncate(length);
+    let (bth, extension) = (bth(frame), extension(&frame.kind));
+    let mut bytes = vec![0; fabric.framing.frame_bytes(bth.opcode, payload.len() as u32) as usize];
+    let written = match fabric.framing {
+        Framing::Ethernet => {
+            RoceFrame::new(network(fabric, pair, from, to, is_data), bth, extension, &payload)
+                .and_then(|frame| frame.emit(&mut bytes))
+        }
+        Framing::Infiniband => {
+            InfinibandPacket::new(route(spec, from, to, is_data), bth, extension, &payload)
+                .and_then(|packet| packet.emit(&mut bytes))
+        }
+    };
+    bytes.truncate(written.expect("every frame the transport makes is legal and has its size"));
     let host = fabric.graph.attachment(from).host.0;
     CapturedFrame { at: frame.sent, host, queue_pair: frame.queue_pair, bytes }
+}
+
+/// Local identifier of a host port: 0 is reserved.
+pub(crate) const fn lid(attachment: AttachmentId) -> u16 {
+    attachment.0 as u16 + 1
+}
+
+/// What the local route header says.
+fn route(spec: &RunSpec, from: AttachmentId, to: AttachmentId, is_data: bool) -> Route {
+    let priorities = spec.transport.priorities;
+    let priority = if is_data { priorities.data } else { priorities.ack };
+    Route {
+        virtual_lane: VirtualLane::new(priority).unwrap_or_default(),
+        service_level: ServiceLevel::new(priority).unwrap_or_default(),
+        destination_lid: lid(to),
+        source_lid: lid(from),
+    }
 }
 
 fn payload_bytes(kind: &FrameKind) -> usize {

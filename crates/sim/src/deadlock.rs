@@ -1,6 +1,7 @@
-//! PFC deadlock: pauses that wait for each other in a circle, found in the state of a run that made no progress.
+//! Deadlock: pauses, or queues without credit on InfiniBand, that wait for each other in a circle, found in the state of a
+//! run that made no progress.
 //!
-//! A paused queue waits for the neighbour that paused it to have room again for the frames that came in by that
+//! A queue without credit waits as a paused one does, for the frames in the buffer of the other end. A paused queue waits for the neighbour that paused it to have room again for the frames that came in by that
 //! link. These stand in egress queues of the neighbour, so it waits for those. A queue is blocked when all the
 //! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused by a
 //! host are not blocked, as a host takes its frames out in the end.
@@ -22,6 +23,8 @@ type Queue = (NodeId, u16, Priority);
 /// What waits for what, as of an instant.
 struct Waits<'a, F> {
     graph: &'a Graph,
+    /// Of the events.
+    kind: &'static str,
     switches: BTreeMap<NodeId, &'a Switch<F>>,
     /// For each paused queue with frames, the queues it waits for.
     waits: BTreeMap<Queue, Vec<Queue>>,
@@ -51,8 +54,10 @@ impl<'a, F: Forward> Waits<'a, F> {
             FabricNode::Switch(switch) => Some((node, switch)),
             FabricNode::Host(_) | FabricNode::Scheduled(_) => None,
         });
+        let kind = if world.fabric.credits.is_some() { "credit_deadlock" } else { "pfc_deadlock" };
         let mut found =
-            Self { graph: &world.fabric.graph, switches: switches.collect(), waits: BTreeMap::new() };
+            Self { graph: &world.fabric.graph, kind, switches: switches.collect(), waits: BTreeMap::new() };
+
         let paused: Vec<Queue> = found.paused_queues(now).collect();
         found.waits = paused.into_iter().map(|queue| (queue, found.waits_for(queue))).collect();
         found
@@ -75,7 +80,7 @@ impl<'a, F: Forward> Waits<'a, F> {
     fn waits_for(&self, (node, port, priority): Queue) -> Vec<Queue> {
         let plug = self.graph.node(node).ports[usize::from(port)];
         let Some(peer) = self.switches.get(&plug.peer) else { return Vec::new() };
-        if !peer.asks_for_pause(plug.peer_port, priority) {
+        if !peer.holds_back(plug.peer_port, priority) {
             return Vec::new();
         }
         let holds = |egress: &u16| peer.ports()[usize::from(*egress)].holds(plug.peer_port, priority);
@@ -87,7 +92,7 @@ impl<'a, F: Forward> Waits<'a, F> {
         let bytes = self.switches[&node].ports()[usize::from(port)].queue_bytes(priority);
         EventRow {
             time_ps: since.0,
-            kind: "pfc_deadlock",
+            kind: self.kind,
             node: self.graph.node(node).name.clone(),
             detail: format!(
                 "port {port} at priority {} waits for {} with {bytes} bytes",

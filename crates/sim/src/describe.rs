@@ -1,5 +1,6 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
+use crate::capture::lid;
 use crate::setup::{Fabric, Flows, QueuePair};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
@@ -56,6 +57,10 @@ pub struct QueuePairDescription {
     pub src_ip: String,
     /// Address of the receiving port.
     pub dst_ip: String,
+    /// InfiniBand local identifier of the requester's port.
+    pub src_lid: u16,
+    /// Of the responder's.
+    pub dst_lid: u16,
     /// UDP source port.
     pub udp_source_port: u16,
     /// Channel of the algorithm.
@@ -129,6 +134,8 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             dst_host: pair.dst_host.0,
             src_ip: ip(pair.src_attachment),
             dst_ip: ip(pair.dst_attachment),
+            src_lid: lid(pair.src_attachment),
+            dst_lid: lid(pair.dst_attachment),
             udp_source_port: pair.udp_source_port,
             channel: pair.channel,
             step: first_step(flows, pair),

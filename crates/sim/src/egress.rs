@@ -4,10 +4,11 @@ use crate::kernel::{Context, Destination};
 use crate::link_changes::{Carried, LinkChanges};
 use crate::packet::Packet;
 use crate::switch::Dropped;
-use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span};
+use units::{Cycle, Instant, Rate, Span};
+use wire::Framing;
 
 /// The next node acts on whole frames only.
-pub(crate) const WHOLE_FRAME: u32 = u32::MAX;
+pub(crate) const WHOLE_FRAME: u16 = u16::MAX;
 
 /// Where a port's frames go and how long they take.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +17,22 @@ pub(crate) struct Wire {
     pub(crate) to: Destination,
     /// Line rate.
     pub(crate) rate: Rate,
-    /// Time after which enough of a frame is through for the next node to act [ps]; [`WHOLE_FRAME`] if it waits for
+    /// After so many byte times enough of a frame is through for the next node to act; [`WHOLE_FRAME`] if it waits for
     /// the last bit.
-    pub(crate) head_ps: u32,
+    pub(crate) head_bytes: u16,
+    /// What packets are wrapped in.
+    pub(crate) framing: Framing,
     /// From then on to the moment the next node acts: what the sender's pipeline adds
     /// behind its scheduler, propagation, and the receiver's fixed latency.
     pub(crate) latency: Span,
+}
+
+impl Wire {
+    /// When a frame that starts at `start` has left the port.
+    #[inline]
+    pub(crate) fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
+        self.rate.frame_end(start, frame_bytes, self.framing.link_overhead_bytes())
+    }
 }
 
 /// A port that sends one frame at a time.
@@ -55,16 +66,16 @@ impl Transmitter {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
         let survives = self.changes.is_none() || self.survives(&packet, start);
         let frame_bytes = packet.frame_bytes();
-        self.free_at = self.wire.rate.frame_end(start, frame_bytes);
+        self.free_at = self.wire.frame_end(start, frame_bytes);
         self.frames += 1;
         self.bytes += u64::from(frame_bytes);
         if !survives {
             return;
         }
-        let through = if self.wire.head_ps == WHOLE_FRAME {
+        let through = if self.wire.head_bytes == WHOLE_FRAME {
             self.free_at
         } else {
-            start + Span(u64::from(self.wire.head_ps))
+            self.wire.rate.frame_end(start, self.wire.head_bytes.into(), 0)
         };
         context.send(self.wire.to, packet.arriving(through + self.wire.latency));
     }
@@ -74,7 +85,7 @@ impl Transmitter {
     fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
         let Some(changes) = &mut self.changes else { return true };
         self.wire.rate = changes.catch_up(start, self.frames, self.bytes);
-        changes.carries(packet, self.wire.rate.frame_end(start, packet.frame_bytes()))
+        changes.carries(packet, self.wire.frame_end(start, packet.frame_bytes()))
     }
 
     /// Frames that were lost while the link was down, without pauses.
@@ -85,6 +96,11 @@ impl Transmitter {
     /// Frames that the link corrupted, without pauses.
     pub(crate) fn corrupted(&self) -> Dropped {
         self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
+    }
+
+    /// What packets are wrapped in.
+    pub(crate) const fn framing(&self) -> Framing {
+        self.wire.framing
     }
 
     /// Asks for the inbox at the other end.
@@ -124,11 +140,17 @@ impl Transmitter {
     /// Time the link was occupied, preamble and gaps included.
     pub(crate) fn busy(&self) -> Span {
         let before = self.changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
-        before.busy + occupied(self.wire.rate, self.frames - before.frames, self.bytes - before.bytes)
+        before.busy
+            + occupied(
+                self.wire.rate,
+                self.wire.framing,
+                self.frames - before.frames,
+                self.bytes - before.bytes,
+            )
     }
 }
 
 /// The time that frames occupy a link, preamble and gaps included.
-pub(crate) const fn occupied(rate: Rate, frames: u64, bytes: u64) -> Span {
-    rate.span_of(bytes + frames * LINK_OVERHEAD_BYTES as u64)
+pub(crate) const fn occupied(rate: Rate, framing: Framing, frames: u64, bytes: u64) -> Span {
+    rate.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
 }

@@ -3,7 +3,8 @@
 //! One queue pair is watched for the time between two of its messages. If the whole state is the same after that time,
 //! or a few times that, but for what a period adds, it is moved on by as many periods as fit before something else is due:
 //! a sample, a timer, the end of a chunk. The result is the same to the bit; see [`Cycle`]. Nothing repeats while packets
-//! are marked at random or paused without rhythm; then attempts become rare and cost nothing to speak of. Where a way
+//! are marked at random or paused without rhythm; then attempts become rare and cost nothing to speak of. On InfiniBand,
+//! where credits would have to be compared at both ends, and where a way
 //! is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state cuts one
 //! in two.
 

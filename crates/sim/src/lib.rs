@@ -19,6 +19,7 @@
 mod assemble;
 mod assemble_operations;
 mod capture;
+mod credits;
 mod deadlock;
 mod describe;
 mod egress;

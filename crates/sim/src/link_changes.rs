@@ -4,13 +4,14 @@
 //! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is lost if the
 //! link is down at any time between its first bit in and its last bit out. A frame keeps the rate at which it began.
 //! Leaves out that a cut-through switch passes on the head of a frame that is then cut off, and that a link which goes
-//! down ends the pauses of its ports at once; here they run out.
+//! down ends the pauses of its ports at once; here they run out. InfiniBand links change nothing.
 
 use crate::egress::occupied;
 use crate::link_errors::{ErrorRate, LinkErrors};
 use crate::packet::Packet;
 use crate::switch::Dropped;
-use units::{Cycle, Instant, Rate, Span, Stream};
+use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span, Stream};
+use wire::Framing;
 
 /// The state of a link from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl LinkChanges {
         }
         if self.rate != rate_before {
             let Carried { busy, frames: old_frames, bytes: old_bytes } = self.before;
-            let since = occupied(rate_before, frames - old_frames, bytes - old_bytes);
+            let since = occupied(rate_before, Framing::Ethernet, frames - old_frames, bytes - old_bytes);
             self.before = Carried { busy: busy + since, frames, bytes };
         }
         self.rate
@@ -137,7 +138,7 @@ impl LinkChanges {
         let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, before: _ } = self;
         cycle.same(*next as u64);
         if let Some(change) = changes.get(*next) {
-            let on_link = rate.frame_span(u32::from(u16::MAX)) + *delay;
+            let on_link = rate.frame_span(u32::from(u16::MAX), LINK_OVERHEAD_BYTES) + *delay;
             cycle.stop_before(Instant(change.at.0.saturating_sub(on_link.0)));
         }
         errors.visit(cycle);
@@ -150,7 +151,7 @@ impl LinkChanges {
 
 /// Counts a frame that does not get through. Pauses are no frames of anybody.
 const fn count(dropped: &mut Dropped, packet: &Packet) {
-    if !packet.is_pause() {
+    if !packet.is_link_control() {
         dropped.frames += 1;
         dropped.bytes += packet.frame_bytes() as u64;
     }

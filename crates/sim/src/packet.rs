@@ -7,7 +7,8 @@ use crate::kernel::Message;
 use transport::Position;
 use units::{AttachmentId, Cycle, Instant};
 use wire::Psn;
-use wire::size::PFC_FRAME_BYTES;
+use wire::flow_control::BlockCount;
+use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub(crate) enum Kind {
     Nak,
     /// Congestion notification.
     Cnp,
-    /// Priority flow control: pause or go on; never routed.
-    Pause,
+    /// Flow control of a link: pause or go on, or credits on an InfiniBand fabric; never routed.
+    LinkControl,
 }
 
 impl Kind {
@@ -31,7 +32,7 @@ impl Kind {
             Self::Ack => 4,
             Self::Nak => 5,
             Self::Cnp => 6,
-            Self::Pause => 7,
+            Self::LinkControl => 7,
         }
     }
 
@@ -44,7 +45,7 @@ impl Kind {
             4 => Self::Ack,
             5 => Self::Nak,
             6 => Self::Cnp,
-            _ => Self::Pause,
+            _ => Self::LinkControl,
         }
     }
 }
@@ -81,6 +82,9 @@ const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
 const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
+
+/// Bits of a count of blocks, of which a flow control packet has two in the place of the PSN.
+const BLOCK_COUNT_BITS: u32 = 12;
 
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +134,20 @@ impl Packet {
     /// A pause frame for `priority`; 0 quanta end the pause.
     pub(crate) const fn pause(priority: Priority, quanta: u16) -> Self {
         let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
-        Self::new(Kind::Pause, priority, Psn::new(quanta as u32), PFC_FRAME_BYTES, path)
+        Self::new(Kind::LinkControl, priority, Psn::new(quanta as u32), PFC_FRAME_BYTES, path)
+    }
+
+    /// An InfiniBand flow control packet for the virtual lane of `priority`: FCTBS and FCCL.
+    pub(crate) const fn credit(priority: Priority, total_sent: BlockCount, limit: BlockCount) -> Self {
+        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let counts = (total_sent.value() as u32) << BLOCK_COUNT_BITS | limit.value() as u32;
+        Self::new(Kind::LinkControl, priority, Psn::new(counts), FLOW_CONTROL_PACKET_BYTES, path)
+    }
+
+    /// FCTBS and FCCL of a flow control packet.
+    pub(crate) fn credit_counts(&self) -> (BlockCount, BlockCount) {
+        let counts = u64::from(self.header & PSN_MASK);
+        (BlockCount::of(counts >> BLOCK_COUNT_BITS), BlockCount::of(counts))
     }
 
     /// Pause time of a pause frame [quanta].
@@ -202,8 +219,8 @@ impl Packet {
     }
 
     #[inline]
-    pub(crate) const fn is_pause(&self) -> bool {
-        self.header >> KIND_SHIFT & KIND_MASK == Kind::Pause.code()
+    pub(crate) const fn is_link_control(&self) -> bool {
+        self.header >> KIND_SHIFT & KIND_MASK == Kind::LinkControl.code()
     }
 
     #[inline]
@@ -244,9 +261,9 @@ impl Message for Packet {
                 cycle.wrapping(&mut message_sequence, PSN_BITS);
                 sent.0 = u64::from(message_sequence);
             }
-            Kind::Data(_) | Kind::Cnp | Kind::Pause => cycle.time(sent),
+            Kind::Data(_) | Kind::Cnp | Kind::LinkControl => cycle.time(sent),
         }
-        let fixed = if kind == Kind::Pause { *header } else { *header & !PSN_MASK };
+        let fixed = if kind == Kind::LinkControl { *header } else { *header & !PSN_MASK };
         let mut psn = *header & PSN_MASK;
         cycle.wrapping(&mut psn, PSN_BITS);
         *header = (*header & !PSN_MASK) | psn;
@@ -279,7 +296,16 @@ mod tests {
     #[test]
     fn a_pause_frame_carries_priority_and_quanta() {
         let pause = Packet::pause(Priority(3), u16::MAX);
-        assert!(pause.is_pause());
+        assert!(pause.is_link_control());
         assert_eq!((pause.priority(), pause.quanta(), pause.frame_bytes()), (Priority(3), u16::MAX, 64));
+    }
+
+    #[test]
+    fn a_credit_carries_its_lane_and_both_counts() {
+        let (sent, limit) = (BlockCount::MAX, BlockCount::of(0x1abc));
+        let credit = Packet::credit(Priority(7), sent, limit);
+        assert!(credit.is_link_control());
+        assert_eq!((credit.priority(), credit.credit_counts()), (Priority(7), (sent, limit)));
+        assert_eq!((credit.frame_bytes(), limit.value()), (6, 0xabc));
     }
 }

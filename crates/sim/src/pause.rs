@@ -1,4 +1,5 @@
-//! Priority flow control at the receiving side of pause frames: which priorities of a port may not send.
+//! Which priorities of a port may not send: by priority flow control, at the receiving side of pause frames, or for want of
+//! credit on an InfiniBand link ([`crate::credits`]).
 //!
 //! A pause frame is acted on after the link's propagation and the fixed latency of the receiving node, which
 //! stands for its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame in
@@ -76,6 +77,21 @@ impl PauseState {
         }
         // One quantum is 512 bit times: 64 bytes.
         history.until[priority.index()] = now + self.rate.span_of(u64::from(pause.quanta()) * 64);
+    }
+
+    /// Holds `priority` back from `since` on, until it is let go.
+    pub(crate) fn hold(&mut self, priority: Priority, since: Instant) {
+        if self.mask & priority.bit() == 0 {
+            self.mask |= priority.bit();
+            let history = self.history.get_or_insert_default();
+            history.since[priority.index()] = since;
+            history.until[priority.index()] = Instant::NEVER;
+        }
+    }
+
+    /// No longer holds `priority` back.
+    pub(crate) fn let_go(&mut self, priority: Priority, now: Instant) {
+        self.end(priority, now);
     }
 
     /// Whether `priority` may not send at `now`.

@@ -258,7 +258,10 @@ impl<'a> Driver<'a> {
             patience: patience(spec),
             stalled_since: None,
             fast_forward: FastForward::new(
-                options.fast_forward && F::CHOICE == Choice::PerFlow && !has_storage,
+                options.fast_forward
+                    && F::CHOICE == Choice::PerFlow
+                    && !has_storage
+                    && world.fabric.credits.is_none(),
                 flows.queue_pairs.len(),
             ),
         }

@@ -32,8 +32,8 @@ impl Counts {
             match node {
                 FabricNode::Host(host) => {
                     for port in host.ports() {
-                        counts.sent += port.transmitter().frames() - port.pause_frames_sent();
-                        counts.delivered += port.received().frames - port.pause().frames_received();
+                        counts.sent += port.transmitter().frames() - port.link_control_sent();
+                        counts.delivered += port.received().frames - port.link_control_received();
                         counts.lost.link_down += port.transmitter().lost().frames;
                         counts.lost.bit_error += port.transmitter().corrupted().frames;
                     }
@@ -91,7 +91,8 @@ pub(crate) fn summarise<F: Forward>(
     is_stalled: bool,
 ) -> RunSummary {
     let counts = Counts::of(world.nodes());
-    let on_links = |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_pause());
+    let on_links =
+        |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_link_control());
     let in_flight = world.partitions.iter().map(on_links).sum::<u64>() + counts.queued;
     let lost = counts.lost.total();
     assert_eq!(
@@ -214,7 +215,8 @@ pub(crate) fn stall_evidence<F: Forward>(
                     kind: "stalled",
                     node: node.name.clone(),
                     detail: format!(
-                        "port {index} is paused by {} with {} bytes waiting",
+                        "port {index} {} {} with {} bytes waiting",
+                        if port.credits().is_some() { "has no credit of" } else { "is paused by" },
                         world.fabric.graph.node(node.ports[index].peer).name,
                         port.queued_bytes()
                     ),

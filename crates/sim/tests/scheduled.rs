@@ -128,7 +128,7 @@ fn voqs_are_bounded_by_pauses_of_hosts_and_nothing_is_lost() {
     spec.fabric.switch.buffer.size_bytes = 1 << 20;
     let (summary, recorder) = run(&spec);
     assert_eq!((summary.status, summary.frames_lost.total()), (RunStatus::Complete, 0));
-    let paused = |row: &&spec::PortRow| row.tier == 0 && row.pfc_rx > 0;
+    let paused = |row: &&spec::PortRow| row.tier == 0 && row.pfc_rx > Some(0);
     assert_eq!(recorder.ports.iter().filter(paused).count(), 6, "every sender, and nobody else");
     assert!(recorder.ports.iter().all(|port| port.voq_max_bytes < 1 << 20));
     let deepest = recorder.series.iter().filter(|row| row.metric == "voq_bytes").map(|row| row.value).max();
@@ -247,7 +247,7 @@ proptest! {
         if matches!(spec.transport.rate_control, RateControl::LineRate {}) && summary.frames_in_flight == 0 {
             // Pause frames alone leave without credits.
             for row in recorder.ports.iter().filter(of_hosts) {
-                let paused = recorder.ports.iter().any(|host| host.node == row.peer && host.pfc_rx > 0);
+                let paused = recorder.ports.iter().any(|host| host.node == row.peer && host.pfc_rx > Some(0));
                 let sent = row.tx_bytes + 20 * row.tx_frames;
                 prop_assert!(paused || row.credit_granted_bytes == sent, "{} granted, {} sent", row.credit_granted_bytes, sent);
             }

@@ -1,6 +1,7 @@
 //! Checks that hold across fields. Each error names the field by its path in the spec.
 
 use crate::check_failures::check_failures;
+use crate::check_link_layer::check_link_layer;
 use crate::check_scheduled::check_scheduled;
 use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
@@ -60,6 +61,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_scheduled(spec)?;
     check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
+    check_link_layer(spec)?;
     check_jobs(spec)
 }
 

@@ -142,14 +142,20 @@ pub struct PortRow {
     pub fcs_error_bytes: u64,
     /// Largest egress queue, the frame in transmission excluded [bytes].
     pub queue_max_bytes: u64,
-    /// Pause frames with non-zero quanta sent.
-    pub pfc_tx: u64,
+    /// Pause frames with non-zero quanta sent; none on InfiniBand, which has no PFC.
+    pub pfc_tx: Option<u64>,
     /// Pause frames with non-zero quanta received.
-    pub pfc_rx: u64,
+    pub pfc_rx: Option<u64>,
     /// Storms that the PFC watchdog detected.
-    pub pfc_storms: u64,
+    pub pfc_storms: Option<u64>,
     /// Time for which the egress was paused [ps].
-    pub paused_ps: u64,
+    pub paused_ps: Option<u64>,
+    /// Flow control packets sent; of InfiniBand only, as the two that follow.
+    pub flow_control_tx: Option<u64>,
+    /// Flow control packets received.
+    pub flow_control_rx: Option<u64>,
+    /// Time for which the egress had something to send on a lane and no credit for it, summed over lanes [ps].
+    pub credit_wait_ps: Option<u64>,
     /// Frames marked with congestion experienced.
     pub ecn_marked: u64,
     /// Changes of the thresholds of ECN marking.
@@ -166,21 +172,24 @@ pub struct PortRow {
     pub reassembly_max_bytes: u64,
 }
 
-/// Table `priorities`: what a port counted of a priority that was paused, asked for a pause or lost frames.
+/// Table `priorities`: what a port counted of a priority that was paused, had no credit, asked for a pause or lost
+/// frames.
 #[derive(Clone, Debug)]
 pub struct PriorityRow {
     /// Name of the node.
     pub node: String,
     /// Port of the node.
     pub port: u32,
-    /// Priority (IEEE 802.1Q), 0 to 7.
+    /// Priority (IEEE 802.1Q), or virtual lane, 0 to 7.
     pub priority: u32,
-    /// Pause frames with non-zero quanta sent.
-    pub pfc_tx: u64,
+    /// Pause frames with non-zero quanta sent; none on InfiniBand, which has no PFC.
+    pub pfc_tx: Option<u64>,
     /// Pause frames with non-zero quanta received.
-    pub pfc_rx: u64,
+    pub pfc_rx: Option<u64>,
     /// Time for which the egress was paused [ps].
-    pub paused_ps: u64,
+    pub paused_ps: Option<u64>,
+    /// Time for which the egress had something to send on this lane and no credit for it [ps]; of InfiniBand only.
+    pub credit_wait_ps: Option<u64>,
     /// Frames that found the buffer full on their way to this egress port.
     pub dropped_frames: u64,
     /// Lossless frames beyond the headroom of their ingress port, on their way to this egress port.
@@ -277,7 +286,7 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`,
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `credit_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`,
     /// `frame_loss`, `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.

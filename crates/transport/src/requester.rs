@@ -171,6 +171,19 @@ impl<R: RateControl> Requester<R> {
         Some(transmit)
     }
 
+    /// Place in its message and payload [bytes] of the next packet, at the most: of what is sent again, a full packet.
+    #[must_use]
+    pub fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {
+        if !self.can_transmit(config) {
+            return None;
+        }
+        if self.resending {
+            return Some((Position::Only, config.mtu_bytes));
+        }
+        let position = if self.resends.is_some() { Position::Only } else { self.cursor.position(config) };
+        Some((position, self.cursor.payload_bytes(config)))
+    }
+
     /// What is sent of `sequence`, whose place is `cursor` in `work[index]`.
     #[inline]
     fn describe(&self, config: &Config, cursor: &Cursor, sequence: u64, index: u32) -> Transmit {

@@ -1,6 +1,6 @@
 //! Link and port rates.
 
-use crate::{Instant, LINK_OVERHEAD_BYTES, Span};
+use crate::{Instant, Span};
 use std::fmt;
 
 /// Fractional bits of the fixed-point picoseconds per byte.
@@ -49,19 +49,19 @@ impl Rate {
         Span(((bytes as u128 * self.ps_per_byte as u128) >> FRACTION_BITS) as u64)
     }
 
-    /// The time a frame of `frame_bytes` occupies the link with preamble and inter-frame gap.
+    /// The time a frame of `frame_bytes` occupies the link with what the link adds to it, such as preamble and gap.
     #[inline]
     #[must_use]
-    pub const fn frame_span(self, frame_bytes: u32) -> Span {
+    pub const fn frame_span(self, frame_bytes: u32, overhead_bytes: u32) -> Span {
         // 64 bits suffice: a frame is under 2^16 bytes and the slowest rate of interest is 1 Mb/s.
-        Span(((frame_bytes + LINK_OVERHEAD_BYTES) as u64 * self.ps_per_byte) >> FRACTION_BITS)
+        Span(((frame_bytes + overhead_bytes) as u64 * self.ps_per_byte) >> FRACTION_BITS)
     }
 
-    /// When a frame that starts at `start` has left the port, its gap included.
+    /// When a frame that starts at `start` has left the port, what the link adds included.
     #[inline]
     #[must_use]
-    pub fn frame_end(self, start: Instant, frame_bytes: u32) -> Instant {
-        start + self.frame_span(frame_bytes)
+    pub fn frame_end(self, start: Instant, frame_bytes: u32, overhead_bytes: u32) -> Instant {
+        start + self.frame_span(frame_bytes, overhead_bytes)
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(Rate::from_gbps(400).span_of(1), Span(20));
         assert_eq!(Rate::from_gbps(800).span_of(1), Span(10));
         assert_eq!(Rate::from_gbps(100).span_of(1), Span(80));
-        assert_eq!(Rate::from_gbps(400).frame_span(4096 + 62), Span(83_560));
+        assert_eq!(Rate::from_gbps(400).frame_span(4096 + 62, 20), Span(83_560));
     }
 
     #[test]

@@ -69,6 +69,19 @@ pub enum Error {
     #[error("{field} of a congestion notification packet must be {expected}")]
     Notification { field: &'static str, expected: u32 },
 
+    /// The link version of a local route header is not 0.
+    #[error("InfiniBand link version {found}; 0 expected")]
+    LinkVersion { found: u8 },
+    /// What follows the local route header is not a base transport header.
+    #[error("link next header {found}; 2 (base transport header, no global route header) expected")]
+    NextHeader { found: u8 },
+    /// The variant CRC, or the CRC of a link packet, does not match.
+    #[error("bad VCRC: {expected:#06x} expected, {found:#06x} found")]
+    BadVcrc { expected: u16, found: u16 },
+    /// A flow control packet is of a reserved kind.
+    #[error("flow control operand {found}; 0 or 1 expected")]
+    FlowControlOperand { found: u8 },
+
     /// The destination address is not that of MAC control frames.
     #[error("destination {found}; MAC control frames go to 01:80:c2:00:00:01")]
     ControlAddress { found: crate::ethernet::MacAddress },

@@ -242,7 +242,7 @@ fn network(header: &ethernet::Repr, ip: &ipv4::Repr, udp: &udp::Repr) -> Network
 }
 
 /// Fails unless a packet of `opcode` may carry this much payload.
-fn require_payload(opcode: Opcode, payload_bytes: usize) -> Result<()> {
+pub(crate) fn require_payload(opcode: Opcode, payload_bytes: usize) -> Result<()> {
     // IBTA vol. 1, 9.7.4 (length validation): First and Middle are full, Last is not empty, Only is free up to the path MTU.
     let allowed = match payload_bytes {
         0 => !(opcode.is_first() || opcode.is_middle() || opcode.is_last()),
@@ -285,7 +285,7 @@ fn check_icrc(datagram: &[u8]) -> Result<&[u8]> {
 }
 
 /// The payload in front of its padding.
-fn payload<'a>(bth: &bth::Repr, padded: &'a [u8]) -> Result<&'a [u8]> {
+pub(crate) fn payload<'a>(bth: &bth::Repr, padded: &'a [u8]) -> Result<&'a [u8]> {
     let pad_bytes = usize::from(bth.pad_count.value());
     require(padded, pad_bytes)?;
     let (payload, pad) = padded.split_at(padded.len() - pad_bytes);
@@ -296,7 +296,7 @@ fn payload<'a>(bth: &bth::Repr, padded: &'a [u8]) -> Result<&'a [u8]> {
     Ok(payload)
 }
 
-fn require_length(field: &'static str, expected: usize, found: usize) -> Result<()> {
+pub(crate) fn require_length(field: &'static str, expected: usize, found: usize) -> Result<()> {
     match found == expected {
         true => Ok(()),
         false => Err(Error::Length { field, min: expected, max: expected, found }),

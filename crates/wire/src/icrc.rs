@@ -1,7 +1,8 @@
-//! Invariant CRC of a RoCEv2 packet: protects what no switch may change. IBTA vol. 1, 7.8.1 and annex A17.
+//! Invariant CRC of a RoCEv2 or InfiniBand packet: protects what no switch may change. IBTA vol. 1, 7.8.1 and
+//! annex A17.
 
 use crate::bytes::{array, require};
-use crate::{Result, bth, ipv4, size, udp};
+use crate::{Result, bth, ipv4, lrh, size, udp};
 
 /// Length of the CRC.
 pub const BYTES: usize = size::ICRC_BYTES as usize;
@@ -39,6 +40,26 @@ pub fn icrc(packet: &[u8]) -> Result<u32> {
     Ok(crc.finalize())
 }
 
+/// Bits of the first byte of the local route header that count as ones: the virtual lane.
+const VIRTUAL_LANE: u8 = 0xf0;
+const LOCAL_HEADERS_BYTES: usize = lrh::HEADER_BYTES + bth::HEADER_BYTES;
+
+/// The invariant CRC of an InfiniBand packet without global route header: everything from the local route header to
+/// the end of the payload's padding. It is stored least significant byte first behind the packet.
+///
+/// # Errors
+/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than local route and base transport headers.
+pub fn of_local_packet(packet: &[u8]) -> Result<u32> {
+    require(packet, LOCAL_HEADERS_BYTES)?;
+    let mut headers: [u8; LOCAL_HEADERS_BYTES] = array(packet, 0);
+    headers[0] |= VIRTUAL_LANE;
+    headers[lrh::HEADER_BYTES + bth::RESV8A_OFFSET] = 0xff;
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&headers);
+    crc.update(&packet[LOCAL_HEADERS_BYTES..]);
+    Ok(crc.finalize())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,9 +80,25 @@ mod tests {
     }
 
     #[test]
+    fn exactly_virtual_lane_and_resv8a_of_a_local_packet_do_not_count() {
+        let packet = [0; LOCAL_HEADERS_BYTES + 5];
+        let expected = of_local_packet(&packet).unwrap();
+        for bit in 0..packet.len() * 8 {
+            let mut changed = packet;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            let variant = (4..8).contains(&bit) || bit / 8 == 12;
+            assert_eq!(of_local_packet(&changed).unwrap() == expected, variant, "bit {bit}");
+        }
+    }
+
+    #[test]
     fn a_packet_without_all_headers_has_no_icrc() {
         for have in 0..HEADERS_BYTES {
             assert_eq!(icrc(&vec![0; have]), Err(Error::Truncated { need: HEADERS_BYTES, have }));
+        }
+        let need = LOCAL_HEADERS_BYTES;
+        for have in 0..need {
+            assert_eq!(of_local_packet(&vec![0; have]), Err(Error::Truncated { need, have }));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! RoCEv2 headers and frames: byte views and representations.
+//! RoCEv2 and InfiniBand headers and frames: byte views and representations.
 //!
 //! # The two types of each header
 //! - A *view* (`Packet`, or `Frame` where it starts with Ethernet) wraps bytes and reads fields. It knows that
@@ -13,7 +13,8 @@
 //! # From the outside to the inside
 //! [`ethernet`] (header, FCS) - [`ipv4`] - [`udp`] - [`bth`] - [`extension`] ([`reth`], [`aeth`], immediate data,
 //! the reserved bytes of [`cnp`]) - payload - [`icrc`]. A [`RoceFrame`] is all of them; a [`pfc`] frame stands
-//! alone. [`Opcode`] says which headers a packet has, [`size`] how long its frame is, without building it, and
+//! alone. An [`InfinibandPacket`] has an [`lrh`] in place of the first three and ends with a [`vcrc`]; its link is
+//! governed by [`flow_control`] packets. [`Opcode`] says which headers a packet has, [`size`] how long its frame is, without building it, and
 //! [`Psn`] is the serial number that orders packets.
 //!
 //! # What is left out
@@ -22,7 +23,7 @@
 //! - UDP: a checksum. RoCEv2 sends 0; a datagram with another value is refused, not verified.
 //! - Transport services other than reliable connection; atomic operations, SEND with invalidate, XRC, memory
 //!   placement extensions (FLUSH, ATOMIC WRITE).
-//! - InfiniBand link headers (LRH) and their variant CRC.
+//! - InfiniBand: the GRH, raw packets, the packets of subnet management.
 //!
 //! References: InfiniBand Architecture Specification volume 1 (IBTA vol. 1) with annex A17 (RoCEv2); IEEE
 //! 802.3-2022; IEEE 802.1Q-2022; RFC 768, 791, 1071, 2474, 3168.
@@ -35,15 +36,19 @@ pub mod bth;
 pub mod cnp;
 pub mod ethernet;
 pub mod extension;
+pub mod flow_control;
 pub mod frame;
 pub mod icrc;
+pub mod infiniband;
 pub mod ipv4;
+pub mod lrh;
 pub mod opcode;
 pub mod pfc;
 pub mod psn;
 pub mod reth;
 pub mod size;
 pub mod udp;
+pub mod vcrc;
 
 #[cfg(test)]
 mod strategy;
@@ -51,6 +56,7 @@ mod strategy;
 pub use error::{Error, Result};
 pub use extension::Extension;
 pub use frame::RoceFrame;
+pub use infiniband::InfinibandPacket;
 pub use opcode::Opcode;
 pub use psn::Psn;
-pub use size::RoceMtu;
+pub use size::{Framing, RoceMtu};

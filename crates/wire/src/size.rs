@@ -1,7 +1,7 @@
 //! Sizes of frames, known without building them.
 //!
-//! All frame sizes include the Ethernet header and the FCS, and leave out what only occupies the link
-//! (preamble and inter-frame gap, [`units::LINK_OVERHEAD_BYTES`]).
+//! All sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the local route
+//! header and the VCRC; both leave out what only occupies the link ([`Framing::link_overhead_bytes`]).
 
 use crate::Opcode;
 
@@ -25,6 +25,12 @@ pub const IMMEDIATE_BYTES: u32 = 4;
 pub const CNP_RESERVED_BYTES: u32 = 16;
 /// Invariant CRC.
 pub const ICRC_BYTES: u32 = 4;
+/// InfiniBand local route header.
+pub const LRH_BYTES: u32 = 8;
+/// InfiniBand variant CRC.
+pub const VCRC_BYTES: u32 = 2;
+/// An InfiniBand flow control packet, without its two symbols. IBTA vol. 1, 7.9.4.
+pub const FLOW_CONTROL_PACKET_BYTES: u32 = 6;
 
 /// The shortest Ethernet frame; shorter ones are padded. IEEE 802.3-2022, 3.2.8 and 4A.4.2.
 pub const MIN_FRAME_BYTES: u32 = 64;
@@ -75,6 +81,63 @@ pub const fn pad_bytes(payload_bytes: u32) -> u32 {
 pub const fn data_frame_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
     let bytes = BASE_FRAME_BYTES + extension_bytes(opcode) + payload_bytes + pad_bytes(payload_bytes);
     if bytes < MIN_FRAME_BYTES { MIN_FRAME_BYTES } else { bytes }
+}
+
+/// What a transport packet is wrapped in on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Framing {
+    /// RoCEv2 over IPv4 in Ethernet II.
+    Ethernet,
+    /// InfiniBand within a subnet: no global route header.
+    Infiniband,
+}
+
+impl Framing {
+    /// LRH, BTH, ICRC and VCRC: what every InfiniBand packet carries.
+    const INFINIBAND_BASE_BYTES: u32 = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES;
+
+    /// Bytes for which a frame occupies the link without their being counted: of Ethernet, preamble and gap; of
+    /// InfiniBand, the symbols at its start and end (IBTA vol. 1, 5.2: SDP or SLP, and EGP). Line codes (8b/10b,
+    /// 64b/66b, RS-FEC) are not among them: the rates of both are those behind the code.
+    #[inline]
+    #[must_use]
+    pub const fn link_overhead_bytes(self) -> u32 {
+        match self {
+            Self::Ethernet => units::LINK_OVERHEAD_BYTES,
+            Self::Infiniband => 2,
+        }
+    }
+
+    /// The size of the frame that carries a packet of `opcode` with `payload_bytes` of payload.
+    #[inline]
+    #[must_use]
+    pub const fn frame_bytes(self, opcode: Opcode, payload_bytes: u32) -> u32 {
+        match self {
+            Self::Ethernet => data_frame_bytes(opcode, payload_bytes),
+            Self::Infiniband => {
+                let payload_bytes = payload_bytes + pad_bytes(payload_bytes);
+                Self::INFINIBAND_BASE_BYTES + extension_bytes(opcode) + payload_bytes
+            }
+        }
+    }
+
+    /// The size of a frame that carries an ACK or a NAK.
+    #[inline]
+    #[must_use]
+    pub const fn ack_frame_bytes(self) -> u32 {
+        self.frame_bytes(Opcode::Acknowledge, 0)
+    }
+
+    /// The size of a frame that the two ends of a link exchange to control its flow.
+    #[inline]
+    #[must_use]
+    pub const fn flow_control_frame_bytes(self) -> u32 {
+        match self {
+            Self::Ethernet => PFC_FRAME_BYTES,
+            Self::Infiniband => FLOW_CONTROL_PACKET_BYTES,
+        }
+    }
 }
 
 /// Payload of a full packet on the path of a queue pair (the path MTU).
@@ -181,6 +244,17 @@ mod tests {
             assert_eq!(data_frame_bytes(opcode, 4096), 4096 + overhead_bytes, "{opcode:?}");
         }
         assert_eq!(data_frame_bytes(Opcode::ReadRequest, 0), 78);
+    }
+
+    #[test]
+    fn an_infiniband_packet_has_36_bytes_less() {
+        let framing = Framing::Infiniband;
+        assert_eq!(framing.frame_bytes(Opcode::WriteMiddle, 4096), 4096 + 26);
+        assert_eq!(framing.frame_bytes(Opcode::WriteFirst, 4096), 4096 + 42);
+        assert_eq!(framing.frame_bytes(Opcode::WriteOnly, 1), 46, "no shortest packet, but whole words");
+        assert_eq!((framing.ack_frame_bytes(), framing.flow_control_frame_bytes()), (30, 6));
+        assert_eq!(framing.link_overhead_bytes(), 2);
+        assert_eq!(Framing::Ethernet.frame_bytes(Opcode::WriteMiddle, 4096), 4096 + 62);
     }
 
     #[test]

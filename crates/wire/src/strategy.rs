@@ -4,8 +4,11 @@ use crate::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use crate::bth::{self, PadCount, Qpn};
 use crate::ethernet::{self, EtherType, MacAddress};
 use crate::extension::Immediate;
+use crate::flow_control::{self, BlockCount, Operation};
 use crate::frame::Network;
+use crate::infiniband::Route;
 use crate::ipv4::{self, Dscp, Ecn};
+use crate::lrh::{self, ServiceLevel, VirtualLane};
 use crate::{Extension, Opcode, Psn, RoceMtu, cnp, pfc, reth, udp};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -187,4 +190,43 @@ pub(crate) fn frame_parts() -> impl Strategy<Value = (Network, bth::Repr, Extens
         };
         (Just(network), Just(bth), Just(extension), payload(opcode))
     })
+}
+
+fn route() -> impl Strategy<Value = Route> {
+    any::<(u8, u16, u16)>().prop_map(|(lanes, destination_lid, source_lid)| Route {
+        virtual_lane: VirtualLane::from_low_bits(lanes),
+        service_level: ServiceLevel::from_low_bits(lanes >> 4),
+        destination_lid,
+        source_lid,
+    })
+}
+
+pub(crate) fn lrh() -> impl Strategy<Value = lrh::Repr> {
+    (route(), 0..0x800_u16).prop_map(|(route, words)| lrh::Repr {
+        virtual_lane: route.virtual_lane,
+        service_level: route.service_level,
+        destination_lid: route.destination_lid,
+        source_lid: route.source_lid,
+        packet_bytes: words * 4,
+    })
+}
+
+pub(crate) fn flow_control() -> impl Strategy<Value = flow_control::Repr> {
+    (any::<bool>(), any::<[u16; 2]>(), any::<u8>()).prop_map(|(initialise, [sent, limit], lane)| {
+        flow_control::Repr {
+            operation: if initialise { Operation::Initialise } else { Operation::Normal },
+            total_blocks_sent: BlockCount::from_low_bits(sent),
+            virtual_lane: VirtualLane::from_low_bits(lane),
+            credit_limit: BlockCount::from_low_bits(limit),
+        }
+    })
+}
+
+/// The parts of a legal InfiniBand packet.
+pub(crate) fn packet_parts() -> impl Strategy<Value = (Route, bth::Repr, Extension, Vec<u8>)> {
+    let is_infiniband = |(_, bth, ..): &(Network, bth::Repr, Extension, Vec<u8>)| {
+        bth.opcode != Opcode::CongestionNotification
+    };
+    let parts = frame_parts().prop_filter("congestion notification is RoCEv2's", is_infiniband);
+    (route(), parts).prop_map(|(route, (_, bth, extension, payload))| (route, bth, extension, payload))
 }

@@ -9,6 +9,8 @@ from typing import Any
 FRAME_OVERHEAD_BYTES = 82
 """What a full WRITE Middle packet occupies on a link besides its payload [bytes]: preamble and gap 20,
 Ethernet 18, IPv4 20, UDP 8, BTH 12, ICRC 4."""
+INFINIBAND_OVERHEAD_BYTES = 28
+"""The same on InfiniBand: start and end symbol 2, LRH 8, BTH 12, ICRC 4, VCRC 2."""
 
 _BITS_PER_GB = 8e9
 
@@ -65,4 +67,6 @@ def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
     """Return the payload that a host port can carry at best [1e9 bytes/s]."""
     rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]
     mtu_bytes: int = run_spec["transport"]["mtu_bytes"]
-    return rate_bps / _BITS_PER_GB * mtu_bytes / (mtu_bytes + FRAME_OVERHEAD_BYTES)
+    is_infiniband = run_spec["fabric"].get("link_layer", {}).get("kind") == "infiniband"
+    overhead_bytes = INFINIBAND_OVERHEAD_BYTES if is_infiniband else FRAME_OVERHEAD_BYTES
+    return rate_bps / _BITS_PER_GB * mtu_bytes / (mtu_bytes + overhead_bytes)

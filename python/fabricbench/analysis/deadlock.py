@@ -1,4 +1,4 @@
-"""PFC deadlocks in a record: the circles of pauses that its events name."""
+"""Deadlocks in a record: the circles of pauses, or of queues without credit, that its events name."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-EVENT = "pfc_deadlock"
-"""Kind of the events; one for each queue of a circle, in the order in which they wait for each other."""
+EVENTS = ("pfc_deadlock", "credit_deadlock")
+"""Kinds of the events; one for each queue of a circle, in the order in which they wait for each other."""
 _DETAIL = re.compile(r"port (\d+) at priority (\d) waits for (\S+) with (\d+) bytes")
 
 
@@ -22,6 +22,7 @@ class Held:
         priority: Its priority.
         waits_for: The switch that pauses it.
         held_bytes: What it holds.
+        is_of_credits: It is not paused but without credit.
     """
 
     switch: str
@@ -29,6 +30,7 @@ class Held:
     priority: int
     waits_for: str
     held_bytes: int
+    is_of_credits: bool
 
 
 Circle = tuple[Held, ...]
@@ -40,10 +42,11 @@ def circles(events: Iterable[Mapping[str, Any]]) -> list[Circle]:
     found: list[Circle] = []
     path: list[Held] = []
     for event in events:
-        match = _DETAIL.match(event["detail"]) if event["kind"] == EVENT else None
+        match = _DETAIL.match(event["detail"]) if event["kind"] in EVENTS else None
         if match:
             port, priority, peer, held_bytes = match.groups()
-            path.append(Held(event["node"], int(port), int(priority), peer, int(held_bytes)))
+            is_of_credits = event["kind"] == EVENTS[1]
+            path.append(Held(event["node"], int(port), int(priority), peer, int(held_bytes), is_of_credits))
             if peer == path[0].switch:
                 found.append(tuple(path))
                 path = []

@@ -15,6 +15,7 @@ HEALTHY_PERCENT = 95.0
 CAUSES: Mapping[str, str] = MappingProxyType(
     {
         "pfc-deadlock": "PFC deadlock",
+        "credit-deadlock": "credit deadlock",
         "pfc-stall": "stall under PFC",
         "pfc-storm": "PFC storm",
         "link-failure": "link failure",

@@ -139,8 +139,11 @@ def _port(
     link = links.get((row["node"], row["port"]), {})
     same = ("node", "tier", "port", "peer", "tx_frames", "tx_bytes", "rx_bytes", "queue_max_bytes")
     counters = ("pfc_tx", "pfc_rx", "pfc_storms", "paused_ps", "ecn_marked", "egress_qps")
+    values: dict[str, Any] = {name: row[name] for name in same}
+    # What a link does not have, such as PFC on InfiniBand, was not counted.
+    values |= {name: row[name] or 0 for name in counters}
     return Port(
-        **{name: row[name] for name in (*same, *counters)},
+        **values,
         peer_tier=tiers.get(row["peer"], 0),
         rate_bps=link.get("rate_bps", 0),
         busy_ps=link.get("busy_ps", 0),

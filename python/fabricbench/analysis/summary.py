@@ -122,7 +122,7 @@ class Summary:
     latency_us_min: float | None
     latency_us_mean: float | None
     latency_us_max: float | None
-    pfc_rx: int
+    pfc_rx: int | None
     ecn_ce_rx: int
     cnp_tx: int
     retransmits: int

@@ -50,10 +50,18 @@ class Wiring:
     Attributes:
         queue_pairs: Every queue pair, by number.
         host_rates_bps: Line rate of each host's port [bit/s].
+        lids: Name of the host that has each InfiniBand local identifier, a decimal number.
     """
 
     queue_pairs: Sequence[QueuePair]
     host_rates_bps: dict[str, int]
+    lids: dict[str, str]
+
+    @property
+    def ip_addresses(self) -> dict[str, str]:
+        """Name of the host that has each IPv4 address."""
+        sources = {pair.src_ip: pair.src_host for pair in self.queue_pairs}
+        return sources | {pair.dst_ip: pair.dst_host for pair in self.queue_pairs}
 
 
 def wiring(planned: PlannedTrial) -> Wiring:
@@ -86,7 +94,9 @@ def wiring(planned: PlannedTrial) -> Wiring:
         for pair in described["qps"]
     ]
     rates = {link["from"]: link["rate_bps"] for link in described["links"] if link["from"] in hosts}
-    return Wiring(pairs, rates)
+    sources = {str(pair["src_lid"]): f"host{pair['src_host']}" for pair in described["qps"]}
+    lids = sources | {str(pair["dst_lid"]): f"host{pair['dst_host']}" for pair in described["qps"]}
+    return Wiring(pairs, rates, lids)
 
 
 def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
@@ -98,8 +108,8 @@ def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[
         count: How many frames to return at most.
 
     Returns:
-        (time in ps, Ethernet frame without FCS) of data, acknowledgements and negative acknowledgements, as
-        they leave the sending NIC, in order of time.
+        (time in ps, Ethernet frame without FCS or InfiniBand packet) of data, acknowledgements and negative
+        acknowledgements, as they leave the sending NIC, in order of time.
 
     Raises:
         RefusedError: The RunSpec cannot be run.

@@ -98,7 +98,8 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
 ) -> None:
     """Capture the first frames of some queue pairs, as they leave the NICs, in a pcapng file.
 
-    Frames have valid checksums and ICRC and no Ethernet FCS. Times are nanoseconds since the run began.
+    Frames have valid checksums and ICRC and no Ethernet FCS; InfiniBand packets end with
+    their VCRC. Times are nanoseconds since the run began.
     """
     from fabricbench import runner
 
@@ -161,13 +162,14 @@ def _write_capture(
 ) -> None:
     from fabricbench import runner
     from fabricbench.report.files import check_writable_target
-    from fabricbench.report.pcapng import by_sender, write_pcapng
+    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
 
     check_writable_target(out)
-    addresses = {pair.src_ip: pair.src_host for pair in wiring.queue_pairs}
-    addresses |= {pair.dst_ip: pair.dst_host for pair in wiring.queue_pairs}
+    is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
+    addresses = wiring.lids if is_infiniband else wiring.ip_addresses
+    link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
     sent = runner.captured_frames(planned, qps, count)
-    interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps)
+    interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
     seed, version = planned.run_spec["seed"], planned.engine_version
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
     comment = f"plan {plan_name}, {size}, trial {planned.id}, seed {seed}"

@@ -312,6 +312,36 @@ class ImpairmentSpec(TypedDict):
     """
 
 
+class EthernetLinkLayerSpec(TypedDict):
+    """
+    Ethernet: RoCEv2 frames, PFC if it is on.
+    """
+
+    kind: Literal["ethernet"]
+
+
+class InfinibandLinkLayerSpec(TypedDict):
+    """
+    InfiniBand: local routing, credits for each virtual lane. A virtual lane is a priority.
+    """
+
+    credit_interval_ps: int
+    """
+    A receiver grants the credits of a lane at most once in this time [ps].
+    """
+    kind: Literal["infiniband"]
+    vl_buffer_bytes: int
+    """
+    Receive buffer of each virtual lane of each port [bytes], in blocks of 64.
+    """
+
+
+LinkLayerSpec: TypeAlias = EthernetLinkLayerSpec | InfinibandLinkLayerSpec
+"""
+What a link is: its frames and its flow control.
+"""
+
+
 class LinkSpec(TypedDict):
     """
     A cable and the ports at its two ends.
@@ -378,6 +408,14 @@ class AdaptiveLoadBalancing(TypedDict):
     """
 
     kind: Literal["adaptive"]
+
+
+class DModKLoadBalancing(TypedDict):
+    """
+    D-mod-k: by the destination alone, as the forwarding tables of a fat tree have it.
+    """
+
+    kind: Literal["d-mod-k"]
 
 
 class WeightedLoadBalancing(TypedDict):
@@ -1118,6 +1156,7 @@ LoadBalancing: TypeAlias = (
     | SprayRandomLoadBalancing
     | SprayRoundRobinLoadBalancing
     | AdaptiveLoadBalancing
+    | DModKLoadBalancing
     | WeightedLoadBalancing
     | PinnedLoadBalancing
 )
@@ -1246,6 +1285,10 @@ class FabricSpec(TypedDict):
     failures: list[FailureSpec]
     """
     What fails and is repaired in the course of the run, in any order.
+    """
+    link_layer: LinkLayerSpec
+    """
+    What every link is.
     """
     load_balancing: LoadBalancing
     """

@@ -86,6 +86,21 @@ class Adaptive(PlanModel):
         return {"kind": self.kind}
 
 
+class DModK(PlanModel):
+    """By the destination alone, as the forwarding tables of a fat tree have it."""
+
+    kind: Literal["d-mod-k"] = Field(
+        description=(
+            "By the destination d alone: number floor(d / w) mod k of k equal next hops, below which w ways "
+            "lead up."
+        )
+    )
+
+    def run_spec(self, pins: list[PinSpec]) -> LoadBalancingSpec:  # noqa: ARG002
+        """Write the choice out for the engine."""
+        return {"kind": self.kind}
+
+
 class Weighted(PlanModel):
     """ECMP with weights."""
 
@@ -150,13 +165,13 @@ class Pinned(PlanModel):
 
 LoadBalancing = Annotated[
     Annotated[
-        Ecmp | Flowlet | SprayRandom | SprayRoundRobin | Adaptive | Weighted | Pinned,
+        Ecmp | Flowlet | SprayRandom | SprayRoundRobin | Adaptive | DModK | Weighted | Pinned,
         Field(discriminator="kind"),
     ],
     Named(
         {
             kind: {"kind": kind}
-            for kind in ("ecmp", "flowlet", "spray-random", "spray-round-robin", "adaptive")
+            for kind in ("ecmp", "flowlet", "spray-random", "spray-round-robin", "adaptive", "d-mod-k")
         }
     ),
 ]

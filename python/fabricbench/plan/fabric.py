@@ -1,14 +1,15 @@
 """The network of a plan: topology, load balancing, switches, NICs."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.failures import Failure, LinkName
 from fabricbench.plan.fields import HOSTS_MAX, Part, Propagation, Rate, Size, Time
+from fabricbench.plan.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.switch import Switch
 from fabricbench.plan.topology import Topology
 
@@ -95,6 +96,15 @@ class Fabric(PlanModel):
     """The network under test."""
 
     topology: Topology = Field(description="The graph of hosts, switches and cables.")
+    link_layer: LinkLayer = Field(
+        default=None,
+        description=(
+            "What every link is: `ethernet`, `infiniband` (with every default) or a mapping. With "
+            "InfiniBand, the defaults of load balancing, switches and NICs are those that docs/plan.md gives "
+            "for it. Source: the published tables are mostly of RoCEv2 over Ethernet."
+        ),
+        json_schema_extra={"default": "ethernet"},
+    )
     load_balancing: LoadBalancing = Field(
         default="ecmp",
         validate_default=True,
@@ -141,6 +151,11 @@ class Fabric(PlanModel):
         ),
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _infiniband_defaults(cls, value: Any) -> Any:
+        return with_infiniband_defaults(value)
+
     def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
         """Write the fabric out for the engine.
 
@@ -156,4 +171,5 @@ class Fabric(PlanModel):
             "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
             "failures": [failure.run_spec() for failure in self.failures],
             "convergence_time_ps": self.convergence_time_ps,
+            "link_layer": link_layer_spec(self.link_layer),
         }

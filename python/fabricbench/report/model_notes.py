@@ -51,6 +51,15 @@ MODEL_NOTES = (
         "design: vendors do not publish theirs.",
     ),
     ModelNote(
+        "InfiniBand",
+        "LRH, BTH, ICRC and VCRC without GRH, and 2 symbols of 1 byte that occupy the link; rates are those "
+        "behind the line code. For each virtual lane of a link, which is a priority, a receive buffer and "
+        "credits in blocks of 64 bytes, granted by flow control packets of 8 bytes; a packet leaves the "
+        "buffer when its last bit has left the switch. Routes by destination (d-mod-k), or adaptive.",
+        "Link training, repeated grants, VL arbitration tables, congestion control (FECN, BECN), failures "
+        "and bit errors, fast-forward. Inputs never block each other inside a switch.",
+    ),
+    ModelNote(
         "Switch",
         "Store and forward, or cut-through, with a fixed pipeline latency; eight priorities per port, "
         "strict or weighted; one packet buffer in cells, shared by all ports, with dynamic thresholds for "
@@ -72,7 +81,8 @@ MODEL_NOTES = (
     ModelNote(
         "Load balancing",
         "By hash of the 5-tuple with a seed for each switch, by flowlet, sprayed, to least load, by weight, "
-        "or pinned. Adaptive routing sees queues as they were when the time window began, some 400 ns ago.",
+        "by destination (d-mod-k), or pinned. Adaptive routing sees queues as they were when the time window "
+        "began, some 400 ns ago.",
         "Hashes that keep the paths of other flows when a group of next hops shrinks.",
     ),
     ModelNote(

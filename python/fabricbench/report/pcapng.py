@@ -6,8 +6,9 @@ under the GPL. tshark and scapy read the result back in the tests.
 
 What is written: one section (with a comment), one interface for each sending port's host, named after it,
 with timestamps in nanoseconds (`if_tsresol` 9), and one Enhanced Packet Block for each frame, marked as
-outbound. Frames carry no Ethernet FCS (`if_fcslen` 0). What is left out: name resolution, statistics and
-decryption blocks. Picoseconds are cut to whole nanoseconds; the order of frames is that of the input.
+outbound. Ethernet frames carry no FCS (`if_fcslen` 0), InfiniBand packets end with their VCRC. What is left
+out: name resolution, statistics and decryption blocks. Picoseconds are cut to whole nanoseconds; the order of
+frames is that of the input.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _INTERFACE_DESCRIPTION = 1
 _ENHANCED_PACKET = 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 _SECTION_LENGTH_UNKNOWN = -1
-_LINKTYPE_ETHERNET = 1
+LINKTYPE_ETHERNET = 1
+"""Link type of Ethernet frames."""
+LINKTYPE_INFINIBAND = 247
+"""Link type of InfiniBand packets, from the local route header to the VCRC (tcpdump.org/linktypes.html)."""
 _NO_SNAP_LENGTH = 0
 
 _OPTION_END = 0
@@ -43,6 +47,8 @@ _NANOSECONDS = 9
 _PS_PER_NS = 1000
 _IPV4_SOURCE = slice(26, 30)
 """Where a frame has its source address: after 14 bytes of Ethernet, at 12 of the IPv4 header (RFC 791)."""
+_SOURCE_LID = slice(6, 8)
+"""Where an InfiniBand packet has its source address: at the end of the local route header (IBTA 1.7, 7.7)."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +58,12 @@ class Interface:
     Attributes:
         name: Name shown by Wireshark, such as `host3`.
         speed_bps: Line rate [bit/s], or None if unknown.
+        link_type: What its frames begin with: `LINKTYPE_ETHERNET` or `LINKTYPE_INFINIBAND`.
     """
 
     name: str
     speed_bps: int | None = None
+    link_type: int = LINKTYPE_ETHERNET
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,18 @@ def write_pcapng(
 
 
 def by_sender(
-    frames: Iterable[tuple[int, bytes]], host_of_address: Mapping[str, str], rates_bps: Mapping[str, int]
+    frames: Iterable[tuple[int, bytes]],
+    host_of_address: Mapping[str, str],
+    rates_bps: Mapping[str, int],
+    link_type: int = LINKTYPE_ETHERNET,
 ) -> tuple[list[Interface], list[CapturedFrame]]:
     """Give each frame the interface of the host that sent it.
 
     Args:
-        frames: (time in ps, Ethernet frame with an IPv4 packet), in order of time.
-        host_of_address: IPv4 address -> name of the host.
+        frames: (time in ps, Ethernet frame with an IPv4 packet or InfiniBand packet), in order of time.
+        host_of_address: IPv4 address, or local identifier as a decimal number -> name of the host.
         rates_bps: Name of the host -> line rate of its port [bit/s].
+        link_type: Which of the two the frames are.
 
     Returns:
         One interface for each host that sent a frame, in order of its first one; the frames.
@@ -121,9 +133,16 @@ def by_sender(
     interfaces: dict[str, int] = {}
     captured = []
     for time_ps, data in frames:
-        host = host_of_address[str(IPv4Address(data[_IPV4_SOURCE]))]
+        host = host_of_address[_source_address(data, link_type)]
         captured.append(CapturedFrame(time_ps, interfaces.setdefault(host, len(interfaces)), data))
-    return [Interface(host, rates_bps.get(host)) for host in interfaces], captured
+    return [Interface(host, rates_bps.get(host), link_type) for host in interfaces], captured
+
+
+def _source_address(data: bytes, link_type: int) -> str:
+    """Read who sent a frame."""
+    if link_type == LINKTYPE_INFINIBAND:
+        return str(int.from_bytes(data[_SOURCE_LID]))
+    return str(IPv4Address(data[_IPV4_SOURCE]))
 
 
 def write_blocks(
@@ -156,7 +175,7 @@ def _section_header(comment: str, application: str) -> bytes:
 
 
 def _interface_description(interface: Interface) -> bytes:
-    body = struct.pack("<HHI", _LINKTYPE_ETHERNET, 0, _NO_SNAP_LENGTH)
+    body = struct.pack("<HHI", interface.link_type, 0, _NO_SNAP_LENGTH)
     options = [(_IF_NAME, interface.name.encode()), (_IF_TSRESOL, bytes([_NANOSECONDS])), (_IF_FCSLEN, b"\0")]
     if interface.speed_bps is not None:
         options.insert(1, (_IF_SPEED, struct.pack("<Q", interface.speed_bps)))

@@ -28,7 +28,7 @@ class KeptRow:
         name: The job, with its variant and data size where there are several.
         iteration: Which iteration.
         kept_percent: Share of its bus bandwidth alone that it keeps [%].
-        pfc_rx: Pause frames that its hosts received.
+        pfc_rx: Pause frames that its hosts received; none where there is no PFC.
         placement: How its paths lie beside those of others, in words; empty where that is not known.
         mean_beside: Mean number of others beside it; none where that is not known.
     """
@@ -36,7 +36,7 @@ class KeptRow:
     name: str
     iteration: int
     kept_percent: float
-    pfc_rx: int
+    pfc_rx: int | None
     placement: str
     mean_beside: float | None
 

@@ -46,6 +46,15 @@ _CHUNK_COLUMNS = """
     latency_min_ps latency_mean_ps latency_max_ps ecn_ce_rx cnp_tx cnp_rx
 """
 
+_PORT_COLUMNS = """
+    node tier port peer tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes
+    dropped_headroom_frames dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes
+    lost_link_down_frames lost_link_down_bytes fcs_error_frames fcs_error_bytes queue_max_bytes
+    pfc_tx pfc_rx pfc_storms paused_ps flow_control_tx flow_control_rx credit_wait_ps
+    ecn_marked ecn_changes egress_qps
+    credits_granted credit_granted_bytes voq_max_bytes reassembly_max_bytes
+"""
+
 SCHEMAS: dict[str, pa.Schema] = {
     CHUNKS: _schema(
         "",
@@ -55,17 +64,17 @@ SCHEMAS: dict[str, pa.Schema] = {
         order=_CHUNK_COLUMNS,
     ),
     PORTS: _schema(
-        "node tier port peer tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes "
-        "dropped_headroom_frames dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes "
-        "lost_link_down_frames lost_link_down_bytes fcs_error_frames fcs_error_bytes "
-        "queue_max_bytes pfc_tx pfc_rx pfc_storms paused_ps ecn_marked ecn_changes egress_qps "
-        "credits_granted credit_granted_bytes voq_max_bytes reassembly_max_bytes",
+        "",
+        "pfc_tx pfc_rx pfc_storms paused_ps flow_control_tx flow_control_rx credit_wait_ps",
         texts="node peer",
+        order=_PORT_COLUMNS,
     ),
     PRIORITIES: _schema(
-        "node port priority pfc_tx pfc_rx paused_ps dropped_frames dropped_headroom_frames "
-        "dropped_watchdog_frames",
+        "",
+        "pfc_tx pfc_rx paused_ps credit_wait_ps",
         texts="node",
+        order="node port priority pfc_tx pfc_rx paused_ps credit_wait_ps dropped_frames "
+        "dropped_headroom_frames dropped_watchdog_frames",
     ),
     LINKS: _schema("from from_port to to_port tier rate_bps frames bytes busy_ps", texts="from to"),
     PATHS: _schema("qp job src_rank dst_rank hop node port peer", texts="job node peer"),

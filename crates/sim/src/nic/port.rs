@@ -1,5 +1,6 @@
-//! A port of a NIC: pause frames and control packets first, then the queue pairs round robin.
+//! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs round robin.
 
+use crate::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::egress::{Transmitter, Wire};
 use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Message};
@@ -32,11 +33,13 @@ pub(crate) struct NicPortPlan {
     pub(crate) data: Priority,
     /// What an impaired NIC still sends.
     pub(crate) pace: Option<Rate>,
+    /// Credits of the link, on InfiniBand.
+    pub(crate) credits: Option<CreditPlan>,
 }
 
 /// What a port sends next.
 pub(super) enum Next {
-    Pause(Packet),
+    LinkControl(Packet),
     Control(Control),
     Sender(u32),
     Nothing,
@@ -63,6 +66,8 @@ pub(crate) struct NicPort {
     pause: PauseState,
     /// Pause frames, ahead of everything.
     urgent: Ring<Packet>,
+    /// On InfiniBand.
+    credits: Option<Box<Credits>>,
     // Behind what is looked at for each frame.
     /// What an impaired NIC still sends.
     pace: Option<Rate>,
@@ -79,6 +84,7 @@ impl NicPort {
             round: Ring::default(),
             paced: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
+            credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
             data_at: Instant::ZERO,
             next_send: Instant::NEVER,
             received: Received::default(),
@@ -111,9 +117,19 @@ impl NicPort {
         self.pauses_sent
     }
 
-    /// Pause frames put on the link, those that end a pause included.
-    pub(crate) const fn pause_frames_sent(&self) -> u64 {
-        self.pause_frames_sent
+    /// Pause frames, those that end a pause included, and flow control packets put on the link.
+    pub(crate) fn link_control_sent(&self) -> u64 {
+        self.pause_frames_sent + self.credits().map_or(0, Credits::packets_sent)
+    }
+
+    /// Pause frames and flow control packets that came in.
+    pub(crate) fn link_control_received(&self) -> u64 {
+        self.pause.frames_received() + self.credits().map_or(0, Credits::packets_received)
+    }
+
+    /// Credits of the link, on InfiniBand.
+    pub(crate) fn credits(&self) -> Option<&Credits> {
+        self.credits.as_deref()
     }
 
     /// The senders that are served next, as things stand.
@@ -135,10 +151,40 @@ impl NicPort {
         self.next_send
     }
 
-    /// Acts on a pause frame.
-    pub(super) fn receive_pause(&mut self, pause: &Packet) {
-        self.pause.receive(pause, pause.at());
-        self.schedule(pause.at());
+    /// Acts on a pause frame or a flow control packet.
+    pub(super) fn receive_link_control(&mut self, packet: &Packet) {
+        match &mut self.credits {
+            None => self.pause.receive(packet, packet.at()),
+            Some(credits) => {
+                credits.receive(packet);
+                // What is next is looked at when it is its turn.
+                self.pause.let_go(packet.priority(), packet.at());
+            }
+        }
+        self.schedule(packet.at());
+    }
+
+    /// Takes a frame into the buffer of its lane.
+    pub(super) fn fill_lane(&mut self, packet: &Packet) {
+        if let Some(credits) = &mut self.credits {
+            credits.take_in(packet);
+        }
+    }
+
+    /// The host has taken a frame out of the buffer of its lane.
+    pub(super) fn free_lane(&mut self, packet: &Packet, now: Instant) {
+        if let Some(credits) = &mut self.credits {
+            credits.free(packet.priority(), packet.frame_bytes());
+            self.schedule(now);
+        }
+    }
+
+    /// Holds a priority back if a frame has no credit.
+    fn look_at_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+        if let Some(credits) = &self.credits {
+            let next = (priority, Some(frame_bytes));
+            hold_without_credit(credits, &mut self.pause, next, (now, now));
+        }
     }
 
     /// Queues a pause frame for the switch.
@@ -171,9 +217,9 @@ impl NicPort {
         }
     }
 
-    /// Takes out what to send at `now`.
+    /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
     #[inline]
-    pub(super) fn pop_next(&mut self, now: Instant) -> Next {
+    pub(super) fn pop_next(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
         self.pause.expire(now);
         while let Some(&Reverse((at, sender))) = self.paced.peek()
             && at <= now
@@ -183,7 +229,12 @@ impl NicPort {
         }
         if let Some(pause) = self.urgent.pop_front() {
             self.pause_frames_sent += 1;
-            return Next::Pause(pause);
+            return Next::LinkControl(pause);
+        }
+        if self.credits.is_some()
+            && let Some(update) = self.look_at_credits(now, next_frame_bytes)
+        {
+            return Next::LinkControl(update);
         }
         if self.may_send_control() {
             return self.control.pop_front().map_or(Next::Nothing, Next::Control);
@@ -192,6 +243,23 @@ impl NicPort {
             return self.round.pop_front().map_or(Next::Nothing, Next::Sender);
         }
         Next::Nothing
+    }
+
+    /// The flow control packet that is due; else what is next is held back if it has no credit.
+    #[cold]
+    fn look_at_credits(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Option<Packet> {
+        if let Some(update) = self.credits.as_mut().and_then(|credits| credits.next_update(now)) {
+            return Some(update);
+        }
+        if let Some(Control { packet, .. }) = self.control.front().copied() {
+            self.look_at_credit(packet.priority(), packet.frame_bytes(), now);
+        }
+        // A control packet that waits for credit is not overtaken in its lane.
+        if !self.may_send_control() && self.may_send_data() && self.data_at <= now {
+            let frame_bytes = self.round.front().map(|&sender| next_frame_bytes(sender));
+            frame_bytes.into_iter().for_each(|bytes| self.look_at_credit(self.data, bytes, now));
+        }
+        None
     }
 
     #[inline]
@@ -220,6 +288,10 @@ impl NicPort {
         if self.pause.mask() != 0 {
             next = next.min(self.next_unpaused(now));
         }
+        if let Some(credits) = &self.credits {
+            let update = credits.update_due();
+            next = next.min(if update == Instant::NEVER { update } else { update.max(now) });
+        }
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
 
@@ -234,6 +306,11 @@ impl NicPort {
 
     #[inline]
     pub(super) fn transmit<R>(&mut self, packet: Packet, now: Instant, context: &mut Context<Packet, R>) {
+        if let Some(credits) = &mut self.credits
+            && !packet.is_link_control()
+        {
+            credits.spend(&packet);
+        }
         self.transmitter.transmit(packet, now, context);
     }
 
@@ -245,9 +322,10 @@ impl NicPort {
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        self.transmitter.transmit(packet, now, context);
+        self.transmit(packet, now, context);
         if let Some(pace) = self.pace {
-            self.data_at = pace.frame_end(now, packet.frame_bytes());
+            self.data_at =
+                pace.frame_end(now, packet.frame_bytes(), self.transmitter.framing().link_overhead_bytes());
         }
     }
 }
@@ -264,6 +342,7 @@ impl NicPort {
             round,
             paced,
             pause,
+            credits,
             data_at,
             next_send,
             received,
@@ -283,6 +362,9 @@ impl NicPort {
             cycle.same(u64::from(*sender));
         });
         pause.visit(cycle);
+        if let Some(credits) = credits {
+            credits.visit(cycle);
+        }
         cycle.time(data_at);
         cycle.time(next_send);
         let Received { frames, bytes } = received;

@@ -9,8 +9,7 @@ use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Recovery, Reply, Responder};
 use units::{Cycle, Instant, Span};
-use wire::Psn;
-use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
+use wire::{Framing, Opcode, Psn};
 
 /// A chunk to be received by a receiver.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +56,7 @@ pub(crate) struct Receiver {
     priorities: ReplyPriorities,
     cnp_interval: Span,
     next_cnp: Instant,
+    framing: Framing,
     port: u16,
     is_captured: bool,
     queue_pair: u32,
@@ -82,6 +82,7 @@ pub(crate) struct ReceiverPlan {
     pub(crate) priorities: ReplyPriorities,
     /// At most one congestion notification in this time; none are sent without it.
     pub(crate) cnp_interval: Option<Span>,
+    pub(crate) framing: Framing,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
@@ -100,6 +101,7 @@ impl Receiver {
             priorities: plan.priorities,
             cnp_interval: plan.cnp_interval.unwrap_or_default(),
             next_cnp: if plan.cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
+            framing: plan.framing,
             port: plan.port,
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
@@ -158,7 +160,8 @@ impl Receiver {
         }
         if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
             report.add_latency(latency);
-            outcome.payload_bytes = packet.frame_bytes() - data_frame_bytes(write_opcode(position), 0);
+            outcome.payload_bytes =
+                packet.frame_bytes() - self.framing.frame_bytes(write_opcode(position), 0);
             outcome.chunk_delivered = match chunk {
                 Some(chunk) => chunk.count_placed(),
                 None => {
@@ -178,7 +181,7 @@ impl Receiver {
             Reply::SelectiveAck { newest, highest } => (Kind::Ack, newest, highest.value()),
             Reply::SelectiveNak { newest, missing } => (Kind::Nak, missing, newest.value()),
         };
-        Packet::new(kind, self.priorities.ack, psn, ACK_FRAME_BYTES, self.path)
+        Packet::new(kind, self.priorities.ack, psn, self.framing.ack_frame_bytes(), self.path)
             .with_message_sequence(message_sequence)
     }
 
@@ -189,7 +192,8 @@ impl Receiver {
             return None;
         }
         self.next_cnp = now + self.cnp_interval;
-        Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), CNP_FRAME_BYTES, self.path))
+        let frame_bytes = self.framing.frame_bytes(Opcode::CongestionNotification, 0);
+        Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), frame_bytes, self.path))
     }
 
     /// Ends the next chunk that has arrived whole, if there is one.
@@ -226,6 +230,7 @@ impl Receiver {
             priorities: _,
             cnp_interval: _,
             next_cnp,
+            framing: _,
             port: _,
             is_captured: _,
             queue_pair: _,

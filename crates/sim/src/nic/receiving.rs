@@ -24,6 +24,14 @@ impl Host {
     ) {
         let Some(packet) = context.inbox(first_inbox + port as u32).take_before(end) else { return };
         self.ports[port].count_arrival(&packet);
+        if packet.is_link_control() {
+            self.ports[port].receive_link_control(&packet);
+            return;
+        }
+        self.ports[port].fill_lane(&packet);
+        if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
+            self.ports[port].free_lane(&packet, packet.at());
+        }
         match packet.kind() {
             Kind::Data(position) if self.intake.is_none() => {
                 self.receive_data(&packet, position, packet.at(), context);
@@ -33,7 +41,7 @@ impl Host {
             Kind::Nak => self.receive_nak(&packet, context),
             Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
             Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
-            Kind::Pause => self.ports[port].receive_pause(&packet),
+            Kind::LinkControl => {}
         }
     }
 
@@ -48,6 +56,10 @@ impl Host {
     pub(super) fn drain(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         self.answer_pressure(pause, now);
+        if self.ports[0].credits().is_some() {
+            let port = usize::from(self.receivers[packet.queue_pair as usize].port());
+            self.ports[port].free_lane(&packet, now);
+        }
         if let Kind::Data(position) = packet.kind() {
             self.receive_data(&packet, position, now, context);
         }

@@ -6,9 +6,8 @@ use crate::record::{Frame, FrameKind, Record, SendReport};
 use spec::ChunkStatus;
 use std::ops::Range;
 use transport::{Config, Controller, OneOrMore, Position, RateControl, Requester, Transmit};
-use units::{Cycle, Instant, LINK_OVERHEAD_BYTES};
-use wire::size::data_frame_bytes;
-use wire::{Opcode, Psn};
+use units::{Cycle, Instant};
+use wire::{Framing, Opcode, Psn};
 
 /// A chunk to be sent by a sender.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +39,7 @@ pub(crate) struct Sender {
     /// To the receiver at the destination host.
     path: Path,
     priority: Priority,
+    framing: Framing,
     port: u16,
     in_round: bool,
     /// A timer entry exists.
@@ -60,6 +60,7 @@ pub(crate) struct SenderPlan {
     pub(crate) path: Path,
     pub(crate) priority: Priority,
     pub(crate) controller: Controller,
+    pub(crate) framing: Framing,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
     pub(crate) chunks: Range<u32>,
@@ -71,6 +72,7 @@ impl Sender {
             requester: Requester::new(plan.initial_psn, plan.controller),
             path: plan.path,
             priority: plan.priority,
+            framing: plan.framing,
             port: plan.port,
             in_round: false,
             is_timed: false,
@@ -161,6 +163,12 @@ impl Sender {
         self.in_round
     }
 
+    /// Size of the next data packet at the most; it is exact unless something is sent again.
+    pub(super) fn next_frame_bytes(&self, config: &Config) -> u32 {
+        let next = self.requester.next_payload(config);
+        next.map_or(0, |(position, bytes)| self.framing.frame_bytes(write_opcode(position), bytes))
+    }
+
     /// The next data packet, decided at `now`, on the link from `sent`.
     #[inline]
     pub(super) fn next_packet(
@@ -171,7 +179,7 @@ impl Sender {
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
-        let frame_bytes = data_frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
+        let frame_bytes = self.framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
         let report = self.open.get_mut(transmit.work).expect("only posted work is sent");
         report.frames += 1;
         report.bytes += u64::from(frame_bytes);
@@ -180,7 +188,7 @@ impl Sender {
             self.report(config, &transmit, sent, context);
         }
         let kind = Kind::Data(transmit.position);
-        self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
+        self.requester.rate().on_sent(now, frame_bytes + self.framing.link_overhead_bytes());
         let packet = Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path);
         Some(packet.asking(transmit.ack_request))
     }
@@ -227,6 +235,7 @@ impl Sender {
             requester,
             path: _,
             priority: _,
+            framing: _,
             port: _,
             in_round,
             is_timed,

@@ -15,8 +15,9 @@ impl Host {
     #[inline]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        match self.ports[port].pop_next(now) {
-            Next::Pause(pause) => self.ports[port].transmit(pause, now, context),
+        let Self { ports, senders, config, .. } = self;
+        match ports[port].pop_next(now, |sender| senders[sender as usize].next_frame_bytes(config)) {
+            Next::LinkControl(packet) => self.ports[port].transmit(packet, now, context),
             Next::Control(control) if is_storage(control.receiver) => {
                 self.note_storage_reply(&control, sent, context);
                 self.ports[port].transmit(control.packet, now, context);

@@ -1,6 +1,7 @@
 //! The rows of ports and links at the end of a run.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
+use crate::credits::Credits;
 use crate::nic::NicPort;
 use crate::packet::Priority;
 use crate::pause::PauseState;
@@ -19,6 +20,8 @@ struct PortCounts<'a> {
     queue: QueueCounters,
     /// None where there are no pauses.
     pause: Option<&'a PauseState>,
+    /// Credits of the link, on InfiniBand.
+    link_credits: Option<&'a Credits>,
     by_priority: [PriorityCounters; Priority::COUNT],
     /// Frames that came in by it when no way was left.
     stranded: Dropped,
@@ -45,6 +48,7 @@ impl<'a, F: Forward> Counters<'a, F> {
                 sent: Sent::of(host.ports()[port].transmitter()),
                 received: host.ports()[port].received(),
                 pause: Some(host.ports()[port].pause()),
+                link_credits: host.ports()[port].credits(),
                 by_priority: host_priorities(&host.ports()[port]),
                 ..PortCounts::default()
             },
@@ -93,6 +97,7 @@ fn of_egress(port: &EgressPort) -> PortCounts<'_> {
     PortCounts {
         queue: port.counters(),
         pause: Some(port.pause()),
+        link_credits: port.credits(),
         by_priority: port.by_priority(),
         ..PortCounts::default()
     }
@@ -113,8 +118,12 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
     for ((id, node), qps) in (0..).map(NodeId).zip(&graph.nodes).zip(egress_qps) {
         for (port, plug) in node.ports.iter().enumerate() {
             let counted = counters.of(id, port);
-            let PortCounts { sent, received, queue, pause, by_priority, stranded, credits, .. } = counted;
+            let PortCounts {
+                sent, received, queue, pause, by_priority, stranded, credits, link_credits, ..
+            } = counted;
             let corrupted = counters.of(plug.peer, usize::from(plug.peer_port)).sent.corrupted;
+            let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
+            let held_ps = pause.map_or(0, |pause| pause.paused_by(end).0);
             rows.push(PortRow {
                 node: node.name.clone(),
                 tier: u32::from(node.tier),
@@ -135,10 +144,13 @@ pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], e
                 fcs_error_frames: corrupted.frames,
                 fcs_error_bytes: corrupted.bytes,
                 queue_max_bytes: queue.queue_max_bytes,
-                pfc_tx: by_priority.iter().map(|counters| counters.pauses_sent).sum(),
-                pfc_rx: pause.map_or(0, PauseState::pauses_received),
-                pfc_storms: queue.storms,
-                paused_ps: pause.map_or(0, |pause| pause.paused_by(end).0),
+                pfc_tx: of_ethernet(by_priority.iter().map(|counters| counters.pauses_sent).sum()),
+                pfc_rx: of_ethernet(pause.map_or(0, PauseState::pauses_received)),
+                pfc_storms: of_ethernet(queue.storms),
+                paused_ps: of_ethernet(held_ps),
+                flow_control_tx: link_credits.map(Credits::packets_sent),
+                flow_control_rx: link_credits.map(Credits::packets_received),
+                credit_wait_ps: link_credits.map(|_| held_ps),
                 ecn_marked: queue.marked,
                 ecn_changes: queue.ecn_changes,
                 egress_qps: qps[port],
@@ -158,14 +170,20 @@ pub(crate) fn priority_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<P
     let counters = Counters::new(world);
     for (id, node) in (0..).map(NodeId).zip(&world.fabric.graph.nodes) {
         for port in 0..node.ports.len() {
-            let PortCounts { pause: Some(pause), by_priority, .. } = counters.of(id, port) else { continue };
+            let PortCounts { pause: Some(pause), link_credits: credits, by_priority, .. } =
+                counters.of(id, port)
+            else {
+                continue;
+            };
+            let of_ethernet = |count: u64| credits.is_none().then_some(count);
             let of_port = (0..8).map(Priority).zip(by_priority).map(|(priority, counted)| PriorityRow {
                 node: node.name.clone(),
                 port: port as u32,
                 priority: u32::from(priority.0),
-                pfc_tx: counted.pauses_sent,
-                pfc_rx: pause.pauses_of(priority),
-                paused_ps: pause.paused_of(priority, end).0,
+                pfc_tx: of_ethernet(counted.pauses_sent),
+                pfc_rx: of_ethernet(pause.pauses_of(priority)),
+                paused_ps: of_ethernet(pause.paused_of(priority, end).0),
+                credit_wait_ps: credits.map(|_| pause.paused_of(priority, end).0),
                 dropped_frames: counted.dropped_tail,
                 dropped_headroom_frames: counted.dropped_headroom,
                 dropped_watchdog_frames: counted.dropped_watchdog,
@@ -176,9 +194,10 @@ pub(crate) fn priority_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<P
     rows
 }
 
-const fn has_counted(row: &PriorityRow) -> bool {
+fn has_counted(row: &PriorityRow) -> bool {
     let dropped = row.dropped_frames + row.dropped_headroom_frames + row.dropped_watchdog_frames;
-    row.pfc_tx + row.pfc_rx + row.paused_ps + dropped > 0
+    let held = [row.pfc_tx, row.pfc_rx, row.paused_ps, row.credit_wait_ps];
+    dropped > 0 || held.into_iter().any(|count| count > Some(0))
 }
 
 /// Table `links`: both directions of each cable.

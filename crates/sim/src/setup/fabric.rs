@@ -2,12 +2,13 @@
 
 use super::failures::Failures;
 use super::link_names::LinkNames;
+use crate::credits::CreditPlan;
 use crate::egress::WHOLE_FRAME;
 use crate::link_changes::{LinkChanges, LinkPlan};
-use crate::switch::cut_through::HEAD_BYTES;
+use crate::switch::cut_through::head_bytes;
 use spec::{
-    CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, ForwardingSpec, LinkSpec, SpecError,
-    TopologySpec,
+    CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, ForwardingSpec, LinkLayerSpec, LinkSpec,
+    SpecError, TopologySpec,
 };
 use std::sync::Arc;
 use topology::{
@@ -15,6 +16,8 @@ use topology::{
     NodeKind, RailOptimised, Routes, SingleSwitch,
 };
 use units::{LinkId, NodeId, Rate, Seed, Span};
+use wire::Framing;
+use wire::flow_control::BLOCK_BYTES;
 
 /// Longest wait between two windows that an inbox is kept for; more asks for too much memory.
 const SLOTS_MAX: u64 = 4096;
@@ -33,6 +36,10 @@ pub(crate) struct Fabric {
     forwarding: ForwardingSpec,
     /// Switches are of the scheduled family.
     is_scheduled: bool,
+    /// What packets are wrapped in.
+    pub(crate) framing: Framing,
+    /// Credits of every link, on InfiniBand.
+    pub(crate) credits: Option<CreditPlan>,
     /// Length of a time window.
     pub(crate) span: Span,
     /// Windows that inboxes are kept for.
@@ -59,6 +66,8 @@ impl Fabric {
             pipeline_latency: Span(spec.switch.pipeline_latency_ps),
             forwarding: spec.switch.forwarding,
             is_scheduled: spec.switch.scheduled.is_some(),
+            framing: framing(spec.link_layer),
+            credits: credits(spec.link_layer),
             span: Span::ZERO,
             slots: 0,
         };
@@ -112,16 +121,18 @@ impl Fabric {
         (!changes.is_empty()).then(|| LinkChanges::new(plan))
     }
 
-    /// Time after which enough of a frame is through for the node at the other end to act on it [ps].
-    pub(crate) fn head_ps(&self, from: NodeId, port: u16) -> u32 {
+    /// Byte times after which enough of a frame is through for the node at the other end to act on it.
+    pub(crate) fn head_bytes(&self, from: NodeId, port: u16) -> u16 {
         let end = self.graph.node(from).ports[usize::from(port)];
         match (self.forwarding, self.graph.node(end.peer).kind) {
-            (ForwardingSpec::CutThrough, NodeKind::Switch) => {
-                // At 1 Mb/s, the slowest there is, it takes 0.58 ms: less than 2^32 ps.
-                self.graph.link(end.link).rate.span_of(HEAD_BYTES).0 as u32
-            }
+            (ForwardingSpec::CutThrough, NodeKind::Switch) => head_bytes(self.framing),
             _ => WHOLE_FRAME,
         }
+    }
+
+    /// Time for which a frame occupies a link of that rate.
+    pub(crate) const fn frame_span(&self, rate: Rate, frame_bytes: u32) -> Span {
+        rate.frame_span(frame_bytes, self.framing.link_overhead_bytes())
     }
 
     /// The window is the smallest latency; inboxes reach as far as the largest, plus the longest frame time.
@@ -132,9 +143,8 @@ impl Fabric {
         for (node, port, rate) in self.directed_ports() {
             let latency = self.latency(node, port);
             shortest = shortest.min(latency);
-            let frame =
-                rate.frame_span(u32::from(u16::MAX)).0 * u64::from(WHOLE_PPM) / u64::from(slowest_ppm);
-            longest = longest.max(latency + Span(frame));
+            let frame = self.frame_span(rate, u32::from(u16::MAX)).0;
+            longest = longest.max(latency + Span(frame * u64::from(WHOLE_PPM) / u64::from(slowest_ppm)));
         }
         if shortest < SPAN_MIN {
             let found = format!("a hop with {shortest} of latency in all");
@@ -180,6 +190,23 @@ fn add_delays(extra: &[ExtraDelaySpec], graph: &mut Graph) -> Result<(), SpecErr
         }
     }
     Ok(())
+}
+
+const fn framing(spec: LinkLayerSpec) -> Framing {
+    match spec {
+        LinkLayerSpec::Ethernet {} => Framing::Ethernet,
+        LinkLayerSpec::Infiniband { .. } => Framing::Infiniband,
+    }
+}
+
+const fn credits(spec: LinkLayerSpec) -> Option<CreditPlan> {
+    match spec {
+        LinkLayerSpec::Ethernet {} => None,
+        LinkLayerSpec::Infiniband { vl_buffer_bytes, credit_interval_ps } => Some(CreditPlan {
+            buffer_blocks: (vl_buffer_bytes / BLOCK_BYTES) as u16,
+            interval: Span(credit_interval_ps),
+        }),
+    }
 }
 
 fn value(field: &str, found: &str, allowed: &str) -> SpecError {

@@ -1,5 +1,6 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
+use super::Fabric;
 use super::entropy::{Direction, entropy};
 use super::flows::{Flows, QueuePair};
 use super::storage::place_storage;
@@ -37,11 +38,12 @@ struct Place {
 /// Gives every host its share of `flows`. Frames of the queue pairs in `captured` are recorded.
 pub(crate) fn host_flows(
     spec: &RunSpec,
-    graph: &Graph,
+    fabric: &Fabric,
     flows: &Flows,
     config: &Config,
     captured: &HashSet<u32>,
 ) -> Vec<HostFlows> {
+    let (graph, framing) = (&fabric.graph, fabric.framing);
     let mut hosts = sized_hosts(graph, flows);
     let priorities = spec.transport.priorities;
     let controllers = Controllers::new(spec, graph);
@@ -52,8 +54,7 @@ pub(crate) fn host_flows(
     let of_schedules = |pair: &&QueuePair| spec.jobs[pair.job as usize].storage.is_none();
     for (id, pair) in flows.queue_pairs.iter().filter(of_schedules).map(|pair| (pair.number, pair)) {
         let is_captured = captured.contains(&id);
-        let sender = hosts[pair.src_host.index()].senders.len() as u32;
-        let receiver = pair.receiver;
+        let (sender, receiver) = (hosts[pair.src_host.index()].senders.len() as u32, pair.receiver);
         debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
         let source = &mut hosts[pair.src_host.index()];
         let first = source.sends.len() as u32;
@@ -74,6 +75,7 @@ pub(crate) fn host_flows(
             },
             priority: Priority(priorities.data),
             controller: controllers.of(pair.src_attachment),
+            framing,
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
             chunks: first..first + chunks.len() as u32,
@@ -92,6 +94,7 @@ pub(crate) fn host_flows(
             },
             priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: cnp_interval(spec),
+            framing,
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
             chunks: first..first + chunks.len() as u32,

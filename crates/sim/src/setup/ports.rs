@@ -23,12 +23,18 @@ pub(super) fn host_plan(
     let impaired = impaired_rate(spec, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
     let changes = |port| fabric.changes(node, port, Seed(spec.seed));
-    let port = |(port, wire)| NicPortPlan { wire, changes: changes(port), data, pace: impaired };
+    let port = |(port, wire)| NicPortPlan {
+        wire,
+        changes: changes(port),
+        data,
+        pace: impaired,
+        credits: fabric.credits,
+    };
     HostPlan {
         config,
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
-        intake: intake_plan(spec, data, line_rate, impaired),
+        intake: intake_plan(spec, fabric, data, line_rate, impaired),
         senders: flows.senders,
         sends: flows.sends,
         receivers: flows.receivers,
@@ -47,6 +53,7 @@ fn impaired_rate(spec: &RunSpec, host: NodeId, line_rate: Rate) -> Option<Rate> 
 /// The receive buffer, if the host takes data out more slowly than the link brings it.
 fn intake_plan(
     spec: &RunSpec,
+    fabric: &Fabric,
     data: Priority,
     line_rate: Rate,
     impaired: Option<Rate>,
@@ -57,7 +64,8 @@ fn intake_plan(
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,
-        size_bytes: nic.receive_buffer_bytes,
+        // Credits keep what is in it within the buffers of the lanes.
+        size_bytes: if fabric.credits.is_some() { u64::MAX } else { nic.receive_buffer_bytes },
         xoff_bytes: nic.receive_xoff_bytes,
         pause_quanta: pfc.map(|pfc| pfc.quanta),
         data,

@@ -145,6 +145,7 @@ impl<'a> ScheduledFabric<'a> {
                 scheduler: scheduler(&switch.scheduling),
                 marker: None,
                 control: None,
+                credits: None,
             };
             (egress, self.credit_plan(wire, node, wires.get(hosts)))
         };

@@ -16,7 +16,7 @@ use spec::{
     StormActionSpec, XoffSpec,
 };
 use std::sync::Arc;
-use topology::{Node, NodeKind};
+use topology::{Graph, Node, NodeKind};
 use units::{NodeId, Seed, Span};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
@@ -31,11 +31,22 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
                 seed: Seed(spec.seed),
                 switch,
                 name: &node.name,
+                ways_below: ways_below(&fabric.graph, node.tier),
                 spec: &spec.fabric.load_balancing,
                 queue_pairs: &flows.queue_pairs,
             })
         })
         .collect()
+}
+
+/// Ways from a host up to a switch of `tier`, in a tree: the product of the uplinks of a switch of each tier below it.
+fn ways_below(graph: &Graph, tier: u8) -> u64 {
+    let uplinks = |node: &Node| {
+        let is_up = |port: &&topology::Port| graph.node(port.peer).tier > node.tier;
+        node.ports.iter().filter(is_up).count() as u64
+    };
+    let of_tier = |below: u8| graph.nodes.iter().filter(move |node| node.tier == below).map(uplinks).max();
+    (1..tier).map(|below| of_tier(below).unwrap_or(1).max(1)).product()
 }
 
 /// The switch at `node`.
@@ -55,6 +66,7 @@ pub(super) fn switch_plan(
         scheduler: scheduler(&switch.scheduling),
         marker: switch.ecn.as_ref().map(|ecn| marker(spec, ecn, node, port, wire)),
         control: switch.ecn.as_ref().and_then(|ecn| ecn_control(ecn, ports, wire)),
+        credits: fabric.credits,
     };
     let is_ideal = fabric.graph.node(node).ideal;
     SwitchPlan {
@@ -62,10 +74,16 @@ pub(super) fn switch_plan(
         routes: Arc::clone(&fabric.routes),
         reroutes,
         ports: wires.into_iter().enumerate().map(egress).collect(),
-        buffer: if is_ideal { unlimited() } else { buffer_plan(spec, fabric, node) },
+        buffer: if is_ideal || fabric.credits.is_some() {
+            unlimited()
+        } else {
+            buffer_plan(spec, fabric, node)
+        },
         pause_quanta: switch.pfc.as_ref().map_or(0, |pfc| pfc.quanta),
         watchdog: if is_ideal { None } else { switch.pfc.as_ref().and_then(watchdog_plan) },
         is_cut_through: switch.forwarding == ForwardingSpec::CutThrough,
+        has_credits: fabric.credits.is_some(),
+        framing: fabric.framing,
         exact_only,
     }
 }
@@ -82,7 +100,7 @@ fn watchdog_plan(pfc: &PfcSpec) -> Option<WatchdogPlan> {
     })
 }
 
-/// The buffer of an ideal switch.
+/// The buffer of an ideal switch, or of one whose links have buffers of their own.
 const fn unlimited() -> BufferPlan {
     BufferPlan { size_bytes: u64::MAX, cell_bytes: 1, lossy_alpha: None, lossless: None }
 }

@@ -10,12 +10,13 @@ use spec::{LossRecovery, StorageSpec, TransportSpec};
 use topology::Attachment;
 use transport::{Position, Verb};
 use units::{AttachmentId, Instant, NodeId, Rate, Span};
-use wire::Opcode;
 use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
+use wire::{Framing, Opcode};
 
 /// A link of a path.
 struct Hop {
     rate: Rate,
+    framing: Framing,
     /// Time after which the next node may act on a frame; none if it waits for the last bit.
     head: Option<Span>,
     /// From then on until it acts.
@@ -31,10 +32,10 @@ pub(super) fn unloaded(
     bytes: u64,
 ) -> Span {
     let mut forward = path(fabric, from, to);
-    let arrivals =
-        frames(transport, bytes).map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
+    let arrivals = frames(transport, fabric.framing, bytes)
+        .map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
     let arrived = arrivals.last().unwrap_or_default();
-    cross(&mut path(fabric, to, from), arrived, ACK_FRAME_BYTES).since(Instant::ZERO)
+    cross(&mut path(fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
 }
 
 /// From the issue of a storage operation by the client at one port to the arrival of its completion from the target at the
@@ -116,7 +117,7 @@ fn message(
 fn cross(path: &mut [Hop], at: Instant, frame_bytes: u32) -> Instant {
     path.iter_mut().fold(at, |at, hop| {
         let start = at.max(hop.free_at);
-        hop.free_at = hop.rate.frame_end(start, frame_bytes);
+        hop.free_at = hop.rate.frame_end(start, frame_bytes, hop.framing.link_overhead_bytes());
         hop.head.map_or(hop.free_at, |head| start + head) + hop.latency
     })
 }
@@ -133,9 +134,10 @@ fn path(fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
         if let Some(before) = hops.last_mut().filter(|before| before.rate.bps() < rate.bps()) {
             before.head = None;
         }
-        let head = Some(fabric.head_ps(node, port)).filter(|&head| head != WHOLE_FRAME);
-        let head = head.map(|head| Span(u64::from(head)));
-        hops.push(Hop { rate, head, latency: fabric.latency(node, port), free_at: Instant::ZERO });
+        let head = Some(fabric.head_bytes(node, port)).filter(|&head| head != WHOLE_FRAME);
+        let head = head.map(|head| rate.frame_span(head.into(), 0));
+        let (latency, framing) = (fabric.latency(node, port), fabric.framing);
+        hops.push(Hop { rate, framing, head, latency, free_at: Instant::ZERO });
         node = end.peer;
         if node.index() < fabric.graph.hosts() {
             return hops;
@@ -145,8 +147,8 @@ fn path(fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
 }
 
 /// Sizes of the frames of a transfer; one without payload is a frame all the same.
-fn frames(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u32> {
-    let empty = (bytes == 0).then(|| data_frame_bytes(write_opcode(Position::Only), 0));
+fn frames(transport: &TransportSpec, framing: Framing, bytes: u64) -> impl Iterator<Item = u32> {
+    let empty = (bytes == 0).then(|| framing.frame_bytes(write_opcode(Position::Only), 0));
     let (mtu, message_bytes) = (u64::from(transport.mtu_bytes), transport.message_bytes);
     let alone = transport.recovery == LossRecovery::Selective;
     let messages =
@@ -155,7 +157,7 @@ fn frames(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u32> {
         (0..size).step_by(mtu as usize).map(move |offset| {
             let starts = alone || offset == 0;
             let position = if starts { Position::Only } else { Position::Middle };
-            data_frame_bytes(write_opcode(position), (size - offset).min(mtu) as u32)
+            framing.frame_bytes(write_opcode(position), (size - offset).min(mtu) as u32)
         })
     });
     empty.into_iter().chain(frames)

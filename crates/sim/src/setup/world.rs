@@ -174,7 +174,7 @@ fn build_nodes<F: Forward>(
     let partitions = homes.iter().map(|home| home.0 as usize + 1).max().unwrap_or(1);
     let first = first_inboxes(fabric, homes, partitions);
     let wires = |node| wires(fabric, node, homes, &first);
-    let of_hosts = host_flows(spec, &fabric.graph, flows, &config, &options.captured);
+    let of_hosts = host_flows(spec, fabric, flows, &config, &options.captured);
     let hosts = (0..).map(NodeId).zip(of_hosts).map(|(node, flows)| {
         FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), Arc::clone(&config), flows)))
     });
@@ -201,7 +201,8 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
             Wire {
                 to: Destination { partition, inbox, node: place },
                 rate: fabric.graph.link(port.link).rate,
-                head_ps: fabric.head_ps(node, number as u16),
+                head_bytes: fabric.head_bytes(node, number as u16),
+                framing: fabric.framing,
                 latency: fabric.latency(node, number as u16),
             }
         })

@@ -1,6 +1,6 @@
 //! Cut-through in a switch whose ports have different rates.
 //!
-//! A frame arrives when its first bytes are in ([`HEAD_BYTES`]) and may leave from then on: out of a port that is no
+//! A frame arrives when its first bytes are in ([`head_bytes`]) and may leave from then on: out of a port that is no
 //! faster than its own, the rest follows in time. Out of a faster port it would run dry, so there the frame is stored
 //! and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a queue nor in the buffer.
 //! Leaves out that a frame with a bad checksum is passed on.
@@ -10,23 +10,31 @@ use super::queue::Stored;
 use crate::kernel::Message;
 use crate::packet::Packet;
 use units::{Cycle, Instant, Rate, Span};
+use wire::Framing;
 
-/// What must be in before a frame may leave: preamble and start delimiter, and 64 bytes, which hold every header that
-/// decides where it goes (Ethernet, IPv4, UDP and BTH take 54). No frame is shorter.
-pub(crate) const HEAD_BYTES: u64 = 8 + 64;
+/// What must be in before a frame may leave. Ethernet: preamble and start delimiter, and 64 bytes, which hold every header
+/// that decides where it goes (Ethernet, IPv4, UDP and BTH take 54). InfiniBand: the start symbol and the local route
+/// header up to its length, the first block of 64b/66b. No frame is shorter.
+pub(crate) const fn head_bytes(framing: Framing) -> u16 {
+    match framing {
+        Framing::Ethernet => 8 + 64,
+        Framing::Infiniband => 8,
+    }
+}
 
 /// Frames whose last bit is not in yet, bound for ports faster than theirs.
 #[derive(Debug)]
 pub(super) struct Incoming {
+    framing: Framing,
     rates: Vec<Rate>,
     waiting: Vec<(Stored, u16)>,
 }
 
 impl Incoming {
     /// What a switch with ports of these rates needs; none if they are all the same.
-    pub(super) fn new(rates: &[Rate]) -> Option<Self> {
+    pub(super) fn new(framing: Framing, rates: &[Rate]) -> Option<Self> {
         let differ = rates.iter().any(|rate| rate.bps() != rates[0].bps());
-        differ.then(|| Self { rates: rates.to_vec(), waiting: Vec::new() })
+        differ.then(|| Self { framing, rates: rates.to_vec(), waiting: Vec::new() })
     }
 
     /// Frames that wait.
@@ -36,7 +44,7 @@ impl Incoming {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { rates: _, waiting } = self;
+        let Self { framing: _, rates: _, waiting } = self;
         cycle.same(waiting.len() as u64);
         for (stored, egress) in waiting {
             stored.visit(cycle);
@@ -72,12 +80,12 @@ impl Incoming {
     }
 
     fn put_aside(&mut self, end: Instant, egress: u16, bucket: &mut Vec<Stored>) {
-        let Self { rates, waiting } = self;
+        let Self { framing, rates, waiting } = self;
         let faster = rates[usize::from(egress)].bps();
         bucket.retain_mut(|stored| {
             let rate = rates[usize::from(stored.ingress)];
             if rate.bps() < faster {
-                stored.packet = stored.packet.arriving(whole_at(&stored.packet, rate));
+                stored.packet = stored.packet.arriving(whole_at(&stored.packet, *framing, rate));
             }
             let is_in = stored.packet.at() < end;
             if !is_in {
@@ -89,7 +97,7 @@ impl Incoming {
 }
 
 /// When the last bit is in of a frame whose head came in at `packet.at()`.
-fn whole_at(packet: &Packet, rate: Rate) -> Instant {
-    let rest = rate.frame_span(packet.frame_bytes()).0 - rate.span_of(HEAD_BYTES).0;
-    packet.at() + Span(rest)
+fn whole_at(packet: &Packet, framing: Framing, rate: Rate) -> Instant {
+    let whole = rate.frame_span(packet.frame_bytes(), framing.link_overhead_bytes());
+    packet.at() + Span(whole.0 - rate.span_of(head_bytes(framing).into()).0)
 }

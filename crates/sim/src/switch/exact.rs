@@ -5,6 +5,7 @@ use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::pfc::PauseRequests;
 use super::port_set::PortSet;
 use super::queue::{EgressPort, Stored, release};
+use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
 use crate::kernel::{Context, Message};
 use crate::packet::Packet;
@@ -37,6 +38,8 @@ pub(super) struct Parts<'a> {
     pub(super) buffer: &'a mut SharedBuffer,
     pub(super) requests: &'a mut PauseRequests,
     pub(super) watchdog: Option<&'a mut Watchdog>,
+    /// Frames on their way out whose buffers will be granted again, on InfiniBand.
+    pub(super) returns: Option<&'a mut Returns>,
     /// Ports that have something to send or are paused, or were; every port that changes is among them.
     pub(super) busy: &'a mut PortSet,
 }
@@ -48,7 +51,7 @@ impl Replay {
     }
 
     /// Replays the window that ends at `end`. At equal times arrivals come first, then renewed pauses, then
-    /// the watchdog, then departures; ports in order.
+    /// the watchdog, then buffers that are free again, then departures; ports in order.
     pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
         // No two frames of one link arrive at the same time, so this order has no ties.
         self.arrivals.sort_unstable_by_key(|arrival| (arrival.stored.packet.at(), arrival.stored.ingress));
@@ -60,7 +63,8 @@ impl Replay {
             let renewal = parts.requests.next_renewal();
             let departure = self.next_departure(parts.ports);
             let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
-            let now = arrival.min(renewal).min(look).min(departure);
+            let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
+            let now = arrival.min(renewal).min(look).min(free).min(departure);
             if now >= end {
                 break;
             }
@@ -72,6 +76,8 @@ impl Replay {
                 self.reschedule(parts.ports, port, Instant::NEVER, now);
             } else if look == now {
                 self.look(&mut parts, now);
+            } else if free == now {
+                self.free(&mut parts, now);
             } else {
                 self.depart(&mut parts, now, context);
             }
@@ -112,9 +118,9 @@ impl Replay {
     fn arrive(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Arrival { stored, egress } = self.arrivals[self.next];
         self.next += 1;
-        if stored.packet.is_pause() {
+        if stored.packet.is_link_control() {
             let before = parts.ports[usize::from(stored.ingress)].next_send();
-            parts.ports[usize::from(stored.ingress)].receive_pause(&stored.packet);
+            parts.ports[usize::from(stored.ingress)].receive_link_control(&stored.packet);
             parts.busy.insert(stored.ingress);
             self.reschedule(parts.ports, stored.ingress, before, now);
             if stored.packet.quanta() > 0
@@ -125,6 +131,7 @@ impl Replay {
             return;
         }
         let priority = stored.packet.priority();
+        parts.ports[usize::from(stored.ingress)].fill_lane(&stored.packet);
         let charge = parts.buffer.charge(stored.packet.frame_bytes());
         let port = &mut parts.ports[usize::from(egress)];
         if port.is_dropping(priority) {
@@ -137,6 +144,7 @@ impl Replay {
             Admission::Stored => {
                 let before = port.next_send();
                 port.enqueue(stored);
+                port.look_at_credit(priority, now);
                 self.reschedule(parts.ports, egress, before, now);
             }
         }
@@ -163,13 +171,25 @@ impl Replay {
 
     fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
         let Some(Reverse((_, egress))) = self.departures.pop() else { return };
-        if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context)
-            && release(parts.buffer, &sent)
-        {
-            parts.requests.end(sent.ingress, sent.packet.priority(), parts.ports);
-            parts.busy.insert(sent.ingress);
-            self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
+        if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context) {
+            if let Some(returns) = &mut parts.returns {
+                returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), &sent);
+            }
+            if release(parts.buffer, &sent) {
+                parts.requests.end(sent.ingress, sent.packet.priority(), parts.ports);
+                parts.busy.insert(sent.ingress);
+                self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
+            }
         }
         self.reschedule(parts.ports, egress, Instant::NEVER, now);
+    }
+
+    /// A frame is out: the buffer that it took can be granted again.
+    fn free(&mut self, parts: &mut Parts<'_>, now: Instant) {
+        let Some(freed) = parts.returns.as_mut().and_then(|returns| returns.pop()) else { return };
+        let port = &mut parts.ports[usize::from(freed.ingress)];
+        port.free_lane(freed.priority, freed.frame_bytes);
+        parts.busy.insert(freed.ingress);
+        self.reschedule(parts.ports, freed.ingress, Instant::NEVER, now);
     }
 }

@@ -2,7 +2,9 @@
 //! hops.
 //!
 //! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's latency here),
-//! strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops. A frame takes its
+//! strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops; or, on InfiniBand, a
+//! buffer of its own for each lane of each link, granted by credits, with queues at the egress as if any input could
+//! reach any output at once. A frame takes its
 //! whole size of the buffer from its arrival, also while most of it is still to come. Leaves out multicast and egress
 //! reserves.
 
@@ -16,6 +18,7 @@ pub(crate) mod forward;
 mod pfc;
 mod port_set;
 mod queue;
+mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;
 pub(crate) mod watchdog;
@@ -32,12 +35,14 @@ use forward::{Choice, Forward};
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
+use returns::Returns;
 use scheduled::Arrivals;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
 use units::{Cycle, Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
+use wire::Framing;
 
 /// How many ports ahead of the one being served memory is asked for.
 const AHEAD: usize = 3;
@@ -58,6 +63,9 @@ pub(crate) struct SwitchPlan {
     pub(crate) watchdog: Option<WatchdogPlan>,
     /// Frames leave before their last bit is in.
     pub(crate) is_cut_through: bool,
+    /// Links are governed by credits: the exact path is taken in every window.
+    pub(crate) has_credits: bool,
+    pub(crate) framing: Framing,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
 }
@@ -84,6 +92,8 @@ pub(crate) struct Switch<F> {
     /// With cut-through and ports of different rates.
     incoming: Option<Box<Incoming>>,
     watchdog: Option<Box<Watchdog>>,
+    /// On InfiniBand.
+    returns: Option<Box<Returns>>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
     exact_only: bool,
@@ -137,11 +147,16 @@ impl<F: Forward> Switch<F> {
             forward,
             ports: plan.ports.into_iter().map(EgressPort::new).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
-            incoming: if plan.is_cut_through { Incoming::new(&rates).map(Box::new) } else { None },
+            incoming: if plan.is_cut_through {
+                Incoming::new(plan.framing, &rates).map(Box::new)
+            } else {
+                None
+            },
             requests: PauseRequests::new(plan.pause_quanta, rates),
             watchdog: plan.watchdog.map(|watchdog| Box::new(Watchdog::new(watchdog, ports))),
+            returns: plan.has_credits.then(Box::default),
             is_pause_active: false,
-            exact_only: plan.exact_only,
+            exact_only: plan.exact_only || plan.has_credits,
             paths: PathCounters::default(),
             received: vec![Received::default(); ports],
             stranded: vec![Dropped::default(); ports],
@@ -173,9 +188,11 @@ impl<F: Forward> Switch<F> {
         self.watchdog.as_deref()
     }
 
-    /// Whether the switch wants nothing of `priority` by port `ingress`.
-    pub(crate) fn asks_for_pause(&self, ingress: u16, priority: Priority) -> bool {
-        self.buffer.is_pausing(ingress, priority)
+    /// Whether the switch wants nothing of `priority` by port `ingress`, or has not granted all of its buffer.
+    pub(crate) fn holds_back(&self, ingress: u16, priority: Priority) -> bool {
+        let credits = self.ports[usize::from(ingress)].credits();
+        credits.is_some_and(|credits| credits.holds_any(priority))
+            || self.buffer.is_pausing(ingress, priority)
     }
 
     pub(crate) const fn paths(&self) -> PathCounters {
@@ -343,7 +360,7 @@ impl<F: Forward> Switch<F> {
             while let Some(packet) = inboxes[ingress].take_before(end) {
                 came.frames += 1;
                 came.bytes += u64::from(packet.frame_bytes());
-                if packet.is_pause() {
+                if packet.is_link_control() {
                     arriving.has_pause = true;
                     scratch.replay.push(Stored { packet, ingress: ingress as u16 }, ingress as u16);
                     continue;
@@ -436,6 +453,7 @@ impl<F: Forward> Switch<F> {
             buffer: &mut self.buffer,
             requests: &mut self.requests,
             watchdog: self.watchdog.as_deref_mut(),
+            returns: self.returns.as_deref_mut(),
             busy: &mut self.busy,
         };
         scratch.replay.run(parts, end, context);
@@ -452,7 +470,8 @@ impl<F: Forward> Switch<F> {
                 self.busy.remove(current);
             }
         }
-        next.min(self.next_look())
+        let free = self.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
+        next.min(free).min(self.next_look())
     }
 
     /// When the watchdog looks at a queue again. With nothing paused it has none to look at.
@@ -481,6 +500,7 @@ impl<F: Forward> Switch<F> {
             buffer,
             requests,
             watchdog,
+            returns: _,
             incoming,
             is_pause_active,
             exact_only: _,

@@ -7,6 +7,7 @@ use super::ecn::EcnMarker;
 use super::ecn_control::EcnControl;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
+use crate::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::egress::{Transmitter, Wire};
 use crate::kernel::{Context, Message};
 use crate::link_changes::LinkChanges;
@@ -86,6 +87,8 @@ pub(crate) struct EgressPlan {
     pub(crate) marker: Option<EcnMarker>,
     /// Moves the thresholds of the marker, if they move.
     pub(crate) control: Option<Box<EcnControl>>,
+    /// Credits of the link, on InfiniBand.
+    pub(crate) credits: Option<CreditPlan>,
 }
 
 /// An egress port.
@@ -105,6 +108,8 @@ pub(crate) struct EgressPort {
     occupied: u8,
     /// Moves the thresholds of the marker.
     control: Option<Box<EcnControl>>,
+    /// Credits of the link, on InfiniBand: such a switch takes the exact path only.
+    credits: Option<Box<Credits>>,
     marker: Option<EcnMarker>,
     queues: [Queue; Priority::COUNT],
     /// Pause frames to send, ahead of everything.
@@ -126,6 +131,7 @@ impl EgressPort {
             scheduler: plan.scheduler,
             occupied: 0,
             control: plan.control,
+            credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
             marker: plan.marker,
             queues: Default::default(),
             urgent: VecDeque::new(),
@@ -171,12 +177,18 @@ impl EgressPort {
         if self.occupied & !self.pause.mask() != 0 || !self.urgent.is_empty() {
             return self.transmitter.free_at();
         }
-        if self.occupied == 0 { Instant::NEVER } else { self.next_unpaused() }
+        if self.occupied == 0 && self.credits.is_none() { Instant::NEVER } else { self.next_unpaused() }
     }
 
     #[cold]
     fn next_unpaused(&self) -> Instant {
-        self.pause.next_expiry(self.occupied).max(self.transmitter.free_at())
+        let update = self.credits.as_ref().map_or(Instant::NEVER, |credits| credits.update_due());
+        self.pause.next_expiry(self.occupied).min(update).max(self.transmitter.free_at())
+    }
+
+    /// Credits of the link, on InfiniBand.
+    pub(crate) fn credits(&self) -> Option<&Credits> {
+        self.credits.as_deref()
     }
 
     pub(crate) const fn transmitter(&self) -> &Transmitter {
@@ -276,9 +288,36 @@ impl EgressPort {
         self.dropping &= !priority.bit();
     }
 
-    /// Acts on a pause frame.
-    pub(crate) fn receive_pause(&mut self, pause: &Packet) {
-        self.pause.receive(pause, pause.at());
+    /// Acts on a pause frame or a flow control packet.
+    pub(crate) fn receive_link_control(&mut self, packet: &Packet) {
+        let Some(credits) = &mut self.credits else {
+            self.pause.receive(packet, packet.at());
+            return;
+        };
+        credits.receive(packet);
+        self.look_at_credit(packet.priority(), packet.at());
+    }
+
+    /// Takes a frame that came in by this port into the buffer of its lane.
+    pub(super) fn fill_lane(&mut self, packet: &Packet) {
+        if let Some(credits) = &mut self.credits {
+            credits.take_in(packet);
+        }
+    }
+
+    /// A frame that came in by this port has left the switch.
+    pub(super) fn free_lane(&mut self, priority: Priority, frame_bytes: u32) {
+        if let Some(credits) = &mut self.credits {
+            credits.free(priority, frame_bytes);
+        }
+    }
+
+    /// Holds a priority back, or lets it go, by whether its first frame has credit.
+    pub(super) fn look_at_credit(&mut self, priority: Priority, now: Instant) {
+        let Some(credits) = &self.credits else { return };
+        let head = self.queues[priority.index()].frames.front().map(|stored| stored.packet.frame_bytes());
+        let since = now.max(self.transmitter.free_at());
+        hold_without_credit(credits, &mut self.pause, (priority, head), (now, since));
     }
 
     /// Queues a pause frame for the node at the other end.
@@ -359,12 +398,18 @@ impl EgressPort {
         start: Instant,
         context: &mut Context<Packet, R>,
     ) -> Option<Stored> {
-        if let Some(pause) = self.urgent.pop_front() {
-            self.transmitter.transmit(pause, start, context);
+        let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
+        if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
+            self.transmitter.transmit(link_control, start, context);
             return None;
         }
         self.pause.expire(start);
-        Some(self.send_from(self.occupied & !self.pause.mask(), start, context))
+        let sent = self.send_from(self.occupied & !self.pause.mask(), start, context);
+        if let Some(credits) = &mut self.credits {
+            credits.spend(&sent.packet);
+            self.look_at_credit(sent.packet.priority(), start);
+        }
+        Some(sent)
     }
 
     /// Sends the first frame of the `eligible` queue whose turn it is.
@@ -420,6 +465,7 @@ impl EgressPort {
             scheduler,
             occupied,
             control,
+            credits,
             marker,
             queues,
             urgent,
@@ -439,6 +485,9 @@ impl EgressPort {
         }
         if let Some(control) = control {
             control.visit(cycle);
+        }
+        if let Some(credits) = credits {
+            credits.visit(cycle);
         }
         for Queue { frames, bytes } in queues {
             cycle.same_list([frames.len() as u64, *bytes].into_iter());
@@ -495,7 +544,8 @@ pub(super) mod testing {
         let wire = Wire {
             to: Destination { partition: 0, inbox: 0, node: 0 },
             rate: Rate::from_gbps(400),
-            head_ps: WHOLE_FRAME,
+            head_bytes: WHOLE_FRAME,
+            framing: wire::Framing::Ethernet,
             latency: Span::from_ns(500),
         };
         EgressPort::new(EgressPlan {
@@ -504,6 +554,7 @@ pub(super) mod testing {
             scheduler: Scheduler::Strict,
             marker: None,
             control: None,
+            credits: None,
         })
     }
 

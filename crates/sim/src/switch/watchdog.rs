@@ -194,7 +194,7 @@ mod tests {
 
     /// The port hears a pause that lasts far longer than the test.
     fn pause(watchdog: &mut Watchdog, port: &mut EgressPort, at: u64) {
-        port.receive_pause(&Packet::pause(LOSSLESS, u16::MAX).arriving(Instant(at)));
+        port.receive_link_control(&Packet::pause(LOSSLESS, u16::MAX).arriving(Instant(at)));
         watchdog.note_pause(0, LOSSLESS, Instant(at));
     }
 
@@ -240,7 +240,7 @@ mod tests {
         pause(&mut watchdog, &mut ports[0], 100);
         watchdog.look(Instant(1_100), &mut ports);
         assert_eq!(watchdog.next_due(), Instant(2_100), "it may fill from now on");
-        ports[0].receive_pause(&Packet::pause(LOSSLESS, 0).arriving(Instant(2_000)));
+        ports[0].receive_link_control(&Packet::pause(LOSSLESS, 0).arriving(Instant(2_000)));
         watchdog.look(Instant(2_100), &mut ports);
         assert_eq!((watchdog.next_due(), watchdog.log().len()), (Instant::NEVER, 0));
     }

@@ -5,10 +5,10 @@ use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Sto
 use proptest::prelude::*;
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
-    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkRow, LinkSpec, LoadBalancing,
-    LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec, QpMode,
-    RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec,
-    SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkRow, LinkSpec,
+    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec,
+    QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
+    ScheduledSpec, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -58,6 +58,17 @@ fn switches() -> SwitchSpec {
     }
 }
 
+/// A NIC at line rate.
+fn nic() -> NicSpec {
+    NicSpec {
+        latency_ps: 400_000,
+        drain_rate_bps: None,
+        receive_buffer_bytes: 2 << 20,
+        receive_xoff_bytes: 1 << 20,
+        impairments: Vec::new(),
+    }
+}
+
 /// A run of one collective on the first `ranks` hosts.
 pub(crate) fn collective(
     topology: TopologySpec,
@@ -73,16 +84,11 @@ pub(crate) fn collective(
             topology,
             load_balancing: LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false },
             switch: switches(),
-            nic: NicSpec {
-                latency_ps: 400_000,
-                drain_rate_bps: None,
-                receive_buffer_bytes: 2 << 20,
-                receive_xoff_bytes: 1 << 20,
-                impairments: Vec::new(),
-            },
+            nic: nic(),
             extra_delays: Vec::new(),
             failures: Vec::new(),
             convergence_time_ps: 10_000_000,
+            link_layer: LinkLayerSpec::Ethernet {},
         },
         transport: TransportSpec {
             mtu_bytes: 4096,

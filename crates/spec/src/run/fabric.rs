@@ -22,6 +22,23 @@ pub struct FabricSpec {
     pub failures: Vec<FailureSpec>,
     /// From a failure or repair to the moment when every switch chooses by the new routes [ps].
     pub convergence_time_ps: u64,
+    /// What every link is.
+    pub link_layer: LinkLayerSpec,
+}
+
+/// What a link is: its frames and its flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum LinkLayerSpec {
+    /// Ethernet: RoCEv2 frames, PFC if it is on.
+    Ethernet {},
+    /// InfiniBand: local routing, credits for each virtual lane. A virtual lane is a priority.
+    Infiniband {
+        /// Receive buffer of each virtual lane of each port [bytes], in blocks of 64.
+        vl_buffer_bytes: u32,
+        /// A receiver grants the credits of a lane at most once in this time [ps].
+        credit_interval_ps: u64,
+    },
 }
 
 /// A delay line in a link, as a network impairment emulator puts it there.
@@ -57,6 +74,8 @@ pub enum LoadBalancing {
     /// Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
     /// sent there in it.
     Adaptive {},
+    /// D-mod-k: by the destination alone, as the forwarding tables of a fat tree have it.
+    DModK {},
     /// ECMP with weights.
     Weighted {
         /// Weight of each uplink in a group, in order of ports.

@@ -13,7 +13,7 @@ mod topology;
 mod transport;
 
 pub use ecn::{DynamicEcnSpec, EcnSpec};
-pub use fabric::{EcmpHash, ExtraDelaySpec, FabricSpec, LoadBalancing, PinSpec};
+pub use fabric::{EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec};
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RepeatSpec};
 pub use nic::{ImpairmentSpec, NicSpec};

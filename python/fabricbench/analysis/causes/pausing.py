@@ -133,9 +133,12 @@ def stall(case: Case) -> Iterator[Finding]:
 
 def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
     held = sum(queue.held_bytes for queue in circle)
+    is_of_credits = circle[0].is_of_credits
+    who = "queues without credit" if is_of_credits else "pauses"
+    way_out = "Routes without a circle avoid it" if is_of_credits else "A PFC watchdog would end it"
     sentence = (
-        f"pauses wait for each other in a circle at {circle_text(circle)}; {held:,} bytes in {len(circle)} "
-        "queues never move again. A PFC watchdog would end it"
+        f"{who} wait for each other in a circle at {circle_text(circle)}; {held:,} bytes in {len(circle)} "
+        f"queues never move again. {way_out}"
     )
     evidence = {
         "circle": [queue.switch for queue in circle],
@@ -144,7 +147,8 @@ def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
         "held_bytes": held,
         "paused": paused,
     }
-    return Finding("pfc-deadlock", case.job["name"], None, sentence, evidence)
+    kind = "credit-deadlock" if is_of_credits else "pfc-deadlock"
+    return Finding(kind, case.job["name"], None, sentence, evidence)
 
 
 def storms(case: Case) -> Iterator[Finding]:

@@ -46,6 +46,9 @@ _PORT_COLUMNS = {
     "pfc_tx": Column("PFC sent", "frames"),
     "pfc_rx": Column("PFC received", "frames"),
     "paused_ps": Column("paused", "ps"),
+    "flow_control_tx": Column("FC sent", "packets"),
+    "flow_control_rx": Column("FC received", "packets"),
+    "credit_wait_ps": Column("without credit", "ps"),
     "ecn_marked": Column("ECN marked", "frames"),
     "ecn_changes": Column("ECN threshold changes"),
     "credits_granted": Column("credits granted"),
@@ -192,7 +195,9 @@ class TrialDetail:
         rows = sorted(
             ports.iter_rows(named=True), key=lambda row: (-row["tier"], natural_key(row["node"]), row["port"])
         )
-        empty = [name for name in _PORT_COLUMNS if name not in shown]
+        # What a link does not have, such as PFC on InfiniBand, was not counted and found to be 0.
+        counted = [name for name in _PORT_COLUMNS if self._ports[name].null_count() < self._ports.height]
+        empty = [name for name in counted if name not in shown]
         columns = [Column("port", numeric=False), Column("to", numeric=False)]
         return TablePart(
             [*columns, *(_PORT_COLUMNS[name] for name in shown)],

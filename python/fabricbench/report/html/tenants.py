@@ -17,7 +17,7 @@ from fabricbench.report.html.plots.tenants import (
 from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
 from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
-from fabricbench.report.text_table import fixed
+from fabricbench.report.text_table import count, fixed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -164,7 +164,7 @@ def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
                 Cell(row.name),
                 Cell(str(row.iteration)),
                 Cell(fixed(row.kept_percent, 1)),
-                Cell(f"{row.pfc_rx:,}", tone="" if row.pfc_rx else "muted"),
+                Cell(count(row.pfc_rx), tone="" if row.pfc_rx else "muted"),
                 Cell(fixed(row.mean_beside, 2)),
                 Cell(row.placement),
             ]

@@ -1,6 +1,7 @@
 //! Load balancing: which of the equal next hops a packet takes. One file each.
 
 mod adaptive;
+mod d_mod_k;
 mod ecmp;
 mod flowlet;
 mod pinned;
@@ -8,6 +9,7 @@ mod spray;
 mod weighted;
 
 pub(crate) use adaptive::Adaptive;
+pub(crate) use d_mod_k::DModK;
 pub(crate) use ecmp::Ecmp;
 pub(crate) use flowlet::Flowlet;
 pub(crate) use pinned::Pinned;
@@ -34,6 +36,8 @@ pub(crate) struct ForwardPlan<'a> {
     /// Number of the switch.
     pub(crate) switch: u32,
     pub(crate) name: &'a str,
+    /// Ways from a host up to a switch of its tier, in a tree.
+    pub(crate) ways_below: u64,
     pub(crate) spec: &'a LoadBalancing,
     /// Every queue pair of the run, by number.
     pub(crate) queue_pairs: &'a [QueuePair],
@@ -85,6 +89,10 @@ macro_rules! with_forward {
             }
             spec::LoadBalancing::Adaptive {} => {
                 type $forward = all::Adaptive;
+                $body
+            }
+            spec::LoadBalancing::DModK {} => {
+                type $forward = all::DModK;
                 $body
             }
             spec::LoadBalancing::Weighted { .. } => {

@@ -30,7 +30,7 @@ impl Control {
         let psn = self.source as u32 | if self.is_grant { GRANT } else { 0 };
         let entropy = (to as u32) << 16;
         let path = Path { destination: self.port, queue_pair: self.bytes, entropy };
-        Packet::new(Kind::Pause, self.priority, Psn::new(psn), frame_bytes, path)
+        Packet::new(Kind::LinkControl, self.priority, Psn::new(psn), frame_bytes, path)
     }
 
     /// The same message, to be sent on a fabric link.
@@ -72,7 +72,7 @@ mod tests {
                 bytes: u32::MAX,
             };
             let message = Control::on_link(control.message(65_000, 16), 1_023);
-            assert!(message.is_pause());
+            assert!(message.is_link_control());
             assert_eq!((Control::of(&message), Control::way(&message)), (control, (65_000, 1_023)));
         }
     }

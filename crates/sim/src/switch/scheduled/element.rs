@@ -96,7 +96,7 @@ impl Element {
     #[inline]
     fn pass<R>(&mut self, packet: Packet, context: &mut Context<Packet, R>) {
         let now = packet.at();
-        if packet.is_pause() {
+        if packet.is_link_control() {
             let (leaf, _) = Control::way(&packet);
             if let Some(outlet) = &mut self.outlets[leaf] {
                 outlet.gate.release(now, context);

@@ -271,7 +271,7 @@ impl Leaf {
         let now = packet.at();
         if (inbox as usize) < self.ports.len() {
             self.arrive_from_host(packet, inbox as u16, now, context);
-        } else if packet.is_pause() {
+        } else if packet.is_link_control() {
             self.arrive_control(Control::of(&packet), now, context);
         } else {
             let format = self.uplink.as_ref().map(|uplink| uplink.format);
@@ -294,8 +294,8 @@ impl Leaf {
         let received = &mut self.received[usize::from(ingress)];
         received.frames += 1;
         received.bytes += u64::from(packet.frame_bytes());
-        if packet.is_pause() {
-            self.ports[usize::from(ingress)].receive_pause(&packet);
+        if packet.is_link_control() {
+            self.ports[usize::from(ingress)].receive_link_control(&packet);
             self.schedule_send(ingress, now);
             return;
         }

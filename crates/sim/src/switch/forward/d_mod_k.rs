@@ -1,0 +1,26 @@
+//! D-mod-k (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global collectives",
+//! 2011; OpenSM's `ftree`): the next hop follows from the destination alone, as in the forwarding tables of InfiniBand
+//! switches. A switch with k equal next hops below which w ways up lead here takes number floor(d / w) mod k for
+//! destination d, so that the destinations of a leaf are dealt out over all ways, and each has one way down.
+
+use super::{Choice, Forward, ForwardPlan};
+use crate::packet::Packet;
+
+/// Static routing by destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DModK {
+    ways_below: u64,
+}
+
+impl Forward for DModK {
+    const CHOICE: Choice = Choice::PerFlow;
+
+    fn new(plan: &ForwardPlan<'_>) -> Self {
+        Self { ways_below: plan.ways_below.max(1) }
+    }
+
+    #[inline]
+    fn choose(&mut self, packet: &Packet, hops: &[u16], _loads: &[u64]) -> usize {
+        (packet.destination().index() as u64 / self.ways_below % hops.len() as u64) as usize
+    }
+}

@@ -1,0 +1,206 @@
+//! InfiniBand flow control packet: what a link's receiver grants to the sender on one virtual lane, in blocks of 64
+//! bytes. IBTA vol. 1, 7.9.4.
+
+use crate::bytes::{array, be16, bounded, put, require, view};
+use crate::lrh::VirtualLane;
+use crate::{Error, Result, size, vcrc};
+
+/// Length of the packet, its CRC included.
+pub const PACKET_BYTES: usize = size::FLOW_CONTROL_PACKET_BYTES as usize;
+/// Bytes of a block.
+pub const BLOCK_BYTES: u32 = 64;
+/// The most blocks a receiver may grant beyond what it has received: half of the range of the counters.
+/// IBTA vol. 1, 7.9.4.4.2.
+pub const GRANT_BLOCKS_MAX: u16 = 2048;
+
+const CRC_OFFSET: usize = PACKET_BYTES - vcrc::BYTES;
+
+bounded! {
+    /// A count of blocks since the link came up, modulo 4096.
+    BlockCount(u16), 12
+}
+
+impl BlockCount {
+    /// The count that a total has reached.
+    #[inline]
+    #[must_use]
+    pub const fn of(total_blocks: u64) -> Self {
+        Self::from_low_bits((total_blocks & Self::MAX.value() as u64) as u16)
+    }
+
+    /// How many blocks this count is ahead of another, modulo 4096.
+    #[inline]
+    #[must_use]
+    pub const fn ahead_of(self, other: Self) -> u16 {
+        self.value().wrapping_sub(other.value()) & Self::MAX.value()
+    }
+}
+
+/// What a flow control packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// While the link is up.
+    Normal,
+    /// While the link comes up.
+    Initialise,
+}
+
+impl Operation {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Normal => 0,
+            Self::Initialise => 1,
+        }
+    }
+}
+
+view! {
+    /// View of a flow control packet.
+    Packet, PACKET_BYTES
+}
+
+impl<T: AsRef<[u8]>> Packet<T> {
+    /// Operand.
+    #[must_use]
+    pub fn operand(&self) -> u8 {
+        self.bytes()[0] >> 4
+    }
+
+    /// Flow control total blocks sent.
+    #[must_use]
+    pub fn total_blocks_sent(&self) -> u16 {
+        be16(self.bytes(), 0) & 0x0fff
+    }
+
+    /// Virtual lane.
+    #[must_use]
+    pub fn virtual_lane(&self) -> u8 {
+        self.bytes()[2] >> 4
+    }
+
+    /// Flow control credit limit.
+    #[must_use]
+    pub fn credit_limit(&self) -> u16 {
+        be16(self.bytes(), 2) & 0x0fff
+    }
+
+    /// Link packet CRC.
+    #[must_use]
+    pub fn crc(&self) -> u16 {
+        u16::from_le_bytes(array(self.bytes(), CRC_OFFSET))
+    }
+}
+
+/// A flow control packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// What it is for.
+    pub operation: Operation,
+    /// Blocks that its sender has sent on this lane, FCTBS.
+    pub total_blocks_sent: BlockCount,
+    /// The lane it speaks of.
+    pub virtual_lane: VirtualLane,
+    /// Blocks that the other end may have sent in all, FCCL.
+    pub credit_limit: BlockCount,
+}
+
+impl Repr {
+    /// The packet.
+    ///
+    /// # Errors
+    /// [`Error::FlowControlOperand`], or [`Error::BadVcrc`] when the CRC does not match.
+    pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
+        let (expected, found) = (vcrc::vcrc(&packet.bytes()[..CRC_OFFSET]), packet.crc());
+        if expected != found {
+            return Err(Error::BadVcrc { expected, found });
+        }
+        let operation = match packet.operand() {
+            0 => Operation::Normal,
+            1 => Operation::Initialise,
+            found => return Err(Error::FlowControlOperand { found }),
+        };
+        Ok(Self {
+            operation,
+            total_blocks_sent: BlockCount::from_low_bits(packet.total_blocks_sent()),
+            virtual_lane: VirtualLane::from_low_bits(packet.virtual_lane()),
+            credit_limit: BlockCount::from_low_bits(packet.credit_limit()),
+        })
+    }
+
+    /// Writes the packet to the first [`PACKET_BYTES`] of `buffer`.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] when the buffer is shorter.
+    pub fn emit(&self, buffer: &mut [u8]) -> Result<()> {
+        require(buffer, PACKET_BYTES)?;
+        let sent = u16::from(self.operation.code()) << 12 | self.total_blocks_sent.value();
+        let limit = u16::from(self.virtual_lane.value()) << 12 | self.credit_limit.value();
+        put(buffer, [&sent.to_be_bytes(), &limit.to_be_bytes()])?;
+        let crc = vcrc::vcrc(&buffer[..CRC_OFFSET]);
+        put(&mut buffer[CRC_OFFSET..], [&crc.to_le_bytes()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strategy;
+    use proptest::prelude::*;
+
+    fn parse(packet: &[u8]) -> Result<Repr> {
+        Repr::parse(&Packet::new(packet)?)
+    }
+
+    #[test]
+    fn every_field_has_its_place() {
+        let mut packet = [0x1a, 0xbc, 0x3d, 0xef, 0, 0];
+        let crc = vcrc::vcrc(&packet[..4]).to_le_bytes();
+        packet[4..].copy_from_slice(&crc);
+        let expected = Repr {
+            operation: Operation::Initialise,
+            total_blocks_sent: BlockCount::new(0xabc).unwrap(),
+            virtual_lane: VirtualLane::new(3).unwrap(),
+            credit_limit: BlockCount::new(0xdef).unwrap(),
+        };
+        assert_eq!(parse(&packet), Ok(expected));
+        packet[5] ^= 1;
+        assert!(matches!(parse(&packet), Err(Error::BadVcrc { .. })));
+    }
+
+    #[test]
+    fn counts_wrap_at_4096() {
+        let (before, after) = (BlockCount::of(4_090), BlockCount::of(4_100));
+        assert_eq!((after.value(), after.ahead_of(before), before.ahead_of(after)), (4, 10, 4_086));
+    }
+
+    proptest! {
+        #[test]
+        fn parse_is_the_inverse_of_emit(repr in strategy::flow_control()) {
+            let mut packet = [0xee; PACKET_BYTES];
+            repr.emit(&mut packet)?;
+            prop_assert_eq!(parse(&packet)?, repr);
+        }
+
+        #[test]
+        fn emit_is_the_inverse_of_parse(mut packet: [u8; PACKET_BYTES]) {
+            let crc = vcrc::vcrc(&packet[..CRC_OFFSET]).to_le_bytes();
+            packet[CRC_OFFSET..].copy_from_slice(&crc);
+            match parse(&packet) {
+                Ok(repr) => {
+                    let mut again = [0; PACKET_BYTES];
+                    repr.emit(&mut again)?;
+                    prop_assert_eq!(again, packet);
+                }
+                Err(error) => prop_assert_eq!(error, Error::FlowControlOperand { found: packet[0] >> 4 }),
+            }
+        }
+
+        #[test]
+        fn short_buffers_are_errors(repr in strategy::flow_control(), have in 0..PACKET_BYTES) {
+            let mut packet = [0; PACKET_BYTES];
+            let expected = Error::Truncated { need: PACKET_BYTES, have };
+            prop_assert_eq!(repr.emit(&mut packet[..have]), Err(expected));
+            prop_assert_eq!(parse(&packet[..have]), Err(expected));
+        }
+    }
+}
