@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `--threads N` | runs on N threads; without it one, and two for workloads that are meant for them |
 //! | `--runs N` | takes the fastest of N runs, 3 without it |
+//! | `--times N` | moves N times the data |
 //! | `--exact` | takes the exact path in every window |
 //! | `--instructions` | counts instructions with valgrind, some fifty times slower |
 //! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
@@ -28,6 +29,8 @@ use workloads::{WORKLOADS, Workload};
 struct Choices {
     threads: Option<usize>,
     runs: usize,
+    /// Times the data of the workload.
+    times: u64,
     is_exact: bool,
     instructions: bool,
     lines: bool,
@@ -47,6 +50,7 @@ impl Choices {
         Self {
             threads: number("--threads"),
             runs: number("--runs").unwrap_or(3).max(1),
+            times: number("--times").unwrap_or(1).max(1) as u64,
             is_exact: has("--exact"),
             instructions: has("--instructions"),
             lines: has("--lines"),
@@ -77,7 +81,8 @@ fn main() {
     let choices = Choices::parse(&arguments);
     if let Some(name) = &choices.only {
         let workload = WORKLOADS.iter().find(|workload| workload.name == name).expect("a known workload");
-        let figures = Figures::measure(workload, choices.threads.unwrap_or(1), choices.path());
+        let threads = choices.threads.unwrap_or(1);
+        let figures = Figures::measure(workload, threads, choices.path(), choices.times);
         println!("{}", figures.to_line());
         return;
     }
@@ -113,6 +118,7 @@ fn run_apart(workload: &Workload, threads: usize, choices: &Choices) -> Figures 
         Command::new(program)
     };
     command.args(["--only", workload.name, "--threads", &threads.to_string()]);
+    command.args(["--times", &choices.times.to_string()]);
     if choices.is_exact {
         command.arg("--exact");
     }

@@ -24,9 +24,10 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Carries `workload` out. Rows are counted and dropped, as a writer that streams them to disk would.
-    pub(crate) fn measure(workload: &Workload, threads: usize, path: Path) -> Self {
+    pub(crate) fn measure(workload: &Workload, threads: usize, path: Path, times: u64) -> Self {
         let mut spec = (workload.spec)();
         spec.observe.series_ports = 256;
+        spec.jobs.iter_mut().for_each(|job| job.data_bytes *= times);
         let mut rows = Counter::default();
         let (start, cpu) = (Instant::now(), cpu_s());
         let summary = fabricbench_sim::run(&spec, Options { threads, path, fast_forward: false }, &mut rows)
