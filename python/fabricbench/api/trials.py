@@ -58,6 +58,39 @@ class Trials(RecordFrames, Sequence[Trial]):
 
         return summary_frame(reports_of_run([trial.stored for trial in self._trials]))
 
+    def by_variant(self, reference: str | None = None) -> pl.DataFrame:
+        """Compare the variants of the run with one of them, as `compare --by variant` does.
+
+        Args:
+            reference: Name of the variant to compare with; the plan's own by default.
+
+        Returns:
+            One row for each job, variant and metric at each size and iteration: `job`, `metric`, `unit`,
+            `first` (the reference), `second` (the variant), `ratio` (second over first), `verdict` and what
+            was compared. A ratio is null where a job is not complete.
+
+        Raises:
+            ValueError: The trials are of a plan without variants, or none is of the reference.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> changes = [{"name": "ideal"}, {"name": "slow", "set": {"jobs.0.step_overhead": "1us"}}]
+            >>> plan = fb.load("jct-alltoall").with_(variants=changes, data_size="1MB")
+            >>> rows = fb.run(plan, workspace=workspace).by_variant()
+            >>> rows.filter(metric="completion_time_ms")["second_variant"].to_list()
+            ['slow']
+        """
+        from fabricbench.report.comparison import UnknownReferenceError, of_variants
+        from fabricbench.report.frames import variants_frame
+
+        stored = [trial.stored for trial in self._trials]
+        if not stored or stored[0].facts.reference is None:
+            raise ValueError("the trials are of a plan without variants")
+        try:
+            return variants_frame(of_variants(stored, stored[0], reference))
+        except UnknownReferenceError as error:
+            raise ValueError(str(error)) from error
+
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table of all trials as one frame, with the id of the trial in a first column `trial`.
 

@@ -92,6 +92,10 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
     if any(job.is_rejected for job in jobs):
+        if output is not Format.TABLE:
+            from fabricbench.report.criteria import verdict_line
+
+            note(verdict_line(jobs))
         raise typer.Exit(NOT_MET)
 
 

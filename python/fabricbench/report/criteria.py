@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from fabricbench.report.sizes import shown_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.verdict import Judgement
+    from fabricbench.report.trials import JobReport
 
 ALL_MET = "criteria: all met"
 
@@ -19,6 +23,18 @@ def judgement_text(judgement: Judgement) -> str:
     if judgement.value is None:
         return f"{asked}: {met}, it could not be measured"
     return f"{asked}: {met}, it is {_number(judgement.value)}{_incomplete(judgement)}"
+
+
+def verdict_line(jobs: Sequence[JobReport]) -> str:
+    """Say in one line how many criteria are not met, and which is the first; for output that is data."""
+    judged = [(job, each) for job in jobs for each in job.judgements]
+    failed = [(job, each) for job, each in judged if not each.passed]
+    if not failed:
+        return ALL_MET
+    job, first = failed[0]
+    place = f"{shown_size(job.trial, job.summary)}, {job.trial.facts.variant}, job {job.summary.job}"
+    more = "" if len(failed) == 1 else ", the first"
+    return f"criteria: {len(failed)} of {len(judged)} not met{more} at {place}: {judgement_text(first)}"
 
 
 def _incomplete(judgement: Judgement) -> str:

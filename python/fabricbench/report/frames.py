@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.summary import Summary
-from fabricbench.report.formats import change_row, flat_columns, flat_row
+from fabricbench.report.formats import (
+    COMPARISON_COLUMNS,
+    change_row,
+    comparison_rows,
+    flat_columns,
+    flat_row,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.report.comparison import JobPair
+    from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.trials import JobReport
 
 _TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "reference_trial", "verdict")
@@ -34,6 +40,16 @@ def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
     return pl.DataFrame(
         [{name: row.get(name) for name in schema} for row in rows], schema=schema, strict=False
     )
+
+
+def variants_frame(found: Comparison) -> pl.DataFrame:
+    """Return one row for each job, variant and metric: the columns of `compare --by variant --format csv`."""
+    import polars as pl
+
+    numbers = dict.fromkeys(("first", "second", "ratio"), pl.Float64)
+    integers = dict.fromkeys(("data_size_bytes", "iteration"), pl.Int64)
+    schema = {name: (numbers | integers).get(name, pl.String) for name in COMPARISON_COLUMNS}
+    return pl.DataFrame(comparison_rows(found), schema=schema, strict=False)
 
 
 def comparison_frame(pairs: Sequence[JobPair]) -> pl.DataFrame:
