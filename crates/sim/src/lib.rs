@@ -64,8 +64,7 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     let fabric = setup::Fabric::new(&spec.fabric)?;
     setup::check_scheduled(spec, &fabric)?;
     setup::check_buffers(spec, &fabric)?;
-    let flows = setup::Flows::new(spec, &fabric)?;
-    setup::check_pins(spec, &fabric, &flows)
+    setup::check_flows(spec, &fabric)
 }
 
 /// Every collective with an algorithm that carries it out.

@@ -104,6 +104,23 @@ impl Graph {
         self.nodes.len() - self.hosts()
     }
 
+    /// Whether frames get from every switch to every other through switches alone: hosts forward nothing.
+    #[must_use]
+    pub fn is_joined_by_switches(&self) -> bool {
+        let mut known = vec![false; self.nodes.len()];
+        let mut ahead: Vec<usize> = (self.hosts()..self.nodes.len()).take(1).collect();
+        let mut reached = 0;
+        while let Some(switch) = ahead.pop() {
+            if std::mem::replace(&mut known[switch], true) {
+                continue;
+            }
+            reached += 1;
+            let peers = self.nodes[switch].ports.iter().map(|port| port.peer.index());
+            ahead.extend(peers.filter(|&peer| peer >= self.hosts() && !known[peer]));
+        }
+        reached == self.switches()
+    }
+
     /// The node `id`.
     ///
     /// # Panics
@@ -178,6 +195,22 @@ mod tests {
         let between = |a, b| graph.attachments_between(HostId(a), HostId(b));
         assert_eq!(between(4, 7), (AttachmentId(12 + 4), AttachmentId(12 + 7)));
         assert_eq!(between(3, 4), (AttachmentId(3), AttachmentId(4)));
+    }
+
+    #[test]
+    fn switches_that_only_hosts_join_are_not_joined() {
+        let leaf_spine = |spines| LeafSpine {
+            leaves: 2,
+            hosts_per_leaf: 2,
+            spines,
+            links_per_spine: 1,
+            host_link: cable(400),
+            fabric_link: cable(400),
+        };
+        assert!(leaf_spine(2).build().unwrap().is_joined_by_switches());
+        // Servers have a scale-up switch of their own, and rails without spines have nothing in common.
+        assert!(!rails(3, 4, 2, 1, true).build().unwrap().is_joined_by_switches());
+        assert!(rails(3, 4, 2, 1, false).build().unwrap().is_joined_by_switches());
     }
 
     #[test]

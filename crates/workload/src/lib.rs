@@ -40,7 +40,7 @@ pub use message::shares;
 pub use open_loop::{Peer, open_loop_for};
 pub use parts::Parts;
 pub use pattern::Pattern;
-pub use registry::{MAX_TRANSFERS, find, patterns, schedule_for};
+pub use registry::{MAX_TRANSFERS, check_schedule, find, patterns, schedule_for};
 pub use schedule::{Schedule, Transfer};
 pub use shape::Shape;
 pub use volume::{Volume, volume_for};

@@ -58,6 +58,18 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 /// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of [`shares`], or
 /// the schedule exceeds [`MAX_TRANSFERS`].
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
+    Ok(check_schedule(collective, algorithm, shape)?.schedule(shape))
+}
+
+/// The pattern of [`schedule_for`], once it is known that there is a schedule: without making it.
+///
+/// # Errors
+/// Those of [`schedule_for`].
+pub fn check_schedule(
+    collective: &str,
+    algorithm: &str,
+    shape: &Shape,
+) -> Result<&'static dyn Pattern, WorkloadError> {
     let pattern = find(collective, algorithm)?;
     shape.check()?;
     pattern.supports(shape.ranks)?;
@@ -69,7 +81,7 @@ pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<
     if transfers > limit {
         return Err(WorkloadError::TooManyTransfers { transfers, limit });
     }
-    Ok(pattern.schedule(shape))
+    Ok(pattern)
 }
 
 fn known() -> String {

@@ -1,8 +1,9 @@
 //! The queue pairs of a run and the chunks each of them carries.
 
 use super::Fabric;
+use super::switches::check_pins;
 use super::unloaded::unloaded;
-use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, QpMode, RunSpec, SpecError};
+use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
@@ -243,6 +244,28 @@ pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
     }
 }
 
+/// Checks what the jobs will send, without making their chunks unless only those show whether it can be sent.
+///
+/// # Errors
+/// Those of [`Flows::new`], and of pins that name what is not there.
+pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+    let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
+    if is_pinned || !fabric.graph.is_joined_by_switches() {
+        return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
+    }
+    spec.jobs.iter().zip(0..).try_for_each(|(job, index)| check_job(spec, index, job))
+}
+
+/// Checks that a job has a schedule; when open-loop messages are offered is drawn to know.
+fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError> {
+    if job.arrivals.is_some() {
+        return schedule(spec, index, job).map(drop);
+    }
+    workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
+        .map(drop)
+        .map_err(|error| job_refusal(index, job, &error))
+}
+
 fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
     let schedule = match job.arrivals {
@@ -259,17 +282,20 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
             )
         }
     };
-    schedule.map_err(|error| {
-        let field = match error {
-            WorkloadError::Indivisible { .. } => "data_bytes",
-            WorkloadError::ClosedLoop { .. } => "collective",
-            WorkloadError::NoMessages => "arrivals.duration_ps",
-            WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
-            WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
-            _ => "algorithm",
-        };
-        refusal(&format!("jobs[{index}].{field}"), &error)
-    })
+    schedule.map_err(|error| job_refusal(index, job, &error))
+}
+
+/// Why a job has no schedule, for the field that says so.
+fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
+    let field = match error {
+        WorkloadError::Indivisible { .. } => "data_bytes",
+        WorkloadError::ClosedLoop { .. } => "collective",
+        WorkloadError::NoMessages => "arrivals.duration_ps",
+        WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
+        WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
+        _ => "algorithm",
+    };
+    refusal(&format!("jobs[{index}].{field}"), error)
 }
 
 /// When the messages of a job are offered.
