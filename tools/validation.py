@@ -38,6 +38,20 @@ HEADS = {
     "frames_lost": "lost",
 }
 """Metrics by their flat name, and the head of their column."""
+STORAGE_HEADS = {
+    "iops": "IOPS",
+    "storage_gb_per_s": "throughput (GB/s)",
+    "operation_us_mean": "latency mean (us)",
+    "operation_us_p50": "P50 (us)",
+    "operation_us_p95": "P95 (us)",
+    "operation_us_p99": "P99 (us)",
+    "operation_us_p999": "P99.9 (us)",
+    "operation_us_max": "max (us)",
+    "pfc_rx": "PFC",
+    "ecn_ce_rx": "ECN-CE",
+    "cnp_tx": "CNP",
+}
+"""The same of storage, in place of the others."""
 ALWAYS = ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
 
 
@@ -62,6 +76,7 @@ RATIO_HEADS = {
     "busbw_ratio": "busbw, ratio",
     "fct_p99_ratio": "FCT P99, ratio",
 }
+STORAGE_RATIO_HEADS = {"iops_ratio": "IOPS, ratio", "operation_p99_ratio": "P99, ratio"}
 """Columns of plans with variants: ratios to the reference, those that any line has."""
 
 
@@ -102,13 +117,16 @@ def cell(trial: dict[str, Any], metric: str) -> str:
 
 def columns(trials: Sequence[dict[str, Any]]) -> list[str]:
     """Choose what the table shows: what was published, or every metric if nothing was."""
+    if all(trial["iops"] is not None for trial in trials):
+        return list(STORAGE_HEADS)
     published = {metric for trial in trials for metric in trial["published"] or {}}
     return [metric for metric in HEADS if metric in published or metric in ALWAYS or not published]
 
 
 def label(trial: dict[str, Any], *, with_job: bool) -> str:
     """Write what a line is about: data size, job, and the status of a trial that did not complete."""
-    parts = [f"{trial['data_size_bytes'] / 2**20:,.0f} MB"]
+    size = trial["data_size_bytes"]
+    parts = [f"{size / 2**20:,.0f} MB" if size >= 2**20 else f"{size / 2**10:,.0f} KB"]
     if with_job:
         parts.append(trial["job"])
     if trial["variant"] != "base":
@@ -128,7 +146,8 @@ def alone_cells(trial: dict[str, Any]) -> list[str]:
 def ratio_heads(trials: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Choose the ratios that the table shows: none for a plan without variants."""
     known = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
-    return {name: head for name, head in RATIO_HEADS.items() if any(ratios.get(name) for ratios in known)}
+    heads = STORAGE_RATIO_HEADS if trials[0]["iops"] is not None else RATIO_HEADS
+    return {name: head for name, head in heads.items() if any(ratios.get(name) for ratios in known)}
 
 
 def ratio_cells(trial: dict[str, Any], names: Sequence[str]) -> list[str]:
@@ -144,7 +163,7 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
     ratios = ratio_heads(trials)
-    head = ["data size", *(HEADS[metric] for metric in metrics), *ratios.values()]
+    head = ["data size", *((HEADS | STORAGE_HEADS)[metric] for metric in metrics), *ratios.values()]
     head += ALONE_HEADS if with_alone else ()
     rows = [
         [

@@ -96,10 +96,12 @@ def _slowdown(suffix: str, title: str, share: str) -> Metric:
     )
 
 
-def _operation(suffix: str, title: str, value: str) -> Metric:
+def _operation(suffix: str, title: str, value: str, ratio: str = "") -> Metric:
     formula = f"{value} of fct_ps over the operations with a start_ps in the measured time / 1e6"
     name = f"operation_us_{suffix}"
-    return Metric(name, f"Operation {title}", "us", Direction.LOWER, formula, _OPERATION, decimals=3)
+    return Metric(
+        name, f"Operation {title}", "us", Direction.LOWER, formula, _OPERATION, decimals=3, ratio=ratio
+    )
 
 
 def _count(
@@ -217,6 +219,7 @@ METRICS: tuple[Metric, ...] = (
         Direction.HIGHER,
         "operations with a completed_ps in the measured time / that time in s",
         _MEASURED,
+        ratio="iops_ratio",
     ),
     Metric(
         "storage_gb_per_s",
@@ -231,10 +234,10 @@ METRICS: tuple[Metric, ...] = (
     _operation("min", "minimum", "smallest value"),
     _operation("p50", "P50", "50 % rank"),
     _operation("p95", "P95", "95 % rank"),
-    _operation("p99", "P99", "99 % rank"),
+    _operation("p99", "P99", "99 % rank", "operation_p99_ratio"),
     _operation("p999", "P99.9", "99.9 % rank"),
     _operation("max", "maximum", "largest value"),
-    _operation("mean", "mean", "mean"),
+    _operation("mean", "mean", "mean", "operation_mean_ratio"),
     _fct("min", "minimum", "smallest value"),
     _fct("p50", "P50", "50 % rank"),
     _fct("p95", "P95", "95 % rank"),
@@ -346,6 +349,7 @@ BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric
 RATIOS: Mapping[str, Metric] = MappingProxyType({metric.ratio: metric for metric in METRICS if metric.ratio})
 """For the name of each ratio to the reference variant the metric that it is of; 1 is as the reference."""
 HEADLINES: tuple[tuple[str, str], ...] = (
+    ("iops", "iops_ratio"),
     ("slowdown_p99", "fct_p99_ratio"),
     ("completion_time_ms", "completion_time_ratio"),
 )

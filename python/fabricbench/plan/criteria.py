@@ -56,6 +56,9 @@ RatioName = Literal[
     "completion_time_ratio",
     "busbw_ratio",
     "delivered_ratio",
+    "iops_ratio",
+    "operation_p99_ratio",
+    "operation_mean_ratio",
     "fct_p99_ratio",
 ]
 """Ratios of a job to the same job of the reference variant, as the same module declares them."""

@@ -27,6 +27,8 @@ def variant_columns(metrics: Sequence[MetricColumn]) -> tuple[MetricColumn, ...]
     """Return the metrics that are shown of variants, of those that are shown of a plan without."""
     kept = [column for column in metrics if column.metric not in _LEFT_OUT]
     places = [index for index, column in enumerate(kept) if column.metric == _P50]
+    if any(column.metric == "iops" for column in kept):
+        return tuple(kept)
     place = places[0] + 1 if places else len(kept)
     return (*kept[:place], _P99, *kept[place:])
 
