@@ -297,3 +297,14 @@ def test_a_double_binary_tree_without_shared_queue_pairs_is_warned_of(tmp_path: 
     )
     assert warning.hint == "set `transport.qp_mode: per_pair`"
     assert load_plan(write_plan(tmp_path, text), ["transport.qp_mode=per_pair"]).warnings == ()
+
+
+def test_impairments_name_one_host_or_many() -> None:
+    def impaired(host: str) -> list[int]:
+        nic = fabric_of(f"nic: {{impairments: [{{host: {host}, throughput: 50%}}]}}")["nic"]
+        assert all(entry["throughput_ppm"] == 500_000 for entry in nic["impairments"])
+        return [entry["host"] for entry in nic["impairments"]]
+
+    assert impaired("3") == [3]
+    assert impaired('"0-6:2"') == [0, 2, 4, 6]
+    assert impaired("[7, 1]") == [7, 1]

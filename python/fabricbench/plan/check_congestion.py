@@ -123,12 +123,13 @@ def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
     host_count, seen = plan.fabric.topology.host_count, set()
     for index, impairment in enumerate(nic.impairments):
         place: FieldPath = (*path, "impairments", index, "host")
-        if impairment.host >= host_count:
-            allowed = f"hosts 0 to {host_count - 1} of this topology"
-            yield document.problem(place, f"host {impairment.host}", allowed)
-        elif impairment.host in seen:
-            yield document.problem(place, f"host {impairment.host} again", "each host once")
-        seen.add(impairment.host)
+        for host in impairment.hosts:
+            if host >= host_count:
+                allowed = f"hosts 0 to {host_count - 1} of this topology"
+                yield document.problem(place, f"host {host}", allowed)
+            elif host in seen:
+                yield document.problem(place, f"host {host} again", "each host once")
+            seen.add(host)
 
 
 def _check_pinned_steps(plan: Plan, document: Document) -> Iterator[Problem]:

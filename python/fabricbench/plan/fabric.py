@@ -8,7 +8,7 @@ from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.failures import Failure, LinkName
-from fabricbench.plan.fields import HOSTS_MAX, Part, Propagation, Rate, Size, Time
+from fabricbench.plan.fields import ImpairedHosts, Part, Propagation, Rate, Size, Time
 from fabricbench.plan.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.switch import Switch
 from fabricbench.plan.topology import Topology
@@ -17,7 +17,9 @@ from fabricbench.plan.topology import Topology
 class Impairment(PlanModel):
     """A NIC that works at a fraction of its rate, sending and receiving."""
 
-    host: Annotated[int, Field(ge=0, lt=HOSTS_MAX)] = Field(description="The host [number].")
+    hosts: ImpairedHosts = Field(
+        alias="host", description='The host [number], or hosts as `ranks` has them, such as `"0-28:4"`.'
+    )
     throughput_ppm: Part = Field(
         alias="throughput", description="What is left of its throughput [%, of line rate]."
     )
@@ -71,8 +73,9 @@ class Nic(PlanModel):
             "receive_buffer_bytes": self.receive_buffer_bytes,
             "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
             "impairments": [
-                {"host": impairment.host, "throughput_ppm": impairment.throughput_ppm}
+                {"host": host, "throughput_ppm": impairment.throughput_ppm}
                 for impairment in self.impairments
+                for host in impairment.hosts
             ],
         }
 

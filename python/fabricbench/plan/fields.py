@@ -278,6 +278,18 @@ def parse_hosts(value: object) -> tuple[int, ...] | None:
     return tuple(hosts)
 
 
+def parse_impaired_hosts(value: object) -> tuple[int, ...]:
+    """Read one host, or hosts as `parse_hosts` does.
+
+    Raises:
+        UnitError: It is something else, or "all".
+    """
+    hosts = (_host(value),) if type(value) is int else parse_hosts(value)
+    if hosts is None:
+        raise UnitError('"all"', 'a host such as 3, or hosts such as "0-7" or "0-28:4"')
+    return hosts
+
+
 def _host(item: object) -> int:
     """Check one host of a list."""
     if type(item) is not int or not 0 <= item < HOSTS_MAX:
@@ -322,3 +334,19 @@ Hosts = Annotated[
     ),
 ]
 """Hosts in rank order, or none for all of them."""
+
+ImpairedHosts = Annotated[
+    tuple[int, ...],
+    BeforeValidator(parse_impaired_hosts),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 0},
+                {"type": "string", "pattern": rf"^{_HOSTS_PART}(,{_HOSTS_PART})*$"},
+                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+            ],
+            "examples": [3, "0-28:4"],
+        }
+    ),
+]
+"""One host or more."""
