@@ -68,11 +68,7 @@ pub(crate) fn host_flows(
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: Path {
-                destination: pair.dst_attachment,
-                queue_pair: receiver,
-                entropy: entropy(spec, graph, pair, Direction::Forward),
-            },
+            path: path(spec, graph, pair, Direction::Forward, receiver),
             priority: Priority(priorities.data),
             controller: controllers.of(pair.src_attachment),
             framing,
@@ -87,11 +83,7 @@ pub(crate) fn host_flows(
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: Path {
-                destination: pair.src_attachment,
-                queue_pair: sender,
-                entropy: entropy(spec, graph, pair, Direction::Reverse),
-            },
+            path: path(spec, graph, pair, Direction::Reverse, sender),
             priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: cnp_interval(spec),
             framing,
@@ -106,6 +98,15 @@ pub(crate) fn host_flows(
     place_parts(flows, &sends, &mut hosts);
     place_storage(spec, graph, flows, &controllers, captured, &mut hosts);
     hosts
+}
+
+/// What decides the way of packets of `pair` to `queue_pair`, its number at their destination.
+fn path(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction: Direction, queue_pair: u32) -> Path {
+    let destination = match direction {
+        Direction::Forward => pair.dst_attachment,
+        Direction::Reverse => pair.src_attachment,
+    };
+    Path { destination, queue_pair, entropy: entropy(spec, graph, pair, direction) }
 }
 
 /// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change when routes
