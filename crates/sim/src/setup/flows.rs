@@ -250,7 +250,8 @@ pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
 /// Those of [`Flows::new`], and of pins that name what is not there.
 pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
-    if is_pinned || !fabric.graph.is_joined_by_switches() {
+    let is_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+    if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
         return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
     }
     spec.jobs.iter().zip(0..).try_for_each(|(job, index)| check_job(spec, index, job))
