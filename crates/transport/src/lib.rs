@@ -8,6 +8,8 @@
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
 //! 5. [`VerbRequester`] and [`ReadResponses`]: the same with SEND, WRITE and READ on one connection, for storage.
 //!
+//! [`tcp`] stands apart: the other transport, for what shares the fabric with RDMA.
+//!
 //! The caller polls in this order: deliver what arrived (`on_*`), then fire a due timer ([`Requester::deadline`],
 //! [`Requester::on_timeout`]), then drain [`Requester::poll_transmit`] until it returns `None`. Any of these may
 //! move the deadline; look at it again afterwards.
@@ -53,6 +55,7 @@ mod requester;
 mod responder;
 mod segment;
 mod selective;
+pub mod tcp;
 mod verbs;
 
 pub use config::{Config, Recovery};

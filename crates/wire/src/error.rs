@@ -43,6 +43,9 @@ pub enum Error {
     /// The UDP destination port is not that of RoCEv2.
     #[error("UDP destination port {found}; 4791 (RoCEv2) expected")]
     UdpPort { found: u16 },
+    /// The TCP options are not timestamps, alone or before SACK, each behind two bytes of padding.
+    #[error("TCP header of {header_bytes} bytes with other options than timestamps and SACK")]
+    TcpOptions { header_bytes: usize },
     /// The UDP checksum is not 0, that is, not unused.
     #[error("UDP checksum {found:#06x}; RoCEv2 leaves it unused (0)")]
     UdpChecksum { found: u16 },

@@ -21,12 +21,14 @@
 //! - Ethernet: VLAN tags (802.1Q), 802.3 length frames, global pause (MAC control opcode 1).
 //! - IP: IPv6 and the GRH (RoCEv1), IPv4 options and fragments. The ECN of a marked packet is the IPv4 field.
 //! - UDP: a checksum. RoCEv2 sends 0; a datagram with another value is refused, not verified.
+//! - TCP: SYN and its options, other options than timestamps and SACK, urgent data. [`tcp`] stands beside [`udp`].
 //! - Transport services other than reliable connection; atomic operations, SEND with invalidate, XRC, memory
 //!   placement extensions (FLUSH, ATOMIC WRITE).
 //! - InfiniBand: the GRH, raw packets, the packets of subnet management.
 //!
 //! References: InfiniBand Architecture Specification volume 1 (IBTA vol. 1) with annex A17 (RoCEv2); IEEE
-//! 802.3-2022; IEEE 802.1Q-2022; RFC 768, 791, 1071, 2474, 3168.
+//! 802.3-2022; IEEE 802.1Q-2022; RFC 768, 791, 1071, 2018, 2474,
+//! 3168, 7323, 9293.
 
 mod bytes;
 mod error;
@@ -47,6 +49,7 @@ pub mod pfc;
 pub mod psn;
 pub mod reth;
 pub mod size;
+pub mod tcp;
 pub mod udp;
 pub mod vcrc;
 

@@ -46,6 +46,23 @@ pub const CNP_FRAME_BYTES: u32 = data_frame_bytes(Opcode::CongestionNotification
 /// A priority flow control frame: the shortest Ethernet frame. IEEE 802.3-2022, annex 31D.
 pub const PFC_FRAME_BYTES: u32 = MIN_FRAME_BYTES;
 
+/// TCP header without options.
+pub const TCP_HEADER_BYTES: u32 = 20;
+/// Timestamps option with the padding that Linux gives it (RFC 7323, appendix A).
+pub const TCP_TIMESTAMPS_BYTES: u32 = 12;
+/// A frame that carries a TCP segment with timestamps, without payload.
+pub const TCP_DATA_FRAME_BYTES: u32 =
+    ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + TCP_HEADER_BYTES + TCP_TIMESTAMPS_BYTES + FCS_BYTES;
+/// A frame that carries a TCP acknowledgement without SACK option.
+pub const TCP_ACK_FRAME_BYTES: u32 = TCP_DATA_FRAME_BYTES;
+
+/// The SACK option with its padding (RFC 2018, 3, and RFC 7323, appendix A).
+#[inline]
+#[must_use]
+pub const fn tcp_sack_bytes(blocks: u32) -> u32 {
+    if blocks == 0 { 0 } else { 4 + 8 * blocks }
+}
+
 /// Bytes of the headers between the BTH and the payload.
 #[inline]
 #[must_use]

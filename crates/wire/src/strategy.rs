@@ -9,7 +9,7 @@ use crate::frame::Network;
 use crate::infiniband::Route;
 use crate::ipv4::{self, Dscp, Ecn};
 use crate::lrh::{self, ServiceLevel, VirtualLane};
-use crate::{Extension, Opcode, Psn, RoceMtu, cnp, pfc, reth, udp};
+use crate::{Extension, Opcode, Psn, RoceMtu, cnp, pfc, reth, tcp, udp};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -55,6 +55,30 @@ pub(crate) fn ipv4() -> impl Strategy<Value = ipv4::Repr> {
                 }
             },
         )
+}
+
+pub(crate) fn tcp() -> impl Strategy<Value = tcp::Repr> {
+    let blocks = prop::collection::vec(any::<(u32, u32)>(), 0..=tcp::SACK_BLOCKS_MAX);
+    (any::<[u16; 4]>(), any::<[u32; 4]>(), any::<u8>(), blocks).prop_map(
+        |(
+            [source_port, destination_port, window, checksum],
+            [sequence, acknowledgement, value, echo],
+            flags,
+            blocks,
+        )| {
+            tcp::Repr {
+                source_port,
+                destination_port,
+                sequence,
+                acknowledgement,
+                flags: tcp::Flags(flags),
+                window,
+                checksum,
+                timestamps: tcp::Timestamps { value, echo },
+                sack: std::array::from_fn(|place| blocks.get(place).copied()),
+            }
+        },
+    )
 }
 
 pub(crate) fn udp() -> impl Strategy<Value = udp::Repr> {

@@ -1,0 +1,277 @@
+//! What is under way: the scoreboard of RFC 6675, kept up to date instead of searched.
+
+use super::{Block, SACK_BLOCKS_MAX};
+use std::collections::VecDeque;
+use units::Instant;
+
+/// A segment is lost when more than so many segments' worth of bytes beyond it were selectively acknowledged
+/// (RFC 6675, 4, `IsLost`: DupThresh - 1).
+const LOSS_SEGMENTS: u64 = 2;
+
+/// Where a segment stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// On its way, for the first or another time.
+    UnderWay,
+    /// Taken for lost and not sent again.
+    Lost,
+    /// Selectively acknowledged.
+    Sacked,
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    start: u64,
+    end: u64,
+    at: Instant,
+    state: State,
+    /// It was sent again: it counts as under way although it was lost, and its time says nothing (Karn).
+    is_retransmitted: bool,
+}
+
+impl Sent {
+    const fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// What an acknowledgement took off the scoreboard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// When the first segment was sent that it acknowledges for the first time in any way, if none of those was sent twice.
+    pub sent_at: Option<Instant>,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Segments sent and not acknowledged, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    segments: VecDeque<Sent>,
+    /// Segments taken off since the start.
+    removed: u64,
+    /// Bytes under way (RFC 6675, 4, `pipe`).
+    pipe: u64,
+    /// Bytes taken for lost and not sent again.
+    lost: u64,
+    /// No segment before this one, counted from the start, waits to be sent again.
+    next_lost: u64,
+    /// All before this one, counted from the start, was judged.
+    judged: u64,
+    /// One past the last segment that was selectively acknowledged, counted from the start.
+    sacked_until: u64,
+    /// Blocks of the last acknowledgement: what they held need not be looked at again.
+    known: [Block; SACK_BLOCKS_MAX],
+}
+
+impl Scoreboard {
+    /// Bytes under way.
+    #[inline]
+    #[must_use]
+    pub const fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// Bytes taken for lost and not sent again.
+    #[inline]
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Nothing waits for an acknowledgement.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// A new segment was sent.
+    #[inline]
+    pub(super) fn send(&mut self, segment: Block, at: Instant) {
+        let Block { start, end } = segment;
+        self.segments.push_back(Sent { start, end, at, state: State::UnderWay, is_retransmitted: false });
+        self.pipe += end - start;
+    }
+
+    /// The first segment that is to be sent again, now marked as under way.
+    pub(super) fn resend(&mut self, at: Instant) -> Option<Block> {
+        let place = self.first_lost()?;
+        let sent = &mut self.segments[place];
+        (sent.state, sent.is_retransmitted, sent.at) = (State::UnderWay, true, at);
+        self.pipe += sent.bytes();
+        self.lost -= sent.bytes();
+        Some(Block { start: sent.start, end: sent.end })
+    }
+
+    /// Bytes of the first segment that is to be sent again.
+    pub(super) fn next_resend_bytes(&mut self) -> Option<u64> {
+        self.first_lost().map(|place| self.segments[place].bytes())
+    }
+
+    fn first_lost(&mut self) -> Option<usize> {
+        if self.lost == 0 {
+            return None;
+        }
+        let from = self.next_lost.max(self.removed) - self.removed;
+        let place =
+            (from as usize..self.segments.len()).find(|&at| self.segments[at].state == State::Lost)?;
+        self.next_lost = self.removed + place as u64;
+        Some(place)
+    }
+
+    /// Takes off what lies before `offset`.
+    pub(super) fn acknowledge(&mut self, offset: u64) -> Acked {
+        let mut acked = Acked { sent_at: None, bytes: 0 };
+        let mut is_certain = true;
+        while let Some(sent) = self.segments.front().filter(|sent| sent.end <= offset).copied() {
+            self.segments.pop_front();
+            self.removed += 1;
+            acked.bytes += sent.bytes();
+            self.take_out(&sent);
+            is_certain &= !sent.is_retransmitted;
+            if sent.state != State::Sacked {
+                acked.sent_at.get_or_insert(sent.at);
+            }
+        }
+        acked.sent_at = acked.sent_at.filter(|_| is_certain);
+        acked
+    }
+
+    /// Whatever `sent` counted as, it no longer does.
+    const fn take_out(&mut self, sent: &Sent) {
+        match sent.state {
+            State::UnderWay => self.pipe -= sent.bytes(),
+            State::Lost => self.lost -= sent.bytes(),
+            State::Sacked => {}
+        }
+    }
+
+    /// Notes what was selectively acknowledged.
+    pub(super) fn note(&mut self, blocks: &[Block]) {
+        for block in blocks {
+            // A block mostly grows at its end: only that is new.
+            let start = self.known.iter().find(|known| known.start == block.start && known.end <= block.end);
+            self.note_block(Block { start: start.map_or(block.start, |known| known.end), end: block.end });
+        }
+        self.known = [Block::default(); SACK_BLOCKS_MAX];
+        self.known.iter_mut().zip(blocks).for_each(|(known, block)| *known = *block);
+    }
+
+    fn note_block(&mut self, block: Block) {
+        let first = self.segments.partition_point(|sent| sent.start < block.start);
+        for place in first..self.segments.len() {
+            let sent = self.segments[place];
+            if sent.end > block.end {
+                break;
+            }
+            if sent.state != State::Sacked {
+                self.take_out(&sent);
+                self.segments[place].state = State::Sacked;
+                self.sacked_until = self.sacked_until.max(self.removed + place as u64 + 1);
+            }
+        }
+    }
+
+    /// Takes for lost what lies far enough behind what was selectively acknowledged (RFC 6675, 4, `IsLost`).
+    pub(super) fn judge(&mut self, mss: u64) {
+        if self.sacked_until <= self.removed {
+            return;
+        }
+        let mut beyond = 0;
+        let mut edge = (self.sacked_until - self.removed) as usize;
+        while edge > 0 && beyond <= LOSS_SEGMENTS * mss {
+            edge -= 1;
+            let sent = &self.segments[edge];
+            beyond += if sent.state == State::Sacked { sent.bytes() } else { 0 };
+        }
+        if beyond > LOSS_SEGMENTS * mss {
+            let from = self.judged.max(self.removed) - self.removed;
+            (from as usize..edge).for_each(|place| self.lose(place));
+            self.judged = self.judged.max(self.removed + edge as u64);
+        }
+    }
+
+    /// After a timeout everything that was not acknowledged in any way is lost, sent again or not.
+    pub(super) fn lose_all(&mut self) {
+        (0..self.segments.len()).for_each(|place| self.lose(place));
+        self.next_lost = self.removed;
+    }
+
+    fn lose(&mut self, place: usize) {
+        let sent = &mut self.segments[place];
+        if sent.state == State::UnderWay {
+            sent.state = State::Lost;
+            self.pipe -= sent.bytes();
+            self.lost += sent.bytes();
+            self.next_lost = self.next_lost.min(self.removed + place as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 100;
+
+    fn sent(segments: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for segment in 0..segments {
+            board.send(block(segment, segment + 1), Instant(segment));
+        }
+        board
+    }
+
+    fn block(start: u64, end: u64) -> Block {
+        Block { start: start * MSS, end: end * MSS }
+    }
+
+    #[test]
+    fn a_segment_is_lost_once_three_beyond_it_have_arrived() {
+        let mut board = sent(10);
+        board.note(&[block(1, 3)]);
+        board.judge(MSS);
+        assert_eq!((board.pipe(), board.lost()), (8 * MSS, 0));
+        board.note(&[block(1, 4)]);
+        board.judge(MSS);
+        assert_eq!((board.pipe(), board.lost()), (6 * MSS, MSS));
+        assert_eq!(board.resend(Instant(20)), Some(block(0, 1)));
+        assert_eq!((board.pipe(), board.lost()), (7 * MSS, 0));
+        assert_eq!(board.resend(Instant(20)), None);
+    }
+
+    #[test]
+    fn what_was_sent_again_is_not_judged_again() {
+        let mut board = sent(10);
+        board.note(&[block(1, 4)]);
+        board.judge(MSS);
+        board.resend(Instant(20));
+        board.note(&[block(1, 8)]);
+        board.judge(MSS);
+        assert_eq!((board.pipe(), board.lost()), (3 * MSS, 0));
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_sent_twice_measures_nothing() {
+        let mut board = sent(6);
+        board.note(&[block(1, 4)]);
+        board.judge(MSS);
+        board.resend(Instant(20));
+        assert_eq!(board.acknowledge(4 * MSS), Acked { sent_at: None, bytes: 4 * MSS });
+        assert_eq!(board.acknowledge(6 * MSS), Acked { sent_at: Some(Instant(4)), bytes: 2 * MSS });
+        assert!(board.is_empty());
+        assert_eq!((board.pipe(), board.lost()), (0, 0));
+    }
+
+    #[test]
+    fn a_timeout_loses_everything_but_what_was_sacked() {
+        let mut board = sent(5);
+        board.note(&[block(2, 3)]);
+        board.lose_all();
+        assert_eq!((board.pipe(), board.lost()), (0, 4 * MSS));
+        let again: Vec<_> = std::iter::from_fn(|| board.resend(Instant(9))).collect();
+        assert_eq!(again, [block(0, 1), block(1, 2), block(3, 4), block(4, 5)]);
+    }
+}
