@@ -52,10 +52,22 @@ class QueuePairDescription(TypedDict):
     channel: int
     step: int
 
+class ConnectionDescription(TypedDict):
+    qp: int
+    job: str
+    src_rank: int
+    dst_rank: int
+    src_host: int
+    dst_host: int
+    src_ip: str
+    dst_ip: str
+    source_port: int
+
 class Description(TypedDict):
     nodes: list[NodeDescription]
     links: list[LinkDescription]
     qps: list[QueuePairDescription]
+    connections: list[ConnectionDescription]
 
 class Estimate(TypedDict):
     hosts: int

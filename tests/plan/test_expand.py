@@ -77,6 +77,7 @@ GOLDEN: dict[str, Any] = {
             "storage": None,
         }
     ],
+    "tcp": [],
     "observe": {
         "series_points": 1000,
         "series_interval_ps": 1_000_000,

@@ -6,7 +6,9 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use sim::Batch;
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
+use spec::{
+    ChunkRow, ConnectionRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow,
+};
 use std::sync::Arc;
 
 /// The name of the batch's table, and its rows as a `pyarrow.RecordBatch`.
@@ -14,6 +16,7 @@ pub(crate) fn to_arrow<'py>(
     py: Python<'py>,
     batch: Batch,
     job_names: &[String],
+    tcp_names: &[String],
 ) -> PyResult<(&'static str, Bound<'py, PyAny>)> {
     let (table, columns) = match batch {
         Batch::Chunks(rows) => ("chunks", chunks(&rows, job_names)),
@@ -23,6 +26,7 @@ pub(crate) fn to_arrow<'py>(
         Batch::Paths(rows) => ("paths", paths(&rows, job_names)),
         Batch::Reordering(rows) => ("reordering", reordering(&rows, job_names)),
         Batch::Series(rows) => ("series", series(&rows, job_names)),
+        Batch::Connections(rows) => ("connections", connections(&rows, tcp_names)),
         Batch::Events(rows) => ("events", events(&rows)),
     };
     let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(crate::errors::bug)?;
@@ -117,6 +121,35 @@ fn latency_mean(rows: &[ChunkRow]) -> Column {
         (row.latency_frames > 0).then(|| row.latency_sum_ps as f64 / row.latency_frames as f64)
     };
     ("latency_mean_ps", Arc::new(rows.iter().map(mean).collect::<Float64Array>()), true)
+}
+
+fn connections(rows: &[ConnectionRow], names: &[String]) -> Vec<Column> {
+    vec![
+        label("tcp", rows, |row| names[row.tcp as usize].as_str()),
+        int("connection", rows, |row| row.connection.into()),
+        int("source_port", rows, |row| row.source_port.into()),
+        int("src_rank", rows, |row| row.src_rank.into()),
+        int("dst_rank", rows, |row| row.dst_rank.into()),
+        int("src_host", rows, |row| row.src_host.into()),
+        int("dst_host", rows, |row| row.dst_host.into()),
+        optional("start_ps", rows, |row| row.start_ps),
+        int("end_ps", rows, |row| row.end_ps),
+        int("is_complete", rows, |row| row.is_complete.into()),
+        optional("offered_bytes", rows, |row| row.offered_bytes),
+        int("delivered_bytes", rows, |row| row.delivered_bytes),
+        int("acked_bytes", rows, |row| row.acked_bytes),
+        int("segments", rows, |row| row.segments),
+        int("retransmits", rows, |row| row.retransmits),
+        int("timeouts", rows, |row| row.timeouts),
+        int("fast_recoveries", rows, |row| row.fast_recoveries),
+        int("ecn_ce_rx", rows, |row| row.ecn_ce_rx),
+        int("rtt_samples", rows, |row| row.rtt_samples),
+        optional("rtt_mean_ps", rows, |row| row.rtt_mean_ps),
+        optional("rtt_p50_ps", rows, |row| row.rtt_p50_ps),
+        optional("rtt_p99_ps", rows, |row| row.rtt_p99_ps),
+        optional("rtt_max_ps", rows, |row| row.rtt_max_ps),
+        int("window_bytes", rows, |row| row.window_bytes),
+    ]
 }
 
 fn ports(rows: &[PortRow]) -> Vec<Column> {

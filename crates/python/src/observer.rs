@@ -9,6 +9,7 @@ use std::time::Instant;
 /// An observer whose callbacks are Python's. The first exception stops the run and is kept.
 pub(crate) struct PyObserver {
     job_names: Vec<String>,
+    tcp_names: Vec<String>,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
     started: Instant,
@@ -19,6 +20,7 @@ impl PyObserver {
     pub(crate) fn new(spec: &RunSpec, on_progress: Option<Py<PyAny>>, on_batch: Py<PyAny>) -> Self {
         Self {
             job_names: spec.jobs.iter().map(|job| job.name.clone()).collect(),
+            tcp_names: spec.tcp.iter().map(|tcp| tcp.name.clone()).collect(),
             on_progress,
             on_batch,
             started: Instant::now(),
@@ -42,7 +44,7 @@ impl PyObserver {
 impl Observer for PyObserver {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         let outcome = Python::attach(|py| {
-            let (table, rows) = batches::to_arrow(py, batch, &self.job_names)?;
+            let (table, rows) = batches::to_arrow(py, batch, &self.job_names, &self.tcp_names)?;
             self.on_batch.call1(py, (table, rows)).map(|_| ())
         });
         self.keep(outcome)

@@ -59,6 +59,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) jobs: Vec<JobProgress>,
     /// Chunks without a row yet, in all rounds of the jobs that end by themselves.
     pub(crate) open: u64,
+    /// TCP connections that end by themselves and have not.
+    pub(crate) open_tcp: u64,
     /// Rounds in which each chunk has ended.
     rounds_ended: Vec<u32>,
     /// Scratch space: what was sent in this window.
@@ -67,6 +69,7 @@ pub(crate) struct Assembler<'a> {
     pub(crate) rows: Vec<ChunkRow>,
     pub(crate) events: Vec<EventRow>,
     pub(crate) frames: Vec<crate::record::Frame>,
+    pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
 }
 
 impl<'a> Assembler<'a> {
@@ -89,11 +92,13 @@ impl<'a> Assembler<'a> {
             acknowledged: NumberMap::default(),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
+            open_tcp: 0,
             rounds_ended: vec![0; flows.chunks.len()],
             sent: Vec::new(),
             rows: Vec::new(),
             events: Vec::new(),
             frames: Vec::new(),
+            tcp_frames: Vec::new(),
         }
     }
 
@@ -120,6 +125,8 @@ impl<'a> Assembler<'a> {
                 }
                 Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
                 Record::Frame(frame) => self.frames.push(frame),
+                Record::TcpClosed => self.open_tcp -= 1,
+                Record::TcpFrame(frame) => self.tcp_frames.push(frame),
                 Record::MessageBegun(_) => {}
             }
         }
@@ -137,7 +144,7 @@ impl<'a> Assembler<'a> {
 
     /// Every chunk so far and to come was delivered and acknowledged.
     pub(crate) fn is_complete(&self) -> bool {
-        self.open == 0 && self.jobs.iter().all(|job| job.failed == 0)
+        self.open == 0 && self.open_tcp == 0 && self.jobs.iter().all(|job| job.failed == 0)
     }
 
     /// Takes the rows out. The next will be about as many, and a list that grows step by step costs twice its memory.

@@ -5,13 +5,14 @@
 //! ports have local identifiers from 1 on in the order of their hosts; service level and virtual lane are the priority.
 
 use crate::assemble::Assembler;
+use crate::capture_tcp::TcpWriter;
+use crate::connections::open_connections;
 use crate::kernel::{self, Hooks, Node, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
 use crate::setup::{BuildOptions, Fabric, QueuePair, build};
 use crate::switch::forward::{Forward, with_forward};
 use spec::{RunSpec, SpecError};
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use units::{AttachmentId, Instant};
 use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
@@ -59,25 +60,38 @@ fn capture_with<F: Forward>(
     queue_pairs: &[u32],
     count: usize,
 ) -> Result<Vec<CapturedFrame>, SpecError> {
-    let captured: HashSet<u32> = queue_pairs.iter().copied().collect();
-    let options = BuildOptions { threads: 1, exact_only: false, captured };
+    // TCP connections are numbered after the queue pairs, of which there are as many whatever is captured.
+    let first_tcp = build::<F>(spec, &BuildOptions::default())?.flows.queue_pairs.len() as u32;
+    let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
+    let options = BuildOptions {
+        threads: 1,
+        captured: captured.into_iter().collect(),
+        captured_tcp: tcp.iter().map(|pair| pair - first_tcp).collect(),
+        ..BuildOptions::default()
+    };
     let mut world = build::<F>(spec, &options)?;
     let pairs = &world.flows.queue_pairs;
-    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= pairs.len()) {
+    let known = pairs.len() + world.connections.len();
+    if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= known) {
         return Err(SpecError::Value {
             field: "qps".into(),
             found: format!("queue pair {missing}"),
-            allowed: format!("0 to {}", pairs.len() - 1),
+            allowed: format!("0 to {}", known - 1),
         });
     }
     let mut partitions = std::mem::take(&mut world.partitions);
     let host_names = world.fabric.host_names();
+    let open_tcp = open_connections(spec, &world.connections);
     let mut taker = Taker { assembler: Assembler::new(&world.flows, &spec.jobs), host_names, count };
+    taker.assembler.open_tcp = open_tcp;
     kernel::run(&mut partitions, world.fabric.span, &mut taker);
-    let mut frames = taker.assembler.frames;
-    frames.sort_by_key(|frame| frame.sent);
-    frames.truncate(count);
-    Ok(frames.iter().map(|frame| write_out(spec, &world.fabric, pairs, frame)).collect())
+    let Assembler { frames, tcp_frames, .. } = taker.assembler;
+    let rdma = frames.iter().map(|frame| write_out(spec, &world.fabric, pairs, frame));
+    let tcp = TcpWriter::new(spec, &world.fabric, &world.connections, first_tcp);
+    let mut written: Vec<_> = rdma.chain(tcp.write_out(&tcp_frames)).collect();
+    written.sort_by_key(|frame| frame.at);
+    written.truncate(count);
+    Ok(written)
 }
 
 /// Ends the run once enough frames were seen.
@@ -91,7 +105,8 @@ impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
     fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
         self.assembler.take(records, &self.host_names);
         self.assembler.rows.clear();
-        let done = self.assembler.frames.len() >= self.count || self.assembler.open == 0;
+        let frames = self.assembler.frames.len() + self.assembler.tcp_frames.len();
+        let done = frames >= self.count || self.assembler.open + self.assembler.open_tcp == 0;
         if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -1,7 +1,7 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
 use crate::capture::lid;
-use crate::setup::{Fabric, Flows, QueuePair};
+use crate::setup::{Connection, Fabric, Flows, QueuePair, connections};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 use topology::NodeKind;
@@ -69,6 +69,29 @@ pub struct QueuePairDescription {
     pub step: u32,
 }
 
+/// A TCP connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ConnectionDescription {
+    /// Its number for [`crate::capture`], which goes on where those of queue pairs end.
+    pub qp: u32,
+    /// Name of its traffic.
+    pub job: String,
+    /// Sending rank.
+    pub src_rank: u32,
+    /// Receiving rank.
+    pub dst_rank: u32,
+    /// Sending host.
+    pub src_host: u32,
+    /// Receiving host.
+    pub dst_host: u32,
+    /// Address of the sending port.
+    pub src_ip: String,
+    /// Address of the receiving port.
+    pub dst_ip: String,
+    /// TCP source port.
+    pub source_port: u16,
+}
+
 /// A spec, spelled out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Description {
@@ -78,6 +101,8 @@ pub struct Description {
     pub links: Vec<LinkDescription>,
     /// Queue pairs.
     pub qps: Vec<QueuePairDescription>,
+    /// TCP connections.
+    pub connections: Vec<ConnectionDescription>,
 }
 
 /// Spells `spec` out.
@@ -88,7 +113,9 @@ pub fn describe(spec: &RunSpec) -> Result<Description, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;
     let flows = Flows::new(spec, &fabric)?;
-    Ok(Description { nodes: nodes(&fabric), links: links(&fabric), qps: queue_pairs(spec, &fabric, &flows) })
+    let connections = tcp_connections(spec, &fabric, flows.queue_pairs.len() as u32)?;
+    let qps = queue_pairs(spec, &fabric, &flows);
+    Ok(Description { nodes: nodes(&fabric), links: links(&fabric), qps, connections })
 }
 
 fn nodes(fabric: &Fabric) -> Vec<NodeDescription> {
@@ -141,6 +168,27 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             step: first_step(flows, pair),
         })
         .collect()
+}
+
+fn tcp_connections(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    first: u32,
+) -> Result<Vec<ConnectionDescription>, SpecError> {
+    let ip = |attachment| fabric.graph.attachment(attachment).ip.to_string();
+    let numbered = (first..).zip(connections(spec, fabric)?);
+    let describe = |(qp, each): (u32, Connection)| ConnectionDescription {
+        qp,
+        job: spec.tcp[each.tcp as usize].name.clone(),
+        src_rank: each.src.0,
+        dst_rank: each.dst.0,
+        src_host: each.src_host.0,
+        dst_host: each.dst_host.0,
+        src_ip: ip(each.src_attachment),
+        dst_ip: ip(each.dst_attachment),
+        source_port: each.source_port,
+    };
+    Ok(numbered.map(describe).collect())
 }
 
 /// Step of a queue pair's first chunk; every queue pair has one.

@@ -19,6 +19,8 @@
 mod assemble;
 mod assemble_operations;
 mod capture;
+mod capture_tcp;
+mod connections;
 mod credits;
 mod deadlock;
 mod describe;

@@ -1,6 +1,8 @@
 //! Who watches a run from outside.
 
-use spec::{ChunkRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
+use spec::{
+    ChunkRow, ConnectionRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow,
+};
 use units::Instant;
 
 /// Rows of one table.
@@ -20,6 +22,8 @@ pub enum Batch {
     Reordering(Vec<ReorderingRow>),
     /// Sampled values, series by series; several batches at the end.
     Series(Vec<SeriesRow>),
+    /// TCP connections, at the end.
+    Connections(Vec<ConnectionRow>),
     /// Rare events, at the end.
     Events(Vec<EventRow>),
 }

@@ -23,6 +23,11 @@ pub(crate) enum Kind {
     Cnp,
     /// Flow control of a link: pause or go on, or credits on an InfiniBand fabric; never routed.
     LinkControl,
+    /// TCP segment with payload; the PSN is its number in the stream.
+    TcpData,
+    /// TCP acknowledgement, with an echo of congestion experienced or without; the PSN is the number of the segment
+    /// it waits for.
+    TcpAck { congestion_echo: bool },
 }
 
 impl Kind {
@@ -33,6 +38,9 @@ impl Kind {
             Self::Nak => 5,
             Self::Cnp => 6,
             Self::LinkControl => 7,
+            Self::TcpData => TCP | 4,
+            Self::TcpAck { congestion_echo: false } => TCP | 5,
+            Self::TcpAck { congestion_echo: true } => TCP | 6,
         }
     }
 
@@ -45,7 +53,19 @@ impl Kind {
             4 => Self::Ack,
             5 => Self::Nak,
             6 => Self::Cnp,
-            _ => Self::LinkControl,
+            7 => Self::LinkControl,
+            _ => Self::tcp_from_code(code),
+        }
+    }
+}
+
+impl Kind {
+    #[cold]
+    const fn tcp_from_code(code: u32) -> Self {
+        match code & KIND_MASK {
+            4 => Self::TcpData,
+            5 => Self::TcpAck { congestion_echo: false },
+            _ => Self::TcpAck { congestion_echo: true },
         }
     }
 }
@@ -74,12 +94,15 @@ const PSN_BITS: u32 = 24;
 const PSN_MASK: u32 = (1 << PSN_BITS) - 1;
 const KIND_SHIFT: u32 = PSN_BITS;
 const KIND_MASK: u32 = 7;
+/// What is not payload never asks for an acknowledgement: with that bit set its codes stand for TCP.
+const TCP: u32 = ACK_REQUEST >> KIND_SHIFT;
 const PRIORITY_SHIFT: u32 = KIND_SHIFT + 3;
 const PRIORITY_MASK: u32 = 7;
 /// Congestion experienced.
 const MARK: u32 = 1 << (PRIORITY_SHIFT + 3);
 /// An acknowledgement is asked for.
 const ACK_REQUEST_SHIFT: u32 = PRIORITY_SHIFT + 4;
+const ACK_REQUEST: u32 = 1 << ACK_REQUEST_SHIFT;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 
@@ -188,6 +211,19 @@ impl Packet {
         self.header >> ACK_REQUEST_SHIFT != 0
     }
 
+    /// The same TCP acknowledgement with that digest of its SACK option; see [`crate::nic::sack`].
+    #[inline]
+    pub(crate) const fn with_sack(mut self, digest: u64) -> Self {
+        self.sent = Instant(digest);
+        self
+    }
+
+    /// The digest of the SACK option of a TCP acknowledgement.
+    #[inline]
+    pub(crate) const fn sack(&self) -> u64 {
+        self.sent.0
+    }
+
     /// The same ACK or NAK with that message sequence number, 24 bits.
     #[inline]
     pub(crate) const fn with_message_sequence(mut self, message_sequence: u32) -> Self {
@@ -215,7 +251,10 @@ impl Packet {
 
     #[inline]
     pub(crate) const fn kind(&self) -> Kind {
-        Kind::from_code(self.header >> KIND_SHIFT & KIND_MASK)
+        let code = self.header >> KIND_SHIFT & KIND_MASK;
+        // Payload alone, codes 0 to 3, may ask.
+        let tcp = if code > 3 { (self.header & ACK_REQUEST) >> KIND_SHIFT } else { 0 };
+        Kind::from_code(code | tcp)
     }
 
     #[inline]
@@ -262,6 +301,8 @@ impl Message for Packet {
                 sent.0 = u64::from(message_sequence);
             }
             Kind::Data(_) | Kind::Cnp | Kind::LinkControl => cycle.time(sent),
+            // Fast-forward is off where there is TCP.
+            Kind::TcpData | Kind::TcpAck { .. } => cycle.never_repeats(),
         }
         let fixed = if kind == Kind::LinkControl { *header } else { *header & !PSN_MASK };
         let mut psn = *header & PSN_MASK;
@@ -284,12 +325,25 @@ mod tests {
             assert!(!packet.is_marked());
             assert!(!packet.asks() && !packet.asking(false).asks());
             packet.mark();
-            packet = packet.asking(true).with_message_sequence(0xff_ffff);
-            assert!(packet.is_marked() && packet.asks());
+            packet = packet.asking(code < 4).with_message_sequence(0xff_ffff);
+            assert!(packet.is_marked() && packet.asks() == (code < 4));
             assert_eq!(packet.message_sequence(), 0xff_ffff);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
+        }
+    }
+
+    #[test]
+    fn tcp_has_codes_of_its_own() {
+        let path = Path { destination: AttachmentId(1), queue_pair: 2, entropy: 3 };
+        for kind in
+            [Kind::TcpData, Kind::TcpAck { congestion_echo: false }, Kind::TcpAck { congestion_echo: true }]
+        {
+            let packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path).with_sack(u64::MAX);
+            assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
+            assert_eq!((packet.psn(), packet.sack()), (Psn::new(0xff_ffff), u64::MAX));
+            assert!(!packet.is_link_control() && !packet.is_marked());
         }
     }
 

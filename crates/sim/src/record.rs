@@ -2,6 +2,7 @@
 
 use spec::ChunkStatus;
 use transport::Position;
+use transport::tcp::Acknowledgement;
 use units::{Cycle, Instant, Span};
 use wire::{Opcode, Psn};
 
@@ -28,6 +29,10 @@ pub(crate) enum Record {
     },
     /// A captured queue pair sent a frame.
     Frame(Frame),
+    /// All of a TCP connection that ends by itself was acknowledged.
+    TcpClosed,
+    /// A captured TCP connection sent a frame.
+    TcpFrame(TcpFrame),
     /// A watched queue pair began a message.
     MessageBegun(Instant),
 }
@@ -193,6 +198,28 @@ pub(crate) enum FrameKind {
         message_sequence: u32,
     },
     Cnp,
+}
+
+/// A TCP frame as it leaves a NIC.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpFrame {
+    pub(crate) sent: Instant,
+    pub(crate) connection: u32,
+    pub(crate) kind: TcpFrameKind,
+}
+
+/// What a captured TCP frame carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TcpFrameKind {
+    Data {
+        offset: u64,
+        bytes: u32,
+    },
+    /// Of the segment that it answers to, when its first bit left.
+    Ack {
+        ack: Acknowledgement,
+        echo: Instant,
+    },
 }
 
 impl SendReport {

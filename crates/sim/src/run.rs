@@ -1,6 +1,7 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
 use crate::assemble::{Assembler, Ending};
+use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 use crate::deadlock::deadlock_events;
 use crate::estimate;
 use crate::fast_forward::FastForward;
@@ -175,6 +176,9 @@ fn hand_out<F: Forward>(
     let probes = || world.partitions.iter().map(|partition| partition.probe());
     hand_out_series(probes(), graph, |rows| observer.batch(Batch::Series(rows)))?;
     observer.batch(Batch::Series(total_rows(probes())))?;
+    if !world.connections.is_empty() {
+        observer.batch(Batch::Connections(connection_rows(world, end)))?;
+    }
     observer.batch(Batch::Events(events))
 }
 
@@ -191,7 +195,7 @@ fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
         let operations = estimate::storage_operations(spec, &world.fabric, job);
         operations.saturating_mul(job.data_bytes)
     });
-    of_schedules.chain(of_storage).fold(0, u64::saturating_add)
+    of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
 }
 
 /// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
@@ -205,7 +209,7 @@ fn patience(spec: &RunSpec) -> Span {
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
     let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
-    Span(timeouts.saturating_add(waits).saturating_add(storm))
+    Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(tcp_patience(spec)))
 }
 
 /// How long a target serves everything that the clients of a job may have outstanding, without new data.
@@ -245,8 +249,10 @@ impl<'a> Driver<'a> {
         let flows = &world.flows;
         // Random targets never repeat.
         let has_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+        let mut assembler = Assembler::new(flows, &spec.jobs);
+        assembler.open_tcp = open_connections(spec, &world.connections);
         Self {
-            assembler: Assembler::new(flows, &spec.jobs),
+            assembler,
             observer,
             host_names: world.fabric.host_names(),
             total_bytes: total_bytes(world, spec),
@@ -261,6 +267,7 @@ impl<'a> Driver<'a> {
                 options.fast_forward
                     && F::CHOICE == Choice::PerFlow
                     && !has_storage
+                    && spec.tcp.is_empty()
                     && world.fabric.credits.is_none(),
                 flows.queue_pairs.len(),
             ),
@@ -326,7 +333,8 @@ impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
         self.fast_forward.note(window, records);
         self.stopped = self.step(window, records, totals).is_err();
         self.note_progress(window, totals);
-        if self.stopped || self.stalled_since.is_some() || self.assembler.open == 0 {
+        if self.stopped || self.stalled_since.is_some() || self.assembler.open + self.assembler.open_tcp == 0
+        {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

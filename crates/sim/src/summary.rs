@@ -1,5 +1,6 @@
 //! The facts of a whole run.
 
+use crate::connections::tcp_summaries;
 use crate::kernel::{Partition, Window};
 use crate::packet::Packet;
 use crate::probe::SeriesProbe;
@@ -10,7 +11,7 @@ use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
-use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary};
+use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary, TcpSpec, TcpSummary};
 use topology::Node;
 use units::Instant;
 
@@ -101,10 +102,15 @@ pub(crate) fn summarise<F: Forward>(
         "frames sent = delivered ({}) + lost ({lost}) + in flight ({in_flight})",
         counts.delivered,
     );
-    let is_cut_off = jobs.iter().any(JobProgress::is_background);
+    let is_cut_off = jobs.iter().any(JobProgress::is_background) || !spec.tcp.is_empty();
     let jobs: Vec<JobSummary> =
         spec.jobs.iter().zip(jobs).map(|(job, progress)| job_summary(spec, world, job, progress)).collect();
-    let all_complete = jobs.iter().all(|job| job.status == RunStatus::Complete);
+    let tcp = tcp_summaries(spec, world, last.end);
+    let has_ended = |(tcp, of): (&TcpSpec, &TcpSummary)| {
+        tcp.duration_ps.is_none() || of.connections_complete == of.connections
+    };
+    let all_complete =
+        jobs.iter().all(|job| job.status == RunStatus::Complete) && spec.tcp.iter().zip(&tcp).all(has_ended);
     let ends_with_jobs = all_complete && !is_cut_off;
     RunSummary {
         status: run_status(all_complete, is_stalled),
@@ -115,6 +121,7 @@ pub(crate) fn summarise<F: Forward>(
             .filter(|_| ends_with_jobs)
             .unwrap_or(last.end.0),
         jobs,
+        tcp,
         frames_sent: counts.sent,
         frames_delivered: counts.delivered,
         frames_lost: counts.lost,

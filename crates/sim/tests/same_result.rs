@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use spec::{
     ArrivalProcess, ArrivalsSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec,
     JobSpec, LinkSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus,
-    SchedulingSpec, StormActionSpec, TopologySpec, WatchdogSpec,
+    SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -114,6 +114,35 @@ fn schedule(spec: &mut RunSpec) {
     }
 }
 
+type TcpDraw = (&'static str, TcpCongestion, Option<u64>, Option<u64>);
+
+fn any_tcp() -> impl Strategy<Value = TcpDraw> {
+    let collectives = prop::sample::select(vec!["permutation", "incast", "all-to-all"]);
+    let kinds =
+        prop::sample::select(vec![TcpCongestion::Newreno, TcpCongestion::Cubic, TcpCongestion::Dctcp]);
+    (collectives, kinds, prop::option::of(1_u64..60), prop::option::of(10_u64..300))
+}
+
+/// TCP between hosts of which some have ranks of jobs as well.
+fn add_tcp(
+    spec: &mut RunSpec,
+    hosts: &[u32],
+    (collective, congestion, rate_gbps): (&str, TcpCongestion, Option<u64>),
+    duration_us: Option<u64>,
+) {
+    let mut tcp = common::tcp(&hosts[6..], collective, rate_gbps);
+    tcp.duration_ps = duration_us.map(|us| us * 1_000_000);
+    (tcp.write_bytes, tcp.start_ps) = (20_000, 2_000_000);
+    (tcp.rto_min_ps, tcp.delayed_ack_ps) = (60_000_000, 20_000_000);
+    if let Some(ecn) = spec.fabric.switch.ecn.as_mut().filter(|_| congestion == TcpCongestion::Dctcp) {
+        ecn.priorities.push(tcp.priority);
+        tcp.congestion = congestion;
+    } else if congestion == TcpCongestion::Newreno {
+        tcp.congestion = congestion;
+    }
+    spec.tcp.push(tcp);
+}
+
 prop_compose! {
     fn any_spec()(
         topology in prop::sample::select(topologies()),
@@ -139,6 +168,7 @@ prop_compose! {
         failure in prop::option::weighted(0.5, common::any_failure(100)),
         delay in prop::option::weighted(0.3, (any::<usize>(), 1_u64..20_000_000)),
         is_scheduled: bool,
+        tcp in prop::option::weighted(0.4, any_tcp()),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -195,6 +225,11 @@ prop_compose! {
             schedule(&mut spec);
         } else if let Some(draw) = failure {
             common::fail(&mut spec, draw);
+        }
+        if let Some((collective, congestion, rate_gbps, duration_us)) = tcp
+            && spec.fabric.switch.scheduled.is_none()
+        {
+            add_tcp(&mut spec, &hosts, (collective, congestion, rate_gbps), duration_us);
         }
         spec
     }

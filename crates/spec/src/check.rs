@@ -5,6 +5,7 @@ use crate::check_link_layer::check_link_layer;
 use crate::check_scheduled::check_scheduled;
 use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
+use crate::check_tcp::check_tcp;
 use crate::{
     ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
     TopologySpec, TransportSpec,
@@ -15,7 +16,7 @@ use thiserror::Error;
 /// Largest number of unacknowledged packets: half of the 24-bit PSN space.
 pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 /// Largest number of a job's random draws.
-const JOB_STREAM_MAX: u32 = 65_535;
+pub(crate) const JOB_STREAM_MAX: u32 = 65_535;
 /// Fastest rate that traffic is offered at [bit/s].
 pub(crate) const RATE_BPS_MAX: u64 = 100_000_000_000_000;
 /// Longest time for which traffic is offered [ps].
@@ -62,7 +63,8 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
-    check_jobs(spec)
+    check_jobs(spec)?;
+    check_tcp(spec)
 }
 
 fn check_links(links: &[(&str, &LinkSpec)]) -> Result<(), SpecError> {

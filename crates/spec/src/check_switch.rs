@@ -42,6 +42,7 @@ fn check_priorities(priorities: &PrioritySpec) -> Result<(), SpecError> {
 fn used_priorities(spec: &RunSpec) -> Vec<u8> {
     let PrioritySpec { data, ack, cnp } = spec.transport.priorities;
     let mut used = vec![data, ack];
+    used.extend(spec.tcp.iter().map(|tcp| tcp.priority));
     if !matches!(spec.transport.rate_control, RateControl::LineRate {}) {
         used.push(cnp);
     }

@@ -10,13 +10,14 @@ mod check_link_layer;
 mod check_scheduled;
 mod check_storage;
 mod check_switch;
+mod check_tcp;
 mod record;
 mod run;
 
 pub use check::{SpecError, check};
 pub use record::{
-    ChunkRow, ChunkStatus, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow, PriorityRow,
-    ReorderingRow, RunStatus, RunSummary, SeriesRow,
+    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow,
+    PriorityRow, ReorderingRow, RunStatus, RunSummary, SeriesRow, TcpSummary,
 };
 pub use run::*;
 

@@ -258,6 +258,59 @@ pub struct ReorderingRow {
     pub frames: u64,
 }
 
+/// Table `connections`: one row for each TCP connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionRow {
+    /// Index of its traffic in the spec.
+    pub tcp: u32,
+    /// Connection of the run.
+    pub connection: u32,
+    /// TCP source port.
+    pub source_port: u16,
+    /// Sending rank.
+    pub src_rank: u32,
+    /// Receiving rank.
+    pub dst_rank: u32,
+    /// Sending host.
+    pub src_host: u32,
+    /// Receiving host.
+    pub dst_host: u32,
+    /// When the application first wrote [ps]; none if it never did.
+    pub start_ps: Option<u64>,
+    /// When everything was acknowledged, or when the run cut it off [ps].
+    pub end_ps: u64,
+    /// Everything was acknowledged.
+    pub is_complete: bool,
+    /// Payload that the application wanted to send until the end [bytes]; none if it always has more.
+    pub offered_bytes: Option<u64>,
+    /// Payload delivered in order [bytes].
+    pub delivered_bytes: u64,
+    /// Payload acknowledged [bytes].
+    pub acked_bytes: u64,
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Recoveries that began by selective acknowledgements.
+    pub fast_recoveries: u64,
+    /// Segments that arrived with congestion experienced.
+    pub ecn_ce_rx: u64,
+    /// Measurements of the round-trip time.
+    pub rtt_samples: u64,
+    /// Smoothed round-trip time after each measurement: mean, percentiles and largest [ps]; none without a measurement.
+    pub rtt_mean_ps: Option<u64>,
+    /// Median.
+    pub rtt_p50_ps: Option<u64>,
+    /// 99th percentile.
+    pub rtt_p99_ps: Option<u64>,
+    /// Largest.
+    pub rtt_max_ps: Option<u64>,
+    /// Congestion window at the end [bytes].
+    pub window_bytes: u64,
+}
+
 /// Table `series`: sampled values.
 #[derive(Clone, Debug)]
 pub struct SeriesRow {
@@ -361,6 +414,48 @@ pub struct JobSummary {
     pub reason: String,
 }
 
+/// What became of the TCP traffic of one entry of the spec.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TcpSummary {
+    /// Its name.
+    pub name: String,
+    /// When the first application wrote [ps]; none if none did.
+    pub start_ps: Option<u64>,
+    /// When everything was acknowledged, or when the run cut it off [ps].
+    pub end_ps: u64,
+    /// Hosts that send.
+    pub senders: u64,
+    /// Connections.
+    pub connections: u64,
+    /// Those of which everything was acknowledged.
+    pub connections_complete: u64,
+    /// Payload that the applications wanted to send [bytes]; none if they always have more.
+    pub offered_bytes: Option<u64>,
+    /// Payload delivered in order [bytes].
+    pub delivered_bytes: u64,
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Recoveries that began by selective acknowledgements.
+    pub fast_recoveries: u64,
+    /// Segments that arrived with congestion experienced.
+    pub ecn_ce_rx: u64,
+    /// Frames of its priority that found a buffer full, those of others in that priority included.
+    pub dropped_frames: u64,
+    /// Smoothed round-trip time over all measurements of all connections: mean, median, 99th percentile and largest [ps]; none
+    /// without a measurement.
+    pub rtt_mean_ps: Option<u64>,
+    /// Median.
+    pub rtt_p50_ps: Option<u64>,
+    /// 99th percentile.
+    pub rtt_p99_ps: Option<u64>,
+    /// Largest.
+    pub rtt_max_ps: Option<u64>,
+}
+
 /// Facts of a whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunSummary {
@@ -370,6 +465,8 @@ pub struct RunSummary {
     pub end_ps: u64,
     /// Each job, in the order of the spec.
     pub jobs: Vec<JobSummary>,
+    /// TCP traffic, in the order of the spec.
+    pub tcp: Vec<TcpSummary>,
     /// Frames put on a link by a host.
     pub frames_sent: u64,
     /// Frames that arrived at their host.

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from fabricbench.backend.protocol import RefusedError
 
 if TYPE_CHECKING:
+    from fabricbench._core import ConnectionDescription
     from fabricbench.plan.expand import PlannedTrial
 
 
 @dataclass(frozen=True)
 class QueuePair:
-    """A queue pair of a trial.
+    """A queue pair of a trial, or a TCP connection: those are numbered after the queue pairs.
 
     Attributes:
         qp: Its number in the run, from 0.
@@ -27,7 +28,7 @@ class QueuePair:
         dst_host: Name of the receiving host.
         src_ip: IPv4 address of the requester.
         dst_ip: IPv4 address of the responder.
-        udp_source_port: UDP source port of its data.
+        udp_source_port: UDP source port of its data; of a TCP connection its TCP source port.
     """
 
     qp: int
@@ -93,10 +94,28 @@ def wiring(planned: PlannedTrial) -> Wiring:
         )
         for pair in described["qps"]
     ]
+    pairs += [_connection(each) for each in described["connections"]]
     rates = {link["from"]: link["rate_bps"] for link in described["links"] if link["from"] in hosts}
     sources = {str(pair["src_lid"]): f"host{pair['src_host']}" for pair in described["qps"]}
     lids = sources | {str(pair["dst_lid"]): f"host{pair['dst_host']}" for pair in described["qps"]}
     return Wiring(pairs, rates, lids)
+
+
+def _connection(each: ConnectionDescription) -> QueuePair:
+    """Return a TCP connection as a queue pair without parts and channels."""
+    return QueuePair(
+        qp=each["qp"],
+        job=each["job"],
+        part=0,
+        channel=0,
+        src_rank=each["src_rank"],
+        dst_rank=each["dst_rank"],
+        src_host=f"host{each['src_host']}",
+        dst_host=f"host{each['dst_host']}",
+        src_ip=each["src_ip"],
+        dst_ip=each["dst_ip"],
+        udp_source_port=each["source_port"],
+    )
 
 
 def frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:

@@ -793,6 +793,109 @@ What becomes of the frames of a queue in a storm.
 """
 
 
+TcpCongestion: TypeAlias = Literal["newreno", "cubic", "dctcp"]
+"""
+What sets the congestion window.
+"""
+
+
+class TcpSpec(TypedDict):
+    """
+    TCP traffic of some hosts. Its connections are open from the start and never close.
+    """
+
+    ack_every: int
+    """
+    Segments in order that one acknowledgement covers.
+    """
+    algorithm: str
+    """
+    An algorithm of that collective.
+    """
+    collective: str
+    """
+    Who sends to whom: each pair of sender and receiver of this collective has connections.
+    """
+    congestion: TcpCongestion
+    """
+    What sets the congestion window.
+    """
+    connections: int
+    """
+    Connections of each pair.
+    """
+    delayed_ack_ps: int
+    """
+    After this time it is sent at the latest [ps].
+    """
+    duration_ps: NotRequired[int | None]
+    """
+    The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without it, until every job and
+    other TCP traffic has ended.
+    """
+    hosts: list[int]
+    """
+    The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP traffic.
+    """
+    initial_window_segments: int
+    """
+    First congestion window [segments].
+    """
+    mtu_bytes: int
+    """
+    Ethernet MTU: IP and TCP headers with options, and payload [bytes].
+    """
+    name: str
+    """
+    Unique among jobs and TCP traffic.
+    """
+    priority: int
+    """
+    Priority of its frames, data and acknowledgements.
+    """
+    rate_bps: NotRequired[int | None]
+    """
+    Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is always more to send.
+    """
+    root: int
+    """
+    Receiver of incast [rank].
+    """
+    rto_initial_ps: int
+    """
+    Retransmission timeout before a round-trip time is known [ps].
+    """
+    rto_max_ps: int
+    """
+    Largest one [ps].
+    """
+    rto_min_ps: int
+    """
+    Smallest one [ps].
+    """
+    start_ps: int
+    """
+    When it starts [ps].
+    """
+    start_spread_ps: int
+    """
+    Each connection starts that much later at most, drawn at random [ps].
+    """
+    stream: int
+    """
+    Number of its random draws, unique in the run.
+    """
+    window_bytes: int
+    """
+    At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes]; at most
+    [`TCP_WINDOW_SEGMENTS_MAX`] segments.
+    """
+    write_bytes: int
+    """
+    The application writes so much at a time [bytes]; rounded up to whole segments.
+    """
+
+
 class SingleSwitchTopologySpec(TypedDict):
     """
     Every host on one switch.
@@ -1332,6 +1435,10 @@ class RunSpec(TypedDict):
     seed: int
     """
     Seed of every random stream of the run.
+    """
+    tcp: list[TcpSpec]
+    """
+    TCP traffic beside them.
     """
     transport: TransportSpec
     """

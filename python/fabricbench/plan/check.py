@@ -11,6 +11,7 @@ from fabricbench.plan.check_link_layer import check_link_layer
 from fabricbench.plan.check_scheduled import check_scheduled
 from fabricbench.plan.check_sizes import check_shares, check_sizes
 from fabricbench.plan.check_storage import check_storage
+from fabricbench.plan.check_tcp import check_tcp
 from fabricbench.plan.check_variants import check_variants
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
@@ -32,7 +33,15 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     if not problems:
         problems += _check_ranks(plan, document)
     congestion = (check_congestion, check_scheduled, check_link_layer)
-    for check in (_check_transport, *congestion, _check_jobs, check_storage, _check_solo, check_sizes):
+    for check in (
+        _check_transport,
+        *congestion,
+        _check_jobs,
+        check_storage,
+        check_tcp,
+        _check_solo,
+        check_sizes,
+    ):
         problems += check(plan, document)
     problems += check_criteria(plan, document, variant)
     if variant == BASE_VARIANT:
@@ -123,7 +132,7 @@ def _first_rank_problem(
 
 def _check_solo(plan: Plan, document: Document) -> Iterator[Problem]:
     """Check that there are jobs to be without."""
-    if plan.solo and len(plan.jobs) == 1:
+    if plan.solo and len(plan.jobs) + len(plan.tcp) == 1:
         hint = f"a run of job `{plan.jobs[0].name}` is one alone already"
         yield document.problem(("solo",), "true with one job", "true with several jobs", hint)
 

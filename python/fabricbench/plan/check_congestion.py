@@ -82,6 +82,7 @@ def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
     users = {priorities.ack: "acknowledgements", priorities.data: "data"}
     if plan.transport.rate_control:
         users.setdefault(priorities.cnp, "CNPs")
+    users |= {tcp.priority: "TCP" for tcp in plan.tcp if tcp.priority not in users}
     used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
     for name, model in (("pfc", plan.fabric.switch.pfc), ("ecn", plan.fabric.switch.ecn)):
         chosen = (model.priorities or ()) if model else ()

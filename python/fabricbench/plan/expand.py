@@ -13,9 +13,11 @@ from fabricbench.plan._run_spec import (
     JobSpec,
     ObserveSpec,
     RunSpec,
+    TcpSpec,
     TransportSpec,
 )
 from fabricbench.plan.balancing import Pinned
+from fabricbench.plan.check_tcp import tcp_hosts
 from fabricbench.plan.model import Observe, Plan
 from fabricbench.plan.pins import resolve_pins
 from fabricbench.plan.sizes import job_size, shown_size, size_kind, trial_sizes
@@ -124,6 +126,7 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
                 "fabric": cast.fabric,
                 "transport": transport,
                 "jobs": _jobs(plan, cast.jobs, size),
+                "tcp": [] if cast.is_solo else _tcp(plan),
                 "observe": observe,
             }
             own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
@@ -169,6 +172,7 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
         "transport": _transport(plan),
         "jobs": _jobs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
+        "tcp": [],
         "observe": _observe(plan.observe),
     }
 
@@ -226,6 +230,14 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }
+
+
+def _tcp(plan: Plan) -> list[TcpSpec]:
+    """Write TCP traffic out; it draws its random numbers after the jobs."""
+    return [
+        tcp.run_spec(tcp_hosts(plan, tcp), engine.default_algorithm(tcp.collective), len(plan.jobs) + place)
+        for place, tcp in enumerate(plan.tcp)
+    ]
 
 
 def _observe(observe: Observe) -> ObserveSpec:

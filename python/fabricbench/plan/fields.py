@@ -64,7 +64,8 @@ def _positive(value: object, dimension: Dimension) -> int:
     return quantity
 
 
-def _positive_rate(value: object) -> int:
+def parse_rate(value: object) -> int:
+    """Read text such as "400Gbps" as bit/s; more than 0."""
     return _positive(value, units.RATE)
 
 
@@ -72,7 +73,8 @@ def _positive_size(value: object) -> int:
     return _positive(value, units.SIZE)
 
 
-def _positive_time(value: object) -> int:
+def parse_duration(value: object) -> int:
+    """Read text such as "2us" as picoseconds; more than 0."""
     return _positive(value, units.TIME)
 
 
@@ -149,7 +151,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=
 """A name that can also be a file name: letters, digits, ".", "_" and "-"."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
 """A number of things of which there must be one at least."""
-Rate = Annotated[int, BeforeValidator(_positive_rate), _quantity_schema(units.RATE, 1)]
+Rate = Annotated[int, BeforeValidator(parse_rate), _quantity_schema(units.RATE, 1)]
 """Text such as "400Gbps", as bit/s; more than 0."""
 Size = Annotated[int, BeforeValidator(_positive_size), _quantity_schema(units.SIZE, 1)]
 """Text such as "16MB", or a number of bytes, as bytes; more than 0."""
@@ -159,8 +161,12 @@ AnySize = Annotated[int, BeforeValidator(units.parse_size), _quantity_schema(uni
 """Text such as "16MB", or a number of bytes, as bytes; it may be 0."""
 Time = Annotated[int, BeforeValidator(units.parse_time), _quantity_schema(units.TIME)]
 """Text such as "2us", as picoseconds."""
-Duration = Annotated[int, BeforeValidator(_positive_time), _quantity_schema(units.TIME, 1)]
+Duration = Annotated[int, BeforeValidator(parse_duration), _quantity_schema(units.TIME, 1)]
 """Text such as "2us", as picoseconds; more than 0."""
+RateValue = Annotated[int, _quantity_schema(units.RATE, 1)]
+"""A rate that `parse_rate` has read, where a name may stand in its place."""
+DurationValue = Annotated[int, _quantity_schema(units.TIME, 1)]
+"""A time that `parse_duration` has read, where a name may stand in its place."""
 Length = Annotated[int, BeforeValidator(units.parse_length), _quantity_schema(units.LENGTH)]
 """Text such as "30m", as millimetres."""
 Propagation = Annotated[int, BeforeValidator(units.parse_propagation), _quantity_schema(units.PROPAGATION)]

@@ -10,6 +10,7 @@ from fabricbench.plan.fabric import Fabric
 from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Name, Size, Time, parse_rounds
 from fabricbench.plan.forms import Named
 from fabricbench.plan.storage import Storage, fill_job
+from fabricbench.plan.tcp import Tcp
 from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
 from fabricbench.plan.variants import Variant
@@ -236,6 +237,13 @@ class Plan(PlanModel):
     )
     jobs: Annotated[tuple[Job, ...], Field(strict=False, min_length=1)] = Field(
         description="What the hosts do: one or more jobs at once."
+    )
+    tcp: Annotated[tuple[Tcp, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "TCP traffic beside the jobs, in a lossy priority: the load of ordinary applications. With "
+            "`solo`, jobs run alone without it."
+        ),
     )
     sweep: Sweep | None = Field(default=None, description="What changes from trial to trial.")
     variants: Annotated[tuple[Variant, ...], Field(strict=False)] = Field(

@@ -7,7 +7,7 @@ from pydantic import Field
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.fields import Name
 
-VARIANT_FIELDS: Final = ("fabric", "transport", "jobs", "observe", "published", "published_note")
+VARIANT_FIELDS: Final = ("fabric", "transport", "jobs", "tcp", "observe", "published", "published_note")
 """Fields of a plan that a variant may change; sizes, seeds and iterations are those of all variants."""
 
 

@@ -13,6 +13,7 @@ from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
+from fabricbench.report.tcp import results_of
 
 if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison, JobPair
@@ -67,7 +68,9 @@ def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
 
 def _trials_content(jobs: Sequence[JobReport]) -> dict[str, Any]:
     trials = list({job.trial.attempt: job.trial for job in jobs}.values())
-    return {"trials": [trial_object(job) for job in jobs], "engine": engine_totals(trials)}
+    content = {"trials": [trial_object(job) for job in jobs], "engine": engine_totals(trials)}
+    tcp = [_identity(trial) | dataclasses.asdict(result) for trial in trials for result in results_of(trial)]
+    return content | ({"tcp": tcp} if tcp else {})
 
 
 def trial_object(job: JobReport) -> dict[str, Any]:

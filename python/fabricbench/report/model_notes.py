@@ -37,6 +37,15 @@ MODEL_NOTES = (
         "RNR NAKs, connection set-up. Selective recovery is of our own design: vendors' differ.",
     ),
     ModelNote(
+        "TCP",
+        "NewReno, CUBIC or DCTCP with SACK, delayed acknowledgements and timeouts, its full frames with "
+        "timestamps, beside the queue pairs of a host, with which it takes turns packet by packet. Fast-"
+        "forward is off.",
+        "Connections are open from the start. RACK-TLP, PRR, HyStart, pacing, segmentation offload and the "
+        "host's CPU; ECN without DCTCP; the receive buffer of a slow NIC. A lost retransmission waits for the"
+        " timeout.",
+    ),
+    ModelNote(
         "Rate control",
         "Senders at line rate, or DCQCN with its timers and byte counter, and CNPs by the receiver.",
         "Delay-based control and other reactions to congestion.",

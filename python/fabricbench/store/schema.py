@@ -18,9 +18,10 @@ PATHS = "paths"
 REORDERING = "reordering"
 SERIES = "series"
 EVENTS = "events"
+CONNECTIONS = "connections"
 TRIALS = "trials"
 
-RECORD_TABLES = (CHUNKS, PORTS, PRIORITIES, LINKS, PATHS, REORDERING, SERIES, EVENTS)
+RECORD_TABLES = (CHUNKS, PORTS, PRIORITIES, LINKS, PATHS, REORDERING, SERIES, CONNECTIONS, EVENTS)
 """Tables that a backend writes."""
 
 TABLES = (*RECORD_TABLES, TRIALS)
@@ -84,6 +85,14 @@ SCHEMAS: dict[str, pa.Schema] = {
         "priority qp job",
         texts="metric node job",
         order="metric node port priority qp job time_ps value",
+    ),
+    CONNECTIONS: _schema(
+        "",
+        "start_ps offered_bytes rtt_mean_ps rtt_p50_ps rtt_p99_ps rtt_max_ps",
+        texts="tcp",
+        order="tcp connection source_port src_rank dst_rank src_host dst_host start_ps end_ps is_complete "
+        "offered_bytes delivered_bytes acked_bytes segments retransmits timeouts fast_recoveries ecn_ce_rx "
+        "rtt_samples rtt_mean_ps rtt_p50_ps rtt_p99_ps rtt_max_ps window_bytes",
     ),
     EVENTS: _schema("time_ps kind node detail", texts="kind node detail"),
 }

@@ -11,9 +11,12 @@ mod posting;
 mod receiver;
 mod receiving;
 mod reordering;
+mod sack;
 mod sender;
 mod sending;
 mod storage;
+mod tcp;
+mod tcp_lane;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
@@ -25,6 +28,7 @@ pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
 };
+pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::fast_forward::visit_heap;
@@ -57,6 +61,10 @@ enum Timer {
     RenewPause,
     /// What storage does by itself.
     Storage,
+    /// Look at a TCP source.
+    TcpSource(u32),
+    /// Look at a TCP sink.
+    TcpSink(u32),
 }
 
 /// What a host is made of.
@@ -73,6 +81,8 @@ pub(crate) struct HostPlan {
     pub(crate) transfers: Transfers,
     /// What it does in a storage job.
     pub(crate) storage: Option<StoragePlan>,
+    /// Its ends of TCP connections, if it has any.
+    pub(crate) tcp: Option<HostTcp>,
 }
 
 /// A host.
@@ -92,6 +102,7 @@ pub(crate) struct Host {
     /// Payload placed.
     delivered_bytes: u64,
     storage: Option<Box<Storage>>,
+    tcp: Option<Box<HostTcp>>,
 }
 
 /// The next thing a host does by itself.
@@ -109,8 +120,10 @@ impl Host {
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let timers = first_timer(&transfers).into_iter().chain(start.map(|at| (at, Timer::Storage)));
+        let starts = plan.tcp.iter().flat_map(HostTcp::starts);
+        let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         Self {
-            timers: timers.map(Reverse).collect(),
+            timers: timers.chain(starts).map(Reverse).collect(),
             storage,
             config: plan.config,
             latency: plan.latency,
@@ -122,6 +135,7 @@ impl Host {
             receives: plan.receives,
             transfers,
             delivered_bytes: 0,
+            tcp: plan.tcp.map(Box::new),
         }
     }
 
@@ -190,6 +204,8 @@ impl Host {
             intake,
             delivered_bytes,
             storage,
+            // Fast-forward is off where there is TCP.
+            tcp: _,
         } = self;
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
@@ -302,6 +318,8 @@ impl Host {
             Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
             Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
             Some(Reverse((_, Timer::Storage))) => self.fire_storage(now, context),
+            Some(Reverse((_, Timer::TcpSource(source)))) => self.fire_tcp_source(source, now, context),
+            Some(Reverse((_, Timer::TcpSink(sink)))) => self.fire_tcp_sink(sink, now),
             None => {}
         }
     }

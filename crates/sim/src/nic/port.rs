@@ -1,5 +1,6 @@
 //! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs round robin.
 
+use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::egress::{Transmitter, Wire};
 use crate::fast_forward::visit_heap;
@@ -42,6 +43,7 @@ pub(super) enum Next {
     LinkControl(Packet),
     Control(Control),
     Sender(u32),
+    Tcp(NextTcp),
     Nothing,
 }
 
@@ -61,6 +63,8 @@ pub(crate) struct NicPort {
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
     /// When an impaired NIC may send data again.
     data_at: Instant,
+    /// What waits for TCP, once there was something.
+    tcp: Option<Box<TcpLane>>,
     /// Priority of payload.
     data: Priority,
     pause: PauseState,
@@ -92,6 +96,7 @@ impl NicPort {
             pause_frames_sent: 0,
             data: plan.data,
             pace: plan.pace,
+            tcp: None,
         }
     }
 
@@ -217,6 +222,31 @@ impl NicPort {
         }
     }
 
+    #[cold]
+    pub(super) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
+        self.tcp.get_or_insert_default().push_ack(ack);
+        self.schedule(now);
+    }
+
+    /// Takes a TCP source into its round.
+    #[cold]
+    pub(super) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
+        self.tcp.get_or_insert_default().push_source(source);
+        self.schedule(now);
+    }
+
+    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is never paused: PFC is for
+    /// lossless ones.
+    #[cold]
+    fn pop_tcp(&mut self, others: bool) -> Option<NextTcp> {
+        let lane = self.tcp.as_mut()?;
+        if others && !lane.has_turn {
+            lane.has_turn = true;
+            return None;
+        }
+        lane.pop()
+    }
+
     /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
     #[inline]
     pub(super) fn pop_next(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
@@ -239,7 +269,15 @@ impl NicPort {
         if self.may_send_control() {
             return self.control.pop_front().map_or(Next::Nothing, Next::Control);
         }
-        if self.may_send_data() && self.data_at <= now {
+        if self.data_at > now {
+            return Next::Nothing;
+        }
+        if self.tcp.is_some()
+            && let Some(next) = self.pop_tcp(self.may_send_data() && !self.round.is_empty())
+        {
+            return Next::Tcp(next);
+        }
+        if self.may_send_data() {
             return self.round.pop_front().map_or(Next::Nothing, Next::Sender);
         }
         Next::Nothing
@@ -284,6 +322,9 @@ impl NicPort {
             && self.may_send_data()
         {
             next = now.max(at).max(self.data_at);
+        }
+        if self.tcp.as_ref().is_some_and(|lane| !lane.is_empty()) {
+            next = next.min(now.max(self.data_at));
         }
         if self.pause.mask() != 0 {
             next = next.min(self.next_unpaused(now));
@@ -348,6 +389,8 @@ impl NicPort {
             received,
             pauses_sent,
             pause_frames_sent,
+            // Fast-forward is off where there is TCP.
+            tcp: _,
         } = self;
         transmitter.visit(cycle);
         cycle.same_list([urgent.len(), control.len(), round.len()].into_iter().map(|len| len as u64));

@@ -42,6 +42,8 @@ impl Host {
             Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
             Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
             Kind::LinkControl => {}
+            Kind::TcpData => self.receive_tcp_data(&packet),
+            Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
         }
     }
 

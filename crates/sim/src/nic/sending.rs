@@ -2,6 +2,7 @@
 
 use super::port::{Control, Next};
 use super::storage::is_storage;
+use super::tcp_lane::NextTcp;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
@@ -35,6 +36,8 @@ impl Host {
                 }
                 self.send_data(port, sender, now, context);
             }
+            Next::Tcp(NextTcp::Ack(waiting)) => self.send_tcp_ack(port, waiting, now, context),
+            Next::Tcp(NextTcp::Source(source)) => self.send_tcp_data(port, source, now, context),
             Next::Nothing => {}
         }
         self.ports[port].schedule(now);

@@ -9,6 +9,8 @@ use topology::Graph;
 const ROCE_UDP_PORT: u16 = 4791;
 /// IP protocol number of UDP.
 const IP_PROTOCOL_UDP: u8 = 17;
+/// IP protocol number of TCP.
+const IP_PROTOCOL_TCP: u8 = 6;
 
 /// Which way a packet of a queue pair goes.
 #[derive(Clone, Copy)]
@@ -27,19 +29,39 @@ pub(crate) fn entropy(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction
         Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
         Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
     };
+    let ports = (pair.udp_source_port, ROCE_UDP_PORT);
     let mut input = [0; 16];
+    input[..13].copy_from_slice(&five_tuple((source, destination), ports, IP_PROTOCOL_UDP));
+    input[13..].copy_from_slice(&pair.identity.to_be_bytes()[1..]);
+    let (algorithm, include_qp) = hash_of(spec);
+    hash(algorithm, if include_qp { &input[..] } else { &input[..13] })
+}
+
+/// Hash of the 5-tuple of a TCP connection.
+pub(crate) fn five_tuple_hash(spec: &RunSpec, addresses: (Ipv4Addr, Ipv4Addr), ports: (u16, u16)) -> u32 {
+    hash(hash_of(spec).0, &five_tuple(addresses, ports, IP_PROTOCOL_TCP))
+}
+
+/// Source and destination address, source and destination port, protocol.
+fn five_tuple((source, destination): (Ipv4Addr, Ipv4Addr), ports: (u16, u16), protocol: u8) -> [u8; 13] {
+    let mut input = [protocol; 13];
     input[..4].copy_from_slice(&source.octets());
     input[4..8].copy_from_slice(&destination.octets());
-    input[8..10].copy_from_slice(&pair.udp_source_port.to_be_bytes());
-    input[10..12].copy_from_slice(&ROCE_UDP_PORT.to_be_bytes());
-    input[12] = IP_PROTOCOL_UDP;
-    input[13..].copy_from_slice(&pair.identity.to_be_bytes()[1..]);
-    let (hash, include_qp) = match spec.fabric.load_balancing {
+    input[8..10].copy_from_slice(&ports.0.to_be_bytes());
+    input[10..12].copy_from_slice(&ports.1.to_be_bytes());
+    input
+}
+
+/// Which hash, and whether it takes in the queue pair.
+const fn hash_of(spec: &RunSpec) -> (EcmpHash, bool) {
+    match spec.fabric.load_balancing {
         LoadBalancing::Ecmp { hash, include_qp } => (hash, include_qp),
         _ => (EcmpHash::Crc, false),
-    };
-    let input = if include_qp { &input[..] } else { &input[..13] };
-    match hash {
+    }
+}
+
+fn hash(algorithm: EcmpHash, input: &[u8]) -> u32 {
+    match algorithm {
         EcmpHash::Crc => crc32fast::hash(input),
         EcmpHash::Toeplitz => toeplitz(input),
     }

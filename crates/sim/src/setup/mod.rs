@@ -10,6 +10,7 @@ mod ports;
 mod scheduled;
 mod storage;
 mod switches;
+mod tcp;
 mod unloaded;
 mod world;
 
@@ -19,4 +20,5 @@ pub(crate) use failures::Reroute;
 pub(crate) use flows::{Flows, QueuePair, arrivals, check_flows, refusal, shape};
 pub(crate) use scheduled::{check_scheduled, host_ports};
 pub(crate) use switches::{check_buffers, forwards};
+pub(crate) use tcp::{Connection, TCP_DESTINATION_PORT, connections, host_tcp};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

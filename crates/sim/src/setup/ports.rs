@@ -3,7 +3,7 @@
 use super::Fabric;
 use super::hosts::HostFlows;
 use crate::egress::Wire;
-use crate::nic::{HostPlan, IntakePlan, NicPortPlan};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan};
 use crate::packet::Priority;
 use spec::RunSpec;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(super) fn host_plan(
     wires: Vec<Wire>,
     config: Arc<Config>,
     flows: HostFlows,
+    tcp: Option<HostTcp>,
 ) -> HostPlan {
     let line_rate = wires[0].rate;
     let impaired = impaired_rate(spec, node, line_rate);
@@ -41,6 +42,7 @@ pub(super) fn host_plan(
         receives: flows.receives,
         transfers: flows.transfers,
         storage: flows.storage,
+        tcp,
     }
 }
 

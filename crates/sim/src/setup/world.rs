@@ -4,7 +4,7 @@ use super::hosts::host_flows;
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
-use super::{Fabric, Flows};
+use super::{Connection, Fabric, Flows, connections, host_tcp};
 use crate::egress::Wire;
 use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
 use crate::nic::Host;
@@ -78,6 +78,7 @@ impl<F: Forward> Node for FabricNode<F> {
 pub(crate) struct World<F: Forward> {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Flows,
+    pub(crate) connections: Vec<Connection>,
     pub(crate) partitions: Vec<Partition<FabricNode<F>, SeriesProbe>>,
     /// Partition and place in it of each node of the graph.
     homes: Vec<(u32, u32)>,
@@ -106,6 +107,8 @@ pub(crate) struct BuildOptions {
     pub(crate) threads: usize,
     pub(crate) exact_only: bool,
     pub(crate) captured: HashSet<u32>,
+    /// TCP connections of which frames are recorded.
+    pub(crate) captured_tcp: HashSet<u32>,
 }
 
 /// Builds the world of `spec`.
@@ -118,11 +121,12 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     check_buffers(spec, &fabric)?;
     let flows = Flows::new(spec, &fabric)?;
     check_pins(spec, &fabric, &flows)?;
+    let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
-    let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &homes);
+    let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &connections, &homes);
     let partitions = fill_partitions(spec, &fabric, &flows, partitions, &homes, nodes);
-    Ok(World { fabric, flows, partitions, homes })
+    Ok(World { fabric, flows, connections, partitions, homes })
 }
 
 /// Keeps a leaf and its hosts together and deals the groups out evenly; switches without hosts follow round
@@ -168,6 +172,7 @@ fn build_nodes<F: Forward>(
     options: &BuildOptions,
     fabric: &Fabric,
     flows: &Flows,
+    connections: &[Connection],
     homes: &[(u32, u32)],
 ) -> Vec<FabricNode<F>> {
     let config = Arc::new(transport_config(&spec.transport));
@@ -175,8 +180,10 @@ fn build_nodes<F: Forward>(
     let first = first_inboxes(fabric, homes, partitions);
     let wires = |node| wires(fabric, node, homes, &first);
     let of_hosts = host_flows(spec, fabric, flows, &config, &options.captured);
-    let hosts = (0..).map(NodeId).zip(of_hosts).map(|(node, flows)| {
-        FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), Arc::clone(&config), flows)))
+    let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
+    let hosts = (0..).map(NodeId).zip(of_hosts).zip(tcp).map(|((node, flows), tcp)| {
+        let config = Arc::clone(&config);
+        FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), config, flows, tcp)))
     });
     let scheduled = ScheduledFabric::new(spec, fabric);
     let reroutes = fabric.failures.reroutes(&fabric.graph);

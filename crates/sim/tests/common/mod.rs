@@ -8,7 +8,8 @@ use spec::{
     ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkRow, LinkSpec,
     LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec,
     QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    ScheduledSpec, SchedulingSpec, SeriesRow, SwitchSpec, TopologySpec, TransportSpec, XoffSpec,
+    ScheduledSpec, SchedulingSpec, SeriesRow, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec,
+    TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -118,6 +119,7 @@ pub(crate) fn collective(
             arrivals: None,
             storage: None,
         }],
+        tcp: Vec::new(),
         observe: observe(),
     }
 }
@@ -214,6 +216,7 @@ pub(crate) struct Recorder {
     pub(crate) paths: Vec<PathRow>,
     pub(crate) reordering: Vec<ReorderingRow>,
     pub(crate) series: Vec<SeriesRow>,
+    pub(crate) connections: Vec<spec::ConnectionRow>,
     pub(crate) events: Vec<spec::EventRow>,
 }
 
@@ -227,6 +230,7 @@ impl Observer for Recorder {
             Batch::Paths(rows) => self.paths.extend(rows),
             Batch::Reordering(rows) => self.reordering.extend(rows),
             Batch::Series(rows) => self.series.extend(rows),
+            Batch::Connections(rows) => self.connections.extend(rows),
             Batch::Events(rows) => self.events.extend(rows),
         }
         Ok(())
@@ -253,6 +257,7 @@ impl Observer for Counter {
             Batch::Paths(rows) => rows.len(),
             Batch::Reordering(rows) => rows.len(),
             Batch::Series(rows) => rows.len(),
+            Batch::Connections(rows) => rows.len(),
             Batch::Events(rows) => rows.len(),
         };
         Ok(())
@@ -292,7 +297,7 @@ pub(crate) fn completion_ps(summary: &RunSummary) -> u64 {
 /// Every table of a run as text, for comparison.
 pub(crate) fn tables(recorder: &Recorder) -> String {
     format!(
-        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
+        "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         recorder.chunks,
         recorder.ports,
         recorder.priorities,
@@ -300,6 +305,7 @@ pub(crate) fn tables(recorder: &Recorder) -> String {
         recorder.paths,
         recorder.reordering,
         recorder.series,
+        recorder.connections,
         recorder.events
     )
 }
@@ -310,6 +316,34 @@ pub(crate) fn delay(spec: &mut RunSpec, place: usize, delay_ps: u64) {
     let cable = &links[place % links.len()];
     let link = format!("{}-{}:0", cable.from, cable.to);
     spec.fabric.extra_delays.push(ExtraDelaySpec { link, delay_ps });
+}
+
+/// TCP traffic between those hosts, in priority 0.
+pub(crate) fn tcp(hosts: impl Into<Vec<u32>>, collective: &str, rate_gbps: Option<u64>) -> TcpSpec {
+    TcpSpec {
+        name: "tcp".into(),
+        hosts: hosts.into(),
+        collective: collective.into(),
+        algorithm: "parallel".into(),
+        root: 0,
+        stream: 100,
+        connections: 1,
+        rate_bps: rate_gbps.map(|gbps| gbps * 1_000_000_000),
+        write_bytes: 128 << 10,
+        start_ps: 0,
+        start_spread_ps: 10_000_000,
+        duration_ps: Some(2_000_000_000),
+        priority: 0,
+        mtu_bytes: 1500,
+        congestion: TcpCongestion::Cubic,
+        initial_window_segments: 10,
+        window_bytes: 2_000_000,
+        ack_every: 2,
+        delayed_ack_ps: 500_000_000,
+        rto_initial_ps: 1_000_000_000,
+        rto_min_ps: 1_000_000_000,
+        rto_max_ps: 60_000_000_000,
+    }
 }
 
 /// What fails in a drawn run: numbers that choose kind, place and time.

@@ -9,6 +9,7 @@ mod pfc;
 mod scheduled;
 mod storage;
 mod switch;
+mod tcp;
 mod topology;
 mod transport;
 
@@ -21,6 +22,7 @@ pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use scheduled::ScheduledSpec;
 pub use storage::{StorageLength, StorageSpec};
 pub use switch::{BufferSpec, ForwardingSpec, RatioSpec, SchedulingSpec, SwitchSpec};
+pub use tcp::{TCP_HEADER_BYTES, TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
 pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
 pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};
 
@@ -41,6 +43,8 @@ pub struct RunSpec {
     pub transport: TransportSpec,
     /// What the hosts do.
     pub jobs: Vec<JobSpec>,
+    /// TCP traffic beside them.
+    pub tcp: Vec<TcpSpec>,
     /// What is sampled while running.
     pub observe: ObserveSpec,
 }

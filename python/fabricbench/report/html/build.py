@@ -21,6 +21,7 @@ from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
 from fabricbench.report.html.rows import ResultRow, result_rows
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
+from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import Insight, insight
@@ -67,6 +68,7 @@ def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
             *_told([diagnosis_section(found)], label, focus),
             *_present(tenants_section(rows)),
             *_told([recovery_section(found.recoveries)], label, focus),
+            *_present(tcp_section(rows)),
             bandwidth_section(rows),
             fct_section(rows),
             *_present(variants.headline(focus)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.sizes import size_title, split_head
+from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import (
     METRIC_COLUMNS,
     MetricColumn,
@@ -19,11 +20,12 @@ from fabricbench.report.terminal.cells import (
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
 from fabricbench.report.versus import is_compared
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
+    from fabricbench.store import Trial
 
 _ONCE = {"kind": "rounds", "rounds": 1}
 _ROUND_COLUMNS = (
@@ -74,7 +76,18 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
         for _, group in groupby(sorted(beside, key=lambda job: (first[_run(job)], _position(job))), key=_run)
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
+    tables.append(tcp_table(list(_named_trials(jobs)), colour=colour))
     return "\n\n".join(table for table in tables if table)
+
+
+def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
+    """Yield each trial once, called by its variant, data size and iteration."""
+    repeats = any(job.trial.facts.iteration for job in jobs)
+    for trial in {job.trial.attempt: job.trial for job in jobs}.values():
+        facts = trial.facts
+        names = [data_size(facts.data_size_bytes)]
+        names += [f"#{facts.iteration}"] if repeats else []
+        yield " ".join([*names, *([] if facts.variant in ("", "base") else [f"({facts.variant})"])]), trial
 
 
 def _group(job: JobReport) -> tuple[str, str, str, str]:

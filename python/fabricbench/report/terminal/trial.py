@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.sizes import shown_size
+from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
@@ -25,7 +26,8 @@ def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
-    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants])
+    tcp = [table for table in [tcp_table([("this", jobs[0].trial)], colour=colour)] if table]
+    return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:

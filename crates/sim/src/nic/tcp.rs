@@ -1,0 +1,431 @@
+//! TCP at a host: its connections, what the applications write, and how the NIC takes segments.
+//!
+//! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up when it was held
+//! back, as `iperf3 -b` does, or one that always has more to send. Segments are always full. The receiving application
+//! takes data at once, beside the receive buffer of the NIC. Leaves out the CPU, segmentation offload and queueing disciplines
+//! of the host.
+
+use super::sack;
+use super::tcp_lane::TcpAckWaiting;
+use super::{Host, Timer};
+use crate::kernel::{Context, Message};
+use crate::packet::{Kind, Packet, Path, Priority};
+use crate::record::{Record, TcpFrame, TcpFrameKind};
+use std::cmp::Reverse;
+use std::sync::Arc;
+use transport::tcp::{Acknowledgement, Block, TcpConfig, TcpReceiver, TcpSender};
+use units::{Instant, Span};
+use wire::Psn;
+use wire::size::{TCP_ACK_FRAME_BYTES, TCP_DATA_FRAME_BYTES, tcp_sack_bytes};
+
+/// Segment numbers in packets have so many bits.
+const NUMBER_BITS: u32 = 24;
+
+/// What an application writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writes {
+    /// When it begins.
+    pub(crate) start: Instant,
+    /// It writes nothing from then on.
+    pub(crate) stop: Instant,
+    /// At each time [bytes], a multiple of the MSS.
+    pub(crate) bytes: u64,
+    /// Payload offered [bit/s]; without a rate there is always more.
+    pub(crate) rate_bps: Option<u64>,
+}
+
+impl Writes {
+    /// When write number `number` is due.
+    fn due(&self, number: u64) -> Instant {
+        let Some(rate_bps) = self.rate_bps else { return self.start };
+        let ps = u128::from(number) * u128::from(self.bytes) * 8_000_000_000_000 / u128::from(rate_bps);
+        self.start + Span(u64::try_from(ps).unwrap_or(u64::MAX / 2))
+    }
+
+    /// Writes due until `now`, none after the end.
+    fn count(&self, now: Instant) -> u64 {
+        let (Some(rate_bps), Some(last)) = (self.rate_bps, self.stop.0.checked_sub(1)) else { return 0 };
+        let now = now.min(Instant(last));
+        if now < self.start {
+            return 0;
+        }
+        let bytes = u128::from(now.since(self.start).0) * u128::from(rate_bps) / 8_000_000_000_000;
+        // The first is due at once. The quotient is one too low where a time was rounded down.
+        let mut count = (bytes / u128::from(self.bytes)) as u64;
+        while self.due(count) <= now {
+            count += 1;
+        }
+        count
+    }
+
+    /// What it wants to have sent until `now` [bytes]; none if it always has more.
+    pub(crate) fn offered(&self, now: Instant) -> Option<u64> {
+        self.rate_bps.map(|_| self.count(now) * self.bytes)
+    }
+}
+
+/// Which connection, and how its packets get to the other end.
+#[derive(Clone, Debug)]
+pub(crate) struct TcpEndPlan {
+    /// Number in the run.
+    pub(crate) connection: u32,
+    pub(crate) config: Arc<TcpConfig>,
+    pub(crate) path: Path,
+    pub(crate) priority: Priority,
+    pub(crate) port: u16,
+    pub(crate) is_captured: bool,
+}
+
+/// The sending end of a connection, with its application.
+#[derive(Debug)]
+pub(crate) struct TcpSource {
+    plan: TcpEndPlan,
+    writes: Writes,
+    /// Others end its traffic.
+    is_background: bool,
+    sender: TcpSender,
+    in_round: bool,
+    /// When it is looked at, whatever happens.
+    timer_at: Instant,
+    /// When everything was acknowledged.
+    closed: Option<Instant>,
+}
+
+/// The receiving end of a connection.
+#[derive(Debug)]
+pub(crate) struct TcpSink {
+    plan: TcpEndPlan,
+    receiver: TcpReceiver,
+    timer_at: Instant,
+    marks: u64,
+    /// When the first bit of the last segment in order left its NIC.
+    last_sent: Instant,
+}
+
+/// TCP at a host.
+#[derive(Debug, Default)]
+pub(crate) struct HostTcp {
+    pub(crate) sources: Vec<TcpSource>,
+    pub(crate) sinks: Vec<TcpSink>,
+}
+
+impl HostTcp {
+    /// When each source begins.
+    pub(super) fn starts(&self) -> impl Iterator<Item = (Instant, u32)> {
+        (0..).zip(&self.sources).map(|(number, source)| (source.writes.start, number))
+    }
+}
+
+impl TcpSource {
+    pub(crate) fn new(plan: TcpEndPlan, writes: Writes, is_background: bool) -> Self {
+        let sender = TcpSender::new(&plan.config);
+        Self { plan, writes, is_background, sender, in_round: false, timer_at: writes.start, closed: None }
+    }
+
+    pub(crate) const fn connection(&self) -> u32 {
+        self.plan.connection
+    }
+
+    pub(crate) const fn sender(&self) -> &TcpSender {
+        &self.sender
+    }
+
+    pub(crate) const fn writes(&self) -> &Writes {
+        &self.writes
+    }
+
+    /// When everything was acknowledged, if that is so.
+    pub(crate) const fn closed(&self) -> Option<Instant> {
+        self.closed
+    }
+
+    /// The application writes what is due and fits.
+    fn write(&mut self, now: Instant) {
+        let room = self.sender.room(&self.plan.config);
+        if !(self.writes.start..self.writes.stop).contains(&now) {
+            return;
+        }
+        let wanted = self.writes.offered(now).map_or(room, |offered| offered - self.sender.written());
+        let mss = u64::from(self.plan.config.mss_bytes);
+        self.sender.write(wanted.min(room) / mss * mss);
+    }
+
+    /// When the application writes next, if nothing but time is in its way.
+    fn next_write(&self, now: Instant) -> Instant {
+        let Some(offered) = self.writes.offered(now) else { return Instant::NEVER };
+        if offered > self.sender.written() {
+            return Instant::NEVER;
+        }
+        let due = self.writes.due(self.writes.count(now));
+        if due < self.writes.stop { due } else { Instant::NEVER }
+    }
+
+    /// When the application stops, while that is to come.
+    fn stop_after(&self, now: Instant) -> Instant {
+        if self.writes.stop > now && self.closed.is_none() { self.writes.stop } else { Instant::NEVER }
+    }
+
+    /// Notes that everything was written and acknowledged; whether that is news.
+    fn close(&mut self, now: Instant) -> bool {
+        let is_done = now >= self.writes.stop && self.sender.acked() == self.sender.written();
+        let closes = is_done && self.closed.is_none();
+        if closes {
+            self.closed = Some(now);
+        }
+        closes
+    }
+}
+
+impl TcpSink {
+    pub(crate) fn new(plan: TcpEndPlan) -> Self {
+        Self {
+            plan,
+            receiver: TcpReceiver::default(),
+            timer_at: Instant::NEVER,
+            marks: 0,
+            last_sent: Instant::ZERO,
+        }
+    }
+
+    pub(crate) const fn connection(&self) -> u32 {
+        self.plan.connection
+    }
+
+    /// Payload delivered in order [bytes].
+    pub(crate) const fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Segments that arrived with congestion experienced.
+    pub(crate) const fn marks(&self) -> u64 {
+        self.marks
+    }
+
+    fn packet(&self, ack: &Acknowledgement) -> Packet {
+        let mss = u64::from(self.plan.config.mss_bytes);
+        let kind = Kind::TcpAck { congestion_echo: ack.congestion_echo };
+        let frame_bytes = TCP_ACK_FRAME_BYTES + tcp_sack_bytes(ack.sack.as_slice().len() as u32);
+        let TcpEndPlan { priority, path, .. } = self.plan;
+        Packet::new(kind, priority, number_of(ack.offset, mss), frame_bytes, path)
+            .with_sack(sack::encode(&ack.sack, ack.offset, mss))
+    }
+}
+
+/// The number of the segment at `offset`.
+fn number_of(offset: u64, mss: u64) -> Psn {
+    Psn::new((offset / mss) as u32 & ((1 << NUMBER_BITS) - 1))
+}
+
+/// The offset of the segment with that number nearest to `near`; none before the first.
+fn offset_of(number: Psn, near: u64, mss: u64) -> Option<u64> {
+    let ahead = number.value().wrapping_sub(number_of(near, mss).value());
+    let distance = (ahead << (32 - NUMBER_BITS)).cast_signed() >> (32 - NUMBER_BITS);
+    Some((near / mss).checked_add_signed(i64::from(distance))? * mss)
+}
+
+impl Host {
+    /// The TCP connections that end here.
+    pub(crate) fn tcp(&self) -> Option<&HostTcp> {
+        self.tcp.as_deref()
+    }
+
+    /// A segment arrived.
+    #[cold]
+    pub(super) fn receive_tcp_data(&mut self, packet: &Packet) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let now = packet.at();
+        let sink = &mut tcp.sinks[packet.queue_pair as usize];
+        let mss = u64::from(sink.plan.config.mss_bytes);
+        let Some(start) = offset_of(packet.psn(), sink.receiver.delivered() / mss * mss, mss) else { return };
+        sink.marks += u64::from(packet.is_marked());
+        if start == sink.receiver.delivered() {
+            sink.last_sent = packet.sent();
+        }
+        let segment = Block { start, end: start + mss };
+        let replies = sink.receiver.on_segment(&sink.plan.config, now, segment, packet.is_marked());
+        for ack in replies.into_iter().flatten() {
+            self.acknowledge_tcp(packet.queue_pair, &ack, now);
+        }
+        self.arm_tcp_sink(packet.queue_pair);
+    }
+
+    fn acknowledge_tcp(&mut self, sink: u32, ack: &Acknowledgement, now: Instant) {
+        let Some(tcp) = &self.tcp else { return };
+        let state = &tcp.sinks[sink as usize];
+        let waiting = TcpAckWaiting { packet: state.packet(ack), sink };
+        self.ports[usize::from(state.plan.port)].enqueue_tcp_ack(waiting, now);
+    }
+
+    fn arm_tcp_sink(&mut self, sink: u32) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sinks[sink as usize];
+        let due = state.receiver.deadline();
+        if due < state.timer_at {
+            state.timer_at = due;
+            self.timers.push(Reverse((due, Timer::TcpSink(sink))));
+        }
+    }
+
+    /// A delayed acknowledgement may be due.
+    #[cold]
+    pub(super) fn fire_tcp_sink(&mut self, sink: u32, now: Instant) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sinks[sink as usize];
+        if state.timer_at != now {
+            return;
+        }
+        state.timer_at = Instant::NEVER;
+        if let Some(ack) = state.receiver.on_timeout(now) {
+            self.acknowledge_tcp(sink, &ack, now);
+        }
+        self.arm_tcp_sink(sink);
+    }
+
+    /// An acknowledgement arrived.
+    #[cold]
+    pub(super) fn receive_tcp_ack(
+        &mut self,
+        packet: &Packet,
+        congestion_echo: bool,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let (now, source) = (packet.at(), packet.queue_pair);
+        let state = &mut tcp.sources[source as usize];
+        let mss = u64::from(state.plan.config.mss_bytes);
+        let Some(offset) = offset_of(packet.psn(), state.sender.acked(), mss) else { return };
+        let ack = Acknowledgement { offset, sack: sack::decode(packet.sack(), offset, mss), congestion_echo };
+        let acked = state.sender.on_ack(&state.plan.config, now, &ack);
+        if !state.is_background {
+            context.totals.progress += acked;
+        }
+        self.serve_tcp_source(source, now, context);
+    }
+
+    /// A write, the end of all writes or the retransmission timer may be due.
+    #[cold]
+    pub(super) fn fire_tcp_source(
+        &mut self,
+        source: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sources[source as usize];
+        if state.timer_at != now {
+            return;
+        }
+        state.timer_at = Instant::NEVER;
+        state.sender.on_timeout(&state.plan.config, now);
+        self.serve_tcp_source(source, now, context);
+    }
+
+    /// Lets the application of a source write, takes it into the round and sets its timer.
+    fn serve_tcp_source(&mut self, source: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sources[source as usize];
+        state.write(now);
+        if !state.in_round && state.sender.can_transmit(&state.plan.config) {
+            state.in_round = true;
+            self.ports[usize::from(state.plan.port)].enqueue_tcp_source(source, now);
+        }
+        if state.close(now) && !state.is_background {
+            context.records.push(Record::TcpClosed);
+        }
+        let due = state.sender.deadline().min(state.next_write(now)).min(state.stop_after(now));
+        if due < state.timer_at {
+            state.timer_at = due;
+            self.timers.push(Reverse((due, Timer::TcpSource(source))));
+        }
+    }
+
+    /// The port takes a segment of a source.
+    #[cold]
+    pub(super) fn send_tcp_data(
+        &mut self,
+        port: usize,
+        source: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let sent = now + self.latency;
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sources[source as usize];
+        let config = &state.plan.config;
+        if let Some(segment) = state.sender.poll_transmit(config, now) {
+            let mss = u64::from(config.mss_bytes);
+            debug_assert_eq!(segment.block.end - segment.block.start, mss, "segments are full");
+            let TcpEndPlan { connection, priority, path, is_captured, .. } = state.plan;
+            let number = number_of(segment.block.start, mss);
+            let frame_bytes = TCP_DATA_FRAME_BYTES + config.mss_bytes;
+            let packet = Packet::new(Kind::TcpData, priority, number, frame_bytes, path).leaving(sent);
+            if is_captured {
+                let kind = TcpFrameKind::Data { offset: segment.block.start, bytes: config.mss_bytes };
+                context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
+            }
+            self.ports[port].transmit_data(packet, now, context);
+        }
+        let Some(tcp) = &mut self.tcp else { return };
+        let state = &mut tcp.sources[source as usize];
+        state.in_round = state.sender.can_transmit(&state.plan.config);
+        if state.in_round {
+            self.ports[port].enqueue_tcp_source(source, now);
+        }
+        self.serve_tcp_source(source, now, context);
+    }
+
+    /// The port takes an acknowledgement.
+    #[cold]
+    pub(super) fn send_tcp_ack(
+        &mut self,
+        port: usize,
+        waiting: TcpAckWaiting,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let TcpAckWaiting { packet, sink } = waiting;
+        if let Some(state) = self.tcp.as_ref().map(|tcp| &tcp.sinks[sink as usize])
+            && state.plan.is_captured
+            && let Kind::TcpAck { congestion_echo } = packet.kind()
+        {
+            let mss = u64::from(state.plan.config.mss_bytes);
+            let offset =
+                offset_of(packet.psn(), state.receiver.delivered() / mss * mss, mss).unwrap_or_default();
+            let sack = sack::decode(packet.sack(), offset, mss);
+            let ack = Acknowledgement { offset, sack, congestion_echo };
+            let kind = TcpFrameKind::Ack { ack, echo: state.last_sent };
+            let (sent, connection) = (now + self.latency, state.plan.connection);
+            context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
+        }
+        self.ports[port].transmit(packet, now, context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn an_offset_comes_back_from_its_number(near in 0_u64..1 << 30, distance in -8_000_000_i64..8_000_000, mss in 500_u64..9_000) {
+            if let Some(segment) = near.checked_add_signed(distance) {
+                let number = number_of(segment * mss, mss);
+                prop_assert_eq!(offset_of(number, near * mss, mss), Some(segment * mss));
+            }
+        }
+
+        #[test]
+        fn writes_are_counted_when_they_are_due(rate_bps in 1_000_u64..1_000_000_000_000, bytes in 500_u64..1 << 20, number in 0_u64..1_000) {
+            let writes = Writes {
+                start: Instant(5_000),
+                stop: Instant(u64::MAX),
+                bytes,
+                rate_bps: Some(rate_bps),
+            };
+            let due = writes.due(number);
+            prop_assert_eq!(writes.count(due), number + 1);
+            prop_assert_eq!(writes.count(Instant(due.0 - 1)), number);
+        }
+    }
+}

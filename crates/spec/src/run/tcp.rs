@@ -1,0 +1,81 @@
+//! TCP beside RDMA.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// TCP traffic of some hosts. Its connections are open from the start and never close.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TcpSpec {
+    /// Unique among jobs and TCP traffic.
+    pub name: String,
+    /// The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP traffic.
+    pub hosts: Vec<u32>,
+    /// Who sends to whom: each pair of sender and receiver of this collective has connections.
+    pub collective: String,
+    /// An algorithm of that collective.
+    pub algorithm: String,
+    /// Receiver of incast [rank].
+    pub root: u32,
+    /// Number of its random draws, unique in the run.
+    pub stream: u32,
+    /// Connections of each pair.
+    pub connections: u32,
+    /// Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is always more to send.
+    pub rate_bps: Option<u64>,
+    /// The application writes so much at a time [bytes]; rounded up to whole segments.
+    pub write_bytes: u64,
+    /// When it starts [ps].
+    pub start_ps: u64,
+    /// Each connection starts that much later at most, drawn at random [ps].
+    pub start_spread_ps: u64,
+    /// The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without it, until every job and
+    /// other TCP traffic has ended.
+    pub duration_ps: Option<u64>,
+    /// Priority of its frames, data and acknowledgements.
+    pub priority: u8,
+    /// Ethernet MTU: IP and TCP headers with options, and payload [bytes].
+    pub mtu_bytes: u32,
+    /// What sets the congestion window.
+    pub congestion: TcpCongestion,
+    /// First congestion window [segments].
+    pub initial_window_segments: u32,
+    /// At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes]; at most
+    /// [`TCP_WINDOW_SEGMENTS_MAX`] segments.
+    pub window_bytes: u64,
+    /// Segments in order that one acknowledgement covers.
+    pub ack_every: u32,
+    /// After this time it is sent at the latest [ps].
+    pub delayed_ack_ps: u64,
+    /// Retransmission timeout before a round-trip time is known [ps].
+    pub rto_initial_ps: u64,
+    /// Smallest one [ps].
+    pub rto_min_ps: u64,
+    /// Largest one [ps].
+    pub rto_max_ps: u64,
+}
+
+/// The longest window: what the descriptor of an acknowledgement can point to.
+pub const TCP_WINDOW_SEGMENTS_MAX: u64 = 2_047;
+/// IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload [bytes].
+pub const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
+
+/// What sets the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TcpCongestion {
+    /// RFC 5681 and 6675.
+    Newreno,
+    /// RFC 9438.
+    Cubic,
+    /// RFC 8257: frames are ECN-capable.
+    Dctcp,
+}
+
+impl TcpSpec {
+    /// Payload of a full segment [bytes].
+    #[must_use]
+    pub const fn mss_bytes(&self) -> u32 {
+        self.mtu_bytes - TCP_HEADER_BYTES
+    }
+}

@@ -1,0 +1,36 @@
+"""The section about TCP traffic beside the jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
+from fabricbench.report.tcp import CAPTION, HEADS, TEXTS, cells, results_of
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.rows import ResultRow
+
+_UNITS = ("Gb/s", "%", "us")
+
+
+def tcp_section(rows: Sequence[ResultRow]) -> Section | None:
+    """Return one line for each TCP traffic of each trial; none where there is no TCP."""
+    trials = {row.trial.attempt: row for row in rows}.values()
+    lines = [
+        Row([Cell(text) for text in (row.label, *cells(result))], row.is_focus)
+        for row in trials
+        for result in results_of(row.trial)
+    ]
+    if not lines:
+        return None
+    columns = [Column("trial", numeric=False)]
+    columns += [_column(head, is_text=place < TEXTS) for place, head in enumerate(HEADS)]
+    return Section("tcp", "TCP traffic", [TablePart(columns, lines, CAPTION)])
+
+
+def _column(head: tuple[str, str], *, is_text: bool) -> Column:
+    first, second = head
+    if second in _UNITS:
+        return Column(first, second, numeric=not is_text)
+    return Column(" ".join(part for part in head if part), numeric=not is_text)

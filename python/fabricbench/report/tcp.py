@@ -1,0 +1,69 @@
+"""The table of TCP traffic, for the terminal and the page: columns, titles and texts of one result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.analysis.tcp import TcpResult, tcp_results
+from fabricbench.report.text_table import Column, Row, Style, count, fixed, number, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+HEADS = (
+    ("TCP", "traffic"), ("congestion", "control"), ("senders", ""), ("offered", "Gb/s"), ("goodput", "Gb/s"),
+    ("resent", "%"), ("timeouts", ""), ("fast", "recoveries"), ("frames", "lost"), ("ECN", "marks"),
+    ("RTT mean", "us"), ("RTT P50", "us"), ("RTT P99", "us"),
+)  # fmt: skip
+"""Two lines of head for each column."""
+TEXTS = 2
+"""So many columns, the first, hold text."""
+CAPTION = (
+    "Rates are those of each sending host, of payload, from the start of the traffic to its end; round-trip "
+    "times are smoothed (RFC 6298). Frames lost are all of its priority."
+)
+"""What the columns mean."""
+
+
+def results_of(trial: Trial) -> list[TcpResult]:
+    """Return the TCP traffic of a finished trial; none of a trial without."""
+    return tcp_results(trial.facts.run_spec, trial.summary or {})
+
+
+def cells(result: TcpResult) -> list[str]:
+    """Return the texts of one result, in the order of `HEADS`."""
+    return [
+        result.name,
+        result.congestion,
+        str(result.senders),
+        "unlimited" if result.offered_gbps is None else number(result.offered_gbps, 3),
+        number(result.goodput_gbps, 3),
+        fixed(result.retransmit_percent, 3),
+        count(result.timeouts),
+        count(result.fast_recoveries),
+        count(result.frames_lost),
+        count(result.ecn_ce_rx),
+        number(result.rtt_us_mean, 3),
+        number(result.rtt_us_p50, 3),
+        number(result.rtt_us_p99, 3),
+    ]
+
+
+def tcp_table(labelled: Sequence[tuple[str, Trial]], *, colour: bool = False) -> str:
+    """Return a table of the TCP traffic of trials, one line for each; empty if there is none.
+
+    Args:
+        labelled: Trials with what to call them.
+        colour: Use the styles of a terminal.
+    """
+    rows = [Row([label, *cells(result)]) for label, trial in labelled for result in results_of(trial)]
+    if not rows:
+        return ""
+    heads = [Column(("trial",), is_text=True)]
+    heads += [
+        Column(tuple(line for line in head if line), is_text=place < TEXTS)
+        for place, head in enumerate(HEADS)
+    ]
+    title = styled("TCP traffic, each sending host", Style.BOLD, colour=colour)
+    return f"{title}\n{render(heads, rows, colour=colour)}"
