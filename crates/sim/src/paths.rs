@@ -28,6 +28,10 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
     let mut walk = Walk::<F> { spec, fabric, forwards: forwards(spec, fabric, flows) };
     let mut links = Vec::with_capacity(flows.queue_pairs.len());
     for pair in &flows.queue_pairs {
+        if pair.is_local() {
+            links.push(0);
+            continue;
+        }
         let source = graph.attachment(pair.src_attachment);
         egress_qps[pair.src_host.index()][usize::from(source.host_port)] += 1;
         let mut count: usize = 0;
@@ -41,7 +45,7 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
         return Paths { egress_qps, rows: Vec::new() };
     };
     let mut rows = Vec::new();
-    for pair in flows.queue_pairs.iter().step_by(stride) {
+    for pair in flows.queue_pairs.iter().step_by(stride).filter(|pair| !pair.is_local()) {
         let mut hop = 0;
         walk.each_hop(pair, |node, port, peer| {
             if peer.index() >= graph.hosts() {

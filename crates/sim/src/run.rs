@@ -199,12 +199,15 @@ fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
 }
 
 /// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
-/// the longest software overhead, the longest time for which messages are offered and the times of the PFC watchdog.
+/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC
+/// watchdog.
 fn patience(spec: &RunSpec) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
-    let waits =
-        |job: &JobSpec| (job.start_ps + job.step_overhead_ps + offers(job)).saturating_add(service_ps(job));
-    let waits = spec.jobs.iter().map(waits).max().unwrap_or(0);
+    let wait = |job: &JobSpec| {
+        let software = job.start_ps.saturating_add(software(spec, job)).saturating_add(offers(job));
+        software.saturating_add(service_ps(job))
+    };
+    let waits = spec.jobs.iter().map(wait).max().unwrap_or(0);
     let retries = u64::from(spec.transport.retry_count) + 2;
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
@@ -219,6 +222,14 @@ fn service_ps(job: &JobSpec) -> u64 {
         let each = storage.service_time_ps + storage.service_rate_bps.map_or(0, storing);
         each.saturating_mul(u64::from(storage.clients) * u64::from(storage.depth))
     })
+}
+
+/// The most time for which a rank is busy with one message from each other rank, and with a copy of its data.
+fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
+    let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
+    let memory = spec.fabric.shared_memory;
+    let copy = Rate::from_bps(memory.rate_bps).span_of(job.data_bytes).0.saturating_add(memory.latency_ps);
+    each.saturating_mul(job.hosts.len() as u64).saturating_add(job.step_overhead_ps).saturating_add(copy)
 }
 
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.

@@ -70,7 +70,7 @@ fn balancings() -> Vec<LoadBalancing> {
 /// The most ranks up to `ranks` that a pattern takes.
 fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
     match pattern {
-        (_, "halving-doubling") => 1 << ranks.ilog2(),
+        (_, "halving-doubling" | "rabenseifner") => 1 << ranks.ilog2(),
         ("send-receive", _) => ranks & !1,
         _ => ranks,
     }
@@ -83,6 +83,7 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
     let duration_ps = 20 * job.data_bytes * 8_000_000 / (rate_bps / 1_000_000);
     job.arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps });
     job.repeat = RepeatSpec::Rounds { rounds: 1 };
+    (job.send_overhead_ps, job.receive_overhead_ps) = (0, 0);
 }
 
 /// A job on the other hosts that goes on until this one has ended.
@@ -169,12 +170,15 @@ prop_compose! {
         delay in prop::option::weighted(0.3, (any::<usize>(), 1_u64..20_000_000)),
         is_scheduled: bool,
         tcp in prop::option::weighted(0.4, any_tcp()),
+        processes in prop_oneof![3 => Just(1_u32), 1 => 2_u32..4],
+        overheads_ns in prop::option::weighted(0.3, (0_u64..3_000, 0_u64..3_000)),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
         // Parts of all-reduce are uneven, and of the smallest sizes empty.
         let shares = if share_bytes < 40 { fabricbench_sim::shares(name, ranks) } else { ranks.into() };
         let mut spec = collective(topology, ranks, name, algorithm, share_bytes * shares);
+        let (ranks_per_host, used) = (processes.min(ranks), ranks.div_ceil(processes));
         spec.seed = seed;
         spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
         spec.transport.ack_every = ack_every;
@@ -185,13 +189,17 @@ prop_compose! {
         if per_pair {
             spec.transport.qp_mode = QpMode::PerPair;
         }
-        spec.jobs[0].hosts = hosts[..ranks as usize].to_vec();
+        spec.jobs[0].hosts = (0..ranks).map(|rank| hosts[(rank / ranks_per_host) as usize]).collect();
         spec.jobs[0].repeat = RepeatSpec::Rounds { rounds };
+        if let Some((send_ns, receive_ns)) = overheads_ns {
+            spec.jobs[0].send_overhead_ps = send_ns * 1_000;
+            spec.jobs[0].receive_overhead_ps = receive_ns * 1_000;
+        }
         if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
             offer(&mut spec.jobs[0], percent, seed);
         }
-        if let Some(pattern) = neighbour && ranks <= 10 {
-            let others = &hosts[ranks as usize..][..supported(pattern, 12 - ranks) as usize];
+        if let Some(pattern) = neighbour && used <= 10 {
+            let others = &hosts[used as usize..][..supported(pattern, 12 - used) as usize];
             spec.jobs.push(neighbour_of(&spec.jobs[0], pattern, others));
         }
         spec.fabric.load_balancing = balancing;
@@ -258,7 +266,7 @@ proptest! {
             prop_assert!(chunk.start_ps < chunk.delivered_ps && chunk.start_ps < chunk.completed_ps);
             // Without recovery the last packet acknowledges those that are late.
             let is_ordered = spec.transport.recovery != LossRecovery::None;
-            prop_assert!(!is_ordered || chunk.delivered_ps < chunk.completed_ps);
+            prop_assert!(!is_ordered || chunk.delivered_ps < chunk.completed_ps || chunk.src_host == chunk.dst_host);
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
 use crate::check_tcp::check_tcp;
 use crate::{
-    ArrivalsSpec, CustomLinkSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec, SCHEMA_VERSION,
-    TopologySpec, TransportSpec,
+    ArrivalsSpec, CustomLinkSpec, FabricSpec, JobSpec, LinkSpec, LossRecovery, RepeatSpec, RunSpec,
+    SCHEMA_VERSION, TopologySpec, TransportSpec,
 };
 use std::collections::{HashMap, HashSet};
 use thiserror::Error;
@@ -17,6 +17,8 @@ use thiserror::Error;
 pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 /// Largest number of a job's random draws.
 pub(crate) const JOB_STREAM_MAX: u32 = 65_535;
+/// Most ranks of a host.
+const HOST_RANKS_MAX: u32 = 1024;
 /// Fastest rate that traffic is offered at [bit/s].
 pub(crate) const RATE_BPS_MAX: u64 = 100_000_000_000_000;
 /// Longest time for which traffic is offered [ps].
@@ -60,11 +62,22 @@ pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
     check_topology(&spec.fabric.topology)?;
     check_switch(spec)?;
     check_scheduled(spec)?;
+    check_shared_memory(&spec.fabric)?;
     check_failures(&spec.fabric)?;
     check_transport(&spec.transport)?;
     check_link_layer(spec)?;
     check_jobs(spec)?;
     check_tcp(spec)
+}
+
+fn check_shared_memory(fabric: &FabricSpec) -> Result<(), SpecError> {
+    let memory = fabric.shared_memory;
+    require((1_000_000..=RATE_BPS_MAX).contains(&memory.rate_bps), || {
+        value("fabric.shared_memory.rate_bps", memory.rate_bps, "1 Mb/s to 100 Tb/s")
+    })?;
+    require(memory.latency_ps <= 1_000_000_000_000, || {
+        value("fabric.shared_memory.latency_ps", memory.latency_ps, "at most 1 s")
+    })
 }
 
 fn check_links(links: &[(&str, &LinkSpec)]) -> Result<(), SpecError> {
@@ -183,25 +196,14 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     require(!spec.jobs.is_empty(), || value("jobs", "none", "1 or more"))?;
     let mut names = HashSet::new();
     let mut streams = HashSet::new();
-    let mut taken: HashMap<u32, &str> = HashMap::new();
+    let mut taken: HashMap<u32, Taken> = HashMap::new();
     for (index, job) in spec.jobs.iter().enumerate() {
         let field = |name: &str| format!("jobs[{index}].{name}");
         require(names.insert(&job.name), || value(field("name"), &job.name, "a name no other job has"))?;
         require(streams.insert(job.stream) && job.stream <= JOB_STREAM_MAX, || {
             value(field("stream"), job.stream, format!("0 to {JOB_STREAM_MAX}, and not that of another job"))
         })?;
-        let hosts = spec.fabric.topology.hosts();
-        for (rank, &host) in job.hosts.iter().enumerate() {
-            let place = field(&format!("hosts[{rank}]"));
-            require(u64::from(host) < hosts, || value(&*place, host, format!("0 to {}", hosts - 1)))?;
-            if let Some(other) = taken.insert(host, &job.name) {
-                return Err(value(
-                    place,
-                    format!("host {host} already has a rank of {other:?}"),
-                    "a free host",
-                ));
-            }
-        }
+        check_hosts(spec, index, job, &mut taken)?;
         check_job(job, &field)?;
         check_storage(job, &spec.transport, &field)?;
     }
@@ -210,11 +212,48 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
     })
 }
 
+/// Who is on a host: a job, and how many of its ranks.
+struct Taken {
+    job: usize,
+    ranks: u32,
+}
+
+fn check_hosts(
+    spec: &RunSpec,
+    index: usize,
+    job: &JobSpec,
+    taken: &mut HashMap<u32, Taken>,
+) -> Result<(), SpecError> {
+    let hosts = spec.fabric.topology.hosts();
+    for (rank, &host) in job.hosts.iter().enumerate() {
+        let place = format!("jobs[{index}].hosts[{rank}]");
+        require(u64::from(host) < hosts, || value(&*place, host, format!("0 to {}", hosts - 1)))?;
+        let there = taken.entry(host).or_insert(Taken { job: index, ranks: 0 });
+        there.ranks += 1;
+        require(there.job == index, || {
+            let found = format!("host {host} already has a rank of {:?}", spec.jobs[there.job].name);
+            value(&*place, found, "a host without ranks of other jobs")
+        })?;
+        let most = if job.storage.is_some() { 1 } else { HOST_RANKS_MAX };
+        require(there.ranks <= most, || {
+            value(&*place, format!("{} ranks on host {host}", there.ranks), format!("at most {most}"))
+        })?;
+    }
+    Ok(())
+}
+
 fn check_job(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
     let ranks = job.hosts.len() as u64;
     require(ranks >= 2, || value(field("hosts"), format!("{ranks} ranks"), "2 or more"))?;
     require(u64::from(job.root) < ranks, || value(field("root"), job.root, format!("0 to {}", ranks - 1)))?;
     require(job.data_bytes > 0, || value(field("data_bytes"), 0, "1 or more"))?;
+    for (name, overhead_ps) in [
+        ("step_overhead_ps", job.step_overhead_ps),
+        ("send_overhead_ps", job.send_overhead_ps),
+        ("receive_overhead_ps", job.receive_overhead_ps),
+    ] {
+        require(overhead_ps <= DURATION_PS_MAX, || value(field(name), overhead_ps, "at most 1,000 s"))?;
+    }
     require(job.repeat.rounds() != Some(0), || value(field("repeat.rounds"), 0, "1 or more"))?;
     job.arrivals.as_ref().map_or(Ok(()), |arrivals| check_arrivals(job, arrivals, field))
 }
@@ -238,12 +277,14 @@ fn check_arrivals(
             "1; its duration says how long it lasts",
         )
     })?;
-    require(job.step_overhead_ps == 0, || {
-        value(
-            field("step_overhead_ps"),
-            job.step_overhead_ps,
-            "0: open-loop messages are offered at their time",
-        )
+    let overheads = [
+        ("step_overhead_ps", job.step_overhead_ps),
+        ("send_overhead_ps", job.send_overhead_ps),
+        ("receive_overhead_ps", job.receive_overhead_ps),
+    ];
+    overheads.into_iter().try_for_each(|(name, overhead_ps)| {
+        let allowed = "0: open-loop messages are offered at their time";
+        require(overhead_ps == 0, || value(field(name), overhead_ps, allowed))
     })
 }
 

@@ -1,29 +1,35 @@
 //! Every pattern, by name.
 
 use crate::patterns::{
-    all_gather, all_reduce, all_to_all, broadcast, double_binary_tree, gather, halving_doubling, incast,
-    pairwise, permutation, reduce, reduce_scatter, scatter, send_receive, uniform_random,
+    all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
+    halving_doubling, incast, pairwise, permutation, rabenseifner, recursive_doubling, reduce,
+    reduce_scatter, scatter, send_receive, uniform_random,
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
 
 /// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
 
-static PATTERNS: [&dyn Pattern; 19] = [
+static PATTERNS: [&dyn Pattern; 24] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
     &halving_doubling::HalvingDoubling,
     &double_binary_tree::DoubleBinaryTree,
+    &recursive_doubling::RecursiveDoubling,
     &all_gather::RING,
     &all_gather::RING_BIDIRECTIONAL,
+    &bruck::ALL_GATHER,
     &reduce_scatter::RING,
     &reduce_scatter::RING_BIDIRECTIONAL,
     &all_to_all::Parallel,
     &pairwise::Pairwise,
+    &bruck::ALL_TO_ALL,
     &broadcast::Parallel,
     &broadcast::TREE,
     &reduce::TREE,
+    &rabenseifner::Rabenseifner,
     &gather::Parallel,
+    &binomial_gather::BinomialGather,
     &scatter::Parallel,
     &send_receive::Parallel,
     &incast::Parallel,

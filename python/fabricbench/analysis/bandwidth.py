@@ -63,6 +63,14 @@ def bus_factor(collective: str, ranks: int) -> float:
     return factor(ranks)
 
 
+def shares_ports(job: Mapping[str, Any]) -> bool:
+    """Return whether several ranks of a job share the port of a host.
+
+    What the port of a rank could carry at best then depends on who is where, and there is no one ideal.
+    """
+    return len(set(job["hosts"])) < len(job["hosts"])
+
+
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
     """Return the payload that a host port can carry at best [1e9 bytes/s]."""
     rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]

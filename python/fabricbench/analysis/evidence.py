@@ -341,15 +341,17 @@ def rounds_of(outcome: Mapping[str, Any]) -> int:
 def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]) -> float:
     """Return the time in which a job would finish its rounds at 100 % of the ideal [ps].
 
-    Formula: rounds * data size * bus factor / ideal goodput. Of a storage job: its completed
-    operations, over the ports of its clients or its targets, whichever are fewer.
+    Formula: rounds * data size * bus factor / ideal goodput, times the ranks of a host, which share its port.
+    Of a storage job: its completed operations, over the ports of its clients or its targets, whichever are
+    fewer.
     """
     goodput = ideal_goodput_gb_per_s(run_spec) * _BYTES_PER_GB
     if job.get("storage"):
         clients = job["storage"]["clients"]
         ports = min(clients, len(job["hosts"]) - clients)
         return float(outcome["chunks_complete"] * job["data_bytes"] / ports / goodput * _PS_PER_S)
-    wire_bytes = rounds_of(outcome) * job["data_bytes"] * bus_factor(job["collective"], len(job["hosts"]))
+    ranks, hosts = len(job["hosts"]), len(set(job["hosts"]))
+    wire_bytes = rounds_of(outcome) * job["data_bytes"] * bus_factor(job["collective"], ranks) * ranks / hosts
     return float(wire_bytes / goodput * _PS_PER_S)
 
 

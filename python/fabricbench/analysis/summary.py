@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s, shares_ports
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -232,7 +232,7 @@ def _completion(
         busbw,
         busbw * mean_ps / longest_ps,
         busbw * mean_ps / shortest_ps,
-        100 * busbw / ideal_goodput_gb_per_s(run_spec),
+        None if shares_ports(job) else 100 * busbw / ideal_goodput_gb_per_s(run_spec),
     )
     return dict(zip(_COMPLETION, values, strict=True))
 
@@ -301,7 +301,7 @@ def _latency(facts: ChunkFacts) -> dict[str, Any]:
 def _fabric_metrics(facts: FabricFacts, job: Mapping[str, Any]) -> dict[str, Any]:
     ratio = facts.link_load_max_to_mean
     return {
-        "pfc_rx": facts.pfc_rx(job["hosts"]),
+        "pfc_rx": facts.pfc_rx(sorted(set(job["hosts"]))),
         "link_load_max_to_mean": None if ratio is None else round(ratio, _DIGITS),
         "queue_max_bytes": facts.queue_max_bytes,
     }

@@ -712,6 +712,21 @@ Which priority a port serves next.
 """
 
 
+class SharedMemorySpec(TypedDict):
+    """
+    What ranks on one host have between them in place of the network.
+    """
+
+    latency_ps: int
+    """
+    From then on until the receiver has it [ps].
+    """
+    rate_bps: int
+    """
+    Rate at which a rank copies to the others of its host, one message after the other [bit/s].
+    """
+
+
 class DurationStorageLength(TypedDict):
     """
     After a time.
@@ -1208,11 +1223,16 @@ class JobSpec(TypedDict):
     """
     hosts: list[int]
     """
-    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`.
+    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are processes that
+    share its NIC; what they send each other takes its shared memory.
     """
     name: str
     """
     Unique name.
+    """
+    receive_overhead_ps: int
+    """
+    Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
     """
     repeat: RepeatSpec
     """
@@ -1221,6 +1241,10 @@ class JobSpec(TypedDict):
     root: int
     """
     Root of gather and broadcast, receiver of incast [rank].
+    """
+    send_overhead_ps: int
+    """
+    Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
     """
     start_ps: int
     """
@@ -1400,6 +1424,10 @@ class FabricSpec(TypedDict):
     nic: NicSpec
     """
     Every NIC.
+    """
+    shared_memory: SharedMemorySpec
+    """
+    Between ranks on one host.
     """
     switch: SwitchSpec
     """

@@ -18,6 +18,7 @@ from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
 from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan
+from fabricbench.plan.sizes import job_ranks
 from fabricbench.plan.storage import STORAGE
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.validate import close_match_hint
@@ -88,14 +89,15 @@ def _check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
 
 
 def _check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that the ranks of all jobs fit on the hosts, one on each."""
+    """Check that the ranks of all jobs fit on the hosts, those of one job on each."""
     host_count = plan.fabric.topology.host_count
     job_of_host: dict[int, int] = {}
     for index, job in enumerate(plan.jobs):
         hosts = range(host_count) if job.hosts is None else job.hosts
         problem = _first_rank_problem(plan, document, index, job_of_host)
-        if len(hosts) < 2:
-            found = f"{len(hosts)} rank" if hosts else "no rank"
+        ranks = job_ranks(plan, job)
+        if ranks < 2:
+            found = f"{ranks} rank" if ranks else "no rank"
             problem = document.problem(("jobs", index, "ranks"), found, "2 ranks or more")
         if problem:
             yield problem
@@ -119,7 +121,8 @@ def _first_rank_problem(
             # `check_storage` says which of clients and targets it is.
             return None
         if host in seen:
-            return document.problem(place, f"host {host} twice", "each host once")
+            hint = "`processes_per_host` puts several ranks on each host"
+            return document.problem(place, f"host {host} twice", "each host once", hint)
         if host in job_of_host:
             other = plan.jobs[job_of_host[host]].name
             hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
@@ -145,7 +148,7 @@ def _check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
         if job.name in names:
             yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
         names.add(job.name)
-        ranks = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+        ranks = job_ranks(plan, job)
         if 0 < ranks <= job.root:
             yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
         yield from _check_algorithm(job, ranks, path, document)
@@ -168,9 +171,10 @@ def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[P
         hint = "`arrivals.duration` says how long it lasts"
         found = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
         yield document.problem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
-    if job.step_overhead_ps:
-        found = "an overhead before each message"
-        yield document.problem((*path, "step_overhead"), found, "0s: each is offered at its time")
+    for name in ("step_overhead", "send_overhead", "receive_overhead"):
+        if getattr(job, f"{name}_ps"):
+            found = f"{'an overhead before' if name == 'step_overhead' else 'time spent on'} each message"
+            yield document.problem((*path, name), found, "0s: each is offered at its time")
 
 
 def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -30,6 +30,9 @@ def check_storage(plan: Plan, document: Document) -> Iterator[Problem]:
 
 def _check_hosts(job: Job, storage: Storage, path: FieldPath, document: Document) -> Iterator[Problem]:
     place = (*path, "storage")
+    if job.processes_per_host > 1:
+        found = f"{job.processes_per_host} ranks on each host of a storage job"
+        yield document.problem((*path, "processes_per_host"), found, "1")
     for name, hosts in (("clients", storage.clients), ("targets", storage.targets)):
         if not hosts:
             yield document.problem((*place, name), "all hosts", 'hosts such as "0-10"')

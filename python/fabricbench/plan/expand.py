@@ -20,7 +20,7 @@ from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.check_tcp import tcp_hosts
 from fabricbench.plan.model import Observe, Plan
 from fabricbench.plan.pins import resolve_pins
-from fabricbench.plan.sizes import job_size, shown_size, size_kind, trial_sizes
+from fabricbench.plan.sizes import job_hosts, job_size, shown_size, size_kind, trial_sizes
 from fabricbench.plan.storage import ALGORITHM
 from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
 
@@ -216,7 +216,7 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
     job, topology = plan.jobs[place], plan.fabric.topology
     return {
         "name": job.name,
-        "hosts": list(range(topology.host_count)) if job.hosts is None else list(job.hosts),
+        "hosts": job_hosts(plan, job),
         "collective": job.collective,
         "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
         "data_bytes": job_size(plan, job, trial_size_bytes),
@@ -224,6 +224,8 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "root": job.root,
         "start_ps": job.start_ps,
         "step_overhead_ps": job.step_overhead_ps,
+        "send_overhead_ps": job.send_overhead_ps,
+        "receive_overhead_ps": job.receive_overhead_ps,
         "repeat": {"kind": "until-others-end"}
         if job.repeat is None
         else {"kind": "rounds", "rounds": job.repeat},

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec
+from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.failures import Failure, LinkName
@@ -95,6 +95,33 @@ class ExtraDelay(PlanModel):
     )
 
 
+class SharedMemory(PlanModel):
+    """What ranks on one host have between them in place of the network."""
+
+    rate_bps: Rate = Field(
+        default="80Gbps",
+        alias="rate",
+        validate_default=True,
+        description=(
+            "Rate at which a rank copies to the others of its host, one message after the other [rate]. "
+            "Source: an estimate: 10 GB/s, about what one core copies; NPUs have their scale-up link."
+        ),
+    )
+    latency_ps: Time = Field(
+        default="300ns",
+        alias="latency",
+        validate_default=True,
+        description=(
+            "From the end of the copy until the receiver has it [time]. Source: an estimate: of the order "
+            "that the OSU micro-benchmarks show between two cores of a server."
+        ),
+    )
+
+    def run_spec(self) -> SharedMemorySpec:
+        """Write it out for the engine."""
+        return {"rate_bps": self.rate_bps, "latency_ps": self.latency_ps}
+
+
 class Fabric(PlanModel):
     """The network under test."""
 
@@ -119,6 +146,9 @@ class Fabric(PlanModel):
     )
     switch: Switch = Field(default_factory=Switch, description="Every switch.")
     nic: Nic = Field(default_factory=Nic, description="Every NIC.")
+    shared_memory: SharedMemory = Field(
+        default_factory=SharedMemory, description="Between ranks on one host, in place of the network."
+    )
     propagation_ps_per_m: Propagation = Field(
         default="5ns/m",
         alias="propagation",
@@ -172,6 +202,7 @@ class Fabric(PlanModel):
             "switch": self.switch.run_spec(data_priority),
             "nic": self.nic.run_spec(),
             "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
+            "shared_memory": self.shared_memory.run_spec(),
             "failures": [failure.run_spec() for failure in self.failures],
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),

@@ -27,6 +27,8 @@ BIT_ERROR_SCALE: Final = 10**18
 RATIO_MAX: Final = (1 << 32) - 1
 """Largest numerator and denominator of a ratio."""
 
+HOST_RANKS_MAX: Final = 1024
+"""Most ranks of a host."""
 ROUNDS_MAX: Final = 1_000_000
 """Most rounds of a job."""
 

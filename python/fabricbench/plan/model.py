@@ -7,7 +7,16 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.fabric import Fabric
-from fabricbench.plan.fields import ROUNDS_MAX, Duration, Hosts, Name, Size, Time, parse_rounds
+from fabricbench.plan.fields import (
+    HOST_RANKS_MAX,
+    ROUNDS_MAX,
+    Duration,
+    Hosts,
+    Name,
+    Size,
+    Time,
+    parse_rounds,
+)
 from fabricbench.plan.forms import Named
 from fabricbench.plan.storage import Storage, fill_job
 from fabricbench.plan.tcp import Tcp
@@ -36,7 +45,8 @@ class Job(PlanModel):
         validate_default=True,
         description=(
             "The hosts in rank order: `0,1,6,7` puts rank 2 on host 6. Ranges such as "
-            '`"0-7"`, with a step `"0-28:4"`, a list, or `all`. A host has at most one rank.'
+            '`"0-7"`, with a step `"0-28:4"`, a list, or `all`. Each host once: `processes_per_host` puts '
+            "several ranks on each."
         ),
     )
     collective: str = Field(
@@ -63,6 +73,23 @@ class Job(PlanModel):
             "docs/plan.md. Either this or `data_size`."
         ),
     )
+    processes_per_host: int = Field(
+        default=1,
+        ge=1,
+        le=HOST_RANKS_MAX,
+        description=(
+            "Ranks on each host of `ranks`, which then lists hosts: with 4, ranks 0 to 3 are on the first. "
+            "Source: one process for each accelerator or NIC."
+        ),
+    )
+    mapping: Literal["by-host", "round-robin"] = Field(
+        default="by-host",
+        description=(
+            "Order of several ranks per host: `by-host` fills one host after the other, `round-robin` deals "
+            "ranks out to the hosts in turn. Source: the default of MPI launchers (Open MPI `--map-by slot`, "
+            "Intel MPI `-ppn`)."
+        ),
+    )
     root: int = Field(
         default=0,
         ge=0,
@@ -81,6 +108,24 @@ class Job(PlanModel):
         description=(
             "Software overhead before each transfer is posted, once what it waits for has "
             "arrived [time]. Source: 0 measures the network alone."
+        ),
+    )
+    send_overhead_ps: Time = Field(
+        default="0s",
+        alias="send_overhead",
+        validate_default=True,
+        description=(
+            "Time for which a rank is busy with each message that it sends, one after the other [time]: o_s "
+            "of LogGP (Alexandrov et al., SPAA 1995). Source: 0 measures the network alone."
+        ),
+    )
+    receive_overhead_ps: Time = Field(
+        default="0s",
+        alias="receive_overhead",
+        validate_default=True,
+        description=(
+            "Time for which a rank is busy with each message that has arrived, before it sends what waited "
+            "for it [time]: o_r of LogGP. Source: 0 measures the network alone."
         ),
     )
     repeat: Repeat = Field(

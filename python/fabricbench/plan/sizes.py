@@ -55,7 +55,16 @@ def own_size(job: Job) -> int | None:
 
 def job_ranks(plan: Plan, job: Job) -> int:
     """Return the number of ranks of a job."""
-    return plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+    hosts = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
+    return hosts * job.processes_per_host
+
+
+def job_hosts(plan: Plan, job: Job) -> list[int]:
+    """Return the host of each rank of a job."""
+    hosts = list(range(plan.fabric.topology.host_count)) if job.hosts is None else list(job.hosts)
+    if job.mapping == "round-robin":
+        return hosts * job.processes_per_host
+    return [host for host in hosts for _ in range(job.processes_per_host)]
 
 
 def job_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:

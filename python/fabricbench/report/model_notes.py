@@ -97,9 +97,10 @@ MODEL_NOTES = (
     ModelNote(
         "Host and NIC",
         "A fixed latency on each side; queue pairs take turns frame by frame, acknowledgements first; an "
-        "optional overhead before each transfer, 0 unless the plan sets it.",
-        "PCIe, host and GPU memory, GPU kernels, the software stack. The receiver takes frames at line rate "
-        "unless the plan slows it down.",
+        "optional overhead before each transfer, 0 unless the plan sets it. Ranks on one host copy to each "
+        "other in shared memory, each one message after the other at a fixed rate and latency.",
+        "PCIe, host and GPU memory, GPU kernels, the software stack but for its time per message. The "
+        "receiver takes frames at line rate unless the plan slows it down.",
     ),
     ModelNote(
         "Links",

@@ -2,6 +2,7 @@
 
 use crate::setup::{Fabric, arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
+use std::collections::BTreeSet;
 use topology::Attachment;
 use units::{HostId, NodeId, Seed};
 use workload::{Volume, volume_for};
@@ -61,8 +62,10 @@ impl Job {
         let chunks = volume.transfers.saturating_mul(parts);
         let chunk_bytes = volume.payload_bytes / chunks.max(1);
         let per_rank = volume.payload_bytes / u64::from(volume.busy_ranks.max(1));
+        let hosts: BTreeSet<_> = job.hosts.iter().collect();
+        let per_host = per_rank.saturating_mul(job.hosts.len().div_ceil(hosts.len()) as u64);
         let rate_bps = host_rate_bps(fabric, job);
-        let sending = u128::from(per_rank) * PS_BITS_PER_S / u128::from(rate_bps);
+        let sending = u128::from(per_host) * PS_BITS_PER_S / u128::from(rate_bps);
         let offering = job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
         let round_ps = u64::try_from(sending).unwrap_or(u64::MAX).max(offering).max(ROUND_PS_MIN);
         Ok(Self {
@@ -187,8 +190,11 @@ fn mean_links(spec: &RunSpec, fabric: &Fabric, job: &JobSpec, neighbours: bool) 
     sum * PARTS_OF_A_LINK / looked_at
 }
 
-/// Number of links between two hosts; 0 if there is no path.
+/// Number of links between two hosts; 0 if there is no path, or none is needed.
 fn links(fabric: &Fabric, src: u32, dst: u32) -> u64 {
+    if src == dst {
+        return 0;
+    }
     let (from, to) = fabric.graph.attachments_between(HostId(src), HostId(dst));
     let Attachment { switch, .. } = *fabric.graph.attachment(from);
     let mut links = 1;

@@ -6,6 +6,7 @@
 
 mod arrivals;
 mod intake;
+mod local;
 mod port;
 mod posting;
 mod receiver;
@@ -20,6 +21,7 @@ mod tcp_lane;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
+pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
@@ -65,6 +67,10 @@ enum Timer {
     TcpSource(u32),
     /// Look at a TCP sink.
     TcpSink(u32),
+    /// A chunk of a sender within the host has been copied.
+    Local(u32),
+    /// The software has taken in an inbound transfer.
+    Received(u32),
 }
 
 /// What a host is made of.
@@ -83,6 +89,7 @@ pub(crate) struct HostPlan {
     pub(crate) storage: Option<StoragePlan>,
     /// Its ends of TCP connections, if it has any.
     pub(crate) tcp: Option<HostTcp>,
+    pub(crate) shared_memory: SharedMemory,
 }
 
 /// A host.
@@ -97,6 +104,7 @@ pub(crate) struct Host {
     /// Chunks of each receiver, see [`Receiver::chunks`].
     receives: Vec<ReceiveChunk>,
     transfers: Transfers,
+    shared_memory: SharedMemory,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     intake: Option<Box<Intake>>,
     /// Payload placed.
@@ -116,7 +124,7 @@ enum Action {
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
         let mut transfers = plan.transfers;
-        transfers.arm();
+        transfers.begin();
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let timers = first_timer(&transfers).into_iter().chain(start.map(|at| (at, Timer::Storage)));
@@ -136,6 +144,7 @@ impl Host {
             transfers,
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
+            shared_memory: plan.shared_memory,
         }
     }
 
@@ -189,7 +198,7 @@ impl Host {
     }
 
     /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or acknowledged, which
-    /// is reported.
+    /// is reported; until a rank is no longer busy there is a timer.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             config: _,
@@ -200,6 +209,7 @@ impl Host {
             receivers,
             receives: _,
             transfers: _,
+            shared_memory: _,
             timers,
             intake,
             delivered_bytes,
@@ -308,7 +318,7 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
-            Some(Reverse((_, Timer::Start))) => self.post_first(now, context),
+            Some(Reverse((_, Timer::Start))) => self.start_first(now, context),
             Some(Reverse((_, Timer::Post(outgoing)))) => {
                 if let Some(next) = self.transfers.release_after(outgoing) {
                     self.timers.push(Reverse((next, Timer::Post(outgoing + 1))));
@@ -320,6 +330,8 @@ impl Host {
             Some(Reverse((_, Timer::Storage))) => self.fire_storage(now, context),
             Some(Reverse((_, Timer::TcpSource(source)))) => self.fire_tcp_source(source, now, context),
             Some(Reverse((_, Timer::TcpSink(sink)))) => self.fire_tcp_sink(sink, now),
+            Some(Reverse((_, Timer::Local(sender)))) => self.finish_local(sender, now, context),
+            Some(Reverse((_, Timer::Received(inbound)))) => self.take_inbound(inbound, now, context),
             None => {}
         }
     }
@@ -327,9 +339,9 @@ impl Host {
 
 /// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
-    let start = transfers.times.start + transfers.times.overhead;
+    let start = transfers.times.start;
     match transfers.releases.first() {
         Some(&first) => Some((first, Timer::Post(0))),
-        None => transfers.initial().next().map(|_| (start, Timer::Start)),
+        None => transfers.first().next().map(|_| (start, Timer::Start)),
     }
 }

@@ -6,29 +6,50 @@ use crate::packet::Packet;
 use crate::record::Record;
 use std::cmp::Reverse;
 use std::ops::Range;
-use units::{Instant, Span};
+use units::Instant;
 
 impl Host {
     /// Begins the rounds whose turn it is at this host.
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let mut started = std::mem::take(&mut self.transfers.started);
-        while self.transfers.next_round(&mut started) {
-            self.rearm_senders();
+        while let Some(process) = self.transfers.next_round(&mut started) {
+            self.rearm_senders(process);
+            self.take_in_arrived(now);
             self.start_transfers(started, now, context);
             started = std::mem::take(&mut self.transfers.started);
         }
         self.transfers.started = started;
     }
 
-    fn rearm_senders(&mut self) {
+    /// Begins the sends of a rank again.
+    fn rearm_senders(&mut self, process: u32) {
         let mut first = 0;
         for sender in &mut self.senders {
-            first = sender.rearm(first);
+            let end = sender.chunks_end();
+            let sends = &mut self.sends[first as usize..end as usize];
+            if sends.first().is_some_and(|send| self.transfers.process_of(send.outgoing) == process) {
+                sender.rearm(first);
+                sends.iter_mut().for_each(|send| send.is_ready = false);
+            }
+            first = end;
         }
-        for send in &mut self.sends {
-            send.is_ready = false;
+    }
+
+    /// The software takes in what has arrived whole, one transfer after the other, if that takes time.
+    #[inline]
+    pub(super) fn take_in_arrived(&mut self, now: Instant) {
+        while let Some((at, inbound)) = self.transfers.next_taken_in(now) {
+            self.timers.push(Reverse((at, Timer::Received(inbound))));
         }
+    }
+
+    /// The software has taken a transfer in: what waits for it may start.
+    pub(super) fn take_inbound(&mut self, inbound: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let mut started = std::mem::take(&mut self.transfers.started);
+        self.transfers.finish_inbound(inbound, &mut started);
+        self.start_transfers(started, now, context);
+        self.start_rounds(now, context);
     }
 
     /// Starts `outgoing` transfers and gives the list back to be used again.
@@ -65,29 +86,26 @@ impl Host {
         self.start_rounds(now, context);
     }
 
-    /// The dependencies of a transfer have arrived: it is posted once the software overhead has passed.
+    /// The dependencies of a transfer have arrived: it is posted once the software overheads have passed.
     pub(super) fn start_transfer(
         &mut self,
         outgoing: u32,
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        let overhead = self.transfers.times.overhead;
-        if overhead == Span::ZERO {
+        let at = self.transfers.post_at(outgoing, now);
+        if at == now {
             self.post_transfer(outgoing, now, context);
         } else {
-            self.timers.push(Reverse((now + overhead, Timer::Post(outgoing))));
+            self.timers.push(Reverse((at, Timer::Post(outgoing))));
         }
     }
 
-    /// Posts what waits for nothing.
-    pub(super) fn post_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    /// The job starts with what waits for nothing.
+    pub(super) fn start_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let mut first = std::mem::take(&mut self.transfers.started);
-        first.extend(self.transfers.initial());
-        for transfer in first.drain(..) {
-            self.post_transfer(transfer, now, context);
-        }
-        self.transfers.started = first;
+        first.extend(self.transfers.first());
+        self.start_transfers(first, now, context);
     }
 
     pub(super) fn post_transfer(
@@ -96,16 +114,15 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
+        let round = self.transfers.round_of(outgoing);
         for part in self.transfers.parts(outgoing) {
             let (sender, chunk) = self.transfers.part(part);
             self.sends[chunk as usize].is_ready = true;
-            self.senders[sender as usize].post_ready(
-                &self.config,
-                &self.sends,
-                self.transfers.round(),
-                now,
-                context,
-            );
+            if self.senders[sender as usize].is_local() {
+                self.post_local(sender, round, now);
+                continue;
+            }
+            self.senders[sender as usize].post_ready(&self.config, &self.sends, round, now, context);
             self.make_ready(sender, now);
         }
     }

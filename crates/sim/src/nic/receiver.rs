@@ -196,6 +196,11 @@ impl Receiver {
         Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), frame_bytes, self.path))
     }
 
+    /// The chunk being received is there: a rank on the same host copied it.
+    pub(super) const fn take_local(&mut self) {
+        self.packets_left = 0;
+    }
+
     /// Ends the next chunk that has arrived whole, if there is one.
     pub(super) fn next_delivery(&mut self, now: Instant, receives: &[ReceiveChunk]) -> Option<Delivery> {
         let (report, inbound) = match &mut self.arrivals {

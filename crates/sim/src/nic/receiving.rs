@@ -120,7 +120,12 @@ impl Host {
     }
 
     /// Chunks have arrived whole: reports them and starts what waited for them.
-    fn deliver_chunks(&mut self, receiver: u32, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn deliver_chunks(
+        &mut self,
+        receiver: u32,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
         while let Some(Delivery { report, inbound }) =
             self.receivers[receiver as usize].next_delivery(now, &self.receives)
         {
@@ -130,6 +135,7 @@ impl Host {
             self.transfers.deliver_part(inbound, round, &mut started);
             self.start_transfers(started, now, context);
         }
+        self.take_in_arrived(now);
         self.start_rounds(now, context);
     }
 

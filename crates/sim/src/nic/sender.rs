@@ -45,6 +45,8 @@ pub(crate) struct Sender {
     /// A timer entry exists.
     pub(super) is_timed: bool,
     observed: Observed,
+    /// To a rank on the same host.
+    is_local: bool,
     queue_pair: u32,
     /// Its chunks in the host's list of sends; the first not yet posted comes first.
     chunks: Range<u32>,
@@ -63,6 +65,7 @@ pub(crate) struct SenderPlan {
     pub(crate) framing: Framing,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
+    pub(crate) is_local: bool,
     pub(crate) chunks: Range<u32>,
 }
 
@@ -77,6 +80,7 @@ impl Sender {
             in_round: false,
             is_timed: false,
             observed: if plan.is_captured { Observed::Captured } else { Observed::Nothing },
+            is_local: plan.is_local,
             queue_pair: plan.queue_pair,
             chunks: plan.chunks,
             open: OneOrMore::default(),
@@ -140,12 +144,37 @@ impl Sender {
         }
     }
 
-    /// Begins its chunks again, from `first` in the host's list of sends, now that all are acknowledged; returns one
-    /// past its last.
-    pub(super) fn rearm(&mut self, first: u32) -> u32 {
+    /// Posts the next chunk to a rank on the same host, if its turn has come and it is ready.
+    pub(super) fn post_local(&mut self, sends: &[SendChunk], round: u32, now: Instant) -> Option<SendChunk> {
+        let send = self.chunks.clone().next().map(|first| sends[first as usize])?;
+        if !send.is_ready {
+            return None;
+        }
+        self.chunks.start += 1;
+        self.open.push_back(SendReport::new(send.chunk, round, now));
+        Some(send)
+    }
+
+    /// To a rank on the same host: nothing of it meets the NIC.
+    #[inline]
+    pub(super) const fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// The receiver at its destination.
+    pub(super) const fn receiver(&self) -> u32 {
+        self.path.queue_pair
+    }
+
+    /// One past its last chunk in the host's list of sends.
+    pub(super) const fn chunks_end(&self) -> u32 {
+        self.chunks.end
+    }
+
+    /// Begins its chunks again, from `first` in the host's list of sends, now that all are acknowledged.
+    pub(super) fn rearm(&mut self, first: u32) {
         debug_assert!(self.open.is_empty(), "a round ends when everything is acknowledged");
         self.chunks.start = first;
-        self.chunks.end
     }
 
     /// Whether the sender now enters its port's round.
@@ -240,6 +269,7 @@ impl Sender {
             in_round,
             is_timed,
             observed: _,
+            is_local: _,
             queue_pair: _,
             chunks,
             open,

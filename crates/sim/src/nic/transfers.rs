@@ -3,8 +3,11 @@
 //! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in the
 //! present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each other beyond
 //! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on.
+//!
+//! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with each message
+//! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use units::{Instant, Span};
 
@@ -20,6 +23,15 @@ pub(crate) struct Outgoing {
     parts_left: u32,
     /// The transfer that waits for its acknowledgement.
     pub(crate) next: Option<u32>,
+    /// Its rank, among those of the host.
+    process: u32,
+}
+
+impl Outgoing {
+    /// A transfer of a rank that nothing is known of yet.
+    pub(crate) fn of(process: u32) -> Self {
+        Self { process, ..Self::default() }
+    }
 }
 
 /// A transfer that ends at this host.
@@ -29,6 +41,22 @@ pub(crate) struct Inbound {
     parts_left: u32,
     /// What waits for it, in [`Transfers::successors`].
     successors: Range<u32>,
+    /// Its rank, among those of the host.
+    process: u32,
+}
+
+/// A rank on a host.
+#[derive(Debug, Default)]
+struct Process {
+    round: u32,
+    /// Parts to be acknowledged and to arrive before the round ends.
+    left: u64,
+    /// Inbound parts of rounds that have not begun, by round.
+    early: BTreeMap<u32, Vec<u32>>,
+    /// When it has sent and taken in what it had to.
+    busy_until: Instant,
+    /// When it has copied what it had to in shared memory.
+    copying_until: Instant,
 }
 
 /// When and how often the job of a host runs.
@@ -38,6 +66,10 @@ pub(crate) struct JobTimes {
     pub(crate) start: Instant,
     /// Software overhead before each post.
     pub(crate) overhead: Span,
+    /// Time for which a rank is busy with each message that it sends.
+    pub(crate) send_overhead: Span,
+    /// Time for which a rank is busy with each message that has arrived.
+    pub(crate) receive_overhead: Span,
     /// Rounds it runs; without a number, it is the others that end it.
     pub(crate) rounds: Option<u32>,
 }
@@ -56,48 +88,105 @@ pub(crate) struct Transfers {
     pub(crate) times: JobTimes,
     /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
     pub(crate) releases: Vec<Instant>,
-    round: u32,
-    /// Parts to be acknowledged and to arrive before the round ends.
-    left: u64,
-    /// Inbound parts of rounds that have not begun, by round.
-    early: BTreeMap<u32, Vec<u32>>,
+    processes: Vec<Process>,
+    /// Processes whose rounds are done.
+    ended: Vec<u32>,
+    /// Inbound transfers that have arrived and wait to be taken in.
+    arrived: VecDeque<u32>,
     /// Scratch space: what may start now.
     pub(super) started: Vec<u32>,
 }
 
 impl Transfers {
-    /// Adds an inbound transfer that `successors` wait for.
-    pub(crate) fn push_inbound(&mut self, successors: impl Iterator<Item = u32>) {
+    /// Adds a rank; returns its number on the host.
+    pub(crate) fn push_process(&mut self) -> u32 {
+        self.processes.push(Process::default());
+        self.processes.len() as u32 - 1
+    }
+
+    /// Adds an inbound transfer to a rank that `successors` wait for.
+    pub(crate) fn push_inbound(&mut self, process: u32, successors: impl Iterator<Item = u32>) {
         let first = self.successors.len() as u32;
         self.successors.extend(successors);
         let successors = first..self.successors.len() as u32;
-        self.inbound.push(Inbound { parts_left: 0, successors });
+        self.inbound.push(Inbound { parts_left: 0, successors, process });
     }
 
-    /// Makes every transfer wait for what it depends on, as a round begins.
-    pub(super) fn arm(&mut self) {
-        for outgoing in &mut self.outgoing {
+    /// Makes every transfer of a rank wait for what it depends on, as a round begins.
+    fn arm(&mut self, process: u32) {
+        let mut left = 0;
+        for outgoing in self.outgoing.iter_mut().filter(|outgoing| outgoing.process == process) {
             outgoing.parts_left = self.split;
             outgoing.waits_for = 0;
+            left += u64::from(self.split);
         }
-        for inbound in &mut self.inbound {
+        for inbound in self.inbound.iter_mut().filter(|inbound| inbound.process == process) {
             inbound.parts_left = self.split;
-        }
-        for &successor in &self.successors {
-            self.outgoing[successor as usize].waits_for += 1;
+            left += u64::from(self.split);
+            for &successor in
+                &self.successors[inbound.successors.start as usize..][..inbound.successors.len()]
+            {
+                self.outgoing[successor as usize].waits_for += 1;
+            }
         }
         for index in 0..self.outgoing.len() {
-            if let Some(next) = self.outgoing[index].next {
+            if let Some(next) = self.outgoing[index].next.filter(|_| self.outgoing[index].process == process)
+            {
                 self.outgoing[next as usize].waits_for += 1;
             }
         }
-        self.left = (self.outgoing.len() + self.inbound.len()) as u64 * u64::from(self.split);
+        self.processes[process as usize].left = left;
+    }
+
+    /// What of a rank waits for nothing, in the order of the schedule.
+    fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
+        let is_ready = move |outgoing: &Outgoing| outgoing.waits_for == 0 && outgoing.process == process;
+        let ready = self.outgoing.iter().enumerate().filter(move |(_, outgoing)| is_ready(outgoing));
+        ready.map(|(index, _)| index as u32)
+    }
+
+    /// Begins the first round of every rank.
+    pub(super) fn begin(&mut self) {
+        for process in 0..self.processes.len() as u32 {
+            self.arm(process);
+        }
     }
 
     /// What waits for nothing, in the order of the schedule.
-    pub(super) fn initial(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn first(&self) -> impl Iterator<Item = u32> {
         let ready = self.outgoing.iter().enumerate().filter(|(_, outgoing)| outgoing.waits_for == 0);
         ready.map(|(index, _)| index as u32)
+    }
+
+    /// When a transfer that may start now is posted: its rank sends one message after the other.
+    #[inline]
+    pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
+        let at = now + self.times.overhead;
+        if self.times.send_overhead == Span::ZERO {
+            return at;
+        }
+        let process = self.outgoing[outgoing as usize].process;
+        let busy_until = &mut self.processes[process as usize].busy_until;
+        *busy_until = at.max(*busy_until) + self.times.send_overhead;
+        *busy_until
+    }
+
+    /// The rank of a transfer copies for `span` in shared memory, after what it has to copy already; returns the end.
+    pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
+        let process = self.outgoing[outgoing as usize].process;
+        let copying_until = &mut self.processes[process as usize].copying_until;
+        *copying_until = now.max(*copying_until) + span;
+        *copying_until
+    }
+
+    /// An inbound transfer that has arrived, and when its rank has taken it in.
+    #[inline]
+    pub(super) fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        let inbound = self.arrived.pop_front()?;
+        let process = self.inbound[inbound as usize].process;
+        let busy_until = &mut self.processes[process as usize].busy_until;
+        *busy_until = now.max(*busy_until) + self.times.receive_overhead;
+        Some((*busy_until, inbound))
     }
 
     /// When the open-loop transfer after `outgoing` is posted.
@@ -105,9 +194,16 @@ impl Transfers {
         self.releases.get(outgoing as usize + 1).copied()
     }
 
-    /// The present round, from 0.
-    pub(super) const fn round(&self) -> u32 {
-        self.round
+    /// The rank of an outgoing transfer, among those of the host.
+    #[inline]
+    pub(super) fn process_of(&self, outgoing: u32) -> u32 {
+        self.outgoing[outgoing as usize].process
+    }
+
+    /// The present round of the rank of an outgoing transfer, from 0.
+    #[inline]
+    pub(super) fn round_of(&self, outgoing: u32) -> u32 {
+        self.processes[self.process_of(outgoing) as usize].round
     }
 
     /// Whether the job goes on until others end.
@@ -115,18 +211,26 @@ impl Transfers {
         self.times.rounds.is_none()
     }
 
-    /// Begins the next round if there is one and this one is done; adds what may start now to `started`.
-    pub(super) fn next_round(&mut self, started: &mut Vec<u32>) -> bool {
-        if self.left > 0 || self.times.rounds.is_some_and(|rounds| self.round + 1 >= rounds) {
-            return false;
+    /// Begins the next round of a rank that is done with one, if there is such a rank and it has more; adds what may
+    /// start now to `started`. Returns the rank.
+    pub(super) fn next_round(&mut self, started: &mut Vec<u32>) -> Option<u32> {
+        let process = loop {
+            let process = self.ended.pop()?;
+            let round = self.processes[process as usize].round;
+            if self.times.rounds.is_none_or(|rounds| round + 1 < rounds) {
+                break process;
+            }
+        };
+        let state = &mut self.processes[process as usize];
+        state.round += 1;
+        let round = state.round;
+        let early = state.early.remove(&round).unwrap_or_default();
+        self.arm(process);
+        started.extend(self.initial(process));
+        for inbound in early {
+            self.deliver_part(inbound, round, started);
         }
-        self.round += 1;
-        self.arm();
-        started.extend(self.initial());
-        for inbound in self.early.remove(&self.round).unwrap_or_default() {
-            self.deliver_part(inbound, self.round, started);
-        }
-        true
+        Some(process)
     }
 
     /// Indices of the parts of an outgoing transfer.
@@ -139,20 +243,29 @@ impl Transfers {
         self.parts[part as usize]
     }
 
-    /// One part of an inbound transfer of `round` has arrived; adds what may start now to `started`.
+    /// One part of an inbound transfer of `round` has arrived; adds what may start now to `started`, or the transfer to
+    /// those that wait to be taken in.
     pub(super) fn deliver_part(&mut self, inbound: u32, round: u32, started: &mut Vec<u32>) {
-        if round != self.round {
-            debug_assert!(round > self.round, "a round ends when everything has arrived");
-            return self.early.entry(round).or_default().push(inbound);
-        }
-        self.left -= 1;
         let transfer = &mut self.inbound[inbound as usize];
+        let process = &mut self.processes[transfer.process as usize];
+        if round != process.round {
+            debug_assert!(round > process.round, "a round ends when everything has arrived");
+            return process.early.entry(round).or_default().push(inbound);
+        }
         transfer.parts_left -= 1;
         if transfer.parts_left > 0 {
-            return;
+            self.count_part(self.inbound[inbound as usize].process);
+        } else if self.times.receive_overhead > Span::ZERO {
+            self.arrived.push_back(inbound);
+        } else {
+            self.finish_inbound(inbound, started);
         }
-        for &successor in
-            &self.successors[transfer.successors.start as usize..transfer.successors.end as usize]
+    }
+
+    /// The last part of an inbound transfer has arrived, and been taken in; adds what may start now to `started`.
+    pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+        let transfer = &self.inbound[inbound as usize];
+        for &successor in &self.successors[transfer.successors.start as usize..][..transfer.successors.len()]
         {
             let outgoing = &mut self.outgoing[successor as usize];
             outgoing.waits_for -= 1;
@@ -160,17 +273,28 @@ impl Transfers {
                 started.push(successor);
             }
         }
+        self.count_part(transfer.process);
     }
 
     /// One part of an outgoing transfer has been acknowledged; returns what may start now.
     pub(super) fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
-        self.left -= 1;
+        self.count_part(self.outgoing[outgoing as usize].process);
         let transfer = &mut self.outgoing[outgoing as usize];
         transfer.parts_left -= 1;
         let next = transfer.next.filter(|_| transfer.parts_left == 0)?;
         let waiting = &mut self.outgoing[next as usize];
         waiting.waits_for -= 1;
         (waiting.waits_for == 0).then_some(next)
+    }
+
+    /// A part of a rank's round is done.
+    #[inline]
+    fn count_part(&mut self, process: u32) {
+        let left = &mut self.processes[process as usize].left;
+        *left -= 1;
+        if *left == 0 {
+            self.ended.push(process);
+        }
     }
 }
 
@@ -183,9 +307,10 @@ mod tests {
         let mut transfers = Transfers { split: 2, ..Transfers::default() };
         transfers.times.rounds = rounds;
         transfers.outgoing = vec![Outgoing::default(); 2];
-        transfers.push_inbound([1].into_iter());
-        transfers.push_inbound([].into_iter());
-        transfers.arm();
+        let process = transfers.push_process();
+        transfers.push_inbound(process, [1].into_iter());
+        transfers.push_inbound(process, [].into_iter());
+        transfers.begin();
         transfers
     }
 
@@ -208,11 +333,11 @@ mod tests {
         let mut transfers = ring_rank(Some(2));
         assert_eq!(deliver(&mut transfers, 0, 0), [1]);
         acknowledge_all(&mut transfers);
-        assert!(!transfers.next_round(&mut Vec::new()), "one transfer has not arrived");
+        assert_eq!(transfers.next_round(&mut Vec::new()), None, "one transfer has not arrived");
         deliver(&mut transfers, 1, 0);
         let mut started = Vec::new();
-        assert!(transfers.next_round(&mut started));
-        assert_eq!((started, transfers.round()), (vec![0], 1));
+        assert_eq!(transfers.next_round(&mut started), Some(0));
+        assert_eq!((started, transfers.round_of(0)), (vec![0], 1));
     }
 
     #[test]
@@ -223,7 +348,7 @@ mod tests {
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
         let mut started = Vec::new();
-        assert!(transfers.next_round(&mut started));
+        assert_eq!(transfers.next_round(&mut started), Some(0));
         assert_eq!(started, [0, 1]);
     }
 
@@ -233,6 +358,6 @@ mod tests {
         deliver(&mut transfers, 0, 0);
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
-        assert!(!transfers.next_round(&mut Vec::new()));
+        assert_eq!(transfers.next_round(&mut Vec::new()), None);
     }
 }

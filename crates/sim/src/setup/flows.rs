@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 use topology::Attachment;
-use units::{AttachmentId, HostId, Rank, Seed, Span, StreamFamily, TransferId};
+use units::{AttachmentId, HostId, Rank, Rate, Seed, Span, StreamFamily, TransferId};
 use wire::Psn;
 use workload::{Arrivals, Parts, Process, Schedule, Shape, Transfer, WorkloadError};
 
@@ -49,6 +49,13 @@ pub(crate) struct QueuePair {
     pub(crate) receiver: u32,
     /// Its chunks in [`Flows::chunks_by_pair`], in the order of the schedule.
     chunks: Range<u32>,
+}
+
+impl QueuePair {
+    /// Between ranks on one host: nothing of it enters the network.
+    pub(crate) fn is_local(&self) -> bool {
+        self.src_host == self.dst_host
+    }
 }
 
 /// Everything the jobs will send.
@@ -166,8 +173,11 @@ impl Flows {
         for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
             let ends = (pair.src_attachment, pair.dst_attachment);
             let bytes = parts.of(pair.part.into());
-            let span =
-                *known.entry((ends, bytes)).or_insert_with(|| unloaded(&spec.transport, fabric, ends, bytes));
+            let idle = || match pair.is_local() {
+                true => copying(spec, bytes),
+                false => unloaded(&spec.transport, fabric, ends, bytes),
+            };
+            let span = *known.entry((ends, bytes)).or_insert_with(idle);
             self.unloaded.insert(pair.number, span);
         }
     }
@@ -297,6 +307,12 @@ fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
         _ => "algorithm",
     };
     refusal(&format!("jobs[{index}].{field}"), error)
+}
+
+/// What a message between ranks of one host takes.
+fn copying(spec: &RunSpec, bytes: u64) -> Span {
+    let memory = spec.fabric.shared_memory;
+    Span(Rate::from_bps(memory.rate_bps).span_of(bytes).0 + memory.latency_ps)
 }
 
 /// When the messages of a job are offered.

@@ -13,7 +13,7 @@ use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate};
+use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate, Recovery};
 use units::{AttachmentId, Instant, Rate, Span, TransferId};
 use workload::Schedule;
 
@@ -74,6 +74,7 @@ pub(crate) fn host_flows(
             framing,
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
+            is_local: pair.is_local(),
             chunks: first..first + chunks.len() as u32,
         }));
         let target = &mut hosts[pair.dst_host.index()];
@@ -90,7 +91,8 @@ pub(crate) fn host_flows(
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
             chunks: first..first + chunks.len() as u32,
-            recovery: config.recovery,
+            // What is copied within a host comes in order.
+            recovery: if pair.is_local() { Recovery::GoBackN } else { config.recovery },
             may_reorder,
             first_packets,
         }));
@@ -155,15 +157,13 @@ fn receive_chunk(flows: &Flows, config: &Config, places: &[Vec<Place>], chunk: u
 fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Vec<Vec<Place>> {
     let mut places = Vec::new();
     for (job, schedule) in spec.jobs.iter().zip(&flows.schedules) {
-        for &host in &job.hosts {
-            hosts[host as usize].transfers.times = job_times(job);
-            hosts[host as usize].transfers.split = flows.parts;
-        }
+        let processes: Vec<_> =
+            job.hosts.iter().map(|&host| add_rank(job, flows, &mut hosts[host as usize])).collect();
         let mut of_job = vec![Place::default(); schedule.transfers().len()];
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
             of_job[index].outgoing = source.outgoing.len() as u32;
-            source.outgoing.push(Outgoing::default());
+            source.outgoing.push(Outgoing::of(processes[transfer.src.index()]));
             let release = schedule.releases().get(index);
             source.releases.extend(release.map(|&release| Instant(job.start_ps) + release));
         }
@@ -174,17 +174,29 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
             let target = &mut hosts[job.hosts[transfer.dst.index()] as usize].transfers;
             of_job[index].inbound = target.inbound.len() as u32;
             let waiting = schedule.successors(TransferId(index as u32));
-            target.push_inbound(waiting.iter().map(|next| of_job[next.index()].outgoing));
+            target.push_inbound(
+                processes[transfer.dst.index()],
+                waiting.iter().map(|next| of_job[next.index()].outgoing),
+            );
         }
         places.push(of_job);
     }
     places
 }
 
+/// Places a rank of a job on a host; returns its number there.
+fn add_rank(job: &JobSpec, flows: &Flows, host: &mut HostFlows) -> u32 {
+    host.transfers.times = job_times(job);
+    host.transfers.split = flows.parts;
+    host.transfers.push_process()
+}
+
 fn job_times(job: &JobSpec) -> JobTimes {
     JobTimes {
         start: Instant(job.start_ps),
         overhead: Span(job.step_overhead_ps),
+        send_overhead: Span(job.send_overhead_ps),
+        receive_overhead: Span(job.receive_overhead_ps),
         rounds: job.repeat.rounds(),
     }
 }

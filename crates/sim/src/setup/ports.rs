@@ -3,12 +3,12 @@
 use super::Fabric;
 use super::hosts::HostFlows;
 use crate::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory};
 use crate::packet::Priority;
 use spec::RunSpec;
 use std::sync::Arc;
 use transport::Config;
-use units::{NodeId, Rate, Seed};
+use units::{NodeId, Rate, Seed, Span};
 
 /// The host at `node`.
 pub(super) fn host_plan(
@@ -43,6 +43,10 @@ pub(super) fn host_plan(
         transfers: flows.transfers,
         storage: flows.storage,
         tcp,
+        shared_memory: SharedMemory {
+            rate: Rate::from_bps(spec.fabric.shared_memory.rate_bps),
+            latency: Span(spec.fabric.shared_memory.latency_ps),
+        },
     }
 }
 

@@ -8,8 +8,8 @@ use spec::{
     ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkRow, LinkSpec,
     LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec,
     QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    ScheduledSpec, SchedulingSpec, SeriesRow, SwitchSpec, TcpCongestion, TcpSpec, TopologySpec,
-    TransportSpec, XoffSpec,
+    ScheduledSpec, SchedulingSpec, SeriesRow, SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec,
+    TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -87,6 +87,7 @@ pub(crate) fn collective(
             switch: switches(),
             nic: nic(),
             extra_delays: Vec::new(),
+            shared_memory: SharedMemorySpec { rate_bps: 80_000_000_000, latency_ps: 300_000 },
             failures: Vec::new(),
             convergence_time_ps: 10_000_000,
             link_layer: LinkLayerSpec::Ethernet {},
@@ -115,6 +116,8 @@ pub(crate) fn collective(
             root: 0,
             start_ps: 0,
             step_overhead_ps: 0,
+            send_overhead_ps: 0,
+            receive_overhead_ps: 0,
             repeat: RepeatSpec::Rounds { rounds: 1 },
             arrivals: None,
             storage: None,

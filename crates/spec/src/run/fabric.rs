@@ -18,6 +18,8 @@ pub struct FabricSpec {
     pub nic: NicSpec,
     /// Delay lines in some links.
     pub extra_delays: Vec<ExtraDelaySpec>,
+    /// Between ranks on one host.
+    pub shared_memory: SharedMemorySpec,
     /// What fails and is repaired in the course of the run, in any order.
     pub failures: Vec<FailureSpec>,
     /// From a failure or repair to the moment when every switch chooses by the new routes [ps].
@@ -49,6 +51,16 @@ pub struct ExtraDelaySpec {
     pub link: String,
     /// Delay of each frame besides that of the cable, the same in both directions [ps].
     pub delay_ps: u64,
+}
+
+/// What ranks on one host have between them in place of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharedMemorySpec {
+    /// Rate at which a rank copies to the others of its host, one message after the other [bit/s].
+    pub rate_bps: u64,
+    /// From then on until the receiver has it [ps].
+    pub latency_ps: u64,
 }
 
 /// How a switch chooses among equal next hops.

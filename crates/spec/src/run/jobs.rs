@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct JobSpec {
     /// Unique name.
     pub name: String,
-    /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`.
+    /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are processes that
+    /// share its NIC; what they send each other takes its shared memory.
     pub hosts: Vec<u32>,
     /// What the ranks do together: a collective of the workload registry, such as `all-reduce`.
     pub collective: String,
@@ -26,6 +27,10 @@ pub struct JobSpec {
     pub start_ps: u64,
     /// Software overhead before each transfer is posted, once its dependencies have arrived [ps].
     pub step_overhead_ps: u64,
+    /// Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
+    pub send_overhead_ps: u64,
+    /// Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
+    pub receive_overhead_ps: u64,
     /// How often the job runs.
     pub repeat: RepeatSpec,
     /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of

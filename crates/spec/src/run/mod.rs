@@ -14,7 +14,9 @@ mod topology;
 mod transport;
 
 pub use ecn::{DynamicEcnSpec, EcnSpec};
-pub use fabric::{EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec};
+pub use fabric::{
+    EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
+};
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RepeatSpec};
 pub use nic::{ImpairmentSpec, NicSpec};

@@ -67,18 +67,18 @@ impl Pattern for HalvingDoubling {
 }
 
 /// Who exchanges what with whom.
-struct Butterfly {
+pub(super) struct Butterfly {
     ranks: u32,
     /// log2 of the ranks.
     halvings: u32,
 }
 
 impl Butterfly {
-    const fn new(ranks: u32) -> Self {
+    pub(super) const fn new(ranks: u32) -> Self {
         Self { ranks, halvings: ranks.trailing_zeros() }
     }
 
-    const fn steps(&self) -> u32 {
+    pub(super) const fn steps(&self) -> u32 {
         2 * self.halvings
     }
 
@@ -91,6 +91,12 @@ impl Butterfly {
         rank ^ 1 << self.bit(step)
     }
 
+    /// Whether `rank` sends at `step` of a reduce to `root`: on the way back only towards it, and once.
+    pub(super) fn sends_towards(&self, rank: u32, step: u32, root: Rank) -> bool {
+        // Bits from the highest down to this one were those of the root at every earlier step of the way back.
+        step < self.halvings || (rank ^ root.0) >> self.bit(step) == 1
+    }
+
     /// What `rank` receives at `step`.
     fn receive(&self, rank: u32, step: u32) -> TransferId {
         TransferId(step * self.ranks + self.partner(rank, step))
@@ -98,7 +104,7 @@ impl Butterfly {
 
     /// What `rank` sends at `step`: the half that its partner keeps on the way out, all that it holds on the
     /// way back.
-    fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
+    pub(super) fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
         let partner = self.partner(rank, step);
         let holder = if step < self.halvings { partner } else { rank };
         let halved = self.bit(step) + 1;

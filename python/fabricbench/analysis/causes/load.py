@@ -221,7 +221,10 @@ def oversubscription(case: Case) -> Iterator[Finding]:
 def incast(case: Case) -> Iterator[Finding]:
     """Find a host to which several send at once and whose link is full or overflows while theirs idle."""
     downlinks = [
-        port for host in case.job["hosts"] for port in case.fabric.towards(f"host{host}") if port.tx_frames
+        port
+        for host in dict.fromkeys(case.job["hosts"])
+        for port in case.fabric.towards(f"host{host}")
+        if port.tx_frames
     ]
     if not downlinks:
         return
@@ -245,7 +248,12 @@ def _senders(case: Case, host: int) -> int:
 
 
 def _senders_use(case: Case, receiver: int) -> float:
-    ports = [port for host in case.job["hosts"] if host != receiver for port in case.fabric.of(f"host{host}")]
+    ports = [
+        port
+        for host in dict.fromkeys(case.job["hosts"])
+        if host != receiver
+        for port in case.fabric.of(f"host{host}")
+    ]
     sending = [port.busy_ps for port in ports if port.egress_qps or port.tx_frames]
     return sum(sending) / len(sending) / case.duration_ps if sending else 0.0
 

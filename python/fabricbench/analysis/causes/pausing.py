@@ -71,7 +71,7 @@ def straggling_nics(case: Case) -> Iterator[Finding]:
     """
     nic = case.record.run_spec["fabric"].get("nic", {})
     impaired = {each["host"]: each["throughput_ppm"] for each in nic.get("impairments", ())}
-    for host in case.job["hosts"]:
+    for host in dict.fromkeys(case.job["hosts"]):
         ports = case.fabric.of(f"host{host}")
         pauses = sum(port.pfc_tx for port in ports)
         rate_bps = _nic_rate_bps(case, impaired.get(host), nic.get("drain_rate_bps"))

@@ -1,0 +1,44 @@
+//! What ranks on one host send each other: it is copied in shared memory and never meets the NIC.
+//!
+//! Each rank copies one message after the other at the rate that is given, and a message is there a fixed latency later;
+//! sender and receiver learn of it at that time. Leaves out what the ranks of a host share beyond that: the bandwidth of
+//! its memory, and caches that make small copies faster.
+
+use super::{Host, Timer};
+use crate::kernel::Context;
+use crate::packet::Packet;
+use crate::record::Record;
+use std::cmp::Reverse;
+use units::{Instant, Rate, Span};
+
+/// The shared memory of a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SharedMemory {
+    pub(crate) rate: Rate,
+    pub(crate) latency: Span,
+}
+
+impl Host {
+    /// Posts every chunk of a sender within the host whose turn it is and that is ready.
+    pub(super) fn post_local(&mut self, sender: u32, round: u32, now: Instant) {
+        let memory = self.shared_memory;
+        while let Some(send) = self.senders[sender as usize].post_local(&self.sends, round, now) {
+            let copied = self.transfers.copy(send.outgoing, now, memory.rate.span_of(send.bytes));
+            self.timers.push(Reverse((copied + memory.latency, Timer::Local(sender))));
+        }
+    }
+
+    /// The oldest chunk of a sender within the host has arrived.
+    pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let state = &mut self.senders[sender as usize];
+        let receiver = state.receiver();
+        let completed = state.complete(1, now, context);
+        if !self.transfers.is_background() {
+            let bytes = completed.clone().map(|send| self.sends[send as usize].bytes.max(1));
+            context.totals.progress += bytes.sum::<u64>();
+        }
+        self.receivers[receiver as usize].take_local();
+        self.deliver_chunks(receiver, now, context);
+        self.acknowledge(completed, now, context);
+    }
+}

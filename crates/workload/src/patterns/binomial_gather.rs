@@ -1,0 +1,58 @@
+//! Gather up a binomial tree: each rank sends the blocks of its subtree to its parent once it has them.
+//!
+//! With ranks counted from the root, rank v sends to rank v without its lowest bit 2^k, at step k, the blocks of ranks
+//! v to v + 2^k - 1. Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
+//! 2005.
+
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use units::{Rank, TransferId};
+
+/// Gather in ceil(log2 n) steps.
+#[derive(Debug)]
+pub(crate) struct BinomialGather;
+
+/// Ranks in the subtree of the rank in `place`, which is not the root.
+fn subtree(ranks: u32, place: u32) -> u64 {
+    u64::from((1 << place.trailing_zeros()).min(ranks - place))
+}
+
+impl Pattern for BinomialGather {
+    fn collective(&self) -> &'static str {
+        "gather"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "tree"
+    }
+
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        ranks.into()
+    }
+
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        u64::from(ranks) - 1
+    }
+
+    fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        let blocks = (1..ranks).map(|place| subtree(ranks, place)).sum();
+        (data_bytes / u64::from(ranks)).saturating_mul(blocks)
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
+        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
+        let mut received: Vec<Vec<TransferId>> = vec![Vec::new(); ranks as usize];
+        let rank = |place: u32| (shape.root.0 + place) % ranks;
+        for step in 0..ranks.next_power_of_two().ilog2() {
+            for place in (1..ranks).filter(|place| place.trailing_zeros() == step) {
+                let parent = place & (place - 1);
+                let (src, dst, block) = (Rank(rank(place)), Rank(rank(parent)), rank(place));
+                let bytes = shape.share_bytes() * subtree(ranks, place);
+                let transfer = Transfer { src, dst, bytes, step, channel: 0, block };
+                let id = builder.push(transfer, &received[place as usize]);
+                received[parent as usize].push(id);
+            }
+        }
+        builder.finish_blocking()
+    }
+}

@@ -1,0 +1,66 @@
+//! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather up the same butterfly to the root.
+//!
+//! The first L = log2 n steps are those of the all-reduce by halving and doubling. On the way back, farthest rank first,
+//! of each pair that is left the rank on the other side than the root sends all that it holds and is done, so that 1/n,
+//! 2/n, ... 1/2 of S goes the last way. Rabenseifner, "Optimization of collective reduction operations", 2004; MPI
+//! libraries take it for large data. Ranks beyond a power of two are left out.
+
+use super::halving_doubling::Butterfly;
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
+use units::{Rank, TransferId};
+
+/// Halving, then a gather. A rank takes its steps in order.
+#[derive(Debug)]
+pub(crate) struct Rabenseifner;
+
+impl Pattern for Rabenseifner {
+    fn collective(&self) -> &'static str {
+        "reduce"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "rabenseifner"
+    }
+
+    fn supports(&self, ranks: u32) -> Result<(), WorkloadError> {
+        super::halving_doubling::HalvingDoubling.supports(ranks)
+    }
+
+    fn parts(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        ranks.into()
+    }
+
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        u64::from(ranks) * u64::from(ranks.ilog2()) + u64::from(ranks) - 1
+    }
+
+    fn connections(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        u64::from(ranks) * u64::from(ranks.ilog2())
+    }
+
+    fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
+        // Half of S at each step of the gather, to within a byte for each transfer.
+        data_bytes
+            .saturating_mul(u64::from(ranks) - 1)
+            .saturating_add(data_bytes * u64::from(ranks.ilog2()) / 2)
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let butterfly = Butterfly::new(shape.ranks);
+        let parts = shape.parts(shape.ranks.into());
+        let transfers = self.transfers(shape.ranks, shape.data_bytes);
+        let mut builder =
+            ScheduleBuilder::with_capacity(transfers, transfers * u64::from(shape.ranks.ilog2()));
+        let mut received: Vec<Vec<TransferId>> = vec![Vec::new(); shape.ranks as usize];
+        for step in 0..butterfly.steps() {
+            let sending = (0..shape.ranks).filter(|&rank| butterfly.sends_towards(rank, step, shape.root));
+            let send = |rank: u32| {
+                let transfer: Transfer = butterfly.transfer(rank, step, parts);
+                (transfer.dst, builder.push(transfer, &received[rank as usize]))
+            };
+            let sent: Vec<(Rank, TransferId)> = sending.map(send).collect();
+            sent.into_iter().for_each(|(dst, id)| received[dst.index()].push(id));
+        }
+        builder.finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! All-reduce by recursive doubling: the way of MPI libraries for small data.
+//!
+//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds what it gets. Of n ranks that are no power
+//! of two, p = 2^floor(log2 n) take part: with m = n - p, each even rank below 2 m first gives its data to the rank after
+//! it, and gets the result from it at the end. Thakur, Rabenseifner and Gropp, "Optimization of collective communication
+//! operations in MPICH", 2005.
+
+use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use units::{Rank, TransferId};
+
+/// Recursive doubling. A rank takes its steps in order: what it sends adds up all that it has received before.
+#[derive(Debug)]
+pub(crate) struct RecursiveDoubling;
+
+impl Pattern for RecursiveDoubling {
+    fn collective(&self) -> &'static str {
+        "all-reduce"
+    }
+
+    fn algorithm(&self) -> &'static str {
+        "recursive-doubling"
+    }
+
+    fn parts(&self, _ranks: u32, _data_bytes: u64) -> u64 {
+        1
+    }
+
+    fn transfers(&self, ranks: u32, _data_bytes: u64) -> u64 {
+        let fold = Fold::new(ranks);
+        2 * u64::from(fold.folded) + u64::from(fold.active()) * u64::from(fold.exchanges)
+    }
+
+    fn schedule(&self, shape: &Shape) -> Schedule {
+        let (fold, bytes) = (Fold::new(shape.ranks), shape.data_bytes);
+        let transfers = self.transfers(shape.ranks, bytes);
+        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers * u64::from(fold.exchanges));
+        let mut received: Vec<Vec<TransferId>> = vec![Vec::new(); shape.ranks as usize];
+        for step in 0..fold.steps() {
+            let pairs = fold.pairs(step);
+            let send = |&(src, dst): &(u32, u32)| {
+                let transfer = Transfer { src: Rank(src), dst: Rank(dst), bytes, step, channel: 0, block: 0 };
+                (dst, builder.push(transfer, &received[src as usize]))
+            };
+            let sent: Vec<_> = pairs.iter().map(send).collect();
+            sent.into_iter().for_each(|(dst, id)| received[dst as usize].push(id));
+        }
+        builder.finish()
+    }
+}
+
+/// How ranks beyond a power of two are folded into it.
+struct Fold {
+    ranks: u32,
+    /// Even ranks that give their data to the rank after them.
+    folded: u32,
+    /// log2 of the ranks that exchange.
+    exchanges: u32,
+}
+
+impl Fold {
+    const fn new(ranks: u32) -> Self {
+        let exchanges = ranks.ilog2();
+        Self { ranks, folded: ranks - (1 << exchanges), exchanges }
+    }
+
+    /// Ranks that exchange.
+    const fn active(&self) -> u32 {
+        self.ranks - self.folded
+    }
+
+    const fn steps(&self) -> u32 {
+        self.exchanges + if self.folded > 0 { 2 } else { 0 }
+    }
+
+    /// The rank in a place among those that exchange.
+    const fn rank(&self, place: u32) -> u32 {
+        if place < self.folded { 2 * place + 1 } else { place + self.folded }
+    }
+
+    /// Who sends to whom at `step`.
+    fn pairs(&self, step: u32) -> Vec<(u32, u32)> {
+        if self.folded > 0 && step == 0 {
+            return (0..self.folded).map(|place| (2 * place, 2 * place + 1)).collect();
+        }
+        let exchange = step - u32::from(self.folded > 0);
+        if exchange == self.exchanges {
+            return (0..self.folded).map(|place| (2 * place + 1, 2 * place)).collect();
+        }
+        (0..self.active()).map(|place| (self.rank(place), self.rank(place ^ 1 << exchange))).collect()
+    }
+}
