@@ -227,6 +227,10 @@ prop_compose! {
         }
         if let Some((place, delay_ps)) = delay {
             common::delay(&mut spec, place, delay_ps);
+            // The headroom for so long a cable need not fit into so small a buffer.
+            if let Some(pfc) = &mut spec.fabric.switch.pfc {
+                pfc.headroom_bytes = Some(30_000);
+            }
         }
         let is_one_fabric = matches!(spec.fabric.topology, TopologySpec::LeafSpine { .. } | TopologySpec::SingleSwitch { .. });
         if is_scheduled && is_one_fabric {

@@ -46,6 +46,12 @@ fn check_errors(index: usize, failure: &FailureSpec) -> Result<(), SpecError> {
                 "at most 500,000, half of the frames",
             )
         }),
+        FailureSpec::NicThroughput { throughput_ppm, .. } => {
+            require((1..=1_000_000).contains(&throughput_ppm), || {
+                let field = format!("fabric.failures[{index}].throughput_ppm");
+                value(field, throughput_ppm, "1 to 1,000,000")
+            })
+        }
         _ => Ok(()),
     }
 }

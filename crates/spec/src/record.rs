@@ -340,7 +340,7 @@ pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
     /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `credit_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`,
-    /// `frame_loss`, `switch_down`, `switch_up`, `routes_converged`).
+    /// `frame_loss`, `nic_throughput`, `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.
     pub node: String,

@@ -245,6 +245,26 @@ class FrameLossFailureSpec(TypedDict):
     """
 
 
+class NicThroughputFailureSpec(TypedDict):
+    """
+    The NIC of a host works at a fraction of its rate, sending and receiving, whatever it did before.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    host: int
+    """
+    The host.
+    """
+    kind: Literal["nic-throughput"]
+    throughput_ppm: int
+    """
+    What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+    """
+
+
 class SwitchDownFailureSpec(TypedDict):
     """
     All links of a switch are down.
@@ -283,6 +303,7 @@ FailureSpec: TypeAlias = (
     | LinkRateFailureSpec
     | BitErrorsFailureSpec
     | FrameLossFailureSpec
+    | NicThroughputFailureSpec
     | SwitchDownFailureSpec
     | SwitchUpFailureSpec
 )

@@ -7,6 +7,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
+from fabricbench.plan.check_failures import check_failures
 from fabricbench.plan.check_link_layer import check_link_layer
 from fabricbench.plan.check_scheduled import check_scheduled
 from fabricbench.plan.check_sizes import check_shares, check_sizes
@@ -33,10 +34,10 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
     problems = list(_check_fabric(plan, document))
     if not problems:
         problems += _check_ranks(plan, document)
-    congestion = (check_congestion, check_scheduled, check_link_layer)
+    fabric = (check_congestion, check_scheduled, check_link_layer, check_failures)
     for check in (
         _check_transport,
-        *congestion,
+        *fabric,
         _check_jobs,
         check_storage,
         check_tcp,

@@ -189,6 +189,11 @@ class Fabric(PlanModel):
     def _infiniband_defaults(cls, value: Any) -> Any:
         return with_infiniband_defaults(value)
 
+    def failure_of(self, index: int) -> int:
+        """Return the place in `failures` of the plan for a place in those of the run spec."""
+        places = [place for place, failure in enumerate(self.failures) for _ in failure.run_specs()]
+        return places[index]
+
     def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
         """Write the fabric out for the engine.
 
@@ -203,7 +208,7 @@ class Fabric(PlanModel):
             "nic": self.nic.run_spec(),
             "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
             "shared_memory": self.shared_memory.run_spec(),
-            "failures": [failure.run_spec() for failure in self.failures],
+            "failures": [spec for failure in self.failures for spec in failure.run_specs()],
             "convergence_time_ps": self.convergence_time_ps,
             "link_layer": link_layer_spec(self.link_layer),
         }

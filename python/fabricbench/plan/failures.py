@@ -1,6 +1,7 @@
 """What fails and is repaired in the course of a run, at given times."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -10,11 +11,12 @@ from fabricbench.plan._run_spec import (
     LinkDownFailureSpec,
     LinkRateFailureSpec,
     LinkUpFailureSpec,
+    NicThroughputFailureSpec,
     SwitchDownFailureSpec,
     SwitchUpFailureSpec,
 )
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.fields import BitErrorRate, LossShare, Rate, Time
+from fabricbench.plan.fields import HOSTS_MAX, PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
 
 LinkName = Annotated[str, Field(min_length=3, max_length=200)]
 """A link by the names of its two nodes in either order, as `fabricbench describe` lists them."""
@@ -26,16 +28,45 @@ _LINK = (
 _SWITCH = "Name of the switch, such as `spine1`."
 
 
-class LinkDown(PlanModel):
+FLAPS_MAX: Final = 1_000
+"""Most times that something fails on a schedule."""
+
+
+class Passing(PlanModel):
+    """Something that may end by itself, and come again."""
+
+    at_ps: Time = Field(alias="at", description=_AT)
+    for_ps: Duration | None = Field(
+        default=None, alias="for", description="It ends after this long [time]. Default: it stays."
+    )
+    every_ps: Duration | None = Field(
+        default=None,
+        alias="every",
+        description="From one beginning to the next [time]; longer than `for`. Default: it comes once.",
+    )
+    count: Annotated[int, Field(ge=1, le=FLAPS_MAX)] = Field(
+        default=1, description="How often it comes, `every` so long [number]."
+    )
+
+    def spans(self) -> Iterator[tuple[int, int | None]]:
+        """Yield when it begins and ends [ps]; no end where it stays."""
+        for number in range(self.count):
+            begin_ps = self.at_ps + number * (self.every_ps or 0)
+            yield begin_ps, None if self.for_ps is None else begin_ps + self.for_ps
+
+
+class LinkDown(Passing):
     """Frames on the link, and those sent on it from now on, are lost in both directions."""
 
     kind: Literal["link-down"] = Field(description="Frames on the link and to it are lost, both ways.")
-    at_ps: Time = Field(alias="at", description=_AT)
     link: LinkName = Field(description=_LINK)
 
-    def run_spec(self) -> LinkDownFailureSpec:
-        """Write the failure out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link}
+    def run_specs(self) -> Iterator[LinkDownFailureSpec | LinkUpFailureSpec]:
+        """Write the failure, and its repair, out for the engine."""
+        for begin_ps, end_ps in self.spans():
+            yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link}
+            if end_ps is not None:
+                yield {"kind": "link-up", "at_ps": end_ps, "link": self.link}
 
 
 class LinkUp(PlanModel):
@@ -45,9 +76,9 @@ class LinkUp(PlanModel):
     at_ps: Time = Field(alias="at", description=_AT)
     link: LinkName = Field(description=_LINK)
 
-    def run_spec(self) -> LinkUpFailureSpec:
+    def run_specs(self) -> Iterator[LinkUpFailureSpec]:
         """Write the repair out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link}
+        yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link}
 
 
 class LinkRate(PlanModel):
@@ -64,18 +95,17 @@ class LinkRate(PlanModel):
         ),
     )
 
-    def run_spec(self) -> LinkRateFailureSpec:
+    def run_specs(self) -> Iterator[LinkRateFailureSpec]:
         """Write the change out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "rate_bps": self.rate_bps}
+        yield {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "rate_bps": self.rate_bps}
 
 
-class BitErrors(PlanModel):
+class BitErrors(Passing):
     """Bits of frames on the link are wrong now and then; such frames are dropped where they arrive."""
 
     kind: Literal["bit-errors"] = Field(
         description="Bits on the link are wrong now and then, both ways; such frames are dropped on arrival."
     )
-    at_ps: Time = Field(alias="at", description=_AT)
     link: LinkName = Field(description=_LINK)
     errors_1e18: BitErrorRate = Field(
         alias="rate",
@@ -85,39 +115,69 @@ class BitErrors(PlanModel):
         ),
     )
 
-    def run_spec(self) -> BitErrorsFailureSpec:
-        """Write the failure out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "errors_1e18": self.errors_1e18}
+    def run_specs(self) -> Iterator[BitErrorsFailureSpec]:
+        """Write the failure, and its end, out for the engine."""
+        for begin_ps, end_ps in self.spans():
+            yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "errors_1e18": self.errors_1e18}
+            if end_ps is not None:
+                yield {"kind": self.kind, "at_ps": end_ps, "link": self.link, "errors_1e18": 0}
 
 
-class FrameLoss(PlanModel):
+class FrameLoss(Passing):
     """The link loses frames of any size, each by itself."""
 
     kind: Literal["frame-loss"] = Field(
         description="The link loses frames of any size alike, both ways, as if bits of them were wrong."
     )
-    at_ps: Time = Field(alias="at", description=_AT)
     link: LinkName = Field(description=_LINK)
     lost_ppm: LossShare = Field(
         alias="share",
         description="Frames lost from now on [%, of all frames]; at most 50%. 0 ends errors and losses.",
     )
 
-    def run_spec(self) -> FrameLossFailureSpec:
-        """Write the failure out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "link": self.link, "lost_ppm": self.lost_ppm}
+    def run_specs(self) -> Iterator[FrameLossFailureSpec]:
+        """Write the failure, and its end, out for the engine."""
+        for begin_ps, end_ps in self.spans():
+            yield {"kind": self.kind, "at_ps": begin_ps, "link": self.link, "lost_ppm": self.lost_ppm}
+            if end_ps is not None:
+                yield {"kind": self.kind, "at_ps": end_ps, "link": self.link, "lost_ppm": 0}
 
 
-class SwitchDown(PlanModel):
+class NicThroughput(Passing):
+    """A NIC works at a fraction of its rate from now on."""
+
+    kind: Literal["nic-throughput"] = Field(
+        description="The NIC of a host works at a fraction of its rate, sending and receiving."
+    )
+    host: Annotated[int, Field(ge=0, lt=HOSTS_MAX)] = Field(description="The host [number].")
+    throughput_ppm: Part = Field(
+        alias="throughput",
+        description="What is left of its throughput from now on [%, of line rate]; 100% is all of it.",
+    )
+
+    def run_specs(self) -> Iterator[NicThroughputFailureSpec]:
+        """Write the failure, and its end, out for the engine."""
+        for begin_ps, end_ps in self.spans():
+            yield self._spec(begin_ps, self.throughput_ppm)
+            if end_ps is not None:
+                yield self._spec(end_ps, PPM)
+
+    def _spec(self, at_ps: int, throughput_ppm: int) -> NicThroughputFailureSpec:
+        return {"kind": self.kind, "at_ps": at_ps, "host": self.host, "throughput_ppm": throughput_ppm}
+
+
+class SwitchDown(Passing):
     """All links of a switch are down."""
 
     kind: Literal["switch-down"] = Field(description="All links of a switch are down.")
-    at_ps: Time = Field(alias="at", description=_AT)
     switch: str = Field(description=_SWITCH)
 
-    def run_spec(self) -> SwitchDownFailureSpec:
-        """Write the failure out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "switch": self.switch}
+    def run_specs(self) -> Iterator[SwitchDownFailureSpec | SwitchUpFailureSpec]:
+        """Write the failure, and its repair, out for the engine."""
+        for begin_ps, end_ps in self.spans():
+            yield {"kind": self.kind, "at_ps": begin_ps, "switch": self.switch}
+            if end_ps is not None:
+                yield {"kind": "switch-up", "at_ps": end_ps, "switch": self.switch}
 
 
 class SwitchUp(PlanModel):
@@ -127,13 +187,13 @@ class SwitchUp(PlanModel):
     at_ps: Time = Field(alias="at", description=_AT)
     switch: str = Field(description=_SWITCH)
 
-    def run_spec(self) -> SwitchUpFailureSpec:
+    def run_specs(self) -> Iterator[SwitchUpFailureSpec]:
         """Write the repair out for the engine."""
-        return {"kind": self.kind, "at_ps": self.at_ps, "switch": self.switch}
+        yield {"kind": self.kind, "at_ps": self.at_ps, "switch": self.switch}
 
 
 Failure = Annotated[
-    LinkDown | LinkUp | LinkRate | BitErrors | FrameLoss | SwitchDown | SwitchUp,
+    LinkDown | LinkUp | LinkRate | BitErrors | FrameLoss | NicThroughput | SwitchDown | SwitchUp,
     Field(discriminator="kind"),
 ]
 """Something that fails or is repaired."""

@@ -352,6 +352,8 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
     refusal = engine.check(spec_json)
     if refusal is not None:
         path = plan_path(refusal.field)
+        if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
+            path = (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
         raise PlanError([document.problem(path, refusal.found, refusal.allowed)])
     balancing = plan.fabric.load_balancing
     if isinstance(balancing, Pinned):

@@ -1,6 +1,6 @@
 //! The receive buffer of a NIC whose host takes data out more slowly than the link brings it.
 //!
-//! Models one FIFO for payload, drained at a fixed rate, that asks the switch for a pause above a level and ends
+//! Models one FIFO for payload, drained at a rate that may change at given times, that asks the switch for a pause above a level and ends
 //! it at half of that level. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
 
 use crate::kernel::Message;
@@ -11,7 +11,8 @@ use units::{Cycle, Instant, Rate, Span};
 /// How a receive buffer is set up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntakePlan {
-    pub(crate) drain: Rate,
+    /// How fast the host takes data out; none if as fast as it comes, for now.
+    pub(crate) drain: Option<Rate>,
     pub(crate) size_bytes: u64,
     pub(crate) xoff_bytes: u64,
     /// Pause time asked for [quanta]; none if PFC is off.
@@ -51,11 +52,36 @@ impl Intake {
             self.dropped += 1;
         } else {
             self.used_bytes += bytes;
-            self.last = self.last.max(now) + self.plan.drain.span_of(bytes);
+            self.last = self.last.max(now) + self.drain_rate().span_of(bytes);
             self.queue.push_back((self.last, packet));
         }
         let asks = self.used_bytes > self.plan.xoff_bytes && self.renew_at == Instant::NEVER;
         if asks { self.ask(now) } else { None }
+    }
+
+    const fn drain_rate(&self) -> Rate {
+        match self.plan.drain {
+            Some(rate) => rate,
+            None => self.plan.line_rate,
+        }
+    }
+
+    /// Nothing waits and the host keeps up: frames need not go through it.
+    pub(super) fn is_open(&self) -> bool {
+        self.plan.drain.is_none() && self.queue.is_empty()
+    }
+
+    /// The host takes data out at another rate from now on, after the frame that it is taking out.
+    pub(super) fn set_drain(&mut self, drain: Option<Rate>) {
+        self.plan.drain = drain;
+        let rate = self.drain_rate();
+        let mut frames = self.queue.iter_mut();
+        let Some(&mut (first, _)) = frames.next() else { return };
+        self.last = first;
+        for (at, packet) in frames {
+            self.last = self.last + rate.span_of(u64::from(packet.frame_bytes()));
+            *at = self.last;
+        }
     }
 
     /// When the host has taken the next frame out.

@@ -45,7 +45,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
 use transport::Config;
-use units::{Cycle, Instant, Span};
+use units::{Cycle, Instant, Rate, Span};
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 8;
@@ -71,6 +71,18 @@ enum Timer {
     Local(u32),
     /// The software has taken in an inbound transfer.
     Received(u32),
+    /// Take on the next change of throughput.
+    Throughput,
+}
+
+/// What a NIC can do from a time on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Throughput {
+    pub(crate) at: Instant,
+    /// At most so much payload is sent.
+    pub(crate) pace: Option<Rate>,
+    /// So fast the host takes data out of the receive buffer, if that is slower than it comes.
+    pub(crate) drain: Option<Rate>,
 }
 
 /// What a host is made of.
@@ -80,6 +92,8 @@ pub(crate) struct HostPlan {
     pub(crate) ports: Vec<NicPortPlan>,
     /// The receive buffer, if the host is slower than the link.
     pub(crate) intake: Option<IntakePlan>,
+    /// In order of time.
+    pub(crate) throughput: Vec<Throughput>,
     pub(crate) senders: Vec<Sender>,
     pub(crate) sends: Vec<SendChunk>,
     pub(crate) receivers: Vec<Receiver>,
@@ -107,6 +121,8 @@ pub(crate) struct Host {
     shared_memory: SharedMemory,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
     intake: Option<Box<Intake>>,
+    /// Changes of throughput to come, the next one last.
+    throughput: Vec<Throughput>,
     /// Payload placed.
     delivered_bytes: u64,
     storage: Option<Box<Storage>>,
@@ -127,9 +143,11 @@ impl Host {
         transfers.begin();
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
-        let timers = first_timer(&transfers).into_iter().chain(start.map(|at| (at, Timer::Storage)));
+        let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
+        let start = start.map(|at| (at, Timer::Storage));
         let starts = plan.tcp.iter().flat_map(HostTcp::starts);
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
+        let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         Self {
             timers: timers.chain(starts).map(Reverse).collect(),
             storage,
@@ -142,6 +160,7 @@ impl Host {
             receivers: plan.receivers,
             receives: plan.receives,
             transfers,
+            throughput: plan.throughput.into_iter().rev().collect(),
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
@@ -163,6 +182,15 @@ impl Host {
     /// Frames that found the receive buffer full.
     pub(crate) fn overrun_frames(&self) -> u64 {
         self.intake.as_ref().map_or(0, |intake| intake.dropped)
+    }
+
+    /// Takes on the next change of throughput.
+    fn change_throughput(&mut self) {
+        let Some(Throughput { pace, drain, .. }) = self.throughput.pop() else { return };
+        self.ports.iter_mut().for_each(|port| port.set_pace(pace));
+        if let Some(intake) = &mut self.intake {
+            intake.set_drain(drain);
+        }
     }
 
     /// Payload placed since the start.
@@ -212,11 +240,13 @@ impl Host {
             shared_memory: _,
             timers,
             intake,
+            throughput,
             delivered_bytes,
             storage,
             // Fast-forward is off where there is TCP.
             tcp: _,
         } = self;
+        cycle.same(throughput.len() as u64);
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
@@ -332,6 +362,7 @@ impl Host {
             Some(Reverse((_, Timer::TcpSink(sink)))) => self.fire_tcp_sink(sink, now),
             Some(Reverse((_, Timer::Local(sender)))) => self.finish_local(sender, now, context),
             Some(Reverse((_, Timer::Received(inbound)))) => self.take_inbound(inbound, now, context),
+            Some(Reverse((_, Timer::Throughput))) => self.change_throughput(),
             None => {}
         }
     }

@@ -143,6 +143,11 @@ impl NicPort {
         (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
     }
 
+    /// Sends payload at most at that rate from now on.
+    pub(super) const fn set_pace(&mut self, pace: Option<Rate>) {
+        self.pace = pace;
+    }
+
     /// Counts an arrival.
     #[inline]
     pub(super) const fn count_arrival(&mut self, packet: &Packet) {

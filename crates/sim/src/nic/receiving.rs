@@ -33,7 +33,7 @@ impl Host {
             self.ports[port].free_lane(&packet, packet.at());
         }
         match packet.kind() {
-            Kind::Data(position) if self.intake.is_none() => {
+            Kind::Data(position) if self.intake.as_ref().is_none_or(|intake| intake.is_open()) => {
                 self.receive_data(&packet, position, packet.at(), context);
             }
             Kind::Data(_) => self.take_in(packet),

@@ -11,7 +11,7 @@ use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
-use units::{Instant, LinkId, Rate, Span};
+use units::{Instant, LinkId, NodeId, Rate, Span};
 
 /// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes hold.
 const RATE_PART_MIN: u64 = 100;
@@ -30,6 +30,15 @@ pub(crate) struct Failures {
     convergence: Span,
     /// The changes of each link that has any, in order of time.
     links: BTreeMap<LinkId, Vec<LinkChange>>,
+    hosts: BTreeMap<u32, Vec<ThroughputChange>>,
+}
+
+/// What is left of the throughput of a NIC from a time on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThroughputChange {
+    pub(crate) at: Instant,
+    /// Of line rate [parts per million].
+    pub(crate) ppm: u32,
 }
 
 /// One failure or repair.
@@ -52,6 +61,7 @@ struct Replay<'a> {
     rates: Vec<Rate>,
     errors: Vec<Option<ErrorRate>>,
     changes: BTreeMap<LinkId, Vec<LinkChange>>,
+    hosts: BTreeMap<u32, Vec<ThroughputChange>>,
 }
 
 impl Failures {
@@ -69,12 +79,22 @@ impl Failures {
             let step = replay.step(failure, spec.switch.forwarding).map_err(|problem| problem.at(index))?;
             steps.push(step);
         }
-        Ok(Self { steps, convergence: Span(spec.convergence_time_ps), links: replay.changes })
+        Ok(Self {
+            steps,
+            convergence: Span(spec.convergence_time_ps),
+            links: replay.changes,
+            hosts: replay.hosts,
+        })
     }
 
     /// The changes of a link in order of time; empty if there are none.
     pub(crate) fn of_link(&self, link: LinkId) -> &[LinkChange] {
         self.links.get(&link).map_or(&[], Vec::as_slice)
+    }
+
+    /// The changes of the throughput of a host's NIC in order of time; empty if there are none.
+    pub(crate) fn of_host(&self, host: NodeId) -> &[ThroughputChange] {
+        self.hosts.get(&host.0).map_or(&[], Vec::as_slice)
     }
 
     /// The times at which links between switches go down or up.
@@ -153,6 +173,7 @@ impl<'a> Replay<'a> {
             rates: graph.links.iter().map(|link| link.rate).collect(),
             errors: vec![None; graph.links.len()],
             changes: BTreeMap::new(),
+            hosts: BTreeMap::new(),
         }
     }
 
@@ -169,6 +190,9 @@ impl<'a> Replay<'a> {
             FailureSpec::FrameLoss { link, lost_ppm, .. } => {
                 let detail = format!("{lost_ppm} frames of a million lost from now on");
                 self.corrupt(at, link, "frame_loss", ErrorRate::of_frames(*lost_ppm), &detail)
+            }
+            FailureSpec::NicThroughput { host, throughput_ppm, .. } => {
+                self.slow_nic(at, *host, *throughput_ppm)
             }
             FailureSpec::SwitchDown { switch, .. } => self.turn_switch(at, switch, false),
             FailureSpec::SwitchUp { switch, .. } => self.turn_switch(at, switch, true),
@@ -234,6 +258,21 @@ impl<'a> Replay<'a> {
         let before = self.states(&links);
         links.iter().for_each(|link| self.errors[link.index()] = errors);
         Ok(self.note(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
+    }
+
+    fn slow_nic(&mut self, at: Instant, host: u32, ppm: u32) -> Result<Step, Problem> {
+        let hosts = self.graph.hosts();
+        if host as usize >= hosts {
+            let allowed = format!("hosts 0 to {} of this topology", hosts - 1);
+            return Err(Problem::new("host", format!("host {host}"), allowed));
+        }
+        self.hosts.entry(host).or_default().push(ThroughputChange { at, ppm });
+        let node = self.graph.node(NodeId(host)).name.clone();
+        let (whole, rest) = (ppm / 10_000, ppm % 10_000);
+        let percent = format!("{whole}.{rest:04}");
+        let percent = percent.trim_end_matches('0').trim_end_matches('.');
+        let detail = format!("{node}, {percent} % of line rate from now on");
+        Ok(Step { at, kind: "nic_throughput", node, detail, flipped: Vec::new() })
     }
 
     fn turn_switch(&mut self, at: Instant, name: &str, up: bool) -> Result<Step, Problem> {

@@ -1,9 +1,10 @@
 //! The NIC of a host: its ports, its receive buffer, its impairments.
 
 use super::Fabric;
+use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
 use crate::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
 use crate::packet::Priority;
 use spec::RunSpec;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub(super) fn host_plan(
 ) -> HostPlan {
     let line_rate = wires[0].rate;
     let impaired = impaired_rate(spec, node, line_rate);
+    let throughput = throughput_changes(spec, fabric, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
     let changes = |port| fabric.changes(node, port, Seed(spec.seed));
     let port = |(port, wire)| NicPortPlan {
@@ -35,7 +37,8 @@ pub(super) fn host_plan(
         config,
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
-        intake: intake_plan(spec, fabric, data, line_rate, impaired),
+        intake: intake_plan(spec, fabric, data, line_rate, impaired, !throughput.is_empty()),
+        throughput,
         senders: flows.senders,
         sends: flows.sends,
         receivers: flows.receivers,
@@ -56,6 +59,22 @@ fn impaired_rate(spec: &RunSpec, host: NodeId, line_rate: Rate) -> Option<Rate> 
     Some(Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(impairment.throughput_ppm)))
 }
 
+/// The rate at which the host takes data out of an impaired NIC, if that is slower than it comes.
+fn drain_rate(spec: &RunSpec, impaired: Option<Rate>) -> Option<Rate> {
+    let limits = [spec.fabric.nic.drain_rate_bps.map(Rate::from_bps), impaired];
+    limits.into_iter().flatten().min_by_key(|rate| rate.bps())
+}
+
+/// What becomes of the throughput of a NIC in the course of the run.
+fn throughput_changes(spec: &RunSpec, fabric: &Fabric, host: NodeId, line_rate: Rate) -> Vec<Throughput> {
+    let part = |ppm: u32| Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(ppm));
+    let change = |change: &ThroughputChange| {
+        let pace = (change.ppm < 1_000_000).then(|| part(change.ppm));
+        Throughput { at: change.at, pace, drain: drain_rate(spec, pace) }
+    };
+    fabric.failures.of_host(host).iter().map(change).collect()
+}
+
 /// The receive buffer, if the host takes data out more slowly than the link brings it.
 fn intake_plan(
     spec: &RunSpec,
@@ -63,10 +82,13 @@ fn intake_plan(
     data: Priority,
     line_rate: Rate,
     impaired: Option<Rate>,
+    will_change: bool,
 ) -> Option<IntakePlan> {
     let nic = &spec.fabric.nic;
-    let limits = [nic.drain_rate_bps.map(Rate::from_bps), impaired];
-    let drain = limits.into_iter().flatten().min_by_key(|rate| rate.bps())?;
+    let drain = drain_rate(spec, impaired);
+    if drain.is_none() && !will_change {
+        return None;
+    }
     let pfc = spec.fabric.switch.pfc.as_ref().filter(|pfc| pfc.priorities.contains(&data.0));
     Some(IntakePlan {
         drain,

@@ -376,7 +376,7 @@ pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
     let parallel = links.iter().filter(|link| ends(link) == ends(cable));
     let full_bps = parallel.map(|link| link.rate_bps).min().unwrap_or(cable.rate_bps);
     let rate = |at_ps, rate_bps| FailureSpec::LinkRate { at_ps, link: link.clone(), rate_bps };
-    spec.fabric.failures = match draw.kind % 6 {
+    spec.fabric.failures = match draw.kind % 7 {
         0 if may_slow => vec![rate(at_ps, full_bps / 3), rate(later, full_bps)],
         1 => vec![
             FailureSpec::SwitchDown { at_ps, switch: switch.clone() },
@@ -391,6 +391,12 @@ pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
             },
             FailureSpec::BitErrors { at_ps: later, link, errors_1e18: 0 },
         ],
+        5 => {
+            let host = (draw.place % nodes.iter().filter(|node| node.kind == "host").count()) as u32;
+            let throughput =
+                |at_ps, throughput_ppm| FailureSpec::NicThroughput { at_ps, host, throughput_ppm };
+            vec![throughput(at_ps, 100_000 + 3_000 * u32::from(draw.kind)), throughput(later, 1_000_000)]
+        }
         4 => vec![FailureSpec::FrameLoss { at_ps, link, lost_ppm: 1 << (draw.kind >> 4) }],
         _ => vec![
             FailureSpec::LinkDown { at_ps, link: link.clone() },

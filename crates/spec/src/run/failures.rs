@@ -48,6 +48,15 @@ pub enum FailureSpec {
         /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
         lost_ppm: u32,
     },
+    /// The NIC of a host works at a fraction of its rate, sending and receiving, whatever it did before.
+    NicThroughput {
+        /// When [ps].
+        at_ps: u64,
+        /// The host.
+        host: u32,
+        /// What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+        throughput_ppm: u32,
+    },
     /// All links of a switch are down.
     SwitchDown {
         /// When [ps].
@@ -74,6 +83,7 @@ impl FailureSpec {
             | Self::LinkRate { at_ps, .. }
             | Self::BitErrors { at_ps, .. }
             | Self::FrameLoss { at_ps, .. }
+            | Self::NicThroughput { at_ps, .. }
             | Self::SwitchDown { at_ps, .. }
             | Self::SwitchUp { at_ps, .. } => *at_ps,
         }
