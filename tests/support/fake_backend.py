@@ -210,7 +210,7 @@ def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
         "fcs_error_frames fcs_error_bytes credits_granted credit_granted_bytes voq_max_bytes "
         "reassembly_max_bytes"
     )
-    counters = dict.fromkeys(names.split(), 0)
+    counters: dict[str, Any] = dict.fromkeys(names.split(), 0)
     counters |= dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
     return {"node": node, "tier": tier, "peer": "other"} | counters | given
 
