@@ -79,7 +79,7 @@ impl Intake {
         let Some(&mut (first, _)) = frames.next() else { return };
         self.last = first;
         for (at, packet) in frames {
-            self.last = self.last + rate.span_of(u64::from(packet.frame_bytes()));
+            self.last += rate.span_of(u64::from(packet.frame_bytes()));
             *at = self.last;
         }
     }
