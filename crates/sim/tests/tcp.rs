@@ -1,10 +1,6 @@
 //! TCP in the simulator: throughput over a bottleneck, marks, losses, and RDMA beside it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::float_arithmetic,
-    reason = "tests may fail, and compare with formulas"
-)]
+#![expect(clippy::unwrap_used, reason = "tests may fail, and compare with formulas")]
 
 mod common;
 
