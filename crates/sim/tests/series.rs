@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run};
+use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch};
 use spec::{RunSpec, SeriesRow};
 use std::collections::BTreeSet;
 
@@ -85,4 +85,16 @@ fn priorities_add_up_to_their_ports() {
         assert_eq!(sum(|row| row.dropped_frames) > 0, loses);
         assert_eq!(sum(|row| row.pfc_rx.unwrap_or(0)) > 0, !loses);
     }
+}
+
+#[test]
+fn what_a_job_was_delivered_counts_each_host_once_however_many_ranks_it_has() {
+    let mut spec = collective(single_switch(2), 4, "all-to-all", "parallel", 16 << 20);
+    spec.jobs[0].hosts = vec![0, 0, 1, 1];
+    spec.observe.series_points = 1_000;
+    let (_, recorder) = run(&spec);
+    let delivered = recorder.series.iter().filter(|row| row.metric == "delivered_bytes").map(|row| row.value);
+    let payload: u64 = recorder.chunks.iter().map(|chunk| chunk.payload_bytes).sum();
+    let last = delivered.max().expect("sampled");
+    assert!(last <= payload && last * 10 > payload * 6, "{last} of {payload}");
 }

@@ -7,12 +7,13 @@ use crate::setup::FabricNode;
 use crate::summary::frames_lost;
 use crate::switch::forward::Forward;
 use spec::{RunSpec, SeriesRow};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is summed in a partition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
-    /// Places of the hosts of each job.
+    /// Places of the hosts of each job, each once however many ranks it has.
     jobs: Vec<Vec<u32>>,
     counts_losses: bool,
     /// Of each sample.
@@ -29,8 +30,8 @@ impl Totals {
         };
         let mut totals = vec![empty; partitions];
         for (index, job) in spec.jobs.iter().enumerate() {
-            for &host in &job.hosts {
-                let (partition, place) = homes[host as usize];
+            for host in job.hosts.iter().collect::<BTreeSet<_>>() {
+                let (partition, place) = homes[*host as usize];
                 totals[partition as usize].jobs[index].push(place);
             }
         }
