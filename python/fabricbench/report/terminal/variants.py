@@ -49,7 +49,7 @@ def variant_table(
     columns = [size_head, Column(("variant",), is_text=True)]
     for column in shown:
         columns.append(Column(column.head))
-        columns += [Column(("ratio",))] if BY_NAME[column.metric].ratio else []
+        columns += [Column(("ratio",))] if _ratio_of(column.metric) else []
     groups = groupby(jobs, key=lambda job: label(job, with_iteration=with_iteration))
     rows = [row for text, group in groups for row in _group_rows(text, list(group), shown)]
     reference = jobs[0].trial.facts.reference
@@ -75,17 +75,23 @@ def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[MetricColu
             yield Row(["", row.cells[0], *told], row.style)
 
 
+def _ratio_of(name: str) -> str | None:
+    """Return the ratio of a column, if it has one; the number of rounds is no metric."""
+    metric = BY_NAME.get(name)
+    return metric.ratio if metric else None
+
+
 def _cells(job: JobReport, name: str) -> Iterator[str]:
     """Yield a metric and its ratio to the reference, if it has one."""
     yield metric_text(name, job.summary.value(name))
-    ratio = BY_NAME[name].ratio
+    ratio = _ratio_of(name)
     if ratio:
         yield fixed(job.against.ratios[ratio] if job.against else None, RATIO_DECIMALS)
 
 
 def _with_gap(column: MetricColumn, cell: str) -> Iterator[str]:
     yield cell
-    if BY_NAME[column.metric].ratio:
+    if _ratio_of(column.metric):
         yield ""
 
 
