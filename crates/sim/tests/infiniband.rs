@@ -154,11 +154,7 @@ prop_compose! {
         (one_lane, per_pair, cut_through, is_slow, dwrr) in any::<(bool, bool, bool, bool, bool)>(),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
-        let ranks = match pattern {
-            (_, "halving-doubling") => 1 << ranks.ilog2(),
-            ("send-receive", _) => ranks & !1,
-            _ => ranks,
-        };
+        let ranks = common::supported(pattern, ranks);
         let data_bytes = kib_per_part * 1024 * u64::from(ranks);
         let mut spec = collective(topology, ranks, name, algorithm, data_bytes);
         spec.seed = seed;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{collective, leaf_spine, run, run_with, single_switch, switch_ring, tables};
+use common::{collective, leaf_spine, run, run_with, single_switch, supported, switch_ring, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
@@ -65,15 +65,6 @@ fn balancings() -> Vec<LoadBalancing> {
         LoadBalancing::Adaptive {},
         LoadBalancing::Weighted { weights: vec![3, 1] },
     ]
-}
-
-/// The most ranks up to `ranks` that a pattern takes.
-fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
-    match pattern {
-        (_, "halving-doubling" | "rabenseifner") => 1 << ranks.ilog2(),
-        ("send-receive", _) => ranks & !1,
-        _ => ranks,
-    }
 }
 
 /// Makes open-loop traffic of a job: about 20 messages of each rank, so many that long ones take long.

@@ -197,7 +197,7 @@ prop_compose! {
         seed in 0_u64..1_000,
     ) -> RunSpec {
         let (leaves, of_leaf, spines) = shape;
-        let ranks = if pattern.1 == "halving-doubling" { 8 } else { 12 };
+        let ranks = common::supported(pattern, 12);
         let parts = fabricbench_sim::shares(pattern.0, ranks);
         let topology = TopologySpec::LeafSpine {
             leaves,

@@ -418,3 +418,12 @@ prop_compose! {
         FailureDraw { kind, place, at_ps, lasts_ps, convergence_ps }
     }
 }
+
+/// The most ranks up to `ranks` that a pattern takes.
+pub(crate) fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
+    match pattern {
+        (_, "halving-doubling" | "rabenseifner") => 1 << ranks.ilog2(),
+        ("send-receive", _) => ranks & !1,
+        _ => ranks,
+    }
+}
