@@ -40,6 +40,7 @@ def test_the_report_shows_the_run(
         "topology-map",
         "link-matrix",
         "use-over-time",
+        "goodput",
         "queues",
         "latency",
         "uplinks",
