@@ -340,6 +340,8 @@ prop_compose! {
         storage.service_rate_bps = service_gbps.map(|gbps| gbps * 1_000_000_000);
         spec.transport.qps_per_rank_pair = qps;
         spec.transport.timeout_ps = 100_000_000;
+        // Without PFC a crowded target drops much: seven timeouts in a row do happen.
+        spec.transport.retry_count = 100;
         spec.fabric.switch.buffer.size_bytes = buffer_kib << 10;
         spec.fabric.switch.pfc = (congestion & 1 != 0 && buffer_kib > 1_500).then(common::dynamic_pfc);
         if congestion & 2 != 0 {
