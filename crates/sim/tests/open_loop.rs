@@ -4,8 +4,7 @@ mod common;
 
 use common::{collective, leaf_spine, run, single_switch};
 use spec::{
-    ArrivalProcess, ArrivalsSpec, CableSpec, ForwardingSpec, LinkSpec, LossRecovery, QpMode, RunSpec,
-    RunStatus, TopologySpec,
+    ArrivalProcess, ArrivalsSpec, ForwardingSpec, LossRecovery, QpMode, RunSpec, RunStatus, TopologySpec,
 };
 
 /// Traffic of 8 KB messages at `rate_gbps` for 200 us.
@@ -75,15 +74,7 @@ fn constant_traffic_has_equal_gaps_out_of_step() {
 
 #[test]
 fn a_message_alone_takes_the_unloaded_time_to_the_picosecond() {
-    let slow = LinkSpec { rate_bps: 100_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
-    let slow_spine = TopologySpec::LeafSpine {
-        leaves: 2,
-        hosts_per_leaf: 4,
-        spines: 1,
-        links_per_spine: 1,
-        host_link: common::link(3),
-        fabric_link: slow,
-    };
+    let slow_spine = common::slow_spine();
     let mesh = TopologySpec::FullMesh { hosts: 8, host_link: common::link(3) };
     for topology in [single_switch(8), leaf_spine(4), slow_spine, mesh] {
         for bytes in [100, 4096, 10_000, 400 << 10] {

@@ -6,8 +6,8 @@ use common::{collective, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    CableSpec, ChunkRow, ForwardingSpec, JobSpec, LinkSpec, RepeatSpec, RunSpec, RunStatus, StorageLength,
-    StorageSpec, TopologySpec,
+    ChunkRow, ForwardingSpec, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec,
+    TopologySpec,
 };
 use std::collections::BTreeMap;
 
@@ -50,15 +50,7 @@ const ACK_BYTES: u64 = 86;
 
 #[test]
 fn at_depth_one_an_operation_takes_the_unloaded_time_to_the_picosecond() {
-    let slow = LinkSpec { rate_bps: 100_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
-    let slow_spine = TopologySpec::LeafSpine {
-        leaves: 2,
-        hosts_per_leaf: 4,
-        spines: 1,
-        links_per_spine: 1,
-        host_link: common::link(3),
-        fabric_link: slow,
-    };
+    let slow_spine = common::slow_spine();
     let mesh = TopologySpec::FullMesh { hosts: 8, host_link: common::link(3) };
     for (topology, gbps) in [(single_switch(8), 400), (leaf_spine(4), 400), (slow_spine, 100), (mesh, 400)] {
         for block_bytes in [512, 4 * KIB, 8 * KIB, 1024 * KIB, 4096 * KIB] {

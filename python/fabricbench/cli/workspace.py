@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note, write
 
@@ -17,6 +18,7 @@ def check_command(workspace: WorkspaceOption = None) -> None:
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
     from fabricbench.store import Workspace
+    from fabricbench.store.catalog_schema import FINISHED
     from fabricbench.store.inspection import damages
 
     store = Workspace.open(workspace)
@@ -28,9 +30,7 @@ def check_command(workspace: WorkspaceOption = None) -> None:
             f"error: {store.root}: {_count(len(found), 'damaged record')}\n"
             "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
         )
-        raise typer.Exit(2)
-    from fabricbench.store.catalog_schema import FINISHED
-
+        raise typer.Exit(USER_ERROR)
     note(f"{_count(len(store.trials(states=FINISHED)), 'record')} in {store.root}, all can be read")
 
 

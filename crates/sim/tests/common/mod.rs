@@ -427,3 +427,16 @@ pub(crate) fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
         _ => ranks,
     }
 }
+
+/// Two leaves of four hosts and one spine, with fabric links of a quarter of the rate.
+pub(crate) fn slow_spine() -> TopologySpec {
+    let slow = LinkSpec { rate_bps: 100_000_000_000, cable: CableSpec { delay_ps: 150_000 } };
+    TopologySpec::LeafSpine {
+        leaves: 2,
+        hosts_per_leaf: 4,
+        spines: 1,
+        links_per_spine: 1,
+        host_link: link(3),
+        fabric_link: slow,
+    }
+}

@@ -7,6 +7,7 @@ import polars as pl
 
 from fabricbench.report.html import theme
 from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.plots.thinning import evenly
 from fabricbench.report.html.scales import TimeScale, time_scale, time_text
 
 MAX_PAUSE_LINES = 8
@@ -35,7 +36,7 @@ def pause_plot(series: pl.DataFrame) -> Plot | None:
     for index, (node, port, priority, paused) in enumerate(longest.iter_rows()):
         own = (pl.col("node") == node) & (pl.col("port") == port) & (pl.col("priority") == priority)
         name = f"{node} port {port}, priority {priority} ({time_text(paused)})"
-        samples = _evenly(pauses.filter(own).sort("time_ps"))
+        samples = evenly(pauses.filter(own).sort("time_ps"), _MAX_POINTS)
         figure.add_trace(_pause_line(samples, name, scale, index))
     figure.update_layout(_layout(scale, theme.axis("paused (% of the time)", range=[-2, 103])))
     text = (
@@ -82,7 +83,7 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     scale = time_scale(int(str(rates["time_ps"].max())))
     figure = go.Figure()
     for index, qp in enumerate(sorted(lowest["qp"])):
-        samples = _evenly(rates.filter(pl.col("qp") == qp).sort("time_ps"))
+        samples = evenly(rates.filter(pl.col("qp") == qp).sort("time_ps"), _MAX_POINTS)
         name = ", ".join(part for part in (f"QP {qp}", names.get(qp, "")) if part)
         figure.add_trace(_rate_line(samples, name, scale, index))
     axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")
@@ -105,14 +106,6 @@ def _rate_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -
         line={"width": 1.4, "color": theme.category(index)},
         hovertemplate=f"{name}<br>%{{y:.4g}} Gb/s at %{{x:.5g}} {scale.unit}<extra></extra>",
     )
-
-
-def _evenly(samples: pl.DataFrame) -> pl.DataFrame:
-    """Keep at most `_MAX_POINTS` samples, evenly, the last among them."""
-    step = -(-samples.height // _MAX_POINTS)
-    if step <= 1:
-        return samples
-    return pl.concat([samples.gather_every(step), samples.tail(1)]).unique(maintain_order=True)
 
 
 def _layout(scale: TimeScale, axis: dict[str, object]) -> dict[str, object]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from fabricbench.report.html import theme
 from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.plots.thinning import evenly
 from fabricbench.report.html.scales import TimeScale, time_scale
 
 MAX_JOBS = 8
@@ -32,7 +33,7 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
     figure = go.Figure()
     for index, job in enumerate(totals["job"].head(MAX_JOBS)):
         samples = delivered.filter(pl.col("job") == job).sort("time_ps")
-        figure.add_trace(_line(_thinned(samples), str(job), scale, index))
+        figure.add_trace(_line(evenly(samples, _MAX_POINTS), str(job), scale, index))
     figure.update_layout(
         theme.layout(
             height=360,
@@ -44,14 +45,6 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
     )
     is_reduced = totals.height > MAX_JOBS
     return Plot("goodput", figure, _caption(totals.height), is_reduced, scale)
-
-
-def _thinned(samples: pl.DataFrame) -> pl.DataFrame:
-    """Keep every k-th sample of a number that only grows: rates become means over k intervals."""
-    step = -(-samples.height // _MAX_POINTS)
-    if step <= 1:
-        return samples
-    return pl.concat([samples.gather_every(step), samples.tail(1)]).unique(maintain_order=True)
 
 
 def _line(samples: pl.DataFrame, job: str, scale: TimeScale, index: int) -> go.Scatter:
