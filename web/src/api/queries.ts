@@ -1,0 +1,153 @@
+/** What pages ask the server for, as cached queries. */
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+
+import { get, path, query, send } from './client';
+import type {
+  About,
+  Choices,
+  Comparison,
+  Figure,
+  FigureName,
+  Run,
+  Trial,
+  TrialDetail,
+  TrialPage,
+} from './types';
+
+const HOUR = 3_600_000;
+
+export function useAbout() {
+  return useQuery({
+    queryKey: ['about'],
+    queryFn: ({ signal }) => get<About>(path('about'), signal),
+    staleTime: HOUR,
+  });
+}
+
+export interface TrialFilter {
+  search?: string;
+  plan?: string;
+  tag?: string;
+  status?: string;
+  variant?: string;
+  sort?: string;
+  order?: string;
+  limit?: number;
+  offset?: number;
+  deleted?: boolean;
+}
+
+export function trialsUrl(filter: TrialFilter): string {
+  return path('trials') + query({ ...filter });
+}
+
+export function useTrials(filter: TrialFilter, refreshMs: number | false = false) {
+  return useQuery({
+    queryKey: ['trials', filter],
+    queryFn: ({ signal }) => get<TrialPage>(trialsUrl(filter), signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+  });
+}
+
+export function useChoices() {
+  return useQuery({
+    queryKey: ['trials', 'choices'],
+    queryFn: ({ signal }) => get<Choices>(path('trials', 'choices'), signal),
+  });
+}
+
+export function useTrial(id: string) {
+  return useQuery({
+    queryKey: ['trial', id],
+    queryFn: ({ signal }) => get<TrialDetail>(path('trials', id), signal),
+  });
+}
+
+export function useFigures(id: string) {
+  return useQuery({
+    queryKey: ['figures', id],
+    queryFn: ({ signal }) => get<{ figures: FigureName[] }>(path('trials', id, 'figures'), signal),
+    staleTime: HOUR,
+  });
+}
+
+export interface Stretch {
+  from_ps: number;
+  to_ps: number;
+}
+
+export function useFigure(id: string, name: string, stretch: Stretch | null) {
+  return useQuery({
+    queryKey: ['figure', id, name, stretch],
+    queryFn: ({ signal }) => get<Figure>(path('trials', id, 'figures', name) + query({ ...stretch }), signal),
+    staleTime: HOUR,
+    placeholderData: (before, from) =>
+      from?.queryKey[1] === id && from.queryKey[2] === name ? before : undefined,
+  });
+}
+
+export function useRuns() {
+  return useQuery({
+    queryKey: ['runs'],
+    queryFn: ({ signal }) => get<{ runs: Run[] }>(path('runs'), signal),
+    refetchInterval: 3_000,
+  });
+}
+
+export function useRun(id: string) {
+  return useQuery({ queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(path('runs', id), signal) });
+}
+
+export function useComparison(ids: readonly string[]) {
+  return useQuery({
+    queryKey: ['compare', ids],
+    queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids }), signal),
+    enabled: ids.length > 1,
+  });
+}
+
+/** Changes tags of trials; the server answers with the trial. */
+export function useTagging() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ ids, add, remove }: { ids: string[]; add: string[]; remove: string[] }) =>
+      Promise.all(ids.map((id) => send<Trial>('PATCH', path('trials', id), { tags: { add, remove } }))),
+    onSettled: () => refreshTrials(client),
+  });
+}
+
+export function useDeleting() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (ids: string[]) => Promise.all(ids.map((id) => send('DELETE', path('trials', id)))),
+    onSettled: () => refreshTrials(client),
+  });
+}
+
+export function useRestoring() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (ids: string[]) => Promise.all(ids.map((id) => send('POST', path('trials', id, 'restore')))),
+    onSettled: () => refreshTrials(client),
+  });
+}
+
+export function useRunAction(id: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (action: 'cancel' | 'resume') => send('POST', path('runs', id, action)),
+    onSettled: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: ['run', id] }),
+        client.invalidateQueries({ queryKey: ['runs'] }),
+      ]),
+  });
+}
+
+function refreshTrials(client: ReturnType<typeof useQueryClient>) {
+  return Promise.all([
+    client.invalidateQueries({ queryKey: ['trials'] }),
+    client.invalidateQueries({ queryKey: ['trial'] }),
+  ]);
+}

@@ -1,0 +1,51 @@
+import { MantineProvider } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useState, useSyncExternalStore } from 'react';
+import { RouterProvider } from 'react-router';
+
+import { ApiError } from '../api/client';
+import { TokenPage } from '../components/TokenPage';
+import { router } from './router';
+import { theme } from './theme';
+
+/** Whether the server has asked for a token since the page was loaded. */
+const locked = { value: false, listeners: new Set<() => void>() };
+
+function lock(error: unknown) {
+  if (!(error instanceof ApiError) || error.status !== 401 || locked.value) return;
+  locked.value = true;
+  for (const listener of locked.listeners) listener();
+}
+
+function watchLock(listener: () => void) {
+  locked.listeners.add(listener);
+  return () => void locked.listeners.delete(listener);
+}
+
+function createClient() {
+  return new QueryClient({
+    queryCache: new QueryCache({ onError: lock }),
+    defaultOptions: {
+      queries: { retry: retryable, staleTime: 5_000, refetchOnWindowFocus: false },
+    },
+  });
+}
+
+/** A request that never got an answer is worth repeating; one that was refused is not. */
+function retryable(count: number, error: Error) {
+  return error instanceof ApiError && error.status === 0 && count < 2;
+}
+
+export function App() {
+  const [client] = useState(createClient);
+  const isLocked = useSyncExternalStore(watchLock, () => locked.value);
+  return (
+    <MantineProvider theme={theme} defaultColorScheme="auto">
+      <QueryClientProvider client={client}>
+        <Notifications position="bottom-right" autoClose={6000} />
+        {isLocked ? <TokenPage /> : <RouterProvider router={router} />}
+      </QueryClientProvider>
+    </MantineProvider>
+  );
+}

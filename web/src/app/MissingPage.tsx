@@ -1,0 +1,11 @@
+import { Link } from 'react-router';
+
+import { Empty } from '../components/States';
+
+export function MissingPage() {
+  return (
+    <Empty title="There is no such page">
+      <Link to="/trials">Go to the trials of this workspace</Link>
+    </Empty>
+  );
+}

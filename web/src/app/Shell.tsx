@@ -1,0 +1,83 @@
+import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
+import { IconArrowsDiff, IconMoon, IconPlayerPlay, IconSun, IconTable } from '@tabler/icons-react';
+import { NavLink, Outlet, useNavigation } from 'react-router';
+
+import { useAbout } from '../api/queries';
+import { RunningNow } from './RunningNow';
+
+const PAGES = [
+  { to: '/trials', label: 'Workspace', icon: IconTable },
+  { to: '/runs', label: 'Runs', icon: IconPlayerPlay },
+  { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
+];
+
+/** Header with the pages, and the page below it. */
+export function Shell() {
+  const busy = useNavigation().state === 'loading';
+  return (
+    <AppShell header={{ height: 45 }} padding={0}>
+      <a href="#main" className="skip">
+        Skip to the page
+      </a>
+      <AppShell.Header px="md">
+        <Group h={44} gap="lg" wrap="nowrap">
+          <Group gap={8} wrap="nowrap">
+            <img src="/favicon.svg" width={22} height={22} alt="" />
+            <Text fw={700} size="md">
+              fabricbench
+            </Text>
+          </Group>
+          <nav aria-label="Pages" style={{ flex: 1, whiteSpace: 'nowrap' }}>
+            {PAGES.map(({ to, label, icon: Icon }) => (
+              <NavLink key={to} to={to} className="nav-link">
+                <Icon size={15} stroke={1.7} aria-hidden />
+                {label}
+              </NavLink>
+            ))}
+          </nav>
+          <RunningNow />
+          <WorkspaceName />
+          <SchemeToggle />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Main id="main" tabIndex={-1} aria-busy={busy} style={{ outline: 'none' }}>
+        <Box p="md">
+          <Outlet />
+        </Box>
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+function WorkspaceName() {
+  const about = useAbout();
+  if (!about.data) return null;
+  return (
+    <Tooltip label={`fabricbench ${about.data.version}, ${about.data.cores} cores`}>
+      <Text size="xs" className="muted" truncate maw={260}>
+        {about.data.workspace}
+      </Text>
+    </Tooltip>
+  );
+}
+
+function SchemeToggle() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const dark = isDark(colorScheme);
+  const label = dark ? 'Use light colours' : 'Use dark colours';
+  return (
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      aria-label={label}
+      title={label}
+      onClick={() => setColorScheme(dark ? 'light' : 'dark')}
+    >
+      {dark ? <IconSun size={17} /> : <IconMoon size={17} />}
+    </ActionIcon>
+  );
+}
+
+function isDark(scheme: string) {
+  return scheme === 'auto' ? window.matchMedia('(prefers-color-scheme: dark)').matches : scheme === 'dark';
+}

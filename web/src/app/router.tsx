@@ -1,0 +1,29 @@
+/** The pages. Each is loaded when it is first opened. */
+import { createBrowserRouter, Navigate } from 'react-router';
+
+import { Failure } from '../components/States';
+import { MissingPage } from './MissingPage';
+import { Shell } from './Shell';
+
+export const router = createBrowserRouter([
+  {
+    path: '/',
+    element: <Shell />,
+    hydrateFallbackElement: <></>,
+    children: [
+      {
+        errorElement: <Failure error="This page met an unexpected error." />,
+        children: [
+          { index: true, element: <Navigate to="/trials" replace /> },
+          { path: 'trials', lazy: () => import('../pages/workspace/WorkspacePage') },
+          { path: 'trials/:id', lazy: () => import('../pages/statistics/StatisticsPage') },
+          { path: 'trials/:id/:view', lazy: () => import('../pages/statistics/StatisticsPage') },
+          { path: 'runs', lazy: () => import('../pages/run/RunsPage') },
+          { path: 'runs/:id', lazy: () => import('../pages/run/RunPage') },
+          { path: 'compare', lazy: () => import('../pages/compare/ComparePage') },
+          { path: '*', element: <MissingPage /> },
+        ],
+      },
+    ],
+  },
+]);

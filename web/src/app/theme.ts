@@ -1,0 +1,47 @@
+import { createTheme, type MantineColorsTuple } from '@mantine/core';
+
+/** Shades of the blue of the reports' first category, #0072B2. */
+const fabric: MantineColorsTuple = [
+  '#e6f3fb',
+  '#cfe5f4',
+  '#9fcbe8',
+  '#6bafdc',
+  '#4297d1',
+  '#2888cb',
+  '#0f7cc0',
+  '#0072b2',
+  '#005f96',
+  '#004b78',
+];
+
+export const theme = createTheme({
+  colors: { fabric },
+  primaryColor: 'fabric',
+  primaryShade: { light: 7, dark: 5 },
+  defaultRadius: 'sm',
+  fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+  fontFamilyMonospace: "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+  fontSizes: { xs: '11.5px', sm: '12.5px', md: '13.5px', lg: '15px', xl: '18px' },
+  spacing: { xs: '6px', sm: '10px', md: '14px', lg: '20px', xl: '28px' },
+  headings: {
+    fontWeight: '600',
+    sizes: {
+      h1: { fontSize: '18px', lineHeight: '1.3' },
+      h2: { fontSize: '15px', lineHeight: '1.35' },
+      h3: { fontSize: '13.5px', lineHeight: '1.4' },
+    },
+  },
+  components: {
+    Button: { defaultProps: { size: 'xs' } },
+    TextInput: { defaultProps: { size: 'xs' } },
+    NumberInput: { defaultProps: { size: 'xs' } },
+    Select: { defaultProps: { size: 'xs' } },
+    MultiSelect: { defaultProps: { size: 'xs' } },
+    TagsInput: { defaultProps: { size: 'xs' } },
+    Checkbox: { defaultProps: { size: 'xs' } },
+    Switch: { defaultProps: { size: 'xs' } },
+    SegmentedControl: { defaultProps: { size: 'xs' } },
+    Badge: { defaultProps: { size: 'sm', radius: 'sm', variant: 'light', tt: 'none' } },
+    Tooltip: { defaultProps: { openDelay: 300, withArrow: true, multiline: true, maw: 380 } },
+  },
+});

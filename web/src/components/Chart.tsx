@@ -1,0 +1,78 @@
+/** A Plotly figure of the server, or one made here, at the width of its place. */
+import { Skeleton } from '@mantine/core';
+import type { PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
+import { useEffect, useRef, useState } from 'react';
+
+import type { Figure } from '../api/types';
+import { loadedPlotly, loadPlotly } from './plotly';
+import { Failure } from './States';
+
+interface Props {
+  figure: Figure;
+  label: string;
+  /** Called with the ends of the horizontal axis when the reader zooms, with null when they go back to all of it. */
+  onZoom?: (range: [number, number] | null) => void;
+}
+
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  modeBarButtonsToRemove: ['lasso2d' as const, 'select2d' as const],
+};
+
+export function Chart({ figure, label, onZoom }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const zoom = useRef(onZoom);
+  const [error, setError] = useState<unknown>(null);
+  const [drawn, setDrawn] = useState(false);
+  useEffect(() => {
+    zoom.current = onZoom;
+  });
+  useEffect(() => {
+    let current = true;
+    const element = place.current;
+    if (element === null) return;
+    draw(element, figure, (range) => zoom.current?.(range)).then(
+      () => current && setDrawn(true),
+      (reason: unknown) => current && setError(reason),
+    );
+    return () => {
+      current = false;
+    };
+  }, [figure]);
+  useEffect(() => {
+    const element = place.current;
+    return () => {
+      if (element !== null) loadedPlotly()?.purge(element);
+    };
+  }, []);
+  const height = typeof figure.layout.height === 'number' ? figure.layout.height : 360;
+  if (error !== null) return <Failure error={error} what="The figure" />;
+  return (
+    <div style={{ position: 'relative', minHeight: height }} role="figure" aria-label={label}>
+      {drawn ? null : <Skeleton height={height} style={{ position: 'absolute', inset: 0 }} />}
+      <div ref={place} className="figure" data-drawn={drawn} style={{ minHeight: height }} />
+    </div>
+  );
+}
+
+async function draw(element: HTMLDivElement, figure: Figure, zoom: (range: [number, number] | null) => void) {
+  const plotly = await loadPlotly();
+  const first = !element.classList.contains('js-plotly-plot');
+  // Plotly writes into the layout that it is given.
+  await plotly.react(element, figure.data, structuredClone(figure.layout), CONFIG);
+  if (first) {
+    (element as unknown as PlotlyHTMLElement).on('plotly_relayout', (event) => {
+      const range = zoomedRange(event);
+      if (range !== undefined) zoom(range);
+    });
+  }
+}
+
+/** The range that a zoom chose; null for all of it; undefined if the horizontal axis was not touched. */
+export function zoomedRange(event: PlotRelayoutEvent): [number, number] | null | undefined {
+  const from = event['xaxis.range[0]'];
+  const to = event['xaxis.range[1]'];
+  if (from !== undefined && to !== undefined) return [from, to];
+  return event['xaxis.autorange'] ? null : undefined;
+}

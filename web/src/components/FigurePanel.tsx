@@ -1,0 +1,87 @@
+import { Button, Group, Text, Title } from '@mantine/core';
+import { useMemo } from 'react';
+
+import { type Stretch, useFigure } from '../api/queries';
+import type { Figure, FigureName } from '../api/types';
+import { simulatedTime } from '../format/numbers';
+import { Chart } from './Chart';
+import { Loaded } from './Loaded';
+import { useSearch } from './useSearch';
+import { stretchOf, withRange, zoomed } from './zoom';
+
+interface Props {
+  trial: string;
+  figure: FigureName;
+}
+
+/** One figure of a trial with its title and caption; zooming into time asks the server for more detail. */
+export function FigurePanel({ trial, figure }: Props) {
+  const { search, change } = useSearch();
+  const stretch = figure.zooms ? stretchOf(search) : null;
+  const query = useFigure(trial, figure.name, stretch);
+  return (
+    <section className="panel" style={{ padding: '10px 14px' }} aria-busy={query.isFetching}>
+      <Group justify="space-between" mb={4} mih={28}>
+        <Title order={2}>{figure.title}</Title>
+        {stretch !== null ? (
+          <Group gap="xs">
+            <Text size="xs" className="muted" role="status">
+              {simulatedTime(stretch.from_ps)} to {simulatedTime(stretch.to_ps)}
+              {query.isFetching ? ', loading detail' : ''}
+            </Text>
+            <Button variant="default" onClick={() => change({ from: null, to: null })}>
+              Whole run
+            </Button>
+          </Group>
+        ) : null}
+      </Group>
+      <Loaded query={query} what={figure.title}>
+        {(drawn) => (
+          <Drawn
+            drawn={drawn}
+            title={figure.title}
+            stretch={stretch}
+            onStretch={
+              figure.zooms
+                ? (next) =>
+                    change({
+                      from: next && String(next.from_ps),
+                      to: next && String(next.to_ps),
+                    })
+                : undefined
+            }
+          />
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+interface DrawnProps {
+  drawn: Figure;
+  title: string;
+  stretch: Stretch | null;
+  onStretch: ((stretch: Stretch | null) => void) | undefined;
+}
+
+function Drawn({ drawn, title, stretch, onStretch }: DrawnProps) {
+  const figure = useMemo(() => withRange(drawn, stretch), [drawn, stretch]);
+  const factor = drawn.unit_ps ?? null;
+  const zoomable = onStretch !== undefined && factor !== null;
+  return (
+    <>
+      <Chart
+        figure={figure}
+        label={title}
+        {...(zoomable
+          ? { onZoom: (range: [number, number] | null) => onStretch(zoomed(range, factor)) }
+          : {})}
+      />
+      {drawn.caption ? (
+        <Text size="sm" className="muted" mt={6} maw={1100}>
+          {drawn.caption}
+        </Text>
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+/** The stretch of simulated time that figures show: in picoseconds in the address, in the figure's unit on its axis. */
+import type { Stretch } from '../api/queries';
+import type { Figure } from '../api/types';
+
+export function stretchOf(search: URLSearchParams): Stretch | null {
+  const from = Number(search.get('from') ?? Number.NaN);
+  const to = Number(search.get('to') ?? Number.NaN);
+  return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from_ps: from, to_ps: to } : null;
+}
+
+/** The figure with its horizontal axis at a stretch. */
+export function withRange(figure: Figure, stretch: Stretch | null): Figure {
+  const factor = figure.unit_ps ?? null;
+  if (factor === null) return figure;
+  const axis = (figure.layout.xaxis ?? {}) as Record<string, unknown>;
+  const range =
+    stretch === null
+      ? axis
+      : { ...axis, autorange: false, range: [stretch.from_ps / factor, stretch.to_ps / factor] };
+  return { ...figure, layout: { ...figure.layout, xaxis: range } };
+}
+
+export function zoomed(range: [number, number] | null, factor: number): Stretch | null {
+  if (range === null) return null;
+  const from = Math.max(0, Math.round(Math.min(...range) * factor));
+  const to = Math.round(Math.max(...range) * factor);
+  return to > from ? { from_ps: from, to_ps: to } : null;
+}

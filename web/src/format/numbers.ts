@@ -1,0 +1,96 @@
+/** Numbers as the reports write them: data sizes with 1 KB = 2^10 bytes, results in decimal units. */
+
+export const MISSING = '–';
+
+const SIZE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
+
+/** A data size as plans write it: 16 MB, 1.5 GB. */
+export function dataSize(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return MISSING;
+  let unit = 0;
+  let value = bytes;
+  while (value >= 1024 && unit < SIZE_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${significant(value, 4)} ${SIZE_UNITS[unit] ?? 'B'}`;
+}
+
+/** At most `digits` significant digits, whole numbers in full, thousands apart. */
+export function significant(value: number | null | undefined, digits = 4): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
+  if (value === 0) return '0';
+  if (Number.isInteger(value)) return value.toLocaleString('en-US');
+  const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
+  const decimals = Math.min(Math.max(digits - whole, 0), 12);
+  return value.toLocaleString('en-US', { minimumFractionDigits: 0, maximumFractionDigits: decimals });
+}
+
+/** Always the same number of decimals, for columns of numbers. */
+export function fixed(value: number | null | undefined, decimals: number): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
+  return value.toLocaleString('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+}
+
+export function whole(value: number | null | undefined): string {
+  return value === null || value === undefined ? MISSING : Math.round(value).toLocaleString('en-US');
+}
+
+const TIME_UNITS = [
+  [1e12, 's'],
+  [1e9, 'ms'],
+  [1e6, 'us'],
+  [1e3, 'ns'],
+] as const;
+
+/** Simulated time: picoseconds in the unit that suits them. */
+export function simulatedTime(ps: number | null | undefined): string {
+  if (ps === null || ps === undefined) return MISSING;
+  const [factor, unit] = TIME_UNITS.find(([size]) => Math.abs(ps) >= size) ?? [1, 'ps'];
+  return `${significant(ps / factor, 5)} ${unit}`;
+}
+
+/** Wall-clock seconds: 0.4 s, 12 s, 3 min 20 s, 2 h 5 min. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return MISSING;
+  if (seconds < 10) return `${significant(seconds, 2)} s`;
+  const all = Math.round(seconds);
+  if (all < 60) return `${all} s`;
+  if (all < 3600) return `${Math.floor(all / 60)} min ${all % 60} s`;
+  return `${Math.floor(all / 3600)} h ${Math.floor((all % 3600) / 60)} min`;
+}
+
+/** Memory and files: decimal units, as operating systems show them. */
+export function fileSize(bytes: number | null | undefined): string {
+  if (bytes === null || bytes === undefined) return MISSING;
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const unit = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
+  return `${significant(bytes / 1000 ** unit, 3)} ${units[unit] ?? 'B'}`;
+}
+
+/** 1.2 M, 350 k. */
+export function short(value: number | null | undefined): string {
+  if (value === null || value === undefined) return MISSING;
+  for (const [size, unit] of [
+    [1e9, 'G'],
+    [1e6, 'M'],
+    [1e3, 'k'],
+  ] as const) {
+    if (Math.abs(value) >= size) return `${significant(value / size, 3)} ${unit}`;
+  }
+  return significant(value, 3);
+}
+
+/** A moment in the reader's own time zone, to the minute or the second. */
+export function moment(iso: string | null | undefined, withSeconds = true): string {
+  if (!iso) return MISSING;
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return iso;
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const seconds = withSeconds ? `:${two(at.getSeconds())}` : '';
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}${seconds}`;
+}

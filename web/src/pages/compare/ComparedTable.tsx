@@ -1,0 +1,76 @@
+import { Title } from '@mantine/core';
+import { Link } from 'react-router';
+
+import type { ComparedMetric, ComparedTrial } from '../../api/types';
+import { MetricValue } from '../../components/MetricValue';
+import { metricLabel } from '../../format/metrics';
+import { dataSize } from '../../format/numbers';
+import { differs, type Group, ratioText } from './groups';
+
+/** Every metric of a job and its counterparts, with the ratio to the first; what differs is coloured. */
+export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiffering: boolean }) {
+  const shown = group.metrics.filter(
+    (name) => !onlyDiffering || group.others.some((other) => differs(other.metrics[name])),
+  );
+  return (
+    <section className="panel" style={{ overflowX: 'auto' }}>
+      <Title order={2} p="xs">
+        Job {group.first.job}
+      </Title>
+      <table className="plain" aria-label={`Metrics of job ${group.first.job}`}>
+        <thead>
+          <tr>
+            <th scope="col">Metric</th>
+            <HeadCell trial={group.first} />
+            {group.others.map((other) => (
+              <HeadCell key={`${other.second.id} ${other.second.job}`} trial={other.second} ratio />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((name) => (
+            <tr key={name}>
+              <th scope="row" style={{ fontWeight: 400 }} title={name}>
+                {metricLabel(name)}
+              </th>
+              <td className="right">
+                <MetricValue value={group.others[0]?.metrics[name]?.first ?? null} />
+              </td>
+              {group.others.map((other) => (
+                <Pair key={`${other.second.id} ${other.second.job}`} metric={other.metrics[name]} />
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function HeadCell({ trial, ratio = false }: { trial: ComparedTrial; ratio?: boolean }) {
+  return (
+    <th scope="col" className="right" colSpan={ratio ? 2 : 1}>
+      <Link to={`/trials/${trial.id}`}>{trial.plan}</Link>
+      <div className="muted" style={{ fontWeight: 400 }}>
+        {trial.variant === 'base' ? '' : `${trial.variant}, `}
+        {dataSize(trial.data_size_bytes)}
+        {trial.iteration > 0 ? `, #${trial.iteration}` : ''}
+      </div>
+    </th>
+  );
+}
+
+function Pair({ metric }: { metric: ComparedMetric | undefined }) {
+  const verdict = differs(metric) ? metric?.verdict : null;
+  const style = verdict === 'better' || verdict === 'worse' ? verdict : 'muted';
+  return (
+    <>
+      <td className="right">
+        <MetricValue value={metric?.second ?? null} />
+      </td>
+      <td className={`right ${style}`} title={verdict ?? undefined} style={{ width: 84 }}>
+        {ratioText(metric?.ratio ?? null)}
+      </td>
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+import { ActionIcon, Badge, Group, Select } from '@mantine/core';
+import { IconX } from '@tabler/icons-react';
+import { useState } from 'react';
+
+import { useTrials } from '../../api/queries';
+import type { Trial } from '../../api/types';
+import { dataSize } from '../../format/numbers';
+
+interface Props {
+  ids: string[];
+  onChange: (ids: string[]) => void;
+}
+
+/** The trials that are compared, the first first, and a box to search for one more. */
+export function TrialPicker({ ids, onChange }: Props) {
+  const [text, setText] = useState('');
+  const found = useTrials({ search: text, limit: 50, status: 'complete' }).data?.trials ?? [];
+  const options = new Map(found.filter(({ id }) => !ids.includes(id)).map((trial) => [trial.id, trial]));
+  return (
+    <Group gap="xs">
+      {ids.map((id, index) => (
+        <Badge
+          key={id}
+          color={index === 0 ? 'fabric' : 'gray'}
+          size="lg"
+          rightSection={
+            <ActionIcon
+              size="xs"
+              variant="transparent"
+              color="gray"
+              aria-label={`Take ${id} out`}
+              onClick={() => onChange(ids.filter((other) => other !== id))}
+            >
+              <IconX size={12} />
+            </ActionIcon>
+          }
+        >
+          {index === 0 ? 'reference ' : ''}
+          {id}
+        </Badge>
+      ))}
+      <Select
+        aria-label="Add a trial"
+        placeholder="Add a trial"
+        w={340}
+        searchable
+        searchValue={text}
+        onSearchChange={setText}
+        filter={({ options: all }) => all}
+        nothingFoundMessage="No trial matches"
+        data={[...options.values()].map((trial) => ({ value: trial.id, label: label(trial) }))}
+        value={null}
+        onChange={(id) => {
+          if (id === null) return;
+          onChange([...ids, id]);
+          setText('');
+        }}
+      />
+    </Group>
+  );
+}
+
+function label(trial: Trial) {
+  const variant = trial.variant === 'base' ? '' : `, ${trial.variant}`;
+  return `${trial.plan}${variant}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`;
+}

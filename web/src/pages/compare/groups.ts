@@ -1,0 +1,43 @@
+/** The pairs that the server compared, brought together: one group for each job of the first trial. */
+import type { ComparedJob, ComparedMetric, ComparedTrial, Comparison } from '../../api/types';
+
+export interface Group {
+  key: string;
+  first: ComparedTrial;
+  others: ComparedJob[];
+  metrics: string[];
+}
+
+export function groups(comparison: Comparison): Group[] {
+  const found = new Map<string, Group>();
+  for (const pair of comparison.jobs) {
+    const key = `${pair.first.id} ${pair.first.job}`;
+    const group = found.get(key) ?? { key, first: pair.first, others: [], metrics: [] };
+    group.others.push(pair);
+    group.metrics = [...new Set([...group.metrics, ...measured(pair)])];
+    found.set(key, group);
+  }
+  return [...found.values()];
+}
+
+function measured(pair: ComparedJob): string[] {
+  return Object.entries(pair.metrics)
+    .filter(([, metric]) => metric.first !== null || metric.second !== null)
+    .map(([name]) => name);
+}
+
+/** Whether a metric of the second differs from the first by more than `share`. */
+export function differs(metric: ComparedMetric | undefined, share = 0.001): boolean {
+  if (metric === undefined) return false;
+  if (metric.ratio === null) return metric.first !== metric.second;
+  return Math.abs(metric.ratio - 1) > share;
+}
+
+/** +3.2 %, -12 %, ×4.1. */
+export function ratioText(ratio: number | null): string {
+  if (ratio === null) return '';
+  if (ratio >= 3 || ratio <= 1 / 3) return `×${ratio.toPrecision(3)}`;
+  const percent = (ratio - 1) * 100;
+  if (Math.abs(percent) < 0.005) return '=';
+  return `${percent > 0 ? '+' : '−'}${Math.abs(percent).toPrecision(3)} %`;
+}

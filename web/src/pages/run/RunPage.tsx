@@ -1,0 +1,135 @@
+/** One run: how far it is, what it measures meanwhile, its trials, and how to stop it. */
+import { Alert, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { Link, useParams } from 'react-router';
+
+import { FINAL_STATES, type Live, useRunEvents } from '../../api/events';
+import { useRun } from '../../api/queries';
+import type { Run } from '../../api/types';
+import { Loaded } from '../../components/Loaded';
+import { StatusBadge } from '../../components/StatusBadge';
+import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
+import { CancelButton } from './CancelButton';
+import { LiveCharts } from './LiveCharts';
+import { doneText } from './text';
+
+export function Component() {
+  const { id = '' } = useParams();
+  const run = useRun(id);
+  useDocumentTitle(run.data ? `${run.data.plan}, ${run.data.state} · fabricbench` : 'Run · fabricbench');
+  const following = run.data !== undefined && !FINAL_STATES.includes(run.data.state);
+  const live = useRunEvents(id, following);
+  return (
+    <Loaded query={run} what="The run">
+      {(data) => <RunBody run={data} live={live} />}
+    </Loaded>
+  );
+}
+
+function RunBody({ run, live }: { run: Run; live: Live }) {
+  const active = run.state === 'running';
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <div>
+          <Group gap="xs">
+            <Title order={1}>{run.plan}</Title>
+            <StatusBadge status={run.state} />
+          </Group>
+          <Text size="sm" className="muted">
+            run <span className="mono">{run.id}</span> · asked for {moment(run.created_at)}
+            {run.tags.length > 0 ? ` · ${run.tags.join(', ')}` : ''}
+          </Text>
+        </div>
+        <CancelButton run={run} />
+      </Group>
+      {run.message ? (
+        <Alert color={run.state === 'failed' ? 'red' : 'gray'} variant="light">
+          {run.message}
+        </Alert>
+      ) : null}
+      <ProgressPanel run={run} live={live} />
+      {active || live.samples.length > 0 ? <LiveCharts samples={live.samples} /> : null}
+      <RunTrials run={run} />
+    </Stack>
+  );
+}
+
+function ProgressPanel({ run, live }: { run: Run; live: Live }) {
+  const progress = live.progress ?? run.progress;
+  const share = run.state === 'complete' ? 1 : (progress?.share ?? 0);
+  const figures: [string, string][] = [
+    ['Trials done', doneText(run)],
+    ['Simulated time', simulatedTime(progress?.simulated_ps)],
+    ['Packet-hops', short(progress?.packet_hops)],
+    ['Packet-hops per second', short(progress?.hops_per_s)],
+    ['Time left', run.state === 'running' ? duration(progress?.eta_s) : '–'],
+  ];
+  return (
+    <Paper withBorder p="sm">
+      <Group gap="sm" wrap="nowrap">
+        <Progress
+          value={share * 100}
+          animated={run.state === 'running'}
+          color={run.state === 'complete' ? 'teal' : 'fabric'}
+          style={{ flex: 1 }}
+          aria-label="Share of the work that is done"
+        />
+        <Text size="sm" className="num" w={64} ta="right" role="status">
+          {(share * 100).toFixed(1)} %
+        </Text>
+      </Group>
+      <SimpleGrid cols={5} mt="xs">
+        {figures.map(([label, value]) => (
+          <div key={label}>
+            <Text size="xs" className="muted">
+              {label}
+            </Text>
+            <Text size="sm" className="num">
+              {value}
+            </Text>
+          </div>
+        ))}
+      </SimpleGrid>
+    </Paper>
+  );
+}
+
+function RunTrials({ run }: { run: Run }) {
+  return (
+    <div className="panel" style={{ overflowX: 'auto' }}>
+      <table className="plain" aria-label="Trials of the run">
+        <thead>
+          <tr>
+            <th>Status</th>
+            <th>Trial</th>
+            <th>Variant</th>
+            <th className="right">Data size</th>
+            <th className="right">Iteration</th>
+            <th>Message</th>
+          </tr>
+        </thead>
+        <tbody>
+          {run.trials.map((trial) => (
+            <tr key={trial.id}>
+              <td>
+                <StatusBadge status={trial.status} />
+              </td>
+              <td className="mono">
+                {trial.status === 'complete' || trial.status === 'incomplete' ? (
+                  <Link to={`/trials/${trial.id}`}>{trial.id}</Link>
+                ) : (
+                  trial.id
+                )}
+              </td>
+              <td>{trial.variant}</td>
+              <td className="right">{dataSize(trial.data_size_bytes)}</td>
+              <td className="right">{trial.iteration}</td>
+              <td>{trial.message}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

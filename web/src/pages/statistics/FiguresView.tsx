@@ -1,0 +1,23 @@
+import { useFigures } from '../../api/queries';
+import type { TrialDetail } from '../../api/types';
+import { FigurePanel } from '../../components/FigurePanel';
+import { Loaded } from '../../components/Loaded';
+import { Empty } from '../../components/States';
+import { type View, viewOfFigure } from './views';
+
+/** The figures of a view, in the order of the report. */
+export function FiguresView({ trial, view }: { trial: TrialDetail; view: View }) {
+  const figures = useFigures(trial.id);
+  if (view.figures.length === 0) return null;
+  return (
+    <Loaded query={figures} what="Figures">
+      {({ figures: all }) => {
+        const shown = all.filter((figure) => viewOfFigure(figure.name) === view.key);
+        if (shown.length === 0 && view.tables.length === 0 && view.key !== 'summary') {
+          return <Empty title="Nothing to draw">The record of this trial has nothing for this view.</Empty>;
+        }
+        return shown.map((figure) => <FigurePanel key={figure.name} trial={trial.id} figure={figure} />);
+      }}
+    </Loaded>
+  );
+}

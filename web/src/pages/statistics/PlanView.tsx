@@ -1,0 +1,46 @@
+import { Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
+
+import type { Facts, TrialDetail } from '../../api/types';
+import { MISSING, significant } from '../../format/numbers';
+
+/** What was run: the plan as written, what was changed, and what the run cost. */
+export function PlanView({ trial }: { trial: TrialDetail }) {
+  return (
+    <div style={{ display: 'grid', gridTemplateColumns: 'minmax(0, 3fr) minmax(260px, 1fr)', gap: 12 }}>
+      <Paper withBorder p="sm">
+        <Group justify="space-between" mb={6}>
+          <Title order={2}>Plan</Title>
+        </Group>
+        {trial.overrides.length > 0 ? (
+          <Text size="sm" mb={6}>
+            Changed: {trial.overrides.join('; ')}
+          </Text>
+        ) : null}
+        <Code block style={{ maxHeight: 'calc(100vh - 260px)', overflow: 'auto' }}>
+          {trial.plan_source ?? 'The plan is not in the record.'}
+        </Code>
+      </Paper>
+      <Stack gap="sm">
+        <Paper withBorder p="sm">
+          <Title order={2} mb={6}>
+            Run
+          </Title>
+          <dl className="facts">
+            {Object.entries({ ...trial.engine, ...trial.machine }).map(([name, value]) => (
+              <EngineFact key={name} name={name} value={value} />
+            ))}
+          </dl>
+        </Paper>
+      </Stack>
+    </div>
+  );
+}
+
+function EngineFact({ name, value }: { name: string; value: Facts[string] }) {
+  return (
+    <>
+      <dt>{name.replaceAll('_', ' ')}</dt>
+      <dd className="num">{typeof value === 'number' ? significant(value, 6) : String(value ?? MISSING)}</dd>
+    </>
+  );
+}

@@ -1,0 +1,70 @@
+/** Everything about one trial, in views that share its header. */
+import { Stack, Tabs } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { useNavigate, useParams } from 'react-router';
+
+import { useTrial } from '../../api/queries';
+import type { TrialDetail } from '../../api/types';
+import { Loaded } from '../../components/Loaded';
+import { dataSize } from '../../format/numbers';
+import { DiagnosisView } from './DiagnosisView';
+import { FiguresView } from './FiguresView';
+import { Header } from './Header';
+import { PlanView } from './PlanView';
+import { SummaryView } from './SummaryView';
+import { TablesView } from './TablesView';
+import { jobsOf, type View, VIEWS } from './views';
+
+export function Component() {
+  const { id = '', view = 'summary' } = useParams();
+  const trial = useTrial(id);
+  const data = trial.data;
+  useDocumentTitle(
+    data ? `${data.plan}, ${dataSize(data.data_size_bytes)} · fabricbench` : 'Trial · fabricbench',
+  );
+  return (
+    <Loaded query={trial} what={`Trial ${id}`}>
+      {(detail) => <Statistics trial={detail} view={VIEWS.find(({ key }) => key === view) ?? VIEWS[0]} />}
+    </Loaded>
+  );
+}
+
+function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefined }) {
+  const navigate = useNavigate();
+  if (view === undefined) return null;
+  return (
+    <Stack gap="sm">
+      <Header trial={trial} view={view.key} />
+      <Tabs value={view.key} onChange={(key) => void navigate(`/trials/${trial.id}/${key ?? 'summary'}`)}>
+        <Tabs.List aria-label="Views of the trial">
+          {VIEWS.map(({ key, title }) => (
+            <Tabs.Tab key={key} value={key} px="sm" py={7}>
+              {title}
+              {key === 'diagnosis' ? findingsText(trial) : ''}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value={view.key} pt="sm">
+          <ViewBody trial={trial} view={view} key={`${trial.id} ${view.key}`} />
+        </Tabs.Panel>
+      </Tabs>
+    </Stack>
+  );
+}
+
+function findingsText(trial: TrialDetail) {
+  const count = jobsOf(trial).reduce((sum, job) => sum + job.diagnosis.length, 0);
+  return count === 0 ? '' : ` (${count})`;
+}
+
+function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
+  if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
+  if (view.key === 'plan') return <PlanView trial={trial} />;
+  return (
+    <Stack gap="sm">
+      {view.key === 'summary' ? <SummaryView trial={trial} /> : null}
+      <FiguresView trial={trial} view={view} />
+      <TablesView trial={trial} view={view} />
+    </Stack>
+  );
+}

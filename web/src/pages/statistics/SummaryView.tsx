@@ -1,0 +1,95 @@
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Link } from 'react-router';
+
+import type { JobDetail, TrialDetail } from '../../api/types';
+import { dataSize, fixed, MISSING, significant, whole } from '../../format/numbers';
+import { Criteria } from './Criteria';
+import { MetricTable } from './MetricTable';
+import { jobsOf } from './views';
+
+interface Tile {
+  label: string;
+  value: string;
+  unit?: string;
+  hint?: string;
+}
+
+/** The figures that are looked at first, then every metric of every job. */
+export function SummaryView({ trial }: { trial: TrialDetail }) {
+  const jobs = jobsOf(trial);
+  const [job] = jobs;
+  if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
+  const finding = jobs.flatMap((each) => each.diagnosis)[0];
+  return (
+    <Stack gap="sm">
+      {trial.message ? (
+        <Text size="sm" role="alert" className="worse">
+          {trial.message}
+        </Text>
+      ) : null}
+      <SimpleGrid cols={{ base: 4, lg: 8 }} spacing="xs">
+        {tiles(trial, job).map((tile) => (
+          <TileBox key={tile.label} {...tile} />
+        ))}
+      </SimpleGrid>
+      {finding ? (
+        <Paper withBorder p="sm">
+          <Group gap="xs" align="baseline" wrap="nowrap">
+            <Title order={3} style={{ whiteSpace: 'nowrap' }}>
+              Likely cause
+            </Title>
+            <Text size="sm">
+              {finding.sentence} <Link to={`/trials/${trial.id}/diagnosis`}>Diagnosis</Link>
+            </Text>
+          </Group>
+        </Paper>
+      ) : null}
+      <Criteria jobs={jobs} />
+      <MetricTable jobs={jobs} />
+    </Stack>
+  );
+}
+
+function tiles(trial: TrialDetail, job: JobDetail): Tile[] {
+  const rate = job.busbw_gb_per_s ?? (job.delivered_gb_per_s as number | null) ?? null;
+  return [
+    { label: 'Data size', value: dataSize(trial.data_size_bytes ?? job.data_size_bytes) },
+    {
+      label: 'Ranks',
+      value: significant(job.ranks),
+      hint: `${job.collective ?? ''} ${job.algorithm ?? ''}`,
+    },
+    {
+      label: job.busbw_gb_per_s === null ? 'Delivered' : 'Bus bandwidth',
+      value: fixed(rate, 2),
+      unit: 'GB/s',
+    },
+    { label: 'Of the ideal', value: fixed(job.ideal_percent, 2), unit: '%' },
+    { label: 'Completion time', value: significant(job.completion_time_ms, 6), unit: 'ms' },
+    { label: 'FCT P50', value: significant(job.fct_ms.p50, 5), unit: 'ms' },
+    { label: 'FCT P99', value: significant(job.fct_ms.p99, 5), unit: 'ms' },
+    {
+      label: 'Frames lost',
+      value: whole(job.frames_lost as number | null),
+      hint: `retransmitted ${whole(job.retransmits as number | null)}`,
+    },
+  ];
+}
+
+function TileBox({ label, value, unit, hint }: Tile) {
+  return (
+    <Paper withBorder px="sm" py={8} title={hint}>
+      <Text size="xs" className="muted" truncate>
+        {label}
+      </Text>
+      <Text fw={600} fz={18} className="num" lh={1.3} truncate>
+        {value}
+        {unit && value !== MISSING ? (
+          <Text span size="xs" className="muted" ml={4}>
+            {unit}
+          </Text>
+        ) : null}
+      </Text>
+    </Paper>
+  );
+}

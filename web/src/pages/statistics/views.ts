@@ -1,0 +1,45 @@
+/** The views of a trial, and which figures and tables of its record each shows. */
+
+import type { JobDetail, TrialDetail } from '../../api/types';
+
+export interface View {
+  key: string;
+  title: string;
+  /** Names of the figures. */
+  figures: readonly string[];
+  tables: readonly string[];
+}
+
+export const VIEWS: readonly View[] = [
+  { key: 'summary', title: 'Summary', figures: ['bandwidth', 'ideal-share'], tables: [] },
+  { key: 'diagnosis', title: 'Diagnosis', figures: [], tables: [] },
+  { key: 'chunks', title: 'Data chunks', figures: [], tables: ['chunks'] },
+  {
+    key: 'distribution',
+    title: 'Distribution',
+    figures: ['cdf', 'cdf-run', 'latency', 'order'],
+    tables: ['reordering'],
+  },
+  { key: 'timeline', title: 'Timeline', figures: ['timeline', 'progress'], tables: [] },
+  {
+    key: 'over-time',
+    title: 'Over time',
+    figures: ['goodput', 'queues', 'link-use', 'voqs', 'thresholds', 'pauses', 'rates'],
+    tables: ['series', 'events'],
+  },
+  { key: 'flows', title: 'Flows', figures: [], tables: ['paths', 'connections'] },
+  { key: 'ports', title: 'Ports', figures: [], tables: ['ports', 'priorities'] },
+  { key: 'links', title: 'Links', figures: ['topology', 'links'], tables: ['links'] },
+  { key: 'plan', title: 'Plan and run', figures: [], tables: [] },
+];
+
+/** The view that shows a figure; what no view names stands with what is drawn over time. */
+export function viewOfFigure(name: string): string {
+  const view = VIEWS.find(({ figures }) => figures.includes(name));
+  return view?.key ?? 'over-time';
+}
+
+/** The jobs of a trial with their metrics; none before it has finished. */
+export function jobsOf(trial: TrialDetail): JobDetail[] {
+  return trial.shown?.trials ?? [];
+}

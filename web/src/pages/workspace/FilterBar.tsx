@@ -1,0 +1,81 @@
+import { Button, Group, Select, Switch, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { useState } from 'react';
+
+import { useChoices } from '../../api/queries';
+import type { useSearch } from '../../components/useSearch';
+import { isFiltered, LISTS, type ListName } from './filters';
+
+const LABELS: Record<ListName, string> = { plan: 'Plan', tag: 'Tag', status: 'Status', variant: 'Variant' };
+
+export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
+  const choices = useChoices().data;
+  return (
+    <Group gap="xs" align="flex-end" role="search">
+      <SearchBox
+        key={String(search.has('search'))}
+        start={search.get('search') ?? ''}
+        onSearch={(text) => change({ search: text })}
+      />
+      {LISTS.map((name) => {
+        const chosen = search.get(name);
+        const known = choices?.[name] ?? [];
+        return (
+          <Select
+            key={name}
+            aria-label={LABELS[name]}
+            placeholder={LABELS[name]}
+            data={chosen === null || known.includes(chosen) ? known : [chosen, ...known]}
+            value={chosen}
+            onChange={(value) => change({ [name]: value })}
+            searchable
+            clearable
+            w={name === 'plan' ? 190 : 140}
+          />
+        );
+      })}
+      <Switch
+        label="Deleted"
+        checked={search.has('deleted')}
+        onChange={(event) => change({ deleted: event.currentTarget.checked ? 'true' : null })}
+        mb={6}
+      />
+      {isFiltered(search) ? (
+        <Button
+          variant="subtle"
+          onClick={() =>
+            change({
+              search: null,
+              plan: null,
+              tag: null,
+              status: null,
+              variant: null,
+              deleted: null,
+            })
+          }
+        >
+          Clear filters
+        </Button>
+      ) : null}
+    </Group>
+  );
+}
+
+function SearchBox({ start, onSearch }: { start: string; onSearch: (text: string) => void }) {
+  const [text, setText] = useState(start);
+  const later = useDebouncedCallback(onSearch, 250);
+  return (
+    <TextInput
+      aria-label="Search trials"
+      placeholder="Search plans, tags, ids"
+      leftSection={<IconSearch size={14} />}
+      value={text}
+      w={220}
+      onChange={(event) => {
+        setText(event.currentTarget.value);
+        later(event.currentTarget.value);
+      }}
+    />
+  );
+}

@@ -1,0 +1,88 @@
+/** The trials of the workspace: search, filter, sort, tag, delete and undo, choose some to compare. */
+import { Group, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { useMemo } from 'react';
+import { useNavigate } from 'react-router';
+
+import { trialsUrl, useRuns } from '../../api/queries';
+import type { Trial, TrialPage } from '../../api/types';
+import { Grid } from '../../components/Grid';
+import { Empty, Failure, Loading } from '../../components/States';
+import { usePages } from '../../components/usePages';
+import { useSearch } from '../../components/useSearch';
+import { Actions } from './Actions';
+import { trialColumns } from './columns';
+import { FilterBar } from './FilterBar';
+import { filterOf, isFiltered, sortingOf } from './filters';
+import { useSelection } from './useSelection';
+
+export function Component() {
+  useDocumentTitle('Workspace · fabricbench');
+  const { search, change } = useSearch();
+  const filter = useMemo(() => filterOf(search), [search]);
+  const selection = useSelection();
+  const busy = useRuns().data?.runs.some((run) => run.state === 'running') ?? false;
+  const pages = usePages<TrialPage, Trial>(
+    ['trials', 'list', filter],
+    (offset, limit) => trialsUrl({ ...filter, offset, limit }),
+    (answer) => ({ total: answer.total, rows: answer.trials }),
+    busy ? 2_000 : false,
+  );
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Group gap="sm" align="baseline">
+          <Title order={1}>Workspace</Title>
+          <Text size="sm" className="muted" role="status">
+            {pages.total === undefined ? '' : `${pages.total.toLocaleString('en-US')} trials`}
+          </Text>
+        </Group>
+      </Group>
+      <FilterBar search={search} change={change} />
+      <Actions selection={selection} deleted={search.has('deleted')} />
+      <List pages={pages} selection={selection} search={search} change={change} />
+    </Stack>
+  );
+}
+
+interface ListProps extends ReturnType<typeof useSearch> {
+  pages: ReturnType<typeof usePages<TrialPage, Trial>>;
+  selection: ReturnType<typeof useSelection>;
+}
+
+function List({ pages, selection, search, change }: ListProps) {
+  const navigate = useNavigate();
+  const columns = useMemo(() => trialColumns(selection), [selection]);
+  if (pages.error !== null)
+    return <Failure error={pages.error} what="The list of trials" retry={pages.refetch} />;
+  if (pages.total === undefined) return <Loading what="Loading trials" />;
+  if (pages.total === 0) return isFiltered(search) ? <NoneLeft /> : <NothingYet />;
+  return (
+    <Grid
+      label="Trials"
+      columns={columns}
+      total={pages.total}
+      rowAt={pages.rowAt}
+      rowKey={(trial) => trial.id}
+      height="calc(100vh - 210px)"
+      rowHeight={30}
+      sorting={sortingOf(search)}
+      onSort={({ key, order }) => change({ sort: key, order })}
+      onVisible={pages.onVisible}
+      onOpen={(trial) => void navigate(`/trials/${trial.id}`)}
+      onSpace={(trial) => selection.toggle(trial.id)}
+    />
+  );
+}
+
+function NoneLeft() {
+  return <Empty title="No trial matches these filters">Widen or clear them to see more.</Empty>;
+}
+
+function NothingYet() {
+  return (
+    <Empty title="No trial has run in this workspace">
+      Run a shipped plan: <code>fabricbench run jct-alltoall</code>.
+    </Empty>
+  );
+}

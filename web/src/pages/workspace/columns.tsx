@@ -1,0 +1,147 @@
+import { Badge, Checkbox, Group, Text } from '@mantine/core';
+import { Link } from 'react-router';
+
+import type { JobMetrics, Trial } from '../../api/types';
+import type { GridColumn } from '../../components/Grid';
+import { StatusBadge } from '../../components/StatusBadge';
+import { dataSize, fixed, MISSING, moment, significant } from '../../format/numbers';
+
+interface Selection {
+  has: (id: string) => boolean;
+  toggle: (id: string) => void;
+}
+
+function number(
+  key: string,
+  title: string,
+  hint: string,
+  width: number,
+  value: (job: JobMetrics) => string,
+  sortable = true,
+): GridColumn<Trial> {
+  const cell = (trial: Trial) => (trial.jobs[0] ? value(trial.jobs[0]) : MISSING);
+  return { key, title, hint, width, right: true, sortable, cell };
+}
+
+/** Columns of the list of trials; figures are those of a trial's first job. */
+export function trialColumns(selection: Selection): GridColumn<Trial>[] {
+  return [
+    {
+      key: 'select',
+      title: '',
+      width: 34,
+      cell: (trial) => <Choice trial={trial} selection={selection} />,
+    },
+    {
+      key: 'status',
+      title: 'Status',
+      width: 102,
+      sortable: true,
+      cell: (trial) => <StatusBadge status={trial.status} title={trial.message || undefined} />,
+    },
+    {
+      key: 'plan',
+      title: 'Plan',
+      width: 'minmax(150px, 1.2fr)',
+      sortable: true,
+      cell: (trial) => <Name trial={trial} />,
+    },
+    { key: 'variant', title: 'Variant', width: 'minmax(90px, 0.6fr)', sortable: true, cell: variantText },
+    {
+      key: 'data_size_bytes',
+      title: 'Data size',
+      hint: '1 KB = 1,024 bytes, as in nccl-tests',
+      width: 84,
+      right: true,
+      sortable: true,
+      cell: (trial) => dataSize(trial.data_size_bytes),
+    },
+    { key: 'collective', title: 'Collective', width: 'minmax(120px, 0.8fr)', cell: collectiveText },
+    number('ranks', 'Ranks', 'Ranks of the job', 60, (job) => significant(job.ranks), false),
+    number('busbw_gb_per_s', 'busbw', 'Bus bandwidth [GB/s, decimal]', 74, (job) =>
+      fixed(job.busbw_gb_per_s, 2),
+    ),
+    number('ideal_percent', 'Ideal', 'Goodput as a share of the ideal [%]', 66, (job) =>
+      fixed(job.ideal_percent, 1),
+    ),
+    number('completion_time_ms', 'Time', 'Completion time [ms]', 86, (job) =>
+      significant(job.completion_time_ms, 5),
+    ),
+    number('fct_ms_p99', 'FCT P99', 'Flow completion time, 99th percentile [ms]', 84, (job) =>
+      significant(job.fct_ms.p99, 5),
+    ),
+    {
+      key: 'verdict',
+      title: 'Criteria',
+      width: 72,
+      cell: (trial) => <Verdict verdict={trial.verdict} />,
+    },
+    {
+      key: 'tags',
+      title: 'Tags',
+      width: 'minmax(90px, 1fr)',
+      cell: (trial) => <Tags tags={trial.tags} />,
+    },
+    {
+      key: 'started_at',
+      title: 'Started',
+      width: 132,
+      sortable: true,
+      cell: (trial) => moment(trial.started_at, false),
+    },
+  ];
+}
+
+function Choice({ trial, selection }: { trial: Trial; selection: Selection }) {
+  return (
+    <Checkbox
+      aria-label={`Select ${trial.plan}, ${dataSize(trial.data_size_bytes)}, ${trial.id}`}
+      checked={selection.has(trial.id)}
+      onChange={() => selection.toggle(trial.id)}
+      onClick={(event) => event.stopPropagation()}
+    />
+  );
+}
+
+function Name({ trial }: { trial: Trial }) {
+  return (
+    <Link to={`/trials/${trial.id}`} title={`Trial ${trial.id}`} className="row-link">
+      {trial.plan}
+    </Link>
+  );
+}
+
+function variantText(trial: Trial) {
+  const iteration = trial.iteration > 0 ? ` #${trial.iteration}` : '';
+  return trial.variant === 'base' && iteration === '' ? (
+    <Text span size="sm" className="muted">
+      base
+    </Text>
+  ) : (
+    `${trial.variant}${iteration}`
+  );
+}
+
+function collectiveText(trial: Trial) {
+  const [job] = trial.jobs;
+  if (job === undefined) return MISSING;
+  const others = trial.jobs.length > 1 ? ` +${trial.jobs.length - 1} jobs` : '';
+  return `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}${others}`;
+}
+
+function Verdict({ verdict }: { verdict: string | null }) {
+  if (verdict === null) return MISSING;
+  return <Badge color={verdict === 'pass' ? 'teal' : 'red'}>{verdict}</Badge>;
+}
+
+function Tags({ tags }: { tags: string[] }) {
+  return (
+    <Group gap={4} wrap="nowrap">
+      {tags.map((tag) => (
+        <Badge key={tag} color="gray">
+          {tag}
+        </Badge>
+      ))}
+    </Group>
+  );
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+
+import { path, problemOf, query } from '../src/api/client';
+import { changed } from '../src/components/useSearch';
+import { wantedPages } from '../src/components/usePages';
+import { stretchOf, withRange, zoomed } from '../src/components/zoom';
+import { conditions, conditionText } from '../src/pages/statistics/conditions';
+import { filterOf, isFiltered, sortingOf } from '../src/pages/workspace/filters';
+
+describe('addresses', () => {
+  it('queries leave out what is empty and repeat lists', () => {
+    expect(query({ search: '', plan: null, limit: 0, trial: ['a', 'b'] })).toBe('?limit=0&trial=a&trial=b');
+    expect(query({})).toBe('');
+    expect(path('trials', 'a/b', 'tables')).toBe('/api/v1/trials/a%2Fb/tables');
+  });
+
+  it('filters of the workspace are read from the address and kept in it', () => {
+    const search = new URLSearchParams('search=jct&tag=demo&sort=plan&order=asc&deleted=true');
+    expect(filterOf(search)).toEqual({
+      search: 'jct',
+      tag: 'demo',
+      sort: 'plan',
+      order: 'asc',
+      deleted: true,
+    });
+    expect(sortingOf(new URLSearchParams())).toEqual({ key: 'started_at', order: 'desc' });
+    expect(isFiltered(new URLSearchParams('sort=plan'))).toBe(false);
+    expect(changed(search, { tag: null, trial: ['x', 'y'] }).toString()).toBe(
+      'search=jct&sort=plan&order=asc&deleted=true&trial=x&trial=y',
+    );
+  });
+
+  it('pages are those that hold the rows in sight', () => {
+    expect(wantedPages(0, 30)).toEqual([0]);
+    expect(wantedPages(190, 410)).toEqual([0, 1, 2]);
+  });
+
+  it('conditions on rows are written as people do and sent as the server takes them', () => {
+    expect(conditions('src_rank = 3, status=failed, fct_ps>=1000, half=')).toEqual([
+      'src_rank:eq:3',
+      'status:eq:failed',
+      'fct_ps:ge:1000',
+    ]);
+    expect(conditionText('fct_ps:ge:1000')).toBe('fct_ps>=1000');
+    expect(conditions('node~leaf').map(conditionText)).toEqual(['node~leaf']);
+  });
+});
+
+describe('zoom', () => {
+  const figure = { data: [], layout: { xaxis: { title: 'ms' } }, unit_ps: 1e9 };
+
+  it('a stretch in the address becomes the range of the axis', () => {
+    const stretch = stretchOf(new URLSearchParams('from=500000000&to=2000000000'));
+    expect(withRange(figure, stretch).layout.xaxis).toMatchObject({
+      range: [0.5, 2],
+      autorange: false,
+      title: 'ms',
+    });
+    expect(withRange(figure, null)).toEqual(figure);
+    expect(stretchOf(new URLSearchParams('from=5&to=2'))).toBeNull();
+  });
+
+  it('a range of the axis becomes picoseconds, never before the start', () => {
+    expect(zoomed([-0.1, 1.5], 1e9)).toEqual({ from_ps: 0, to_ps: 1_500_000_000 });
+    expect(zoomed(null, 1e9)).toBeNull();
+  });
+});
+
+describe('errors', () => {
+  it('are those of the server, or else the status', () => {
+    const answer = { status: 422, statusText: 'Unprocessable' };
+    expect(problemOf({ error: { message: 'no', hint: 'try' } }, answer)).toEqual({
+      message: 'no',
+      hint: 'try',
+    });
+    expect(problemOf('<html>', answer).message).toBe('The server answered 422 Unprocessable.');
+  });
+});
