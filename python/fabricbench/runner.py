@@ -312,6 +312,23 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     return load.load_fields(fields)
 
 
+def load_text(
+    text: str,
+    source: str,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan from YAML text, without a look at any file; see `fabricbench.plan.load.load_text`.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
+    """
+    from fabricbench.plan import load
+
+    return load.load_text(text, source, overrides, limits, chosen)
+
+
 def reload(
     loaded: LoadedPlan,
     overrides: Sequence[str] = (),

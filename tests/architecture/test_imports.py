@@ -27,7 +27,8 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"plan"},
     "runner": {"plan", "backend", "store"},
     "report": {"analysis", "store"},
-    "cli": {"plan", "runner", "store", "report"},
+    "server": {"plan", "runner", "store", "report"},
+    "cli": {"plan", "runner", "store", "report", "server"},
     "api": {"plan", "runner", "store", "report"},
 }
 

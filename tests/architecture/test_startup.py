@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-HEAVY = {"alembic", "numpy", "plotly", "polars", "pyarrow", "pydantic", "sqlalchemy"}
+HEAVY = {"alembic", "fastapi", "numpy", "plotly", "polars", "pyarrow", "pydantic", "sqlalchemy", "uvicorn"}
 
 
 def modules_after(statement: str) -> set[str]:

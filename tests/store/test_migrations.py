@@ -27,6 +27,11 @@ def schema_of(path: Path) -> list[tuple[str, str]]:
     return [tuple(row) for row in rows]
 
 
+def without_runs(connection: sqlite3.Connection) -> None:
+    for table in ("runs", "tags", "trash"):
+        connection.execute(f"DROP TABLE {table}")
+
+
 def test_migrations_build_what_the_code_describes(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}/migrated.sqlite")
     with engine.begin() as connection:
@@ -46,7 +51,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     calls: list[str] = []
-    monkeypatch.setattr(database, "REVISION", "0005")
+    monkeypatch.setattr(database, "REVISION", "0999")
     monkeypatch.setattr(migrate, "upgrade", lambda connection: calls.append(str(connection.in_transaction())))
     assert Workspace.open(tmp_path).find("latest").id == "0123456789ab"
     assert calls == ["True"]
@@ -57,6 +62,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
     for column in ("criteria", "size_kind", "reference"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
+    without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.commit()
     connection.close()
@@ -71,6 +77,7 @@ def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
     connection.execute("ALTER TABLE trials DROP COLUMN reference")
+    without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0003'")
     connection.commit()
     connection.close()

@@ -16,6 +16,7 @@ from fabricbench.cli.export import export_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
 from fabricbench.cli.report import capture_command, notebook_command, report_command
 from fabricbench.cli.run import run_command
+from fabricbench.cli.serve import serve_command
 from fabricbench.cli.trials import show_command, trials_command
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ app.command("export")(export_command)
 app.command("capture")(capture_command)
 app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
+app.command("serve")(serve_command)
 app.command("doctor")(doctor_command)
 workspace_app.command("check")(workspace.check_command)
 workspace_app.command("repair")(workspace.repair_command)

@@ -89,6 +89,11 @@ def _name(trial: "PlannedTrial", count: int) -> str:
     return f"trial {trial.index + 1} of {count} ({units.human_size(trial.data_size_bytes)})"
 
 
+def is_beyond(problem: Problem) -> bool:
+    """Tell whether a problem is only that a trial costs more than it may."""
+    return _FORCE in problem.hint
+
+
 def estimate_text(estimates: Sequence["Estimate"]) -> str:
     """Say what trials are estimated to cost: the most memory, the longest trial and all together."""
     memory_bytes = max(estimate["memory_bytes"] for estimate in estimates)

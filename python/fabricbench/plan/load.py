@@ -23,7 +23,7 @@ from fabricbench.plan.overrides import apply_overrides
 from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
-from fabricbench.plan.shipped import find_plan, find_published, published_tables
+from fabricbench.plan.shipped import NO_FILE, find_plan, find_published, published_tables
 from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.spec_fields import plan_path
 from fabricbench.plan.validate import close_match_hint, problems_of
@@ -164,7 +164,29 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     Raises:
         PlanError: With everything that is wrong with it, by the line of the fields written as JSON.
     """
-    return _load(read_text(json.dumps(fields, indent=2), _FIELDS), Path(_FIELDS))
+    return _load(read_text(json.dumps(fields, indent=2), _FIELDS), NO_FILE)
+
+
+def load_text(
+    text: str,
+    source: str,
+    overrides: Iterable[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan from YAML text; no file is read but a shipped published table, if it names one.
+
+    Args:
+        text: The YAML.
+        source: Its name in errors.
+        overrides: Changes for this run, each FIELD=VALUE.
+        limits: What a trial may be estimated to cost; anything by default.
+        chosen: Names of the variants to run; all by default.
+
+    Raises:
+        PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
+    """
+    return _load(read_text(text, source), NO_FILE, tuple(overrides), limits, chosen)
 
 
 def reload(

@@ -9,6 +9,9 @@ from fabricbench.plan.errors import Place, PlanError, Problem
 _PLANS: Final = Path(__file__).parent.parent / "plans"
 _PUBLISHED: Final = _PLANS / "published"
 
+NO_FILE: Final = Path("<no file>")
+"""Stands for the file of a plan that was not read from one: nothing lies beside it."""
+
 
 def shipped_plans() -> dict[str, Path]:
     """Return the shipped plans by name, in the order of the names."""
@@ -49,4 +52,6 @@ def find_plan(name: str) -> tuple[Path, str]:
 def find_published(name: str, plan_path: Path) -> Path | None:
     """Find a table of published results: next to the plan, or else shipped; none if there is none."""
     beside = plan_path.parent / name
-    return beside if beside.is_file() else published_tables().get(name)
+    if plan_path != NO_FILE and beside.is_file():
+        return beside
+    return published_tables().get(name)

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 from uuid import uuid4
 
-from fabricbench.store.catalog_schema import FINISHED, trials
+from sqlalchemy import delete
+
+from fabricbench.store.catalog_schema import FINISHED, trash, trials
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.inspection import table_problem
 from fabricbench.store.schema import TABLES
@@ -203,6 +205,7 @@ def _put_in_place(workspace: Workspace, row: Mapping[str, Any], folder: Path) ->
     record = workspace.records / row["id"]
     with workspace.database.writing() as connection:
         if workspace.catalog.has_record(connection, row["id"]):
+            connection.execute(delete(trash).where(trash.c.trial_id == row["id"]))
             return False
         workspace.catalog.add_finished(connection, {**row, "folder": folder.name})
         try:

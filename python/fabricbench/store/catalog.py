@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, or_, select, update
 from sqlalchemy.engine import Connection, Row
 
-from fabricbench.store.catalog_schema import FAILED, FINISHED, INTERRUPTED, RUNNING, trials
+from fabricbench.store.catalog_schema import FAILED, FINISHED, INTERRUPTED, RUNNING, tags, trash, trials
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder
@@ -40,11 +40,19 @@ class Catalog:
         states: Sequence[str] = (),
         prefix: str = "",
         solo: bool = False,
+        deleted: bool | None = False,
     ) -> list[Trial]:
-        """Return the trials that match everything given, oldest attempt first; `solo`: of jobs alone only."""
+        """Return the trials that match everything given, oldest attempt first.
+
+        `solo`: of jobs alone only; `deleted`: those in the trash only, or with None those as well.
+        """
         query = select(trials).order_by(trials.c.attempt)
-        for column, value in ((trials.c.plan, plan), (trials.c.tag, tag), (trials.c.suite, suite)):
+        for column, value in ((trials.c.plan, plan), (trials.c.suite, suite)):
             query = query if value is None else query.where(column == value)
+        if tag is not None:
+            query = query.where(has_tag(tag))
+        if deleted is not None:
+            query = query.where(is_deleted() if deleted else ~is_deleted())
         if states:
             query = query.where(trials.c.status.in_(states))
         if prefix:
@@ -53,11 +61,20 @@ class Catalog:
             query = query.where(trials.c.variant.contains("solo/"))
         return [self._trial(row) for row in connection.execute(query)]
 
+    def where(self, connection: Connection, condition: ColumnElement[bool]) -> list[Trial]:
+        """Return the trials that meet a condition, oldest attempt first."""
+        query = select(trials).where(condition).order_by(trials.c.attempt)
+        return [self._trial(row) for row in connection.execute(query)]
+
+    def by_attempt(self, connection: Connection, attempts: Sequence[int]) -> list[Trial]:
+        """Return the attempts with some numbers, oldest first."""
+        return self.where(connection, trials.c.attempt.in_(attempts))
+
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
         """Return the trial whose record is the newest, or the one `back` places before it."""
         query = (
             select(trials)
-            .where(trials.c.status.in_(FINISHED))
+            .where(trials.c.status.in_(FINISHED), ~is_deleted())
             .order_by(trials.c.ended_at.desc(), trials.c.attempt.desc())
             .offset(back)
             .limit(1)
@@ -74,8 +91,7 @@ class Catalog:
             The number of the attempt.
         """
         process = ProcessIdentity.current()
-        given_up = delete(trials).where(trials.c.id == facts.id, trials.c.status.in_((INTERRUPTED, FAILED)))
-        connection.execute(given_up)
+        self.remove(connection, trials.c.id == facts.id, trials.c.status.in_((INTERRUPTED, FAILED)))
         values = {
             "status": RUNNING,
             "message": "",
@@ -94,9 +110,14 @@ class Catalog:
 
     def add_finished(self, connection: Connection, row: Mapping[str, Any]) -> None:
         """Note a trial that ran elsewhere, in place of attempts here that left no record."""
-        given_up = delete(trials).where(trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
-        connection.execute(given_up)
+        self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
         connection.execute(trials.insert().values(row))
+
+    def remove(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
+        """Remove attempts, and what the trash has of them: their numbers may be given again."""
+        numbers = select(trials.c.attempt).where(*conditions)
+        connection.execute(delete(trash).where(trash.c.attempt.in_(numbers)))
+        connection.execute(delete(trials).where(*conditions))
 
     def finish(
         self,
@@ -112,9 +133,7 @@ class Catalog:
     ) -> None:
         """Note how a trial ended, in place of its earlier record."""
         others = trials.c.attempt != attempt
-        connection.execute(
-            delete(trials).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
-        )
+        self.remove(connection, trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
         values = {
             "status": status,
             "message": message,
@@ -160,6 +179,16 @@ _BELONGING = frozenset(
 
 def _identity(row: Row[Any]) -> ProcessIdentity:
     return ProcessIdentity(row.host, row.pid, row.process_start)
+
+
+def is_deleted() -> ColumnElement[bool]:
+    """Return the condition that an attempt is in the trash."""
+    return trials.c.attempt.in_(select(trash.c.attempt))
+
+
+def has_tag(tag: str) -> ColumnElement[bool]:
+    """Return the condition that a trial has a tag, that of its plan or one that a user gave it."""
+    return or_(trials.c.tag == tag, trials.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
 
 
 def now() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
 
-REVISION = "0004"
+REVISION = "0005"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -67,4 +67,47 @@ trials = Table(
         sqlite_where=text("status IN ('complete', 'incomplete')"),
         postgresql_where=text("status IN ('complete', 'incomplete')"),
     ),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    # One row for each run that was asked for, numbered in the order in which they were.
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("id", String(12), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("plan", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("plan_source", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("trials", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("cancel_requested", Integer, nullable=False),
+    Column("created_at", String(32), nullable=False),
+    Column("queued_at", String(32), nullable=False),
+    Column("started_at", String(32), nullable=True),
+    Column("ended_at", String(32), nullable=True),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("process_start", Text, nullable=False),
+    Index("runs_by_id", "id", unique=True),
+    Index("runs_by_state", "state"),
+)
+
+tags = Table(
+    "tags",
+    metadata,
+    # What users call a trial beside the tag of its plan; a trial that runs again keeps them.
+    Column("trial_id", String(12), primary_key=True),
+    Column("tag", String(64), primary_key=True),
+)
+
+trash = Table(
+    "trash",
+    metadata,
+    # Attempts that were deleted and can be restored.
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("trial_id", String(12), nullable=False),
+    Column("deleted_at", String(32), nullable=False),
 )

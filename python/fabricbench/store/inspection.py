@@ -41,7 +41,7 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     Raises:
         StoreError: The catalog cannot be read.
     """
-    known = workspace.trials(states=FINISHED)
+    known = workspace.trials(states=FINISHED, deleted=None)
     for trial in known:
         found = _first_problem(trial)
         if found:

@@ -86,15 +86,22 @@ class Workspace:
         return workspace
 
     def trials(
-        self, *, plan: str | None = None, tag: str | None = None, states: Sequence[str] = ()
+        self,
+        *,
+        plan: str | None = None,
+        tag: str | None = None,
+        states: Sequence[str] = (),
+        deleted: bool | None = False,
     ) -> list[Trial]:
         """Return the trials of a plan or tag (or all), oldest attempt first, unfinished ones included.
+
+        Those that were deleted are left out, unless `deleted` asks for them only, or with None as well.
 
         Raises:
             StoreError: The catalog cannot be read.
         """
         with self.database.reading() as connection:
-            return self.catalog.select(connection, plan=plan, tag=tag, states=states)
+            return self.catalog.select(connection, plan=plan, tag=tag, states=states, deleted=deleted)
 
     def find(self, name: str) -> Trial:
         """Return the finished trial with an id, the beginning of an id, or `latest` or `latest~N`.

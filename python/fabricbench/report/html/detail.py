@@ -16,7 +16,7 @@ from fabricbench.report.html.plots.progress import progress_plot
 from fabricbench.report.html.plots.reordering import reordering_plot
 from fabricbench.report.html.plots.series import queue_plot, use_plot, voq_plot
 from fabricbench.report.html.plots.thresholds import threshold_plot
-from fabricbench.report.html.plots.timeline import timeline_plot
+from fabricbench.report.html.plots.timeline import Window, timeline_plot
 from fabricbench.report.html.plots.topology import map_plot
 from fabricbench.report.html.scales import time_text
 from fabricbench.report.topology_map import DirectedLink, natural_key
@@ -93,9 +93,9 @@ class TrialDetail:
             self._counters(),
         ]
 
-    def timeline(self) -> Plot | None:
-        """Draw the chunk transfers."""
-        return timeline_plot(self._chunks, self._end_ps)
+    def timeline(self, window: Window | None = None) -> Plot | None:
+        """Draw the chunk transfers, or those in a window."""
+        return timeline_plot(self._chunks, self._end_ps, window)
 
     def link_map(self) -> Plot | None:
         """Draw the use of each link on a map of the fabric."""
@@ -117,9 +117,33 @@ class TrialDetail:
         """Draw the latency of frames."""
         return latency_plot(self._chunks)
 
+    def progress(self) -> Plot | None:
+        """Draw how many chunks of each rank are complete, over time."""
+        return progress_plot(self._chunks, self._end_ps)
+
+    def goodput(self) -> Plot | None:
+        """Draw the sampled goodput of each job over time."""
+        return goodput_plot(self._series)
+
+    def voqs(self) -> Plot | None:
+        """Draw what waited in virtual output queues over time."""
+        return voq_plot(self._series)
+
+    def thresholds(self) -> Plot | None:
+        """Draw the thresholds of ECN over time."""
+        return threshold_plot(self._series)
+
+    def pauses(self) -> Plot | None:
+        """Draw which ports were paused over time."""
+        return pause_plot(self._series)
+
+    def rates(self) -> Plot | None:
+        """Draw the sending rates of sampled queue pairs over time."""
+        return rate_plot(self._series, self._queue_pairs())
+
     def _transfers(self) -> Section:
         timeline = self.timeline()
-        whole = progress_plot(self._chunks, self._end_ps) if timeline and timeline.reduced else None
+        whole = self.progress() if timeline and timeline.reduced else None
         return _section(
             "timeline", "Chunk transfers", self._marked([whole, timeline]), "No chunk was started."
         )
@@ -148,13 +172,13 @@ class TrialDetail:
 
     def _over_time(self) -> Section:
         plots = [
-            goodput_plot(self._series),
+            self.goodput(),
             self.link_use(),
             self.queues(),
-            voq_plot(self._series),
-            threshold_plot(self._series),
-            pause_plot(self._series),
-            rate_plot(self._series, self._queue_pairs()),
+            self.voqs(),
+            self.thresholds(),
+            self.pauses(),
+            self.rates(),
         ]
         missing = "Nothing was sampled: the plan's observe.series_points is 0, or the run was too short."
         return _section("series", "Over time", self._marked(plots), missing)

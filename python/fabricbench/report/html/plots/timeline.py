@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -20,20 +21,57 @@ _MAX_RANK_LABELS = 64
 _MAX_BARS_WITH_EDGES = 1000
 
 
-def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
+@dataclass(frozen=True)
+class Window:
+    """A part of a timeline: the chunks that are under way at some time of it, or some of them.
+
+    Attributes:
+        from_ps: Its begin [ps].
+        to_ps: Its end [ps]; none for that of the run.
+        job: Only those of this job.
+        ranks: Only those of these sending ranks.
+        status: Only those that ended so.
+    """
+
+    from_ps: int = 0
+    to_ps: int | None = None
+    job: str | None = None
+    ranks: Sequence[int] = ()
+    status: str | None = None
+
+    def of(self, chunks: pl.LazyFrame) -> pl.LazyFrame:
+        """Return the chunks in it."""
+        chunks = chunks.filter(pl.col("completed_ps").is_null() | (pl.col("completed_ps") >= self.from_ps))
+        if self.to_ps is not None:
+            chunks = chunks.filter(pl.col("start_ps") <= self.to_ps)
+        if self.ranks:
+            chunks = chunks.filter(pl.col("src_rank").is_in(list(self.ranks)))
+        for name, value in (("job", self.job), ("status", self.status)):
+            chunks = chunks if value is None else chunks.filter(pl.col(name) == value)
+        return chunks
+
+    def edges(self, end_ps: int, scale: TimeScale) -> list[float]:
+        """Return where the axis of a run that ends at `end_ps` begins and ends, in its unit."""
+        to_ps = end_ps if self.to_ps is None else min(self.to_ps, end_ps)
+        return [self.from_ps / scale.ps, max(to_ps, self.from_ps + 1) / scale.ps]
+
+
+def timeline_plot(chunks: pl.LazyFrame, end_ps: int, window: Window | None = None) -> Plot | None:
     """Draw the chunk transfers of a trial, rank by rank.
 
     Args:
         chunks: Table `chunks` of the trial.
         end_ps: End of the run [ps].
+        window: Which of them; the fewer there are, the less is left out. All by default.
 
     Returns:
         The plot, or None when no chunk was ever started.
     """
-    timeline = choose_timeline(chunks, end_ps)
+    timeline = choose_timeline(window.of(chunks) if window else chunks, end_ps)
     if not timeline.bars:
         return None
-    scale = time_scale(max(bar["end_ps"] for bar in timeline.bars))
+    # A part has the unit of the whole, so that both can be drawn over each other.
+    scale = time_scale(end_ps if window else max(bar["end_ps"] for bar in timeline.bars))
     colour_column, colour_title = _colour_by(timeline)
     figure = go.Figure()
     whole = [bar for bar in timeline.bars if bar["status"] == "complete"]
@@ -46,6 +84,8 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
         failed["pattern"] = {"shape": "/", "fgcolor": theme.FAILED, "size": 5}
         figure.add_trace(_bars(broken, scale, failed))
     figure.update_layout(_layout(timeline, scale))
+    if window:
+        figure.update_xaxes(range=window.edges(end_ps, scale))
     caption = _caption(timeline, colour_title, bool(broken))
     return Plot("timeline", figure, caption, timeline.reduction is not Reduction.NONE, scale)
 

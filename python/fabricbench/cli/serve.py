@@ -1,0 +1,93 @@
+"""The command `serve`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.output import note
+
+if TYPE_CHECKING:
+    from fabricbench.server.settings import Settings
+
+
+def serve_command(
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen at; any but loopback needs --token or --users, and TLS."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Its port; 0 for any that is free.")] = 8989,
+    workspace: WorkspaceOption = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Runs at once.", show_default="as many as cores")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="FABRICBENCH_TOKEN",
+            help="What a request has to show, 16 characters or more.",
+            show_default="a random one",
+            show_envvar=True,
+        ),
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Users: a line NAME:SHA256-OF-TOKEN for each.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, PEM.")] = None,
+) -> None:
+    """Serve a workspace: the web application, and the same for programs.
+
+    Only this machine can reach it unless --host says otherwise, and only with the token that it prints.
+    """
+    try:
+        from fabricbench.server.serve import AddressError, serve
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("fabricbench"):
+            raise
+        hint = "pip install 'fabricbench[server]'"
+        note(f"error: the server needs {error.name}, which is not installed\nhint: {hint}")
+        raise typer.Exit(2) from error
+    from fabricbench.store import Workspace
+
+    settings = _settings(host, port, workers, token, users, tls_cert, tls_key)
+    store = Workspace.open(workspace, create=True)
+    try:
+        serve(store, settings, note)
+    except AddressError as error:
+        raise typer.BadParameter(f"{error}; --port 0 takes any port that is free") from error
+
+
+def _settings(
+    host: str,
+    port: int,
+    workers: int | None,
+    token: str | None,
+    users: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+) -> Settings:
+    from fabricbench.server.auth import UsersFileError, new_token, read_users
+    from fabricbench.server.settings import LOOPBACK, Settings
+
+    if (certificate is None) != (key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key go together")
+    if token is not None and len(token) < 16:
+        raise typer.BadParameter("--token: 16 characters or more")
+    if host not in LOOPBACK and (certificate is None or (token is None and users is None)):
+        wanted = "--tls-cert and --tls-key, and --token or --users"
+        raise typer.BadParameter(f"--host {host} lets other machines in: that needs {wanted}")
+    for file in (certificate, key):
+        if file is not None and not file.is_file():
+            raise typer.BadParameter(f"no file {file}")
+    try:
+        known = read_users(users) if users else {}
+    except UsersFileError as error:
+        raise typer.BadParameter(f"--users: {error}") from error
+    own = token if token is not None or users else new_token()
+    settings = Settings(host, port, own or "", known, tls_certificate=certificate, tls_key=key)
+    return replace(settings, workers=workers) if workers else settings

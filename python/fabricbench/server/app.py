@@ -1,0 +1,80 @@
+"""Puts the application together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fabricbench.server import compare, figures, plans, tables, trials, web
+from fabricbench.server.auth import Guard
+from fabricbench.server.errors import add_error_handlers
+from fabricbench.server.limits import BodyLimit
+from fabricbench.server.sandbox import Sandbox
+from fabricbench.server.settings import Settings
+from fabricbench.server.state import ServerState
+
+if TYPE_CHECKING:
+    from fabricbench.store import Workspace
+
+_DESCRIPTION = (
+    "A workspace of fabricbench: plans, runs, trials, their tables and figures. See docs/server.md."
+)
+
+
+def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
+    """Return the application for a workspace.
+
+    Args:
+        workspace: Open; its runs are carried out as long as the application is up.
+        settings: How the server is set up.
+    """
+    from fabricbench import __version__
+
+    app = FastAPI(
+        title="fabricbench",
+        version=__version__,
+        description=_DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+        redirect_slashes=False,
+    )
+    app.state.server = ServerState(workspace, settings, Sandbox(settings))
+    for part in (plans, trials, tables, figures, compare, web):
+        app.include_router(part.router)
+    app.include_router(web.pages)
+    add_error_handlers(app)
+    # The last one added comes first.
+    app.add_middleware(BodyLimit, bytes_max=settings.body_bytes_max)
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(_Headers)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    yield
+
+
+class _Headers:
+    """Adds the headers that every answer has."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in web.HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)

@@ -1,0 +1,141 @@
+"""Who may ask: a token in a header or a cookie, or a user's own; nothing from other sites.
+
+A page of another site can have a browser send requests here, with the cookie if the browser lets it, so the
+cookie is bound to this site (SameSite=Strict), and a request that changes something has to come from here. A
+name that an attacker's DNS resolves to 127.0.0.1 is refused: on loopback only loopback's own names will do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fabricbench.server.errors import answer
+from fabricbench.server.settings import LOOPBACK, Settings
+
+OPEN_PATHS: Final = frozenset({"/", "/healthz", "/api/v1/login"})
+"""What is answered without a token, beside the files of the web application: nothing of the workspace."""
+_CLOSED: Final = frozenset({"api", "metrics", "openapi.json"})
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_USER: Final = re.compile(r"([A-Za-z0-9_.@-]{1,64}):([0-9a-f]{64})")
+_HINT: Final = (
+    "send `Authorization: Bearer TOKEN`, or open the address that the server printed when it started"
+)
+
+
+class UsersFileError(Exception):
+    """A users file that cannot be used; its text says why."""
+
+
+def new_token() -> str:
+    """Return a random token."""
+    return secrets.token_hex(24)
+
+
+def digest(token: str) -> str:
+    """Return the SHA-256 of a token, hexadecimal, as a users file has it."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def read_users(path: Path) -> dict[str, str]:
+    """Read a users file: `NAME:SHA256` on each line, the SHA-256 of the user's token.
+
+    Raises:
+        UsersFileError: It cannot be read, or a line has another form.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsersFileError(f"{path}: cannot be read: {error}") from error
+    users: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _USER.fullmatch(line.strip())
+        if match is None:
+            raise UsersFileError(f"{path}:{number}: found no NAME:SHA256 of a token")
+        users[match[1]] = match[2]
+    if not users:
+        raise UsersFileError(f"{path}: names no user")
+    return users
+
+
+def cookie_name(settings: Settings) -> str:
+    """Return the name of the cookie; cookies know no ports, so it has the port in it."""
+    return f"fabricbench-{settings.port}"
+
+
+def user_of(token: str, settings: Settings) -> str | None:
+    """Return the name of the user whom a token belongs to, empty for the server's own; none if to nobody.
+
+    Every known token is compared, in a time that does not tell how much of it was right.
+    """
+    shown = digest(token)
+    found: str | None = None
+    for name, known in settings.users.items():
+        if hmac.compare_digest(shown, known):
+            found = name
+    if settings.token and hmac.compare_digest(shown, digest(settings.token)):
+        found = ""
+    return found
+
+
+class Guard:
+    """Lets through what shows a token and comes from here, and what needs none."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 401 or 403, or hand the request on with the name of its user."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        if not self._is_ours(connection.headers.get("host", "")):
+            await answer(403, "the request names another host")(scope, receive, send)
+            return
+        if self._is_foreign(scope["method"], connection.headers):
+            await answer(403, "the request came from another site")(scope, receive, send)
+            return
+        user = user_of(self._shown(connection), self._settings)
+        if user is None and not _is_open(scope["method"], scope["path"]):
+            challenge = {"WWW-Authenticate": "Bearer"}
+            await answer(401, "the token is missing or wrong", _HINT, **challenge)(scope, receive, send)
+            return
+        scope.setdefault("state", {})["user"] = user or ""
+        await self._app(scope, receive, send)
+
+    def _shown(self, connection: HTTPConnection) -> str:
+        kind, _, token = connection.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return token.strip()
+        return connection.cookies.get(cookie_name(self._settings), "")
+
+    def _is_ours(self, host: str) -> bool:
+        """Tell whether a Host header may name this server; on other addresses it may have any name."""
+        return not self._settings.is_loopback or (urlsplit(f"//{host}").hostname or "") in LOOPBACK
+
+    def _is_foreign(self, method: str, headers: Mapping[str, str]) -> bool:
+        """Tell whether a browser sent a request that changes something for a page of another site."""
+        if method in _SAFE:
+            return False
+        origin = headers.get("origin")
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            return True
+        return origin is not None and urlsplit(origin).netloc != headers.get("host", "")
+
+
+def _is_open(method: str, path: str) -> bool:
+    """Tell whether a request needs no token."""
+    return path in OPEN_PATHS or (method in _SAFE and path.split("/")[1] not in _CLOSED)

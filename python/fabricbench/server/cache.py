@@ -1,0 +1,53 @@
+"""Answers that take long to compute: each computed once, by one request at a time, the last ones kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import Final
+
+_BYTES_MAX: Final = 128 << 20
+
+
+class Cache:
+    """Keeps byte strings by a key that never means something else, up to a size; those used last stay."""
+
+    def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
+        """Start empty."""
+        self._bytes_max = bytes_max
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+        self._making: dict[Hashable, Lock] = {}
+
+    def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
+        """Return what is kept under a key, or else make it; requests for the same key wait for each other."""
+        found = self._found(key)
+        if found is not None:
+            return found
+        with self._lock:
+            making = self._making.setdefault(key, Lock())
+        with making:
+            found = self._found(key)
+            if found is None:
+                found = make()
+                self._keep(key, found)
+        with self._lock:
+            self._making.pop(key, None)
+        return found
+
+    def _found(self, key: Hashable) -> bytes | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: Hashable, value: bytes) -> None:
+        if len(value) > self._bytes_max // 4:
+            return
+        with self._lock:
+            self._kept[key] = value
+            self._bytes += len(value)
+            while self._bytes > self._bytes_max:
+                self._bytes -= len(self._kept.popitem(last=False)[1])

@@ -1,0 +1,53 @@
+"""Trials compared: as `fabricbench compare --format json` has it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from fabricbench.report.comparison import UnknownReferenceError, of_trials, of_variants
+from fabricbench.report.formats import comparison_json
+from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.server.state import ServerState
+from fabricbench.server.trials import State, finished_trial
+
+router = APIRouter(prefix="/api/v1", tags=["compare"], responses=ERRORS)
+
+_Id = Annotated[str, Query(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$")]
+
+
+@router.get("/compare", responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}})
+def compare_trials(
+    state: State,
+    trial: Annotated[
+        list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")
+    ],
+    by: Annotated[
+        Literal["trial", "variant"], Query(description="`variant`: the variants of the run of one trial.")
+    ] = "trial",
+    reference: Annotated[str | None, Query(max_length=200, description="Variant to compare with.")] = None,
+) -> Response:
+    """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio."""
+    if by == "variant":
+        return Response(_by_variant(state, trial, reference), media_type="application/json")
+    if len(trial) < 2:
+        raise ApiError(422, "trial: found 1", "name two trials or more, or by=variant", field="trial")
+    found = of_trials([finished_trial(each, state) for each in trial])
+    if not found.pairs:
+        raise ApiError(422, "the trials have no job in common", field="trial")
+    return Response(comparison_json(found), media_type="application/json")
+
+
+def _by_variant(state: ServerState, trials: list[str], reference: str | None) -> str:
+    if len(trials) > 1:
+        raise ApiError(
+            422, "trial: by=variant takes one", "it compares all variants of its run", field="trial"
+        )
+    focus = finished_trial(trials[0], state)
+    if focus.facts.reference is None:
+        raise ApiError(422, f"trial {focus.id} is of a plan without variants", field="trial")
+    try:
+        return comparison_json(of_variants(state.workspace.suite(focus), focus, reference))
+    except UnknownReferenceError as error:
+        raise ApiError(422, str(error), field="reference") from error

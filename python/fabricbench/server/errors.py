@@ -1,0 +1,138 @@
+"""What goes wrong, as JSON, in the words of the command line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from fabricbench.store import DiskFullError, StoreError, UnknownTrialError
+
+_log = logging.getLogger("fabricbench.server")
+
+
+class Fault(BaseModel):
+    """One thing that is wrong."""
+
+    message: str = Field(description="What is wrong, in one line.")
+    hint: str = Field("", description="What to do about it.")
+    field: str = Field("", description="Dotted path of the field concerned.")
+    line: int | None = Field(None, description="Line of the plan's text, from 1.")
+    column: int | None = Field(None, description="Column of that line, from 1.")
+    found: str = Field("", description="What was found.")
+    allowed: str = Field("", description="What is allowed.")
+
+
+class ErrorBody(BaseModel):
+    """The body of every answer that is an error."""
+
+    error: Fault
+    errors: list[Fault] = Field(default_factory=list, description="Everything wrong with a plan.")
+    cost: dict[str, Any] | None = Field(None, description="What a plan that is refused would cost.")
+
+
+class ApiError(Exception):
+    """An error that a request has earned.
+
+    Attributes:
+        status: HTTP status.
+        body: What is told.
+    """
+
+    def __init__(self, status: int, message: str, hint: str = "", **more: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body: dict[str, Any] = {"error": fault(message, hint, **more)}
+
+
+def fault(message: str, hint: str = "", **more: Any) -> dict[str, Any]:
+    """Return what is wrong as its JSON object."""
+    return Fault.model_validate({"message": message, "hint": hint, **more}).model_dump()
+
+
+def plan_error(faults: Sequence[Mapping[str, Any]], cost: Mapping[str, Any] | None) -> ApiError:
+    """Return the error for a plan that cannot be carried out."""
+    error = ApiError(422, **faults[0])
+    error.body |= {"errors": list(faults), "cost": dict(cost) if cost else None}
+    return error
+
+
+def not_found(what: str, hint: str = "") -> ApiError:
+    """Return the error for something that is not there."""
+    return ApiError(404, what, hint)
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "The request cannot be read."},
+    401: {"model": ErrorBody, "description": "The token is missing or wrong."},
+    403: {"model": ErrorBody, "description": "The request came from another site."},
+    404: {"model": ErrorBody, "description": "There is no such thing."},
+    409: {"model": ErrorBody, "description": "Its state does not allow that."},
+    413: {"model": ErrorBody, "description": "The body is too large."},
+    422: {"model": ErrorBody, "description": "A value is wrong."},
+    503: {"model": ErrorBody, "description": "Too much to do at the moment, or the catalog is out of reach."},
+}
+"""The errors that any operation may answer with."""
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Have every error answered as JSON of one form."""
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(StoreError, _store_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _bug)
+
+
+def answer(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
+    """Return the answer that tells of an error."""
+    return JSONResponse(ApiError(status, message, hint).body, status, headers=headers)
+
+
+def _api_error(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, ApiError):
+        raise error
+    return JSONResponse(error.body, error.status)
+
+
+def _store_error(_request: Request, error: Exception) -> JSONResponse:
+    """Tell what is wrong with the workspace, without the places of its files."""
+    if not isinstance(error, StoreError):
+        raise error
+    if isinstance(error, UnknownTrialError):
+        return answer(404, error.found, error.hint)
+    _log.error("%s", error)
+    status = 507 if isinstance(error, DiskFullError) else 503
+    return answer(status, error.found, error.hint)
+
+
+def _validation_error(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    faults = [_fault_of(each) for each in error.errors()]
+    return JSONResponse({"error": faults[0], "errors": faults, "cost": None}, 422)
+
+
+def _fault_of(problem: Mapping[str, Any]) -> dict[str, Any]:
+    place = ".".join(str(part) for part in problem["loc"][1:])
+    message = f"{place or problem['loc'][0]}: {problem['msg']}"
+    return fault(message, field=place)
+
+
+def _http_error(_request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, HTTPException):
+        raise error
+    return answer(error.status_code, str(error.detail), **(error.headers or {}))
+
+
+def _bug(request: Request, error: Exception) -> JSONResponse:
+    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    return answer(
+        500, f"this is a bug in fabricbench: {type(error).__name__}", "the log of the server says more"
+    )

@@ -1,0 +1,119 @@
+"""The figures of a trial as Plotly has them, with no more points than a browser draws well."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from fabricbench.report.html.named import FIGURES, has_figure, sampled_metrics, timeline_of
+from fabricbench.report.html.plots.timeline import Window
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.trials import FinishedTrial, State
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.store import Trial
+
+router = APIRouter(prefix="/api/v1", tags=["figures"], responses=ERRORS)
+
+FigureName = StrEnum(  # type: ignore[misc]
+    "FigureName", {name.upper().replace("-", "_"): name for name in FIGURES}
+)
+_PS_MAX = 1 << 62
+
+
+class FigureInfo(BaseModel):
+    """A figure that a trial has."""
+
+    name: str
+    title: str
+    of_run: bool = Field(description="Whether it shows the whole run that the trial belongs to.")
+    zooms: bool = Field(description="Whether `from_ps` and `to_ps` bring out more of it.")
+
+
+class FigureList(BaseModel):
+    """The figures of a trial."""
+
+    figures: list[FigureInfo]
+
+
+@router.get("/trials/{trial_id}/figures")
+def list_figures(trial: FinishedTrial, state: State) -> FigureList:
+    """List the figures of a trial."""
+    names: list[str] = json.loads(state.cache.get(("figures", trial.attempt), lambda: _names(trial)))
+    found = [(name, FIGURES[name]) for name in names]
+    return FigureList(
+        figures=[
+            FigureInfo(name=name, title=figure.title, of_run=figure.of_run, zooms=name == "timeline")
+            for name, figure in found
+        ]
+    )
+
+
+def _names(trial: Trial) -> bytes:
+    import pyarrow.parquet as pq
+
+    sampled = sampled_metrics(trial)
+    rows = {table: pq.read_metadata(trial.tables.path(table)).num_rows for table in ("chunks", "reordering")}
+    return json.dumps([name for name in FIGURES if has_figure(name, trial, sampled, rows)]).encode()
+
+
+@router.get(
+    "/trials/{trial_id}/figures/{name}",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def draw_figure(
+    trial: FinishedTrial,
+    name: FigureName,
+    state: State,
+    from_ps: Annotated[
+        int | None, Query(ge=0, le=_PS_MAX, description="Timeline: begin of a window.")
+    ] = None,
+    to_ps: Annotated[int | None, Query(ge=0, le=_PS_MAX, description="Timeline: end of it.")] = None,
+    job: Annotated[str | None, Query(max_length=200, description="Timeline: of this job only.")] = None,
+    rank: Annotated[
+        list[int] | None, Query(max_length=256, description="Timeline: of these sending ranks only.")
+    ] = None,
+    status: Annotated[str | None, Query(max_length=40, description="Timeline: that ended so only.")] = None,
+) -> Response:
+    """Draw a figure: `data` and `layout` for Plotly, `caption`, whether it is `reduced`, `unit`, `unit_ps`.
+
+    `unit` is that of a horizontal axis of time and null otherwise: x * unit_ps are picoseconds.
+    """
+    if to_ps is not None and to_ps < (from_ps or 0):
+        raise ApiError(422, f"to_ps: found {to_ps}", field="to_ps", allowed="from_ps or more")
+    ranks = tuple(sorted(set(rank or [])))
+    window = Window(from_ps or 0, to_ps, job, [each for each in ranks if 0 <= each < _PS_MAX], status)
+    is_whole = window == Window(ranks=[])
+    parts = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
+    run = state.workspace.suite(trial) if FIGURES[name.value].of_run else [trial]
+    key = ("figure", name.value, trial.attempt, parts, tuple(each.attempt for each in run))
+    body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
+    return Response(body, media_type="application/json")
+
+
+def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> bytes:
+    if window is not None and name == "timeline":
+        plot = timeline_of(trial, window)
+    else:
+        plot = FIGURES[name].draw(trial, run)
+    if plot is None:
+        raise not_found(f"nothing to draw: {FIGURES[name].title}")
+    return _content(name, plot)
+
+
+def _content(name: str, plot: Plot) -> bytes:
+    about: dict[str, Any] = {
+        "name": name,
+        "title": FIGURES[name].title,
+        "caption": plot.caption,
+        "reduced": plot.reduced,
+        "unit": plot.time_scale.unit if plot.time_scale else None,
+        "unit_ps": plot.time_scale.ps if plot.time_scale else None,
+    }
+    figure: str = plot.figure.to_json(validate=False)
+    return f"{json.dumps(about)[:-1]}, {figure[1:]}".encode()

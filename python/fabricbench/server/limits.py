@@ -1,0 +1,57 @@
+"""Bounds of a request: a body that is too large is refused before it has been read."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fabricbench.server.errors import answer
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class BodyLimit:
+    """Answers 413 by the Content-Length, or without one as soon as more has come than may."""
+
+    def __init__(self, app: ASGIApp, bytes_max: int) -> None:
+        self._app = app
+        self._bytes_max = bytes_max
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on, its body counted."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or int(length) > self._bytes_max:
+            await self._refuse(scope, receive, send)
+            return
+        # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
+        try:
+            messages = await self._body(receive)
+        except _TooLargeError:
+            await self._refuse(scope, receive, send)
+            return
+
+        async def replay() -> Message:
+            return messages.pop(0) if messages else await receive()
+
+        await self._app(scope, replay, send)
+
+    async def _body(self, receive: Receive) -> list[Message]:
+        messages: list[Message] = []
+        size = 0
+        while True:
+            message = await receive()
+            messages.append(message)
+            size += len(message.get("body", b""))
+            if size > self._bytes_max:
+                raise _TooLargeError
+            if not message.get("more_body", False):
+                return messages
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        text = f"the body is larger than {self._bytes_max:,} bytes"
+        await answer(413, text, "a plan is some kilobytes", connection="close")(scope, receive, send)

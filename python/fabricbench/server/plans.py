@@ -1,0 +1,178 @@
+"""Plans: the shipped ones, the schema, and checking one that somebody writes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from fabricbench import runner
+from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
+from fabricbench.server.sandbox import BusyError, SandboxError
+from fabricbench.server.state import ServerState, state_of
+
+router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
+
+PlanName = Annotated[str, Path(pattern="^[a-z0-9-]{1,80}$", description="Name of a shipped plan.")]
+Override = Annotated[str, Field(max_length=10_000, examples=["transport.ack_every=4"])]
+VariantName = Annotated[str, Field(max_length=200)]
+
+
+class PlanText(BaseModel):
+    """A plan, as YAML or as its fields; with both, the fields count and the YAML keeps its comments."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    yaml: str | None = Field(None, max_length=1 << 20, description="The plan as YAML.")
+    document: dict[str, Any] | None = Field(None, description="The plan's fields.")
+    set: list[Override] = Field(
+        default_factory=list, max_length=200, description="Changes, each FIELD=VALUE."
+    )
+    variants: list[VariantName] = Field(
+        default_factory=list, max_length=200, description="The variants to run; all if none is named."
+    )
+
+    @model_validator(mode="after")
+    def _has_a_plan(self) -> PlanText:
+        if self.yaml is None and self.document is None:
+            raise ValueError("give the plan as `yaml` or as `document`")
+        return self
+
+
+class ShippedPlan(BaseModel):
+    """A plan that comes with fabricbench."""
+
+    name: str
+    group: str = Field(description="What it is about, such as `jct` or `lb`.")
+    title: str
+    description: str
+    trials: int
+    ranks: int
+    hosts: int
+    variants: list[str]
+    data_size_min_bytes: int
+    data_size_max_bytes: int
+    published: str | None = Field(description="Table of published results that it is set beside.")
+
+
+class ShippedPlans(BaseModel):
+    """The shipped plans, by name."""
+
+    plans: list[ShippedPlan]
+
+
+class PlanContent(BaseModel):
+    """A shipped plan's text and fields."""
+
+    name: str
+    yaml: str
+    document: dict[str, Any]
+
+
+class Checked(BaseModel):
+    """What can be said of a plan without running it."""
+
+    yaml: str = Field(description="Its YAML, with its comments.")
+    document: dict[str, Any] | None = Field(description="Its fields; null if the YAML cannot be read.")
+    name: str | None
+    title: str | None
+    extent: str | None = Field(description="How much there is to run, in words.")
+    variants: list[str]
+    errors: list[Fault] = Field(description="Why it cannot be run; empty if it can.")
+    warnings: list[Fault]
+    beyond_machine: bool = Field(description="Whether it only costs too much; `force` runs it.")
+    cost: dict[str, Any] | None = Field(
+        description="Estimate: `memory_bytes`, `seconds` of one core, `longest_seconds`, `packet_hops`, "
+        "`chunks`, `queue_pairs`, `hosts`, `basis`, `text`."
+    )
+    trials: list[dict[str, Any]] = Field(description="The first thousand trials, in their order.")
+    trials_total: int
+    topology: dict[str, Any] | None = Field(
+        description="`nodes` (name, kind, tier), `links` (from, from_port, to, to_port, tier, rate_bps, "
+        "delay_ps), `jobs` (name, host of each rank), `hosts`; `reduced` if too large to list."
+    )
+
+
+@cache
+def _shipped() -> list[ShippedPlan]:
+    from fabricbench.plan.shipped import shipped_plans
+
+    found = []
+    for name, path in shipped_plans().items():
+        loaded = runner.load(name)
+        about = {"group": path.parent.name, "description": loaded.plan.description}
+        found.append(ShippedPlan.model_validate({**loaded.summary, **about, "name": name}))
+    return found
+
+
+@cache
+def _content(name: str) -> PlanContent | None:
+    from fabricbench.plan.document import read_text
+    from fabricbench.plan.shipped import shipped_plans
+
+    path = shipped_plans().get(name)
+    if path is None:
+        return None
+    text = path.read_text(encoding="utf-8")
+    return PlanContent(name=name, yaml=text, document=read_text(text, name).data)
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    from fabricbench.plan.schema import plan_schema
+
+    return plan_schema()
+
+
+@router.get("/plans")
+def list_plans() -> ShippedPlans:
+    """List the shipped plans."""
+    return ShippedPlans(plans=_shipped())
+
+
+@router.get("/plans/{name}")
+def show_plan(name: PlanName) -> PlanContent:
+    """Return a shipped plan."""
+    found = _content(name)
+    if found is None:
+        raise not_found(f'no shipped plan "{name}"', "GET /api/v1/plans lists them")
+    return found
+
+
+@router.get("/plan-schema")
+def plan_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan."""
+    return _schema()
+
+
+@router.post("/plans/check")
+def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state_of)]) -> Checked:
+    """Check a plan; errors are part of the answer."""
+    return Checked.model_validate(checked(plan, state))
+
+
+def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:
+    """Check a plan in a process of its own.
+
+    Raises:
+        ApiError: It takes more to check than may be, or too many are being checked.
+    """
+    limits = runner.machine_limits(state.settings.time_limit_min)
+    arguments = {
+        "text": plan.yaml,
+        "document": plan.document,
+        "overrides": plan.set,
+        "chosen": plan.variants,
+        "memory_bytes": None if force else limits.memory_bytes,
+        "time_ms": None if force else limits.time_ms,
+    }
+    try:
+        found: dict[str, Any] = state.sandbox.run("check", arguments)
+    except BusyError as error:
+        raise ApiError(503, str(error), "ask again in a moment") from error
+    except SandboxError as error:
+        hint = "a smaller plan takes less; `fabricbench run` has no such limits"
+        raise ApiError(422, f"plan: {error}", hint) from error
+    return found

@@ -1,0 +1,123 @@
+"""Runs what may take without bound, such as parsing a plan somebody sent, in a process with limits.
+
+Each task gets a fresh process, forked from one that has loaded the code and nothing else, with limits of
+processor time, address space and open files, and no right to write a file. What it returns is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Semaphore
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.server.settings import Settings
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext
+
+TASKS_MODULE: Final = "fabricbench.server.tasks"
+_ANSWER_BYTES_MAX: Final = 64 << 20
+_WAIT_S: Final = 20
+_GRACE_S: Final = 10
+
+
+class SandboxError(Exception):
+    """A task that did not answer; its text says why."""
+
+
+class BusyError(SandboxError):
+    """Too many tasks at once."""
+
+
+class Sandbox:
+    """Runs tasks of `fabricbench.server.tasks`, a few at once."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Prepare the process that the others are forked from; it starts with the first task."""
+        self._context: ForkServerContext = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([TASKS_MODULE])
+        self._seconds = settings.check_seconds
+        self._memory_bytes = settings.check_memory_bytes
+        self._places = Semaphore(max(2, settings.workers))
+
+    def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
+        """Run a task and return what it returned.
+
+        Raises:
+            SandboxError: It went beyond its limits, or failed.
+            BusyError: Too many others are running.
+        """
+        with self._place():
+            ours, theirs = self._context.Pipe(duplex=False)
+            limits = (self._seconds, self._memory_bytes)
+            process = self._context.Process(
+                target=_child, args=(theirs, task, dict(arguments), limits), daemon=True
+            )
+            process.start()
+            theirs.close()
+            try:
+                return self._answer(ours)
+            finally:
+                ours.close()
+                process.kill()
+                process.join()
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        if not self._places.acquire(timeout=_WAIT_S):
+            raise BusyError("too many plans are being checked at once")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    def _answer(self, ours: Connection) -> Any:
+        # The limit is on processor time; a machine with much to do gives less of it.
+        if not ours.poll(self._seconds + _GRACE_S):
+            raise SandboxError(f"it takes more than {self._seconds} s to check")
+        try:
+            answer = json.loads(ours.recv_bytes(_ANSWER_BYTES_MAX))
+        except EOFError as error:
+            bounds = f"{self._seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
+            raise SandboxError(f"it takes more than the server gives to a check: {bounds}") from error
+        if "bug" in answer:
+            raise AssertionError(f"task failed: {answer['bug']}")
+        return answer["value"]
+
+
+def _child(connection: Connection, task: str, arguments: dict[str, Any], limits: tuple[int, int]) -> None:
+    """Run in the new process: limit it, do the task, answer."""
+    from importlib import import_module
+
+    _limit(*limits)
+    try:
+        value = getattr(import_module(TASKS_MODULE), task)(**arguments)
+        answer = json.dumps({"value": value}, allow_nan=False)
+    except Exception as error:  # noqa: BLE001 -- told to the parent, which raises it
+        if isinstance(error, MemoryError) or _is_exhausted(limits[1]):
+            os._exit(1)
+        answer = json.dumps({"bug": f"{type(error).__name__}: {error}"[:1000]})
+    connection.send_bytes(answer.encode())
+    connection.close()
+
+
+def _is_exhausted(memory_bytes: int) -> bool:
+    """Tell whether this process has come near its limit; then any error may be for want of memory."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    peak = next((line.split()[1] for line in status if line.startswith("VmPeak:")), "0")
+    return int(peak) << 10 > memory_bytes * 9 // 10
+
+
+def _limit(seconds: int, memory_bytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

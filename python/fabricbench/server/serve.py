@@ -1,0 +1,69 @@
+"""Runs the server until it is told to end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import uvicorn
+
+from fabricbench.server.app import create_app
+from fabricbench.server.settings import Settings
+
+if TYPE_CHECKING:
+    from fabricbench.store import Workspace
+
+
+class AddressError(Exception):
+    """An address that cannot be listened at; its text says why."""
+
+
+def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None]) -> None:
+    """Serve a workspace until SIGINT or SIGTERM.
+
+    Args:
+        workspace: Open.
+        settings: How the server is set up.
+        note: Tells the user something.
+
+    Raises:
+        AddressError: The address is in use, or not of this machine.
+    """
+    listening = _listen(settings)
+    settings = replace(settings, port=listening.getsockname()[1])
+    note(_greeting(workspace, settings))
+    config = uvicorn.Config(
+        create_app(workspace, settings),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ssl_certfile=settings.tls_certificate,
+        ssl_keyfile=settings.tls_key,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=64 << 10,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+        listening.listen(2048)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise AddressError(f"cannot listen at {settings.host}, port {settings.port}: {reason}") from error
+    return listening
+
+
+def _greeting(workspace: Workspace, settings: Settings) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"{settings.scheme}://{host}:{settings.port}/"
+    shown = f"{address}?token={quote(settings.token)}" if settings.token else address
+    return f"serving {workspace.root}; Ctrl-C ends it\n\n    {shown}\n"

@@ -1,0 +1,56 @@
+"""How a server is set up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8989
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server is set up.
+
+    Attributes:
+        host: Address that it listens at.
+        port: Its port; 0 for a free one.
+        token: What a request has to show; empty where only the tokens of users count.
+        users: SHA-256 of the token of each user, hexadecimal, by name.
+        workers: How many runs are carried out at once.
+        body_bytes_max: Largest body of a request [bytes].
+        check_seconds: Time of one processor that parsing and checking a plan may take [s].
+        check_memory_bytes: Address space that it may take [bytes].
+        time_limit_min: Estimated time of a trial at most [min], unless the request forces it.
+        tls_certificate: File of the certificate chain, if the server speaks TLS.
+        tls_key: File of its key.
+        static: Folder of the web application's built files.
+    """
+
+    host: str = HOST
+    port: int = PORT
+    token: str = ""
+    users: Mapping[str, str] = field(default_factory=dict)
+    workers: int = os.cpu_count() or 1
+    body_bytes_max: int = 2 << 20
+    check_seconds: int = 20
+    check_memory_bytes: int = 2 << 30
+    time_limit_min: int = 60
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    static: Path = Path(__file__).parent / "static"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return self.host in LOOPBACK
+
+    @property
+    def scheme(self) -> str:
+        """`https` with a certificate, `http` without."""
+        return "https" if self.tls_certificate else "http"

@@ -1,0 +1,44 @@
+"""What requests share: the workspace, the queue, the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from fabricbench.server.cache import Cache
+from fabricbench.server.sandbox import Sandbox
+from fabricbench.server.settings import Settings
+
+if TYPE_CHECKING:
+    from fabricbench.store import Workspace
+
+
+@dataclass
+class ServerState:
+    """What requests share.
+
+    Attributes:
+        workspace: The open workspace.
+        settings: How the server is set up.
+        sandbox: Where plans are parsed.
+        cache: Answers that take long to compute, and stay the same as long as their trial does.
+    """
+
+    workspace: Workspace
+    settings: Settings
+    sandbox: Sandbox
+    cache: Cache = field(default_factory=Cache)
+
+
+def state_of(request: Request) -> ServerState:
+    """Return what requests share."""
+    state: ServerState = request.app.state.server
+    return state
+
+
+def user_of(request: Request) -> str:
+    """Return the name of the user who asks; empty for the server's own token."""
+    user: str = request.state.user
+    return user

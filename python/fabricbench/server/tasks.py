@@ -1,0 +1,171 @@
+"""What a sandboxed process does: reads plans. It knows no workspace and no request.
+
+Imported before any process is forked, so nothing here may start a thread or load a heavy library.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fabricbench import runner
+from fabricbench.plan import engine
+from fabricbench.plan.document import read_text
+from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.plan.expand import PlannedTrial, first_spec
+from fabricbench.plan.limits import Limits, is_beyond
+from fabricbench.plan.load import LoadedPlan, validate
+from fabricbench.plan.overrides import apply_overrides
+from fabricbench.server.yaml_text import yaml_of
+
+SOURCE: Final = "plan"
+"""What errors call the text of a request."""
+_TRIALS_MAX: Final = 1000
+_NODES_MAX: Final = 5000
+_QUEUE_PAIRS_MAX: Final = 20_000
+
+
+def check(
+    text: str | None,
+    document: Mapping[str, Any] | None,
+    overrides: Sequence[str],
+    chosen: Sequence[str],
+    memory_bytes: int | None,
+    time_ms: int | None,
+) -> dict[str, Any]:
+    """Check a plan and say everything about it that can be said without running it.
+
+    Args:
+        text: Its YAML; with `document`, the YAML whose comments are kept.
+        document: Its fields; they come before `text`.
+        overrides: Changes, each FIELD=VALUE.
+        chosen: Names of the variants to run; all if empty.
+        memory_bytes: Memory that a trial may take; none for any.
+        time_ms: Time that a trial may take; none for any.
+    """
+    try:
+        text = yaml_of(document, text) if document is not None else text or ""
+        result: dict[str, Any] = {"yaml": text, "document": None, "errors": [], "warnings": []}
+        result["document"] = _plain(read_text(text, SOURCE).data)
+    except PlanError as error:
+        return _empty(text) | {"errors": _faults(error)}
+    empty = _empty(text) | result
+    try:
+        loaded = runner.load_text(text, SOURCE, overrides, Limits(memory_bytes, time_ms), chosen)
+    except PlanError as error:
+        found = empty | {"errors": _faults(error)}
+        return found | _cost_of_refused(text, overrides, error.problems)
+    return empty | _described(loaded)
+
+
+def _empty(text: str | None) -> dict[str, Any]:
+    return {
+        "yaml": text or "",
+        "document": None,
+        "name": None,
+        "title": None,
+        "extent": None,
+        "variants": [],
+        "errors": [],
+        "warnings": [],
+        "beyond_machine": False,
+        "cost": None,
+        "trials": [],
+        "trials_total": 0,
+        "topology": None,
+    }
+
+
+def _faults(error: PlanError) -> list[dict[str, Any]]:
+    return [_fault(problem, "error") for problem in error.problems]
+
+
+def _fault(problem: Problem, severity: str) -> dict[str, Any]:
+    text = problem.text(severity).removeprefix(f"{severity}: ").partition("\nhint: ")[0]
+    place = problem.place
+    return {
+        "message": text,
+        "hint": problem.hint,
+        "field": problem.field,
+        "line": place.line,
+        "column": place.column,
+        "found": problem.found,
+        "allowed": problem.allowed,
+    }
+
+
+def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
+    """Return the cost of the first trial of a plan that is refused for it."""
+    if not all(is_beyond(problem) for problem in problems):
+        return {}
+    plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
+    estimate = engine.estimate(json.dumps(first_spec(plan)))
+    cost = _cost([estimate], "the first trial") if estimate else None
+    return {"beyond_machine": True, "cost": cost, "name": plan.name, "title": plan.title}
+
+
+def _described(loaded: LoadedPlan) -> dict[str, Any]:
+    estimates = [each for each in loaded.estimates if each is not None]
+    return {
+        "name": loaded.plan.name,
+        "title": loaded.plan.title,
+        "extent": loaded.extent,
+        "variants": [variant.name for variant in loaded.plan.variants],
+        "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
+        "cost": _cost(estimates, "all trials") | {"text": loaded.cost},
+        "trials": [_trial(trial) for trial in loaded.trials[:_TRIALS_MAX]],
+        "trials_total": len(loaded.trials),
+        "topology": _topology(loaded.trials[0]),
+    }
+
+
+def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
+    """Return the most memory and the sum of the times of trials, as the engine estimates them."""
+    times = [each["time_ms"] for each in estimates]
+    return {
+        "basis": basis,
+        "memory_bytes": max(each["memory_bytes"] for each in estimates),
+        "seconds": sum(times) / 1000,
+        "longest_seconds": max(times) / 1000,
+        "packet_hops": sum(each["packet_hops"] for each in estimates),
+        "chunks": max(each["chunks"] for each in estimates),
+        "queue_pairs": max(each["queue_pairs"] for each in estimates),
+        "hosts": max(each["hosts"] for each in estimates),
+    }
+
+
+def _trial(trial: PlannedTrial) -> dict[str, Any]:
+    return {
+        "id": trial.id,
+        "position": trial.index,
+        "variant": trial.variant,
+        "iteration": trial.iteration,
+        "data_size_bytes": trial.data_size_bytes,
+        "size_kind": trial.size_kind,
+    }
+
+
+def _topology(trial: PlannedTrial) -> dict[str, Any]:
+    """Return the nodes and links of the fabric, and the hosts of each job's ranks, of a first trial."""
+    jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
+    estimate = engine.estimate(trial.spec_json)
+    hosts = estimate["hosts"] if estimate else 0
+    found: dict[str, Any] = {"hosts": hosts, "nodes": [], "links": [], "jobs": jobs, "reduced": False}
+    if estimate is None or hosts > _NODES_MAX or estimate["queue_pairs"] > _QUEUE_PAIRS_MAX:
+        # Every queue pair would be made to describe the fabric.
+        return found | {"reduced": True, "jobs": [] if hosts > _NODES_MAX else jobs}
+    described = engine.describe(trial.spec_json)
+    return found | {"nodes": described["nodes"], "links": described["links"]}
+
+
+def _plain(value: Any) -> Any:
+    """Return the values of a plan as JSON has them: a number that is none becomes a text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,269 @@
+"""Trials: lists, one with everything that is known of it, tags, deleting and its undoing."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from fabricbench.report.formats import shown_json, trial_object
+from fabricbench.report.insight import insight
+from fabricbench.report.trials import Beside, JobReport, measured_reports, stored_reports
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.state import ServerState, state_of
+from fabricbench.store import Trial
+from fabricbench.store.listing import COLUMNS, TrialQuery, beside, choices, page
+from fabricbench.store.tags import TAG_LENGTH_MAX, change_tags, tags_of
+from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
+
+router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)
+
+TrialId = Annotated[
+    str, Path(pattern="^([0-9a-f]{1,12}|latest(~[0-9]{1,9})?)$", description="Id of a trial, or `latest`.")
+]
+State = Annotated[ServerState, Depends(state_of)]
+Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[^\s,]([^\r\n\t,]*[^\s,])?$")]
+METRICS = (
+    *("busbw_gb_per_s", "algbw_gb_per_s", "ideal_percent"),
+    *("completion_time_ms", "fct_ms_p99", "frames_lost"),
+)
+"""The metrics that trials can be ordered by, of their first job."""
+SortKey = StrEnum(  # type: ignore[misc]
+    "SortKey", {name.upper(): name for name in (*COLUMNS, *METRICS)}
+)
+_NEWEST = SortKey("started_at")
+
+
+class TrialRow(BaseModel):
+    """A trial in a list: what was run, how it ended, and the metrics of each job."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    attempt: int = Field(description="Number of the attempt; the same trial may have failed before.")
+    plan: str
+    title: str
+    variant: str
+    iteration: int
+    suite: str = Field(description="What the trials of one run of a plan have in common.")
+    position: int
+    data_size_bytes: int
+    size_kind: str
+    status: str = Field(description="`running`, `complete`, `incomplete`, `interrupted` or `failed`.")
+    message: str
+    backend: str
+    engine_version: str
+    started_at: str
+    ended_at: str | None
+    tags: list[str]
+    verdict: str | None = Field(description="`pass` or `fail` by the plan's criteria; null without any.")
+    jobs: list[dict[str, Any]] = Field(description="Each job's metrics, as `trials --format json` has them.")
+
+
+class TrialPage(BaseModel):
+    """Some of the trials that a query finds."""
+
+    total: int = Field(description="How many there are.")
+    trials: list[TrialRow]
+
+
+class TagChanges(BaseModel):
+    """Tags to give and to take away."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    add: list[Tag] = Field(default_factory=list, max_length=20)
+    remove: list[Tag] = Field(default_factory=list, max_length=20)
+
+
+class TrialChanges(BaseModel):
+    """What may be changed of a trial."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tags: TagChanges
+
+
+class TrialTags(BaseModel):
+    """The tags of a trial."""
+
+    id: str
+    tags: list[str]
+
+
+class TrialState(BaseModel):
+    """Whether a trial is in the trash."""
+
+    id: str
+    deleted: bool
+
+
+@router.get("/trials", response_model=TrialPage)
+def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
+    state: State,
+    search: Annotated[str, Query(max_length=200, description="Words, all of which have to occur.")] = "",
+    tag: Annotated[str | None, Query(max_length=64)] = None,
+    plan: Annotated[str | None, Query(max_length=200)] = None,
+    status: Annotated[str | None, Query(max_length=20)] = None,
+    variant: Annotated[str | None, Query(max_length=200)] = None,
+    suite: Annotated[str | None, Query(max_length=12)] = None,
+    deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
+    sort: Annotated[SortKey, Query()] = _NEWEST,
+    order: Annotated[Literal["asc", "desc"], Query()] = "desc",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> dict[str, Any]:
+    """List trials, unfinished ones included, the last started first unless asked otherwise."""
+    query = TrialQuery(
+        search, tag, plan, status, variant, suite, deleted, sort.value, order == "desc", limit, offset
+    )
+    total, found = page(state.workspace, query, lambda results: _metric(results, sort.value))
+    return {"total": total, "trials": rows_of(state, found)}
+
+
+@router.get("/trials/choices")
+def list_choices(state: State) -> dict[str, list[str]]:
+    """Return what trials can be filtered by: every `plan`, `variant`, `status` and `tag`."""
+    return choices(state.workspace)
+
+
+def _metric(results: str, name: str) -> Any:
+    rows = json.loads(results)
+    return rows[0].get(name) if rows else None
+
+
+def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:
+    """Return trials as rows of a list."""
+    known = tags_of(state.workspace, found)
+    others = Beside(beside(state.workspace, found))
+    return [_row(trial, stored_reports(trial, others), known[trial.id]) for trial in found]
+
+
+def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]:
+    facts = trial.facts
+    verdicts = {job.verdict for job in jobs} - {None}
+    return {
+        "id": trial.id,
+        "attempt": trial.attempt,
+        "plan": facts.plan,
+        "title": facts.title,
+        "variant": facts.variant,
+        "iteration": facts.iteration,
+        "suite": facts.suite,
+        "position": facts.position,
+        "data_size_bytes": facts.data_size_bytes,
+        "size_kind": facts.size_kind,
+        "status": trial.status,
+        "message": trial.message,
+        "backend": facts.backend,
+        "engine_version": facts.engine_version,
+        "started_at": trial.started_at,
+        "ended_at": trial.ended_at,
+        "tags": tags,
+        "verdict": "fail" if "fail" in verdicts else "pass" if verdicts else None,
+        "jobs": [trial_object(job) for job in jobs],
+    }
+
+
+@router.get("/trials/{trial_id}")
+def show_trial(trial_id: TrialId, state: State) -> Response:
+    """Return everything about a trial.
+
+    What a list has of it, `plan_source`, `overrides`, `run_spec`, `published`, `engine`, `machine`,
+    `suite_trials` (its run, in the order of the plan), and in `shown` what `show --format json` prints; null
+    if unfinished.
+    """
+    trial = found_trial(state, trial_id)
+    family = state.workspace.family(trial) if trial.is_finished else []
+    tags = tags_of(state.workspace, [trial])[trial.id]
+    key = ("show", trial.attempt, trial.status, tuple(each.attempt for each in family), tuple(tags))
+    body = state.cache.get(key, lambda: _shown(trial, family, tags))
+    return Response(body, media_type="application/json")
+
+
+def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
+    jobs = measured_reports(trial, Beside(family)) if trial.is_finished else []
+    facts = trial.facts
+    content = _row(trial, jobs, tags) | {
+        "plan_source": facts.plan_source,
+        "overrides": facts.overrides,
+        "run_spec": facts.run_spec,
+        "published": facts.published,
+        "reference": facts.reference,
+        "engine": trial.engine,
+        "machine": trial.machine,
+        "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
+    }
+    del content["jobs"]
+    shown = shown_json(jobs, insight(trial)) if trial.is_finished else "null"
+    return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
+
+
+def _member(trial: Trial) -> dict[str, Any]:
+    facts = trial.facts
+    names = ("id", "variant", "iteration", "data_size_bytes", "size_kind", "position")
+    return {name: getattr(facts, name) for name in names} | {"status": trial.status}
+
+
+@router.patch("/trials/{trial_id}")
+def change_trial(trial_id: TrialId, changes: TrialChanges, state: State) -> TrialTags:
+    """Give tags to a trial, or take them away."""
+    trial = found_trial(state, trial_id)
+    change_tags(state.workspace, [trial.id], add=changes.tags.add, remove=changes.tags.remove)
+    again = found_trial(state, trial.id)
+    return TrialTags(id=trial.id, tags=tags_of(state.workspace, [again])[trial.id])
+
+
+@router.delete("/trials/{trial_id}")
+def remove_trial(trial_id: TrialId, state: State) -> TrialState:
+    """Put a trial into the trash; `restore` takes it out again, `fabricbench workspace purge` removes it."""
+    trial = found_trial(state, trial_id)
+    try:
+        delete_trial(state.workspace, trial.id)
+    except TrialRunsError as error:
+        raise ApiError(409, f"trial {trial.id} is running", "cancel its run first") from error
+    return TrialState(id=trial.id, deleted=True)
+
+
+@router.post("/trials/{trial_id}/restore")
+def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: State) -> TrialState:
+    """Take a trial out of the trash."""
+    if not restore_trial(state.workspace, trial_id):
+        raise not_found(f"trial {trial_id} is not in the trash")
+    return TrialState(id=trial_id, deleted=False)
+
+
+def found_trial(state: ServerState, name: str) -> Trial:
+    """Return the trial of an id: the finished one, or else the last attempt.
+
+    Raises:
+        ApiError: There is none, or several begin so.
+        StoreError: There is none, or the catalog cannot be read.
+    """
+    if name.startswith("latest"):
+        return state.workspace.find(name)
+    with state.workspace.database.reading() as connection:
+        matches = state.workspace.catalog.select(connection, prefix=name)
+    if len({trial.id for trial in matches}) > 1:
+        raise not_found(f'"{name}" is the beginning of several trials', "write more digits of the id")
+    if not matches:
+        raise not_found(f'no trial "{name}"', "GET /api/v1/trials lists them")
+    return next((trial for trial in matches if trial.is_finished), matches[-1])
+
+
+def finished_trial(trial_id: TrialId, state: State) -> Trial:
+    """Return a trial that has a record.
+
+    Raises:
+        ApiError: There is none, several begin so, or it has none.
+    """
+    trial = found_trial(state, trial_id)
+    if not trial.is_finished:
+        raise not_found(f"trial {trial.id} has no record: it is {trial.status}", "run its plan again")
+    return trial
+
+
+FinishedTrial = Annotated[Trial, Depends(finished_trial)]

@@ -1,0 +1,170 @@
+"""What stands outside the API: the web application's files, signing in, health, and what this server is."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from pydantic import BaseModel, Field
+
+from fabricbench import runner
+from fabricbench.server.auth import cookie_name, user_of
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.settings import Settings
+from fabricbench.server.trials import State
+
+router = APIRouter(responses=ERRORS)
+pages = APIRouter(include_in_schema=False)
+
+_PAGE_PATH: Final = re.compile(r"(trials|configure|runs|compare|validation)(/[A-Za-z0-9_~-]+){0,3}/?")
+"""Addresses of the web application's pages, which it finds its way by itself."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+_COOKIE_SECONDS: Final = 30 * 24 * 3600
+_POLICY: Final = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "worker-src 'self' blob:; font-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'; form-action 'self'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+"""Headers of every answer. A report is a page of its own and is offered for download, not shown."""
+
+
+class Login(BaseModel):
+    """A token."""
+
+    token: str = Field(max_length=1000)
+
+
+class About(BaseModel):
+    """What this server is."""
+
+    version: str
+    engine: str = Field(description="Version of the simulator.")
+    workspace: str = Field(description="Name of the workspace's folder.")
+    cores: int
+    workers: int = Field(description="How many runs are carried out at once.")
+    user: str = Field(description="Who asks; empty for the server's own token.")
+
+
+class Health(BaseModel):
+    """Whether the server works."""
+
+    status: str
+
+
+@router.get("/healthz", tags=["server"])
+def health() -> Health:
+    """Tell that the server answers; needs no token."""
+    return Health(status="ok")
+
+
+@router.get("/api/v1/about", tags=["server"])
+def about(request: Request, state: State) -> About:
+    """Return what this server is."""
+    from fabricbench import __version__
+
+    return About(
+        version=__version__,
+        engine=runner.engine_version(),
+        workspace=state.workspace.root.resolve().name,
+        cores=os.cpu_count() or 1,
+        workers=state.settings.workers,
+        user=request.state.user,
+    )
+
+
+@router.post("/api/v1/login", tags=["server"], status_code=204)
+def login(given: Login, state: State) -> Response:
+    """Take a token and answer with the cookie that stands for it."""
+    if user_of(given.token, state.settings) is None:
+        raise ApiError(401, "the token is wrong", "the server printed it when it started")
+    response = Response(status_code=204)
+    _remember(response, given.token, state.settings)
+    return response
+
+
+@router.post("/api/v1/logout", tags=["server"], status_code=204)
+def logout(state: State) -> Response:
+    """Have the browser forget the cookie."""
+    response = Response(status_code=204)
+    response.delete_cookie(cookie_name(state.settings))
+    return response
+
+
+def _remember(response: Response, token: str, settings: Settings) -> None:
+    response.set_cookie(
+        cookie_name(settings),
+        token,
+        max_age=_COOKIE_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=settings.scheme == "https",
+    )
+
+
+@pages.get("/", response_model=None)
+def start_page(state: State, token: Annotated[str | None, Query(max_length=1000)] = None) -> Response:
+    """Serve the web application; with a token in the address, remember it and take it out of there."""
+    if token is not None:
+        known = user_of(token, state.settings) is not None
+        response: Response = RedirectResponse("/" if known else "/?denied", 303)
+        if known:
+            _remember(response, token, state.settings)
+        return response
+    index = state.settings.static / "index.html"
+    return FileResponse(index) if index.is_file() else HTMLResponse(_without_application())
+
+
+@pages.get("/{path:path}", response_model=None)
+def static_file(path: str, state: State) -> Response:
+    """Serve a file of the web application, and its start page for the addresses of its pages."""
+    found = _file_in(state.settings.static, path)
+    if found is not None:
+        cache = "public, max-age=31536000, immutable" if path.startswith("assets/") else "no-cache"
+        return FileResponse(found, headers={"Cache-Control": cache})
+    index = state.settings.static / "index.html"
+    if _PAGE_PATH.fullmatch(path) and index.is_file():
+        return FileResponse(index, headers={"Cache-Control": "no-cache"})
+    raise not_found(f"nothing at /{path[:100]}")
+
+
+def _file_in(folder: Path, path: str) -> Path | None:
+    """Return a file below a folder; none for any path that leads out of it, by whatever trick."""
+    parts = path.split("/")
+    if not all(_NAME.fullmatch(part) for part in parts):
+        return None
+    found = folder.joinpath(*parts)
+    try:
+        inside = found.resolve().is_relative_to(folder.resolve())
+        return found if inside and found.is_file() else None
+    except OSError:
+        return None
+
+
+def _without_application() -> str:
+    from fabricbench import __version__
+
+    facts: dict[str, Any] = {"version": html.escape(__version__)}
+    return _PAGE.format(**facts)
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>fabricbench</title>
+<body style="font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 4em auto; padding: 0 1em">
+<h1>fabricbench {version}</h1>
+<p>The server works; the web application is not built. In a source tree, <code>make web</code> builds it;
+packages bring it along.</p>
+<p>The interface for programs is described by <a href="/openapi.json">/openapi.json</a>,
+which needs the token.</p>
+</body></html>
+"""

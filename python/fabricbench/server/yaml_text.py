@@ -1,0 +1,75 @@
+"""YAML of a plan's fields, which keeps the comments and the order of a text that they were before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import StringIO
+from typing import Any, Final
+
+from fabricbench.plan.document import read_text
+from fabricbench.plan.errors import PlanError
+
+_WIDTH: Final = 118
+
+
+def yaml_of(document: Mapping[str, Any], before: str | None = None) -> str:
+    """Write the fields of a plan as YAML.
+
+    Args:
+        document: The fields.
+        before: YAML of the same plan as it was; its comments, order and forms stay where values do.
+    """
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt")
+    yaml.width = _WIDTH
+    yaml.preserve_quotes = True
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    root = _round_trip(yaml, before)
+    if root is None:
+        root = dict(document)
+    else:
+        _update(root, document)
+    text = StringIO()
+    yaml.dump(root, text)
+    return text.getvalue()
+
+
+def _round_trip(yaml: Any, before: str | None) -> Any:
+    """Return a text's mapping with all that is beside its values; none if it is no plan."""
+    if not before:
+        return None
+    try:
+        read_text(before, "plan")
+    except PlanError:
+        return None
+    return yaml.load(before)
+
+
+def _update(node: Any, wanted: Mapping[str, Any]) -> None:
+    """Give a mapping the values wanted, and leave alone what is the same."""
+    for key in [key for key in node if key not in wanted]:
+        del node[key]
+    for key, value in wanted.items():
+        if key not in node or not _is_updated(node[key], value):
+            node[key] = value
+
+
+def _is_updated(node: Any, value: Any) -> bool:
+    """Change a mapping or a list in place where that can be done; tell whether nothing is left to do."""
+    if isinstance(node, dict) and isinstance(value, Mapping):
+        _update(node, value)
+        return True
+    if isinstance(node, list) and isinstance(value, list) and len(node) == len(value):
+        for index, each in enumerate(value):
+            if not _is_updated(node[index], each):
+                node[index] = each
+        return True
+    return _same_scalar(node, value)
+
+
+def _same_scalar(node: Any, value: Any) -> bool:
+    """Tell whether a value that remembers how it was written is the value wanted."""
+    if isinstance(node, bool) or isinstance(value, bool):
+        return node is value
+    return isinstance(node, type(value)) and not isinstance(node, dict | list) and bool(node == value)

@@ -1,0 +1,273 @@
+"""The queue of runs: durable, in the catalog, for any number of servers.
+
+A run waits as `queued`, is claimed by one server as `running`, and ends as `complete`, `cancelled`, `failed`
+or `interrupted`. A run whose process is gone is interrupted; it and what was cancelled can be queued again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sqlalchemy import func, select, update
+
+from fabricbench.store.catalog import now
+from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING, runs
+from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.trial import to_json
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection, Row
+
+    from fabricbench.store.workspace import Workspace
+
+QUEUED = "queued"
+CANCELLED = "cancelled"
+ENDED = (COMPLETE, CANCELLED, FAILED, INTERRUPTED)
+"""States that a run does not leave by itself."""
+RESUMABLE = (CANCELLED, FAILED, INTERRUPTED)
+_NOBODY = {"host": "", "pid": 0, "process_start": ""}
+
+
+@dataclass(frozen=True)
+class QueuedRun:
+    """A run that was asked for.
+
+    Attributes:
+        number: Its number; a later one has a higher number.
+        id: 12 hexadecimal digits, made up.
+        state: `queued`, `running`, `complete`, `cancelled`, `failed` or `interrupted`.
+        plan: Name of the plan.
+        title: Its title.
+        plan_source: Its text as the user wrote it.
+        options: `overrides`, `variants`, `tags`, `threads`, `force` and `resume`.
+        trials: What it expands to: `id`, `variant`, `iteration`, `data_size_bytes`, `size_kind`.
+        owner: The user who asked for it; empty where there is one only.
+        message: Why it ended as it did; empty if it is complete.
+        cancel_requested: Whether somebody wants it to end.
+        created_at: When it was asked for, ISO 8601 in UTC.
+        queued_at: When it was queued last.
+        started_at: When it was claimed last; none if never.
+        ended_at: When it ended; none if it has not.
+    """
+
+    number: int
+    id: str
+    state: str
+    plan: str
+    title: str
+    plan_source: str
+    options: Mapping[str, Any]
+    trials: Sequence[Mapping[str, Any]]
+    owner: str
+    message: str
+    cancel_requested: bool
+    created_at: str
+    queued_at: str
+    started_at: str | None
+    ended_at: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is neither queued nor running."""
+        return self.state in ENDED
+
+
+class RunQueue:
+    """The runs of a workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Take an open workspace."""
+        self._database = workspace.database
+
+    def add(
+        self,
+        *,
+        plan: str,
+        title: str,
+        plan_source: str,
+        options: Mapping[str, Any],
+        trials: Sequence[Mapping[str, Any]],
+        owner: str = "",
+    ) -> QueuedRun:
+        """Queue a run.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        at = now()
+        row = {"id": uuid4().hex[:12], "state": QUEUED, "plan": plan, "title": title, "message": ""}
+        row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(trials))}
+        values = row | _NOBODY | {"owner": owner, "cancel_requested": 0, "created_at": at, "queued_at": at}
+        with self._database.writing() as connection:
+            connection.execute(runs.insert().values(values))
+            return _one(connection, str(row["id"]))
+
+    def find(self, run_id: str) -> QueuedRun | None:
+        """Return the run with an id; none if there is none.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self._database.reading() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+        return _run_of(row) if row is not None else None
+
+    def page(
+        self, *, states: Sequence[str] = (), limit: int = 100, offset: int = 0
+    ) -> tuple[int, list[QueuedRun]]:
+        """Return how many runs there are in some states (or any), and a page of them, the newest first.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        conditions = [runs.c.state.in_(states)] if states else []
+        query = select(runs).where(*conditions).order_by(runs.c.number.desc()).offset(offset).limit(limit)
+        with self._database.reading() as connection:
+            total = connection.execute(select(func.count()).select_from(runs).where(*conditions)).scalar()
+            return int(total or 0), [_run_of(row) for row in connection.execute(query)]
+
+    def waiting(self) -> list[str]:
+        """Return the ids of the queued runs, the next one first.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        query = select(runs.c.id).where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number)
+        with self._database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def counts(self) -> dict[str, int]:
+        """Return how many runs there are in each state.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        query = select(runs.c.state, func.count()).group_by(runs.c.state)
+        with self._database.reading() as connection:
+            return {state: int(count) for state, count in connection.execute(query)}
+
+    def claim(self) -> QueuedRun | None:
+        """Take the run that has waited longest, for this process; none if none waits.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        query = select(runs).where(runs.c.state == QUEUED).order_by(runs.c.queued_at, runs.c.number).limit(1)
+        with self._database.writing() as connection:
+            row = connection.execute(query).first()
+            if row is None:
+                return None
+            values = {
+                "state": RUNNING,
+                "started_at": now(),
+                "ended_at": None,
+                "message": "",
+            } | _this_process()
+            connection.execute(update(runs).where(runs.c.number == row.number).values(values))
+            return _one(connection, row.id)
+
+    def take_over(self, run_id: str) -> bool:
+        """Note that this process carries a claimed run out; false if somebody has ended it in the meantime.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        with self._database.writing() as connection:
+            mine = update(runs).where(runs.c.id == run_id, runs.c.state == RUNNING)
+            return connection.execute(mine.values(_this_process())).rowcount > 0
+
+    def end(self, run_id: str, state: str, message: str = "") -> None:
+        """Note how a running run ended; one that has ended already stays as it is.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        values = {"state": state, "message": message, "ended_at": now(), "cancel_requested": 0} | _NOBODY
+        with self._database.writing() as connection:
+            running = runs.c.state == RUNNING
+            connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))
+
+    def cancel(self, run_id: str) -> QueuedRun | None:
+        """Take a run out of the queue, or ask for it to end if it runs; none if there is no such run.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        ended = {"state": CANCELLED, "message": "cancelled before it started", "ended_at": now()}
+        with self._database.writing() as connection:
+            queued = runs.c.state == QUEUED
+            connection.execute(update(runs).where(runs.c.id == run_id, queued).values(ended))
+            running = runs.c.state == RUNNING
+            connection.execute(update(runs).where(runs.c.id == run_id, running).values(cancel_requested=1))
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+        return _run_of(row) if row is not None else None
+
+    def cancelled(self, run_ids: Sequence[str]) -> list[str]:
+        """Return those of some runs that somebody wants to end.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        query = select(runs.c.id).where(runs.c.id.in_(run_ids), runs.c.cancel_requested == 1)
+        with self._database.reading() as connection:
+            return list(connection.execute(query).scalars())
+
+    def resume(self, run_id: str) -> QueuedRun | None:
+        """Queue a run again that was cancelled, failed or interrupted; its finished trials are not run again.
+
+        Returns:
+            The run, whose state tells whether that was possible; none if there is no such run.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        with self._database.writing() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
+            if row is None or row.state not in RESUMABLE:
+                return _run_of(row) if row is not None else None
+            options = to_json({**json.loads(row.options), "resume": True})
+            values: dict[str, Any] = {"state": QUEUED, "options": options, "queued_at": now(), "message": ""}
+            values |= {"started_at": None, "ended_at": None, "cancel_requested": 0}
+            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
+            return _one(connection, run_id)
+
+    def recover(self) -> list[str]:
+        """Mark the runs whose process is gone as interrupted, and return their ids.
+
+        Raises:
+            StoreError: The catalog cannot be read or written.
+        """
+        with self._database.reading() as connection:
+            if not _abandoned(connection):
+                return []
+        with self._database.writing() as connection:
+            found = _abandoned(connection)
+            for row in found:
+                message = f"process {row.pid} on {row.host} ended before the run did"
+                values = {"state": INTERRUPTED, "message": message, "ended_at": now()} | _NOBODY
+                connection.execute(update(runs).where(runs.c.number == row.number).values(values))
+        return [row.id for row in found]
+
+
+def _this_process() -> dict[str, Any]:
+    process = ProcessIdentity.current()
+    return {"host": process.host, "pid": process.pid, "process_start": process.start}
+
+
+def _abandoned(connection: Connection) -> list[Row[Any]]:
+    rows = connection.execute(select(runs).where(runs.c.state == RUNNING)).all()
+    return [row for row in rows if not ProcessIdentity(row.host, row.pid, row.process_start).may_be_alive()]
+
+
+def _one(connection: Connection, run_id: str) -> QueuedRun:
+    return _run_of(connection.execute(select(runs).where(runs.c.id == run_id)).one())
+
+
+def _run_of(row: Row[Any]) -> QueuedRun:
+    values = {name: getattr(row, name) for name in QueuedRun.__dataclass_fields__}
+    values |= {"options": json.loads(row.options), "trials": json.loads(row.trials)}
+    return QueuedRun(**values | {"cancel_requested": bool(row.cancel_requested)})

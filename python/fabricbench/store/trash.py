@@ -1,0 +1,86 @@
+"""Deleting trials so that it can be undone, and for good."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select
+
+from fabricbench.store.catalog import now
+from fabricbench.store.catalog_schema import RUNNING, tags, trash, trials
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from fabricbench.store.workspace import Workspace
+
+
+class TrialRunsError(Exception):
+    """A trial that is running cannot be deleted."""
+
+
+def delete_trial(workspace: Workspace, trial_id: str) -> bool:
+    """Put a trial into the trash, whatever became of it; its record stays until it is purged.
+
+    Returns:
+        Whether there was such a trial.
+
+    Raises:
+        TrialRunsError: It is running.
+        StoreError: The catalog cannot be written.
+    """
+    known = select(trash.c.attempt)
+    with workspace.database.writing() as connection:
+        query = select(trials.c.attempt, trials.c.status).where(
+            trials.c.id == trial_id, trials.c.attempt.not_in(known)
+        )
+        found = connection.execute(query).all()
+        if any(row.status == RUNNING for row in found):
+            raise TrialRunsError(trial_id)
+        at = now()
+        rows = [{"attempt": row.attempt, "trial_id": trial_id, "deleted_at": at} for row in found]
+        if rows:
+            connection.execute(trash.insert(), rows)
+    return bool(rows)
+
+
+def restore_trial(workspace: Workspace, trial_id: str) -> bool:
+    """Take a trial out of the trash; tell whether it was there.
+
+    Raises:
+        StoreError: The catalog cannot be written.
+    """
+    with workspace.database.writing() as connection:
+        return connection.execute(delete(trash).where(trash.c.trial_id == trial_id)).rowcount > 0
+
+
+def purge(workspace: Workspace, before: str) -> list[str]:
+    """Remove trials for good, with their records, that were deleted before a time.
+
+    Args:
+        workspace: Where.
+        before: The time, ISO 8601 in UTC.
+
+    Returns:
+        Their ids.
+
+    Raises:
+        StoreError: The catalog cannot be written.
+    """
+    with workspace.database.writing() as connection:
+        ids = sorted(
+            set(connection.execute(select(trash.c.trial_id).where(trash.c.deleted_at < before)).scalars())
+        )
+        for trial_id in ids:
+            _remove(workspace, connection, trial_id)
+    return ids
+
+
+def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> None:
+    deleted = select(trash.c.attempt).where(trash.c.trial_id == trial_id)
+    workspace.catalog.remove(connection, trials.c.attempt.in_(list(connection.execute(deleted).scalars())))
+    if not workspace.catalog.has_record(connection, trial_id):
+        shutil.rmtree(workspace.records / trial_id, ignore_errors=True)
+    if connection.execute(select(trials.c.attempt).where(trials.c.id == trial_id)).first() is None:
+        connection.execute(delete(tags).where(tags.c.trial_id == trial_id))

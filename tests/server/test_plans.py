@@ -1,0 +1,133 @@
+"""Plans over HTTP: shipped ones, their schema, and checks in a process with limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from tests.server.conftest import TOKEN, ClientOf
+from tests.support.samples import PLAN, call
+
+from fabricbench.plan.schema import plan_schema
+from fabricbench.plan.shipped import shipped_plans
+from fabricbench.server.settings import Settings
+
+
+def check(client: TestClient, **body: Any) -> dict[str, Any]:
+    answer = client.post("/api/v1/plans/check", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_the_shipped_plans_are_listed_and_shown(reader: TestClient) -> None:
+    plans = reader.get("/api/v1/plans").json()["plans"]
+    assert [plan["name"] for plan in plans] == list(shipped_plans())
+    shown = reader.get("/api/v1/plans/jct-alltoall").json()
+    assert shown["yaml"] == shipped_plans()["jct-alltoall"].read_text()
+    assert shown["document"]["jobs"][0]["collective"] == "all-to-all"
+    assert reader.get("/api/v1/plans/jct-nothing").status_code == 404
+
+
+def test_the_schema_is_that_of_the_command_line(reader: TestClient) -> None:
+    assert reader.get("/api/v1/plan-schema").json() == plan_schema()
+
+
+def test_a_plan_is_described_without_being_run(reader: TestClient) -> None:
+    found = check(reader, yaml=PLAN)
+    assert (found["name"], found["errors"], found["trials_total"]) == ("small", [], 2)
+    assert found["cost"]["packet_hops"] > 0
+    assert len(found["topology"]["nodes"]) == 5
+    assert found["topology"]["jobs"] == [{"name": "test", "hosts": [0, 1, 2, 3]}]
+
+
+def test_errors_have_the_words_and_the_place_of_the_command_line(reader: TestClient, tmp_path: Path) -> None:
+    wrong = PLAN.replace("hosts: 4", "hosts: 0").replace("parallel", "sideways")
+    file = tmp_path / "plan"
+    file.write_text(wrong)
+    errors = check(reader, yaml=wrong)["errors"]
+    told = call("plan", "check", file, cwd=tmp_path).stderr.replace(str(file), "plan")
+    assert [f"error: {error['message']}" for error in errors] == [
+        line for line in told.splitlines() if line.startswith("error: ")
+    ]
+    assert errors[0]["field"] == "fabric.topology.hosts"
+    assert (errors[0]["line"], errors[0]["found"], errors[0]["allowed"]) == (6, "0", "1 or more")
+
+
+def test_a_changed_document_keeps_the_comments_of_the_text(reader: TestClient) -> None:
+    text = PLAN.lstrip().replace("jobs:", "# the job under test\njobs:  # one")
+    document = check(reader, yaml=text)["document"]
+    document["fabric"]["topology"]["hosts"] = 8
+    changed = check(reader, yaml=text, document=document)["yaml"]
+    assert changed == text.replace("hosts: 4", "hosts: 8")
+
+
+def test_a_document_alone_becomes_a_plan(reader: TestClient) -> None:
+    document = check(reader, yaml=PLAN)["document"]
+    made = check(reader, document=document)
+    assert (made["errors"], made["document"]) == ([], document)
+
+
+def test_overrides_and_variants_are_taken(reader: TestClient) -> None:
+    assert check(reader, yaml=PLAN, set=["sweep.data_size=4MB"])["trials_total"] == 1
+    assert "nothing" in check(reader, yaml=PLAN, variants=["x"])["errors"][0]["allowed"]
+
+
+def large(hosts: int) -> str:
+    return (
+        PLAN.replace("hosts: 4", f"hosts: {hosts}")
+        .replace('ranks: "0-3", ', "")
+        .replace("[1MB, 2MB]", f"{hosts}KB")
+    )
+
+
+def test_a_plan_beyond_the_machine_is_refused_with_its_cost(reader: TestClient) -> None:
+    found = check(reader, yaml=large(60_000))
+    assert found["beyond_machine"]
+    assert found["cost"]["memory_bytes"] > 1 << 40
+    assert "memory" in found["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b,*b,*b,*b,*b]",
+        "[" * 20_000,
+        "!!python/object/apply:os.system ['true']",
+        "\x00",
+        "",
+    ],
+)
+def test_yaml_that_means_harm_is_an_error(reader: TestClient, text: str) -> None:
+    assert check(reader, yaml=text)["errors"]
+
+
+def test_no_file_is_read_for_a_plan_of_a_request(
+    reader: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.csv").write_text("data_size_bytes,busbw\n1048576,secret\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.csv", str(tmp_path / "mine.csv"), "../../../../../../etc/passwd"):
+        errors = check(reader, yaml=f"{PLAN}\npublished: {name}")["errors"]
+        assert errors
+        assert "secret" not in str(errors)
+        assert "root:" not in str(errors)
+
+
+def test_a_check_beyond_its_limits_is_an_error_and_others_go_on(
+    reader: TestClient, tmp_path: Path, client_of: ClientOf
+) -> None:
+    client = client_of(tmp_path, Settings(token=TOKEN, check_memory_bytes=1 << 20))
+    answer = client.post("/api/v1/plans/check", json={"yaml": large(60_000)})
+    assert answer.status_code == 422
+    assert "more than the server gives to a check" in answer.json()["error"]["message"]
+    assert check(reader, yaml=PLAN)["errors"] == []
+
+
+@pytest.mark.parametrize("body", [{}, {"yaml": 1}, {"document": []}, {"yaml": "", "path": "/etc/passwd"}, []])
+def test_a_body_of_another_form_is_refused(reader: TestClient, body: object) -> None:
+    answer = reader.post("/api/v1/plans/check", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"]

@@ -1,0 +1,190 @@
+"""Trials over HTTP have the figures of the command line and of Python, to the last digit."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
+from tests.server.conftest import ClientOf
+from tests.support.samples import call
+
+import fabricbench as fb
+from fabricbench.store import Workspace
+
+
+def told(records: Path, *arguments: str) -> Any:
+    done = call(*arguments, "--workspace", records, "--format", "json", cwd=records)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def rows(client: TestClient, **parameters: Any) -> list[dict[str, Any]]:
+    answer = client.get("/api/v1/trials", params=parameters)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["trials"]
+    return found
+
+
+def test_a_list_has_what_the_command_line_lists(reader: TestClient, records: Path) -> None:
+    listed = rows(reader, order="asc")
+    expected = told(records, "trials")["trials"]
+    assert [row["id"] for row in listed] == [row["id"] for row in expected]
+    assert [row["jobs"] for row in listed] == [row["jobs"] for row in expected]
+    assert reader.get("/api/v1/trials").json()["total"] == 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sizes"),
+    [
+        ({"plan": "jct-alltoall", "sort": "data_size_bytes"}, [8 << 20, 1 << 20]),
+        ({"plan": "jct-alltoall", "sort": "busbw_gb_per_s", "order": "asc"}, [1 << 20, 8 << 20]),
+        ({"tag": "lab", "order": "asc"}, [1 << 20, 8 << 20]),
+        ({"search": "JCT lab", "limit": 1, "order": "asc", "offset": 1}, [8 << 20]),
+        ({"search": "lab nothing"}, []),
+        ({"search": "100%"}, []),
+        ({"variant": "narrow"}, [2 << 20]),
+        ({"status": "failed"}, []),
+        ({"deleted": True}, []),
+    ],
+)
+def test_lists_are_searched_filtered_and_ordered(
+    reader: TestClient, parameters: dict[str, Any], sizes: list[int]
+) -> None:
+    assert [row["data_size_bytes"] for row in rows(reader, **parameters)] == sizes
+
+
+def test_the_choices_of_the_filters_are_those_there_are(reader: TestClient) -> None:
+    found = reader.get("/api/v1/trials/choices").json()
+    assert found["plan"] == ["jct-alltoall", "widths"]
+    assert found["variant"] == ["base", "narrow", "wide"]
+    assert (found["status"], found["tag"]) == (["complete"], ["lab"])
+
+
+def test_a_trial_has_the_figures_of_the_command_line_and_of_python(reader: TestClient, records: Path) -> None:
+    for row in rows(reader):
+        shown = reader.get(f"/api/v1/trials/{row['id']}").json()
+        assert shown["shown"] == told(records, "show", row["id"])
+        summary = fb.workspace(records).trial(row["id"]).summary.row(0, named=True)
+        (job,) = shown["shown"]["trials"]
+        for name in (
+            "busbw_gb_per_s",
+            "algbw_gb_per_s",
+            "ideal_percent",
+            "completion_time_ms",
+            "fct_mean_ms",
+        ):
+            assert job[name] == summary[name]
+        assert job["fct_ms"]["p99"] == summary["fct_ms_p99"]
+    assert [member["variant"] for member in shown["suite_trials"]] == ["base"] * 2
+    assert shown["tags"] == ["lab"]
+
+
+def test_a_trial_is_found_by_the_beginning_of_its_id(reader: TestClient) -> None:
+    wanted = rows(reader)[0]["id"]
+    assert reader.get(f"/api/v1/trials/{wanted[:8]}").json()["id"] == wanted
+    assert reader.get("/api/v1/trials/latest").json()["id"] == wanted
+    missing = reader.get("/api/v1/trials/ffffffffffff")
+    assert (missing.status_code, missing.json()["error"]["message"]) == (404, 'no trial "ffffffffffff"')
+    assert reader.get("/api/v1/trials/latest~9").status_code == 404
+
+
+def test_tables_come_in_pages_filtered_and_ordered(reader: TestClient, records: Path) -> None:
+    trial = fb.workspace(records).trial("latest")
+    found = reader.get(
+        f"/api/v1/trials/{trial.id}/tables/chunks",
+        params={"where": ["src_rank:eq:3", "fct_ps:gt:1000"], "sort": "fct_ps", "order": "desc", "limit": 3},
+    ).json()
+    expected = trial.chunks.filter(src_rank=3).sort("fct_ps", descending=True, maintain_order=True)
+    assert found["total"] == expected.height == 7
+    assert found["rows"] == expected.head(3).to_dicts()
+    assert [column["name"] for column in found["columns"]] == expected.columns
+
+
+def test_a_table_comes_as_arrow_too(reader: TestClient, records: Path) -> None:
+    answer = reader.get(
+        "/api/v1/trials/latest/tables/ports?limit=100000&columns=node,port,tx_bytes",
+        headers={"Accept": "application/vnd.apache.arrow.stream"},
+    )
+    table = pl.DataFrame(pa.ipc.open_stream(io.BytesIO(answer.content)).read_all())
+    ports = fb.workspace(records).trial("latest").ports
+    assert table.rows() == ports.select("node", "port", "tx_bytes").rows()
+    assert answer.headers["X-Total"] == str(ports.height)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["where=fct_ps", "where=nothing:eq:1", "where=fct_ps:gt:many", "sort=nothing", "columns=a,b", "limit=0"],
+)
+def test_a_wrong_question_about_a_table_is_an_error(reader: TestClient, query: str) -> None:
+    assert reader.get(f"/api/v1/trials/latest/tables/chunks?{query}").status_code == 422
+
+
+def test_every_figure_is_that_of_python(reader: TestClient, records: Path) -> None:
+    run = fb.workspace(records).trial(rows(reader, plan="jct-alltoall")[0]["id"])
+    listed = reader.get(f"/api/v1/trials/{run.id}/figures").json()["figures"]
+    names = [figure["name"] for figure in listed]
+    assert {"timeline", "cdf", "links", "topology", "latency", "goodput", "queues", "link-use"} <= set(names)
+    assert "voqs" not in names
+    for name in names:
+        assert reader.get(f"/api/v1/trials/{run.id}/figures/{name}").json()["data"], name
+    for name in ("timeline", "cdf", "queues", "latency", "links"):
+        drawn = reader.get(f"/api/v1/trials/{run.id}/figures/{name}").json()
+        assert drawn["data"] == json.loads(getattr(run.plot, name)().to_json(validate=False))["data"]
+
+
+def test_a_part_of_the_timeline_has_what_is_under_way_in_it(reader: TestClient, records: Path) -> None:
+    chunks = fb.workspace(records).trial("latest").chunks
+    middle = int(chunks["completed_ps"].median() or 0)  # type: ignore[arg-type]
+    inside = chunks.filter((pl.col("start_ps") <= middle + 10) & (pl.col("completed_ps") >= middle))
+    answer = reader.get(f"/api/v1/trials/latest/figures/timeline?from_ps={middle}&to_ps={middle + 10}").json()
+    assert len(answer["data"][0]["x"]) == inside.height < chunks.height
+    assert answer["layout"]["xaxis"]["range"][0] * answer["unit_ps"] == pytest.approx(middle)
+    one = reader.get("/api/v1/trials/latest/figures/timeline?rank=2").json()
+    assert len(one["data"][0]["x"]) == chunks.filter(src_rank=2).height
+    assert reader.get("/api/v1/trials/latest/figures/timeline?from_ps=5&to_ps=4").status_code == 422
+
+
+def test_comparisons_are_those_of_the_command_line(reader: TestClient, records: Path) -> None:
+    first, second = (row["id"] for row in rows(reader, plan="jct-alltoall"))
+    by_trial = reader.get(f"/api/v1/compare?trial={first}&trial={second}")
+    assert by_trial.json() == told(records, "compare", first, second)
+    by_variant = reader.get("/api/v1/compare?trial=latest&by=variant&reference=narrow").json()
+    assert by_variant == told(records, "compare", "--by", "variant", "--reference", "narrow", "latest")
+    for wrong in ("trial=latest", f"trial={first}&by=variant", "trial=latest&by=variant&reference=x", ""):
+        assert reader.get(f"/api/v1/compare?{wrong}").status_code == 422
+
+
+def test_tags_are_given_and_taken(tmp_path: Path, client_of: ClientOf) -> None:
+    fb.run(fb.load("jct-alltoall").with_(data_size="1MB", tag="first"), workspace=tmp_path)
+    client = client_of(tmp_path)
+    path = f"/api/v1/trials/{rows(client)[0]['id']}"
+    changed = client.patch(path, json={"tags": {"add": ["b b", "a", "a"]}})
+    assert changed.json()["tags"] == ["first", "a", "b b"]
+    assert client.patch(path, json={"tags": {"remove": ["first", "a"]}}).json()["tags"] == ["b b"]
+    assert [len(rows(client, tag=tag)) for tag in ("b b", "a", "first")] == [1, 0, 0]
+    assert len(Workspace.open(tmp_path).trials(tag="b b")) == 1
+    for wrong in ([""], [" a"], ["a" * 65], ["a\nb"], [1]):
+        assert client.patch(path, json={"tags": {"add": wrong}}).status_code == 422
+
+
+def test_a_deleted_trial_is_gone_until_it_is_restored(tmp_path: Path, client_of: ClientOf) -> None:
+    plan = fb.load("jct-alltoall").with_(data_size="1MB")
+    trial = fb.run(plan, workspace=tmp_path)[0]
+    client = client_of(tmp_path)
+    path = f"/api/v1/trials/{trial.id}"
+    assert client.delete(path).json() == {"id": trial.id, "deleted": True}
+    assert [client.get(path).status_code, client.delete(path).status_code] == [404, 404]
+    assert (rows(client), [row["id"] for row in rows(client, deleted=True)]) == ([], [trial.id])
+    assert len(fb.workspace(tmp_path).trials()) == 0
+    assert client.post(f"{path}/restore").json()["deleted"] is False
+    assert client.post(f"{path}/restore").status_code == 404
+    assert client.get(path).status_code == 200
+    client.delete(path)
+    fb.run(plan, workspace=tmp_path, resume=True)
+    assert ([row["id"] for row in rows(client)], rows(client, deleted=True)) == ([trial.id], [])
