@@ -280,6 +280,20 @@ def test_an_impaired_nic_straggles() -> None:
     assert found["straggling-nic"].evidence["host"] == "host3"
 
 
+def test_a_nic_that_is_slow_where_it_has_little_to_do_does_not_straggle() -> None:
+    def findings(direction: str) -> list[str]:
+        run, rows = spec(), chunks(2 * IDEAL_PS)
+        for row in rows:
+            if row["src_host"] == 3:
+                row.update(tx_bytes=row["tx_bytes"] // 8, payload_bytes=row["payload_bytes"] // 8)
+        slow = {"host": 3, "throughput_ppm": 500_000, "direction": direction}
+        run["fabric"]["nic"] = {"latency_ps": 0, "impairments": [slow]}
+        return [kind for kind in found_in(2 * IDEAL_PS, rows=rows, run=run) if kind == "straggling-nic"]
+
+    assert findings("receive") == ["straggling-nic"]
+    assert findings("send") == []
+
+
 def test_a_nic_that_sends_pauses_straggles() -> None:
     ports = fabric()
     for row in ports:

@@ -265,8 +265,15 @@ def test_nics_are_written_out() -> None:
         "drain_rate_bps": 2 * 10**11,
         "receive_buffer_bytes": 2**20,
         "receive_xoff_bytes": 2**19,
-        "impairments": [{"host": 3, "throughput_ppm": 500_000}],
+        "impairments": [{"host": 3, "throughput_ppm": 500_000, "direction": "both"}],
     }
+
+
+def test_impairments_may_hold_for_one_direction() -> None:
+    for direction in ("send", "receive"):
+        fields = f"{{host: 1, throughput: 25%, direction: {direction}}}"
+        nic = fabric_of(f"nic: {{impairments: [{fields}]}}")["nic"]
+        assert nic["impairments"] == [{"host": 1, "throughput_ppm": 250_000, "direction": direction}]
 
 
 @pytest.mark.parametrize("recovery", ["go_back_n", "selective", "none"])

@@ -5,7 +5,7 @@ mod common;
 use common::{
     Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run, single_switch,
 };
-use spec::{ImpairmentSpec, LoadBalancing, RatioSpec, RunSpec, RunStatus, XoffSpec};
+use spec::{ImpairmentSpec, LoadBalancing, NicDirection, RatioSpec, RunSpec, RunStatus, XoffSpec};
 
 /// Seven senders into one host, 16 MB of buffer.
 fn lossless_incast() -> RunSpec {
@@ -131,7 +131,8 @@ fn an_impaired_nic_slows_its_senders_through_pfc() {
     let healthy = time(&spec);
     spec.fabric.switch.pfc = Some(dynamic_pfc());
     spec.fabric.switch.buffer.size_bytes = 4 << 20;
-    spec.fabric.nic.impairments = vec![ImpairmentSpec { host: 0, throughput_ppm: 500_000 }];
+    spec.fabric.nic.impairments =
+        vec![ImpairmentSpec { host: 0, throughput_ppm: 500_000, direction: NicDirection::Both }];
     let (summary, recorder) = run(&spec);
     let slow = completion_ps(&summary);
     assert!(slow > healthy * 19 / 10 && slow < healthy * 21 / 10, "{healthy} {slow}");

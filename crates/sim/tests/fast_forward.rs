@@ -4,7 +4,9 @@ mod common;
 
 use common::{collective, leaf_spine, run, run_in_full, tables};
 use proptest::prelude::*;
-use spec::{EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, PfcSpec, QpMode, RunSpec, XoffSpec};
+use spec::{
+    EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec, QpMode, RunSpec, XoffSpec,
+};
 
 /// Runs `spec` both ways; returns the share of time that was skipped [%].
 fn skipped_percent(spec: &RunSpec) -> u64 {
@@ -74,7 +76,7 @@ prop_compose! {
             spec.fabric.load_balancing = LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: true };
         }
         if let Some((host, throughput_ppm)) = slow_host.filter(|(host, _)| *host < ranks) {
-            spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm });
+            spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm, direction: NicDirection::Both });
         }
         if dcqcn {
             spec.transport.rate_control = common::dcqcn();

@@ -6,8 +6,8 @@ use common::{collective, completion_ps, leaf_spine, run, run_with, single_switch
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ForwardingSpec, ImpairmentSpec, LinkLayerSpec, LoadBalancing, LossRecovery, PrioritySpec, QpMode,
-    RunSpec, RunStatus, SchedulingSpec, TopologySpec,
+    ForwardingSpec, ImpairmentSpec, LinkLayerSpec, LoadBalancing, LossRecovery, NicDirection, PrioritySpec,
+    QpMode, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
 };
 
 /// One byte at 400 Gb/s [ps].
@@ -174,7 +174,7 @@ prop_compose! {
             spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
         }
         if is_slow {
-            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: 1, throughput_ppm: 400_000 }];
+            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: 1, throughput_ppm: 400_000, direction: NicDirection::Both }];
         }
         if dwrr {
             spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [4_500; 8] };

@@ -4,7 +4,7 @@ mod common;
 
 use common::{collective, completion_ps, dynamic_pfc, run, run_in_full, run_with, single_switch, tables};
 use fabricbench_sim::Path;
-use spec::{FailureSpec, ImpairmentSpec, RunSpec, RunStatus};
+use spec::{FailureSpec, ImpairmentSpec, NicDirection, RunSpec, RunStatus};
 
 const FRAMES: u64 = 40_000;
 /// A full frame on a link of 400 Gb/s, preamble and gap included [ps].
@@ -15,8 +15,12 @@ fn one_flow(changes: &[(u64, u32, u32)]) -> RunSpec {
     let mut spec = collective(single_switch(2), 2, "incast", "parallel", FRAMES * 4096);
     spec.jobs[0].root = 1;
     spec.fabric.switch.pfc = Some(dynamic_pfc());
-    let change =
-        |&(at_ps, host, throughput_ppm): &_| FailureSpec::NicThroughput { at_ps, host, throughput_ppm };
+    let change = |&(at_ps, host, throughput_ppm): &_| FailureSpec::NicThroughput {
+        at_ps,
+        host,
+        throughput_ppm,
+        direction: NicDirection::Both,
+    };
     spec.fabric.failures = changes.iter().map(change).collect();
     spec
 }
@@ -45,10 +49,47 @@ fn a_nic_at_a_quarter_for_a_while_costs_three_quarters_of_that_while() {
 fn from_the_start_it_is_the_impairment_of_a_plan() {
     for host in [0, 1] {
         let mut impaired = one_flow(&[]);
-        impaired.fabric.nic.impairments = vec![ImpairmentSpec { host, throughput_ppm: 600_000 }];
+        impaired.fabric.nic.impairments =
+            vec![ImpairmentSpec { host, throughput_ppm: 600_000, direction: NicDirection::Both }];
         let changed = run(&one_flow(&[(0, host, 600_000)])).1;
         assert_eq!(format!("{:?}", changed.chunks), format!("{:?}", run(&impaired).1.chunks));
     }
+}
+
+/// Host 0 sends and host 1 receives: a NIC that is slow in the other direction changes nothing.
+#[test]
+fn a_direction_slows_only_what_goes_that_way() {
+    let with = |host, direction| {
+        let mut spec = one_flow(&[]);
+        spec.fabric.nic.impairments = vec![ImpairmentSpec { host, throughput_ppm: 500_000, direction }];
+        format!("{:?}", run(&spec).1.chunks)
+    };
+    let (whole, both) = (format!("{:?}", run(&one_flow(&[])).1.chunks), NicDirection::Both);
+    assert_eq!(with(0, NicDirection::Send), with(0, both));
+    assert_eq!(with(1, NicDirection::Receive), with(1, both));
+    assert_eq!(with(0, NicDirection::Receive), whole);
+    // All that arrives, be it data or nothing but acknowledgements, keeps its time when only sending of data is slow.
+    assert_eq!(with(1, NicDirection::Send), whole);
+    assert_ne!(with(0, both), whole);
+}
+
+/// From 500 us on the NIC of host 1 is slow in one direction, from 900 us on in the other: a change counts for both.
+#[test]
+fn a_change_of_direction_ends_the_one_before() {
+    let change = |at_ps, throughput_ppm, direction| FailureSpec::NicThroughput {
+        at_ps,
+        host: 1,
+        throughput_ppm,
+        direction,
+    };
+    let mut spec = one_flow(&[]);
+    let begins = change(500_000_000, 250_000, NicDirection::Receive);
+    spec.fabric.failures = vec![begins.clone(), change(900_000_000, 250_000, NicDirection::Send)];
+    let (_, recorder) = run(&spec);
+    assert_eq!(recorder.events[0].detail, "host1, 25 % of line rate, receiving from now on");
+    let turned = format!("{:?}", recorder.chunks);
+    spec.fabric.failures = vec![begins, change(900_000_000, 1_000_000, NicDirection::Both)];
+    assert_eq!(turned, format!("{:?}", run(&spec).1.chunks));
 }
 
 #[test]

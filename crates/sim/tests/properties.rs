@@ -6,8 +6,8 @@ use common::{Recorder, collective, dynamic_pfc, link, run};
 use proptest::prelude::*;
 use spec::{
     BufferSpec, ChunkRow, ChunkStatus, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec,
-    LinkSpec, LoadBalancing, LossRecovery, PfcSpec, PortRow, RatioSpec, RunSpec, RunStatus, RunSummary,
-    TopologySpec, XoffSpec,
+    LinkSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec, PortRow, RatioSpec, RunSpec, RunStatus,
+    RunSummary, TopologySpec, XoffSpec,
 };
 
 const MTU: u64 = 4096;
@@ -60,7 +60,7 @@ prop_compose! {
         if cut_through {
             spec.fabric.switch.forwarding = ForwardingSpec::CutThrough;
         }
-        let impairment = |throughput_ppm| ImpairmentSpec { host: 0, throughput_ppm };
+        let impairment = |throughput_ppm| ImpairmentSpec { host: 0, throughput_ppm, direction: NicDirection::Both };
         spec.fabric.nic.impairments = impaired.map(impairment).into_iter().collect();
         spec.transport.recovery = recovery;
         spec

@@ -5,8 +5,8 @@ mod common;
 use common::{Recorder, collective, leaf_spine, run, single_switch};
 use fabricbench_sim::capture;
 use spec::{
-    ChunkRow, ChunkStatus, EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, PfcSpec, PinSpec, QpMode,
-    RatioSpec, RunSpec, RunStatus, XoffSpec,
+    ChunkRow, ChunkStatus, EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec,
+    PinSpec, QpMode, RatioSpec, RunSpec, RunStatus, XoffSpec,
 };
 
 /// One byte at 400 Gb/s [ps].
@@ -205,7 +205,8 @@ fn a_chunk_for_a_failed_queue_pair_fails_at_once() {
     spec.transport.retry_count = 0;
     spec.fabric.nic.receive_buffer_bytes = 64;
     spec.fabric.nic.receive_xoff_bytes = 32;
-    spec.fabric.nic.impairments = vec![ImpairmentSpec { host: 1, throughput_ppm: 500_000 }];
+    spec.fabric.nic.impairments =
+        vec![ImpairmentSpec { host: 1, throughput_ppm: 500_000, direction: NicDirection::Both }];
     let (summary, recorder) = run(&spec);
     let to_host_1: Vec<_> = recorder.chunks.iter().filter(|chunk| chunk.dst_host == 1).collect();
     assert_eq!(to_host_1.len(), 3);

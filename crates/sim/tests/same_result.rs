@@ -7,8 +7,8 @@ use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
     ArrivalProcess, ArrivalsSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec,
-    JobSpec, LinkSpec, LoadBalancing, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus,
-    SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec, WatchdogSpec,
+    JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec, RepeatSpec, RunSpec,
+    RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec, WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -213,7 +213,9 @@ prop_compose! {
             spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [4_500; 8] };
         }
         if congestion & 8 != 0 {
-            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000 }];
+            let directions = [NicDirection::Both, NicDirection::Send, NicDirection::Receive];
+            let direction = directions[(seed % 3) as usize];
+            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm: 400_000, direction }];
             spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
         }
         if let Some((place, delay_ps)) = delay {

@@ -6,7 +6,8 @@ use common::{Recorder, collective, completion_ps, dynamic_pfc, link, run, run_wi
 use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
-    ImpairmentSpec, JobSpec, LoadBalancing, RateControl, RunSpec, RunStatus, SchedulingSpec, TopologySpec,
+    ImpairmentSpec, JobSpec, LoadBalancing, NicDirection, RateControl, RunSpec, RunStatus, SchedulingSpec,
+    TopologySpec,
 };
 
 /// `leaves` of `hosts`, as many links of 400 Gb/s up from each leaf as hosts, over `spines`.
@@ -144,8 +145,10 @@ fn a_slow_receiver_slows_its_own_job_only() {
     spec.jobs.push(other);
     let time = |spec: &RunSpec, job: usize| run(spec).0.jobs[job].end_ps.expect("complete");
     let before = [time(&spec, 0), time(&spec, 1)];
-    spec.fabric.nic.impairments =
-        (0..16).step_by(2).map(|host| ImpairmentSpec { host, throughput_ppm: 500_000 }).collect();
+    spec.fabric.nic.impairments = (0..16)
+        .step_by(2)
+        .map(|host| ImpairmentSpec { host, throughput_ppm: 500_000, direction: NicDirection::Both })
+        .collect();
     assert!(time(&spec, 0) * 100 > before[0] * 185, "{} after {}", time(&spec, 0), before[0]);
     assert_close(time(&spec, 1), before[1], 10);
 }
@@ -224,7 +227,7 @@ prop_compose! {
             spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [4_500; 8] };
         }
         if let Some(throughput_ppm) = slow {
-            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm }];
+            spec.fabric.nic.impairments = vec![ImpairmentSpec { host: hosts[1], throughput_ppm, direction: NicDirection::Both }];
         }
         if dcqcn {
             spec.transport.rate_control = common::dcqcn();

@@ -245,26 +245,6 @@ class FrameLossFailureSpec(TypedDict):
     """
 
 
-class NicThroughputFailureSpec(TypedDict):
-    """
-    The NIC of a host works at a fraction of its rate, sending and receiving, whatever it did before.
-    """
-
-    at_ps: int
-    """
-    When [ps].
-    """
-    host: int
-    """
-    The host.
-    """
-    kind: Literal["nic-throughput"]
-    throughput_ppm: int
-    """
-    What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
-    """
-
-
 class SwitchDownFailureSpec(TypedDict):
     """
     All links of a switch are down.
@@ -297,40 +277,10 @@ class SwitchUpFailureSpec(TypedDict):
     """
 
 
-FailureSpec: TypeAlias = (
-    LinkDownFailureSpec
-    | LinkUpFailureSpec
-    | LinkRateFailureSpec
-    | BitErrorsFailureSpec
-    | FrameLossFailureSpec
-    | NicThroughputFailureSpec
-    | SwitchDownFailureSpec
-    | SwitchUpFailureSpec
-)
-"""
-Something that fails or is repaired.
-"""
-
-
 ForwardingSpec: TypeAlias = Literal["store-and-forward", "cut-through"]
 """
 When a frame may leave a switch.
 """
-
-
-class ImpairmentSpec(TypedDict):
-    """
-    A NIC that works at a fraction of its rate, sending and receiving.
-    """
-
-    host: int
-    """
-    The host.
-    """
-    throughput_ppm: int
-    """
-    What is left of its throughput, of line rate [parts per million].
-    """
 
 
 class EthernetLinkLayerSpec(TypedDict):
@@ -457,31 +407,10 @@ What the requester does about loss.
 """
 
 
-class NicSpec(TypedDict):
-    """
-    Every NIC.
-    """
-
-    drain_rate_bps: NotRequired[int | None]
-    """
-    How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
-    """
-    impairments: list[ImpairmentSpec]
-    """
-    Hosts with NICs that work slower than they should.
-    """
-    latency_ps: int
-    """
-    Fixed latency on each side, sending and receiving [ps].
-    """
-    receive_buffer_bytes: int
-    """
-    Receive buffer [bytes]; it matters only with a drain rate.
-    """
-    receive_xoff_bytes: int
-    """
-    The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
-    """
+NicDirection: TypeAlias = Literal["both", "send", "receive"]
+"""
+What of a NIC is slow; the rest works at line rate.
+"""
 
 
 class ObserveSpec(TypedDict):
@@ -1220,6 +1149,64 @@ class CustomLinkSpec(TypedDict):
     """
 
 
+class NicThroughputFailureSpec(TypedDict):
+    """
+    The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either direction.
+    """
+
+    at_ps: int
+    """
+    When [ps].
+    """
+    direction: NicDirection
+    """
+    What is slow from now on; the other direction works at line rate.
+    """
+    host: int
+    """
+    The host.
+    """
+    kind: Literal["nic-throughput"]
+    throughput_ppm: int
+    """
+    What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+    """
+
+
+FailureSpec: TypeAlias = (
+    LinkDownFailureSpec
+    | LinkUpFailureSpec
+    | LinkRateFailureSpec
+    | BitErrorsFailureSpec
+    | FrameLossFailureSpec
+    | NicThroughputFailureSpec
+    | SwitchDownFailureSpec
+    | SwitchUpFailureSpec
+)
+"""
+Something that fails or is repaired.
+"""
+
+
+class ImpairmentSpec(TypedDict):
+    """
+    A NIC that works at a fraction of its rate.
+    """
+
+    direction: NicDirection
+    """
+    What is slow.
+    """
+    host: int
+    """
+    The host.
+    """
+    throughput_ppm: int
+    """
+    What is left of its throughput, of line rate [parts per million].
+    """
+
+
 class JobSpec(TypedDict):
     """
     One tenant: ranks that run a collective.
@@ -1311,6 +1298,33 @@ LoadBalancing: TypeAlias = (
 """
 How a switch chooses among equal next hops.
 """
+
+
+class NicSpec(TypedDict):
+    """
+    Every NIC.
+    """
+
+    drain_rate_bps: NotRequired[int | None]
+    """
+    How fast the host takes data out of the NIC's receive buffer [bit/s]; at line rate when absent.
+    """
+    impairments: list[ImpairmentSpec]
+    """
+    Hosts with NICs that work slower than they should.
+    """
+    latency_ps: int
+    """
+    Fixed latency on each side, sending and receiving [ps].
+    """
+    receive_buffer_bytes: int
+    """
+    Receive buffer [bytes]; it matters only with a drain rate.
+    """
+    receive_xoff_bytes: int
+    """
+    The NIC asks for a pause above this level of its receive buffer [bytes], if PFC is on.
+    """
 
 
 class PfcSpec(TypedDict):

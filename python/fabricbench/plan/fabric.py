@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemorySpec
 from fabricbench.plan.balancing import LoadBalancing
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.failures import Failure, LinkName
+from fabricbench.plan.failures import DIRECTION, Direction, Failure, LinkName
 from fabricbench.plan.fields import ImpairedHosts, Part, Propagation, Rate, Size, Time
 from fabricbench.plan.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
 from fabricbench.plan.switch import Switch
@@ -15,7 +15,7 @@ from fabricbench.plan.topology import Topology
 
 
 class Impairment(PlanModel):
-    """A NIC that works at a fraction of its rate, sending and receiving."""
+    """A NIC that works at a fraction of its rate."""
 
     hosts: ImpairedHosts = Field(
         alias="host", description='The host [number], or hosts as `ranks` has them, such as `"0-28:4"`.'
@@ -23,6 +23,7 @@ class Impairment(PlanModel):
     throughput_ppm: Part = Field(
         alias="throughput", description="What is left of its throughput [%, of line rate]."
     )
+    direction: Direction = Field(default="both", description=DIRECTION)
 
 
 class Nic(PlanModel):
@@ -73,7 +74,11 @@ class Nic(PlanModel):
             "receive_buffer_bytes": self.receive_buffer_bytes,
             "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
             "impairments": [
-                {"host": host, "throughput_ppm": impairment.throughput_ppm}
+                {
+                    "host": host,
+                    "throughput_ppm": impairment.throughput_ppm,
+                    "direction": impairment.direction,
+                }
                 for impairment in self.impairments
                 for host in impairment.hosts
             ],

@@ -28,6 +28,14 @@ _LINK = (
 _SWITCH = "Name of the switch, such as `spine1`."
 
 
+Direction = Literal["both", "send", "receive"]
+"""What of a NIC is slow."""
+DIRECTION: Final = (
+    "What is slow: `send` slows the payload that leaves, `receive` how fast the host takes data out of the "
+    "receive buffer, `both` either; the other direction works at line rate. Source: what slows a NIC (its "
+    "PCIe link, its clock) mostly slows both."
+)
+
 FLAPS_MAX: Final = 1_000
 """Most times that something fails on a schedule."""
 
@@ -146,14 +154,13 @@ class FrameLoss(Passing):
 class NicThroughput(Passing):
     """A NIC works at a fraction of its rate from now on."""
 
-    kind: Literal["nic-throughput"] = Field(
-        description="The NIC of a host works at a fraction of its rate, sending and receiving."
-    )
+    kind: Literal["nic-throughput"] = Field(description="The NIC of a host works at a fraction of its rate.")
     host: Annotated[int, Field(ge=0, lt=HOSTS_MAX)] = Field(description="The host [number].")
     throughput_ppm: Part = Field(
         alias="throughput",
         description="What is left of its throughput from now on [%, of line rate]; 100% is all of it.",
     )
+    direction: Direction = Field(default="both", description=DIRECTION)
 
     def run_specs(self) -> Iterator[NicThroughputFailureSpec]:
         """Write the failure, and its end, out for the engine."""
@@ -163,7 +170,13 @@ class NicThroughput(Passing):
                 yield self._spec(end_ps, PPM)
 
     def _spec(self, at_ps: int, throughput_ppm: int) -> NicThroughputFailureSpec:
-        return {"kind": self.kind, "at_ps": at_ps, "host": self.host, "throughput_ppm": throughput_ppm}
+        return {
+            "kind": self.kind,
+            "at_ps": at_ps,
+            "host": self.host,
+            "throughput_ppm": throughput_ppm,
+            "direction": self.direction,
+        }
 
 
 class SwitchDown(Passing):

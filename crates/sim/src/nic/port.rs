@@ -32,7 +32,7 @@ pub(crate) struct NicPortPlan {
     pub(crate) changes: Option<LinkChanges>,
     /// Priority of payload.
     pub(crate) data: Priority,
-    /// What an impaired NIC still sends.
+    /// What a NIC that is slow in sending still sends.
     pub(crate) pace: Option<Rate>,
     /// Credits of the link, on InfiniBand.
     pub(crate) credits: Option<CreditPlan>,

@@ -7,7 +7,7 @@
 use super::link_names::LinkNames;
 use crate::link_changes::LinkChange;
 use crate::link_errors::ErrorRate;
-use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, SpecError};
+use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
@@ -39,6 +39,7 @@ pub(crate) struct ThroughputChange {
     pub(crate) at: Instant,
     /// Of line rate [parts per million].
     pub(crate) ppm: u32,
+    pub(crate) direction: NicDirection,
 }
 
 /// One failure or repair.
@@ -191,8 +192,8 @@ impl<'a> Replay<'a> {
                 let detail = format!("{lost_ppm} frames of a million lost from now on");
                 self.corrupt(at, link, "frame_loss", ErrorRate::of_frames(*lost_ppm), &detail)
             }
-            FailureSpec::NicThroughput { host, throughput_ppm, .. } => {
-                self.slow_nic(at, *host, *throughput_ppm)
+            FailureSpec::NicThroughput { host, throughput_ppm, direction, .. } => {
+                self.slow_nic(at, *host, *throughput_ppm, *direction)
             }
             FailureSpec::SwitchDown { switch, .. } => self.turn_switch(at, switch, false),
             FailureSpec::SwitchUp { switch, .. } => self.turn_switch(at, switch, true),
@@ -260,18 +261,29 @@ impl<'a> Replay<'a> {
         Ok(self.note(at, kind, &links, &before, format!("{name}, {}: {detail}", count(links.len()))))
     }
 
-    fn slow_nic(&mut self, at: Instant, host: u32, ppm: u32) -> Result<Step, Problem> {
+    fn slow_nic(
+        &mut self,
+        at: Instant,
+        host: u32,
+        ppm: u32,
+        direction: NicDirection,
+    ) -> Result<Step, Problem> {
         let hosts = self.graph.hosts();
         if host as usize >= hosts {
             let allowed = format!("hosts 0 to {} of this topology", hosts - 1);
             return Err(Problem::new("host", format!("host {host}"), allowed));
         }
-        self.hosts.entry(host).or_default().push(ThroughputChange { at, ppm });
+        self.hosts.entry(host).or_default().push(ThroughputChange { at, ppm, direction });
         let node = self.graph.node(NodeId(host)).name.clone();
         let (whole, rest) = (ppm / 10_000, ppm % 10_000);
         let percent = format!("{whole}.{rest:04}");
         let percent = percent.trim_end_matches('0').trim_end_matches('.');
-        let detail = format!("{node}, {percent} % of line rate from now on");
+        let what = match direction {
+            NicDirection::Both => "",
+            NicDirection::Send => ", sending",
+            NicDirection::Receive => ", receiving",
+        };
+        let detail = format!("{node}, {percent} % of line rate{what} from now on");
         Ok(Step { at, kind: "nic_throughput", node, detail, flipped: Vec::new() })
     }
 

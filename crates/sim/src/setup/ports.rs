@@ -6,7 +6,7 @@ use super::hosts::HostFlows;
 use crate::egress::Wire;
 use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
 use crate::packet::Priority;
-use spec::RunSpec;
+use spec::{NicDirection, RunSpec};
 use std::sync::Arc;
 use transport::Config;
 use units::{NodeId, Rate, Seed, Span};
@@ -22,7 +22,7 @@ pub(super) fn host_plan(
     tcp: Option<HostTcp>,
 ) -> HostPlan {
     let line_rate = wires[0].rate;
-    let impaired = impaired_rate(spec, node, line_rate);
+    let impaired = impaired_rates(spec, node, line_rate);
     let throughput = throughput_changes(spec, fabric, node, line_rate);
     let data = Priority(spec.transport.priorities.data);
     let changes = |port| fabric.changes(node, port, Seed(spec.seed));
@@ -30,14 +30,14 @@ pub(super) fn host_plan(
         wire,
         changes: changes(port),
         data,
-        pace: impaired,
+        pace: impaired.pace,
         credits: fabric.credits,
     };
     HostPlan {
         config,
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
-        intake: intake_plan(spec, fabric, data, line_rate, impaired, !throughput.is_empty()),
+        intake: intake_plan(spec, fabric, data, line_rate, impaired.drain, !throughput.is_empty()),
         throughput,
         senders: flows.senders,
         sends: flows.sends,
@@ -53,13 +53,32 @@ pub(super) fn host_plan(
     }
 }
 
-/// What is left of the rate of an impaired NIC.
-fn impaired_rate(spec: &RunSpec, host: NodeId, line_rate: Rate) -> Option<Rate> {
-    let impairment = spec.fabric.nic.impairments.iter().find(|impairment| impairment.host == host.0)?;
-    Some(Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(impairment.throughput_ppm)))
+/// What a NIC at a part of its rate still does; none where it keeps up with the line.
+#[derive(Clone, Copy, Debug, Default)]
+struct SlowRates {
+    /// Sends payload at most so fast.
+    pace: Option<Rate>,
+    /// Takes data out of its receive buffer so fast.
+    drain: Option<Rate>,
 }
 
-/// The rate at which the host takes data out of an impaired NIC, if that is slower than it comes.
+impl SlowRates {
+    fn new(line_rate: Rate, ppm: u32, direction: NicDirection) -> Self {
+        let part = Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(ppm));
+        let slow = (ppm < 1_000_000).then_some(part);
+        Self { pace: slow.filter(|_| direction.sends()), drain: slow.filter(|_| direction.receives()) }
+    }
+}
+
+/// What an impaired NIC still does.
+fn impaired_rates(spec: &RunSpec, host: NodeId, line_rate: Rate) -> SlowRates {
+    let impairment = spec.fabric.nic.impairments.iter().find(|impairment| impairment.host == host.0);
+    impairment
+        .map(|impairment| SlowRates::new(line_rate, impairment.throughput_ppm, impairment.direction))
+        .unwrap_or_default()
+}
+
+/// The rate at which the host takes data out of the receive buffer, if that is slower than it comes.
 fn drain_rate(spec: &RunSpec, impaired: Option<Rate>) -> Option<Rate> {
     let limits = [spec.fabric.nic.drain_rate_bps.map(Rate::from_bps), impaired];
     limits.into_iter().flatten().min_by_key(|rate| rate.bps())
@@ -67,10 +86,9 @@ fn drain_rate(spec: &RunSpec, impaired: Option<Rate>) -> Option<Rate> {
 
 /// What becomes of the throughput of a NIC in the course of the run.
 fn throughput_changes(spec: &RunSpec, fabric: &Fabric, host: NodeId, line_rate: Rate) -> Vec<Throughput> {
-    let part = |ppm: u32| Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(ppm));
     let change = |change: &ThroughputChange| {
-        let pace = (change.ppm < 1_000_000).then(|| part(change.ppm));
-        Throughput { at: change.at, pace, drain: drain_rate(spec, pace) }
+        let slow = SlowRates::new(line_rate, change.ppm, change.direction);
+        Throughput { at: change.at, pace: slow.pace, drain: drain_rate(spec, slow.drain) }
     };
     fabric.failures.of_host(host).iter().map(change).collect()
 }

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
     ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkRow, LinkSpec,
-    LoadBalancing, LossRecovery, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow, PrioritySpec,
-    QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION,
-    ScheduledSpec, SchedulingSpec, SeriesRow, SharedMemorySpec, SwitchSpec, TcpCongestion, TcpSpec,
-    TopologySpec, TransportSpec, XoffSpec,
+    LoadBalancing, LossRecovery, NicDirection, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow,
+    PrioritySpec, QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary,
+    SCHEMA_VERSION, ScheduledSpec, SchedulingSpec, SeriesRow, SharedMemorySpec, SwitchSpec, TcpCongestion,
+    TcpSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -393,8 +393,12 @@ pub(crate) fn fail(spec: &mut RunSpec, draw: FailureDraw) {
         ],
         5 => {
             let host = (draw.place % nodes.iter().filter(|node| node.kind == "host").count()) as u32;
-            let throughput =
-                |at_ps, throughput_ppm| FailureSpec::NicThroughput { at_ps, host, throughput_ppm };
+            let throughput = |at_ps, throughput_ppm| FailureSpec::NicThroughput {
+                at_ps,
+                host,
+                throughput_ppm,
+                direction: NicDirection::Both,
+            };
             vec![throughput(at_ps, 100_000 + 3_000 * u32::from(draw.kind)), throughput(later, 1_000_000)]
         }
         4 => vec![FailureSpec::FrameLoss { at_ps, link, lost_ppm: 1 << (draw.kind >> 4) }],

@@ -1,5 +1,6 @@
 //! What fails in the course of a run.
 
+use super::NicDirection;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub enum FailureSpec {
         /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
         lost_ppm: u32,
     },
-    /// The NIC of a host works at a fraction of its rate, sending and receiving, whatever it did before.
+    /// The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either direction.
     NicThroughput {
         /// When [ps].
         at_ps: u64,
@@ -56,6 +57,8 @@ pub enum FailureSpec {
         host: u32,
         /// What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
         throughput_ppm: u32,
+        /// What is slow from now on; the other direction works at line rate.
+        direction: NicDirection,
     },
     /// All links of a switch are down.
     SwitchDown {

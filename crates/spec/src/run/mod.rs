@@ -19,7 +19,7 @@ pub use fabric::{
 };
 pub use failures::FailureSpec;
 pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RepeatSpec};
-pub use nic::{ImpairmentSpec, NicSpec};
+pub use nic::{ImpairmentSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use scheduled::ScheduledSpec;
 pub use storage::{StorageLength, StorageSpec};

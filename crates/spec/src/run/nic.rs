@@ -19,7 +19,7 @@ pub struct NicSpec {
     pub impairments: Vec<ImpairmentSpec>,
 }
 
-/// A NIC that works at a fraction of its rate, sending and receiving.
+/// A NIC that works at a fraction of its rate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImpairmentSpec {
@@ -27,4 +27,32 @@ pub struct ImpairmentSpec {
     pub host: u32,
     /// What is left of its throughput, of line rate [parts per million].
     pub throughput_ppm: u32,
+    /// What is slow.
+    pub direction: NicDirection,
+}
+
+/// What of a NIC is slow; the rest works at line rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NicDirection {
+    /// Sending and receiving.
+    Both,
+    /// Sending: payload leaves more slowly.
+    Send,
+    /// Receiving: the host takes data out of the receive buffer more slowly.
+    Receive,
+}
+
+impl NicDirection {
+    /// Whether payload leaves more slowly.
+    #[must_use]
+    pub const fn sends(self) -> bool {
+        matches!(self, Self::Both | Self::Send)
+    }
+
+    /// Whether data is taken out of the receive buffer more slowly.
+    #[must_use]
+    pub const fn receives(self) -> bool {
+        matches!(self, Self::Both | Self::Receive)
+    }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, counted, listed, percent
 from fabricbench.analysis.deadlock import Circle, circle_text, circles
@@ -70,26 +71,34 @@ def straggling_nics(case: Case) -> Iterator[Finding]:
     The explained effect of a known rate is the time that the host's data takes at it beyond the ideal run.
     """
     nic = case.record.run_spec["fabric"].get("nic", {})
-    impaired = {each["host"]: each["throughput_ppm"] for each in nic.get("impairments", ())}
+    impaired = {each["host"]: each for each in nic.get("impairments", ())}
     for host in dict.fromkeys(case.job["hosts"]):
         ports = case.fabric.of(f"host{host}")
         pauses = sum(port.pfc_tx for port in ports)
-        rate_bps = _nic_rate_bps(case, impaired.get(host), nic.get("drain_rate_bps"))
-        needed_ps = _data_ps(case, host, rate_bps)
+        send_bps, receive_bps = _nic_rates_bps(case, impaired.get(host), nic.get("drain_rate_bps"))
+        needed_ps = _data_ps(case, host, send_bps, receive_bps)
+        rate_bps = min(send_bps, receive_bps)
         if pauses or (rate_bps < case.host_rate_bps and needed_ps > _EXCESS * case.ideal_ps):
             yield _straggler(case, host, pauses, rate_bps, needed_ps)
 
 
-def _nic_rate_bps(case: Case, impairment_ppm: int | None, drain_bps: int | None) -> float:
+def _nic_rates_bps(
+    case: Case, impairment: dict[str, Any] | None, drain_bps: int | None
+) -> tuple[float, float]:
+    """Return how fast a NIC sends and how fast its host takes in what it receives [bit/s]."""
     line = case.host_rate_bps
-    impaired = line if impairment_ppm is None else line * impairment_ppm / _SPEC_PPM
-    return min(impaired, line if drain_bps is None else drain_bps)
+    part = line if impairment is None else line * impairment["throughput_ppm"] / _SPEC_PPM
+    direction = "both" if impairment is None else impairment.get("direction", "both")
+    send = line if direction == "receive" else part
+    receive = line if direction == "send" else part
+    return send, min(receive, line if drain_bps is None else drain_bps)
 
 
-def _data_ps(case: Case, host: int, rate_bps: float) -> float:
-    """Return how long the larger of what a host sends and receives, each frame once, takes at a rate."""
-    wire = [by_host.get(host, 0) for by_host in (case.chunks.wire_sent, case.chunks.wire_received)]
-    return wire_ps(max(wire), rate_bps) * case.chunks.first_sent_share([host])
+def _data_ps(case: Case, host: int, send_bps: float, receive_bps: float) -> float:
+    """Return how long the slower of what a host sends and receives, each frame once, takes."""
+    sent = wire_ps(case.chunks.wire_sent.get(host, 0), send_bps)
+    received = wire_ps(case.chunks.wire_received.get(host, 0), receive_bps)
+    return max(sent, received) * case.chunks.first_sent_share([host])
 
 
 def _straggler(case: Case, host: int, pauses: int, rate_bps: float, needed_ps: float) -> Finding:
