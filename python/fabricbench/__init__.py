@@ -1,6 +1,7 @@
 """fabricbench: an open test platform for AI network fabrics.
 
-`load`, `run`, `compare` and `workspace` are its Python interface; `fabricbench.api` explains it.
+`load`, `run`, `import_results`, `compare` and `workspace` are its Python interface, which
+`fabricbench.api` explains.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fabricbench.api import MeasuredError as MeasuredError
     from fabricbench.api import Plan as Plan
     from fabricbench.api import PlanError as PlanError
     from fabricbench.api import Progress as Progress
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
     from fabricbench.api import UnknownTrialError as UnknownTrialError
     from fabricbench.api import Workspace as Workspace
     from fabricbench.api import compare as compare
+    from fabricbench.api import import_results as import_results
     from fabricbench.api import load as load
     from fabricbench.api import run as run
     from fabricbench.api import workspace as workspace
 
 __all__ = [
+    "MeasuredError",
     "Plan",
     "PlanError",
     "Progress",
@@ -32,6 +36,7 @@ __all__ = [
     "Workspace",
     "__version__",
     "compare",
+    "import_results",
     "load",
     "run",
     "workspace",

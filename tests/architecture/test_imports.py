@@ -25,11 +25,13 @@ ALLOWED: dict[str, set[str]] = {
     "backend": {"plan"},
     "store": {"plan"},
     "analysis": {"plan"},
+    "measured": set(),
     "runner": {"plan", "backend", "store"},
+    "importing": {"plan", "measured", "store"},
     "report": {"analysis", "store"},
-    "server": {"plan", "runner", "store", "report"},
-    "cli": {"plan", "runner", "store", "report", "server"},
-    "api": {"plan", "runner", "store", "report"},
+    "server": {"plan", "runner", "importing", "store", "report"},
+    "cli": {"plan", "runner", "importing", "store", "report", "server"},
+    "api": {"plan", "runner", "importing", "store", "report"},
 }
 
 

@@ -65,6 +65,7 @@ def test_frames_that_a_bad_link_corrupts_are_lost_for_a_cause_of_their_own(tmp_p
     ports = trial.tables.table("ports").to_pylist()
     corrupted = {(port["node"], port["peer"]): port["fcs_error_frames"] for port in ports}
     lost = jobs_of([trial])[0].summary.frames_lost
+    assert lost is not None
     assert corrupted["spine1", "leaf0"] + corrupted["leaf0", "spine1"] == lost > 0
     causes = {finding.cause: finding for finding in insight(trial).of_job("test")}
     assert causes["bit-errors"].evidence["frames"] == lost

@@ -45,8 +45,10 @@ def test_a_trial_whose_chunks_fail_is_incomplete_and_says_which(tmp_path: Path) 
     job = jobs_of([trial])[0].summary
     assert (trial.status, job.status) == ("incomplete", "incomplete")
     assert (job.completion_time_ms, job.busbw_gb_per_s, job.fct_ms_p50) == (None, None, None)
+    assert job.chunks_failed is not None
     assert job.chunks_failed > 0
     assert f"{job.chunks_failed} of 7 chunks" in job.reason
+    assert job.frames_lost is not None
     assert job.frames_lost > 0
     assert {"qp_failed"} <= set(trial.tables.table("events")["kind"].to_pylist())
 
@@ -58,6 +60,8 @@ def test_a_neighbour_goes_on_until_the_job_under_test_has_ended(tmp_path: Path) 
     test, neighbour = (job.summary for job in jobs_of([trial]))
     assert (trial.status, test.status, neighbour.status) == ("complete", "complete", "complete")
     assert test.rounds == 3
+    assert neighbour.rounds is not None
+    assert neighbour.chunks is not None
     assert neighbour.rounds > 3
     assert neighbour.chunks > neighbour.rounds * 12
     assert test.round_ms_min is not None

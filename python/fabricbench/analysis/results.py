@@ -31,7 +31,7 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
         pa.field(name, text if isinstance(value, str) else integer, nullable=False)
         for name, value in identity.items()
     ]
-    types = {"str": text, "int": integer, "int | None": integer}
+    types = {"str": text, "str | None": text, "int": integer, "int | None": integer}
     for field in dataclasses.fields(Summary):
         declared = str(field.type)
         fields.append(pa.field(field.name, types.get(declared, number), nullable="None" in declared))

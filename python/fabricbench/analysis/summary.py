@@ -62,31 +62,31 @@ class Summary:
     Attributes:
         job: Name of the job.
         collective: What its ranks did.
-        algorithm: How.
+        algorithm: How; none of a measured job that does not say.
         ranks: How many there are.
         data_size_bytes: Data size S of the collective.
         status: `complete`; `incomplete` if a chunk never completed; `stalled` if that was because the run
             made no progress any more. Only a complete job has times, rates and FCT. A job that goes on until
             others end is complete unless a chunk failed.
         reason: Why it is not complete, with the chunks concerned and what stalled; empty otherwise.
-        rounds: Complete rounds.
+        rounds: Complete rounds; of a measured job how often it was measured, none where that is not said.
         chunks: Data chunks of all rounds, times the queue pairs that each is split over; of a job that goes
-            on until others end, those posted.
+            on until others end, those posted. None of a measured job, as all that is counted by frame.
         chunks_complete: Those that completed.
         chunks_failed: Those whose queue pair ran out of retries.
     """
 
     job: str
     collective: str
-    algorithm: str
+    algorithm: str | None
     ranks: int
     data_size_bytes: int
     status: str
     reason: str
-    rounds: int
-    chunks: int
-    chunks_complete: int
-    chunks_failed: int
+    rounds: int | None
+    chunks: int | None
+    chunks_complete: int | None
+    chunks_failed: int | None
     completion_time_ms: float | None
     round_ms_min: float | None
     round_ms_max: float | None
@@ -123,10 +123,10 @@ class Summary:
     latency_us_mean: float | None
     latency_us_max: float | None
     pfc_rx: int | None
-    ecn_ce_rx: int
-    cnp_tx: int
-    retransmits: int
-    frames_lost: int
+    ecn_ce_rx: int | None
+    cnp_tx: int | None
+    retransmits: int | None
+    frames_lost: int | None
     out_of_order_percent: float | None
     link_load_max_to_mean: float | None
     queue_max_bytes: int | None
@@ -150,8 +150,11 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         One summary for each job, in the order of the spec.
     """
     from fabricbench.analysis import chunks, fabric
+    from fabricbench.analysis.measured import is_measured, measured_summary
     from fabricbench.analysis.operations import OperationFacts, operation_metrics
 
+    if is_measured(run_spec):
+        return [measured_summary(run_spec, summary)]
     jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
     chunk_facts = {
         job["name"]: chunks.ChunkFacts(_rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job))

@@ -14,15 +14,18 @@ command line and the report.
 """
 
 from fabricbench.api.comparison import compare
+from fabricbench.api.measured import import_results
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.runs import Progress, run
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace
+from fabricbench.importing import MeasuredError
 from fabricbench.plan.errors import PlanError
 from fabricbench.store import StoreError, UnknownTrialError
 
 __all__ = [
+    "MeasuredError",
     "Plan",
     "PlanError",
     "Progress",
@@ -32,6 +35,7 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "compare",
+    "import_results",
     "load",
     "run",
     "workspace",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
-from fabricbench.report.comparison import JobPair, compared
+from fabricbench.report.comparison import JobPair, compared, matched
 from fabricbench.report.frames import comparison_frame
 from fabricbench.report.trials import Beside, stored_reports
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
     """Set two trials, or the trials of two runs, against each other, metric by metric.
 
-    The trials of two runs are paired by data size and iteration; those without a partner are left out.
+    The trials of two runs are paired by data size and iteration, and where one was measured by collective and
+    ranks as well; those without a partner are left out.
 
     Returns:
         One row for each job and metric: `data_size_bytes`, `iteration`, `job`, `metric`, `unit`, `first`,
@@ -49,6 +50,10 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
     """Pair the only trials of both sides whatever they are, and others by size and iteration."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
+    if any(trial.stored.is_measured for trial in (*first, *second)):
+        known = {trial.stored.attempt: trial for trial in (*first, *second)}
+        pairs = matched([trial.stored for trial in first], [trial.stored for trial in second])
+        return [(known[one.attempt], known[other.attempt]) for one, other in pairs]
     places = {(trial.data_size_bytes, trial.iteration): trial for trial in second}
     keyed = [(trial, places.get((trial.data_size_bytes, trial.iteration))) for trial in first]
     return [(one, other) for one, other in keyed if other is not None]

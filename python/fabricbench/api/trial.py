@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Trial(RecordFrames):
-    """A finished trial: one run of the simulator, with its record.
+    """A finished trial: one run of the simulator, with its record, or an imported result, without.
 
     Example:
         >>> run[0]

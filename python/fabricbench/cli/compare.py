@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class By(StrEnum):
-    """What trials of one run are compared by."""
+    """What runs are compared by: the variants of one, or the sizes of two."""
 
     VARIANT = "variant"
+    SIZE = "size"
 
 
 def compare_command(
@@ -29,7 +30,11 @@ def compare_command(
         ),
     ] = None,
     by: Annotated[
-        By | None, typer.Option(help="Compare the variants of the run that the trial belongs to.")
+        By | None,
+        typer.Option(
+            help="`variant`: compare the variants of the run that the trial belongs to; "
+            "`size`: the runs that two trials belong to, at every size that both have."
+        ),
     ] = None,
     reference: Annotated[
         str | None,
@@ -42,7 +47,8 @@ def compare_command(
 ) -> None:
     """Compare trials: the parameters that differ, and metric by metric the ratio to the first.
 
-    With `--by variant` the variants of a plan stand side by side, at every size.
+    With `--by variant` the variants of a plan stand side by side, at every size; with `--by size` two runs,
+    such as a measured and a simulated one.
     """
     from fabricbench.report import formats, terminal
     from fabricbench.store import Workspace
@@ -50,12 +56,16 @@ def compare_command(
     store = Workspace.open(workspace)
     if by is By.VARIANT:
         found = by_variant(store, trials or ["latest"], reference)
+    elif by is By.SIZE:
+        found = _by_size(store, trials or [], reference)
     else:
         found = _trial_by_trial(store, trials or [], reference)
     if output is Format.JSON:
         write(formats.comparison_json(found))
     elif output is Format.CSV:
         write(formats.comparison_csv(found))
+    elif by is By.SIZE:
+        write(terminal.sizes_text(found, colour=has_colour()))
     else:
         write(terminal.comparison_text(found, colour=has_colour()))
 
@@ -72,6 +82,18 @@ def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -
     found = of_trials([store.find(name) for name in names])
     if not found.pairs:
         raise typer.BadParameter("the trials have no job in common")
+    return found
+
+
+def _by_size(store: Workspace, names: list[str], reference: str | None) -> Comparison:
+    from fabricbench.report.comparison import of_sizes
+
+    if reference is not None or len(names) != 2:
+        raise typer.BadParameter("--by size takes a trial of each of two runs; the first is the reference")
+    first, second = (store.suite(store.find(name)) for name in names)
+    found = of_sizes(first, second)
+    if not found.pairs:
+        raise typer.BadParameter("the runs have no collective, number of ranks and data size in common")
     return found
 
 

@@ -68,10 +68,11 @@ def user_text(error: Exception) -> str | None:
 
 def _hinted(error: Exception) -> str | None:
     """Return the text of errors that carry a hint."""
+    from fabricbench.importing import MeasuredError
     from fabricbench.report.files import OutputFileError
     from fabricbench.store import StoreError
 
-    if isinstance(error, StoreError | OutputFileError):
+    if isinstance(error, StoreError | OutputFileError | MeasuredError):
         return f"error: {error}\nhint: {error.hint}"
     return None
 

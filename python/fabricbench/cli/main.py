@@ -13,6 +13,7 @@ from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import exit_status
 from fabricbench.cli.export import export_command
+from fabricbench.cli.importing import import_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
 from fabricbench.cli.report import capture_command, notebook_command, report_command
 from fabricbench.cli.run import run_command
@@ -37,6 +38,7 @@ app.command("compare")(compare_command)
 app.command("report")(report_command)
 app.command("notebook")(notebook_command)
 app.command("export")(export_command)
+app.command("import")(import_command)
 app.command("capture")(capture_command)
 app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")

@@ -28,6 +28,12 @@ def report_command(
         Path,
         typer.Option("-o", "--out", metavar="FILE.html", help="The file to write; replaced if it exists."),
     ],
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            "--with", metavar="TRIAL", help="Set the run of this trial beside, such as a measured one."
+        ),
+    ] = None,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write a report: one HTML file that opens offline.
@@ -42,7 +48,9 @@ def report_command(
     store = Workspace.open(workspace)
     focus = store.find(trial)
     members = store.family(focus)
-    size_bytes = write_report(members, focus, out)
+    known = {member.id for member in members}
+    others = [each for each in store.suite(store.find(beside)) if each.id not in known] if beside else []
+    size_bytes = write_report(members, focus, out, others)
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
     trials = "1 trial" if count == 1 else f"{count} trials"
     note(f"wrote {out}: {trials}, {size_bytes / 1e6:.1f} MB")

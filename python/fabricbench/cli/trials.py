@@ -53,7 +53,9 @@ def show_command(
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
     elif output is Format.JSON:
-        write(formats.shown_json(jobs, insight(found)))
+        write(formats.shown_json(jobs, None if found.is_measured else insight(found)))
+    elif found.is_measured:
+        write(terminal.trial_text(jobs, colour=has_colour()))
     else:
         told = insight_text(insight(found), colour=has_colour())
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())

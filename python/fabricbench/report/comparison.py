@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.compare import Change, compare
 from fabricbench.analysis.differences import Difference, differences
 from fabricbench.analysis.isolation import is_solo
-from fabricbench.report.trials import Beside, JobReport, measured_reports, reports_of_run
+from fabricbench.report.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
+from fabricbench.report.trials import Beside, JobReport, measured_reports, reports_of_run, stored_reports
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -34,6 +35,7 @@ class Comparison:
         pairs: Each job of the reference beside the same job of another.
         focus: The pairs that are shown in full: all, or those of one size and iteration.
         jobs: Every job of every trial that is compared, where variants of a run are.
+        note: What the parameters leave out; may be empty.
     """
 
     labels: Sequence[str]
@@ -41,6 +43,7 @@ class Comparison:
     pairs: Sequence[JobPair]
     focus: Sequence[JobPair]
     jobs: Sequence[JobReport] = ()
+    note: str = ""
 
 
 class UnknownReferenceError(Exception):
@@ -55,8 +58,60 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
     """
     first, *others = [measured_reports(trial, Beside()) for trial in trials]
     pairs = [pair for other in others for pair in compared(first, other)]
-    parameters = differences([trial.facts.run_spec for trial in trials])
-    return Comparison([trial.id for trial in trials], parameters, pairs, pairs)
+    parameters, note = _parameters(trials)
+    return Comparison([trial.id for trial in trials], parameters, pairs, pairs, note=note)
+
+
+def _parameters(trials: Sequence[Trial]) -> tuple[list[Difference], str]:
+    """Return the parameters that differ, as far as all trials tell them, and what is left out."""
+    if not any(trial.is_measured for trial in trials):
+        return differences([trial.facts.run_spec for trial in trials]), ""
+    if all(trial.is_measured for trial in trials):
+        return differences([measured_parameters(trial) for trial in trials]), ""
+    return differences([job_parameters(trial) for trial in trials]), MEASURED_AND_SIMULATED
+
+
+def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
+    """Compare the trials of two runs at every size that both have, as they were summarised when they ran."""
+    pairs = [
+        pair
+        for one, other in matched(first, second)
+        for pair in compared(stored_reports(one, Beside()), stored_reports(other, Beside()))
+    ]
+    mixed = {trial.is_measured for trial in (*first, *second)} == {True, False}
+    return Comparison(
+        [_run_label(first), _run_label(second)], [], pairs, (), note=MEASURED_AND_SIMULATED if mixed else ""
+    )
+
+
+def _run_label(trials: Sequence[Trial]) -> str:
+    """Return what a run is called beside another: its plan and tag, and whether it was measured."""
+    facts = trials[0].facts
+    kind = "measured" if trials[0].is_measured else "simulated"
+    return f"{facts.plan}{f' [{facts.tag}]' if facts.tag else ''}, {kind}"
+
+
+def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
+    """Pair the trials of two runs that do the same: collective, ranks and data size of their first job.
+
+    Of several that do, the one of the same iteration is taken, and of those the one of the same variant.
+    """
+    pairs = []
+    for trial in first:
+        same = [each for each in second if _work(each) == _work(trial) and not is_solo(each.facts.variant)]
+        if same and not is_solo(trial.facts.variant):
+            pairs.append((trial, min(same, key=lambda other: _distance(trial, other))))
+    return pairs
+
+
+def _work(trial: Trial) -> tuple[object, ...]:
+    row = trial.results[0]
+    return row["collective"], row["ranks"], row["data_size_bytes"]
+
+
+def _distance(trial: Trial, other: Trial) -> tuple[bool, bool]:
+    facts = other.facts
+    return facts.iteration != trial.facts.iteration, facts.variant != trial.facts.variant
 
 
 def of_variants(trials: Sequence[Trial], focus: Trial, reference: str | None = None) -> Comparison:

@@ -13,6 +13,7 @@ from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
+from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
 
 if TYPE_CHECKING:
@@ -45,13 +46,23 @@ def trials_json(jobs: Sequence[JobReport]) -> str:
     return json.dumps(_trials_content(jobs), indent=2, allow_nan=False)
 
 
-def shown_json(jobs: Sequence[JobReport], found: Insight) -> str:
-    """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them."""
+def shown_json(jobs: Sequence[JobReport], found: Insight | None) -> str:
+    """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them.
+
+    Args:
+        jobs: The jobs.
+        found: What the counters tell; none of a measured trial, which has what its benchmark printed instead.
+    """
     from fabricbench.analysis.failures import recovery_object
     from fabricbench.analysis.reordering import reordering_object
     from fabricbench.report.insight import distribution_object, finding_object
 
     content = _trials_content(jobs)
+    if found is None:
+        absent = dict.fromkeys(("reordering", "recoveries", "diagnosis"))
+        measured = measured_object(jobs[0].trial)
+        content["trials"] = [shown | absent | {"measured": measured} for shown in content["trials"]]
+        return json.dumps(content | {"fabric": None}, indent=2, allow_nan=False)
     orders = {order.job: reordering_object(order) for order in found.orders}
     for shown in content["trials"]:
         shown["reordering"] = orders.get(shown["job"])
@@ -121,16 +132,20 @@ def _identity(trial: Trial) -> dict[str, Any]:
 def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return what the trials cost together: sums, but the largest memory and thread count.
 
-    Seed and version are those of the first trial.
+    Seed and version are those of the first trial that was simulated. Measured trials cost nothing: of these
+    alone every total is none.
     """
+    run = [trial for trial in trials if not trial.is_measured]
 
     def values(name: str) -> list[Any]:
-        return [trial.engine[name] for trial in trials]
+        return [trial.engine[name] for trial in run]
 
     totals: dict[str, Any] = {name: sum(values(name)) for name in _ENGINE_SUMS}
     totals |= {name: max(values(name), default=0) for name in ("peak_rss_bytes", "threads")}
-    first = trials[0].facts if trials else None
-    totals["seed"] = first.run_spec["seed"] if first else None
+    if trials and not run:
+        totals = dict.fromkeys(totals)
+    first = (run or trials)[0].facts if trials else None
+    totals["seed"] = first.run_spec.get("seed") if first else None
     totals["version"] = first.engine_version if first else None
     totals["backend"] = first.backend if first else None
     return totals
@@ -207,6 +222,7 @@ def comparison_json(found: Comparison) -> str:
             {"field": each.field, "values": dict(zip(found.labels, each.values, strict=True))}
             for each in found.parameters
         ],
+        **({"note": found.note} if found.note else {}),
         "jobs": [
             {
                 "first": _paired(pair.first),

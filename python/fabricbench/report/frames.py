@@ -29,7 +29,8 @@ def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
     """Return one row for each job of each trial: the columns of `run --format csv`, always the same."""
     import polars as pl
 
-    types = {"str": pl.String, "int": pl.Int64, "int | None": pl.Int64, "float | None": pl.Float64}
+    types = {"str": pl.String, "str | None": pl.String, "int": pl.Int64, "int | None": pl.Int64}
+    types |= {"float | None": pl.Float64}
     declared = {field.name: types[str(field.type)] for field in dataclasses.fields(Summary)}
     declared |= dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_INTEGERS, pl.Int64)
     schema = {

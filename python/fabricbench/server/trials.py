@@ -198,7 +198,8 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
     }
     del content["jobs"]
-    shown = shown_json(jobs, insight(trial)) if trial.is_finished else "null"
+    found = insight(trial) if trial.is_finished and not trial.is_measured else None
+    shown = shown_json(jobs, found) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
 
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
 
 
+IMPORTED = "imported"
+"""Backend of trials that were measured elsewhere."""
+
+
 @dataclass(frozen=True)
 class TrialFacts:
     """What is known of a trial before it runs.
@@ -103,6 +107,11 @@ class Trial:
     def is_finished(self) -> bool:
         """Whether the trial has a record: it is complete or incomplete."""
         return self.status in FINISHED
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it was measured on a real fabric and imported: nothing is below its metrics."""
+        return self.facts.backend == IMPORTED
 
 
 def row_of(facts: TrialFacts) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,7 @@ from fabricbench.store.trial import TrialFacts, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from sqlalchemy.engine import Connection
 
     from fabricbench.store.workspace import Workspace
 
@@ -91,29 +93,36 @@ class TrialWriter:
         Raises:
             StoreError: The disk is full or failing, or the catalog cannot be written.
         """
+        finish_together(self._workspace, [self.ready(summary, engine, results)])
+
+    def ready(self, summary: Mapping[str, Any], engine: Mapping[str, Any], results: pa.Table) -> ReadyTrial:
+        """Write the results, so that the record is whole and only has to be put in place; see `finish`.
+
+        Raises:
+            StoreError: The disk is full or failing.
+        """
         self._tables.write_results(TRIALS, results)
-        workspace, trial_id = self._workspace, self._facts.id
-        swap = RecordSwap(self._folder, workspace.records / trial_id)
-        try:
-            with workspace.database.writing() as connection:
-                workspace.catalog.finish(
-                    connection,
-                    self._attempt,
-                    trial_id,
-                    status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
-                    message="; ".join(
-                        f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"]
-                    ),
-                    summary=summary,
-                    results=results.to_pylist(),
-                    engine=engine,
-                )
-                swap.apply()
-        except BaseException:
-            swap.undo()
-            raise
+        swap = RecordSwap(self._folder, self._workspace.records / self._facts.id)
+        return ReadyTrial(self, swap, summary, engine, results.to_pylist())
+
+    def note_end(self, connection: Connection, ready: ReadyTrial) -> None:
+        """Note in the catalog how the trial ended."""
+        summary = ready.summary
+        reasons = (f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"])
+        self._workspace.catalog.finish(
+            connection,
+            self._attempt,
+            self._facts.id,
+            status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
+            message="; ".join(reasons),
+            summary=summary,
+            results=ready.results,
+            engine=ready.engine,
+        )
+
+    def mark_finished(self) -> None:
+        """Take note that the record is in place."""
         self._is_finished = True
-        swap.discard()
 
     def _give_up(self, error: BaseException | None) -> None:
         """Remove the rows, which may free the disk that was full, then note why."""
@@ -129,6 +138,37 @@ class TrialWriter:
         except StoreError:
             # Not even the note fits. The row says `running` until the next start finds this process gone.
             return
+
+
+@dataclass(frozen=True)
+class ReadyTrial:
+    """A trial whose record is written and not yet in its place."""
+
+    writer: TrialWriter
+    swap: RecordSwap
+    summary: Mapping[str, Any]
+    engine: Mapping[str, Any]
+    results: Sequence[Mapping[str, Any]]
+
+
+def finish_together(workspace: Workspace, trials: Sequence[ReadyTrial]) -> None:
+    """Put the records of several trials in place and note how they ended: all of them or none.
+
+    Raises:
+        StoreError: The disk is full or failing, or the catalog cannot be written.
+    """
+    try:
+        with workspace.database.writing() as connection:
+            for trial in trials:
+                trial.writer.note_end(connection, trial)
+                trial.swap.apply()
+    except BaseException:
+        for trial in reversed(trials):
+            trial.swap.undo()
+        raise
+    for trial in trials:
+        trial.writer.mark_finished()
+        trial.swap.discard()
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:

@@ -16,6 +16,7 @@ from fabricbench.report.html.causes import (
     uplinks_section,
 )
 from fabricbench.report.html.detail import TrialDetail
+from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 
-def write_report(trials: Sequence[Trial], focus: Trial, path: Path) -> int:
+def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequence[Trial] = ()) -> int:
     """Write the report of a run as one HTML file that opens offline.
 
     Args:
@@ -38,6 +39,8 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path) -> int:
             other runs in which one of its jobs ran alone may be among them.
         focus: The trial whose chunks, links and queues are drawn.
         path: The file; replaced if it exists, left as it was if anything fails.
+        others: Trials of another run that stand beside in the table and the plots of bandwidth, such as
+            measured ones.
 
     Returns:
         Size of the file [bytes].
@@ -47,13 +50,15 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path) -> int:
         StoreError: A table of a trial cannot be read.
     """
     check_writable_target(path)
-    return write_page(build_page(trials, focus), path)
+    return write_page(build_page(trials, focus, others), path)
 
 
-def build_page(trials: Sequence[Trial], focus: Trial) -> Page:
+def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> Page:
     """Put the page together; see `write_report`."""
-    rows = result_rows(trials, focus)
+    rows = result_rows(trials, focus, others)
     label = next(row.label for row in rows if row.is_focus)
+    if focus.is_measured:
+        return measured_page(rows, focus, label)
     found = insight(focus)
     variants = RunVariants(trials, focus)
     return Page(
@@ -105,7 +110,8 @@ def _not_met(rows: Sequence[ResultRow]) -> int:
 
 
 def _ending(rows: Sequence[ResultRow]) -> str:
-    """Say how the run ended, and whether it met the criteria of the plan."""
+    """Say how the run ended, and whether it met the criteria of the plan; measured results do not count."""
+    rows = [row for row in rows if not row.trial.is_measured]
     complete = sum(1 for row in rows if row.summary.status == "complete")
     results = "1 result" if len(rows) == 1 else f"{len(rows)} results"
     if complete == len(rows) and _not_met(rows):

@@ -24,41 +24,42 @@ def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
-    return fct_plot([fct_sample(row) for row in chosen_rows(rows_of(trials, focus, Beside(trials)))])
+    rows = [row for row in rows_of(trials, focus, Beside(trials)) if not row.trial.is_measured]
+    return fct_plot([fct_sample(row) for row in chosen_rows(rows)]) if rows else None
 
 
 def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot | None:
     """Draw bus bandwidth, or its share of the ideal, against data size."""
     points = [bandwidth_point(row) for row in rows_of(trials, focus, Beside(trials))]
     plots = bandwidth_plots(points, size_title(trials))
-    return plots[of_ideal] if plots else None
+    return plots[of_ideal] if len(plots) > of_ideal else None
 
 
 def timeline(trial: Trial) -> Plot | None:
     """Draw the chunk transfers of a trial."""
-    return TrialDetail(trial).timeline()
+    return None if trial.is_measured else TrialDetail(trial).timeline()
 
 
 def links(trial: Trial) -> Plot | None:
     """Draw the use of each link as a matrix."""
-    return TrialDetail(trial).link_matrix()
+    return None if trial.is_measured else TrialDetail(trial).link_matrix()
 
 
 def topology(trial: Trial) -> Plot | None:
     """Draw the use of each link on a map of the fabric."""
-    return TrialDetail(trial).link_map()
+    return None if trial.is_measured else TrialDetail(trial).link_map()
 
 
 def queues(trial: Trial) -> Plot | None:
     """Draw the sampled queues."""
-    return TrialDetail(trial).queues()
+    return None if trial.is_measured else TrialDetail(trial).queues()
 
 
 def link_use(trial: Trial) -> Plot | None:
     """Draw the sampled use of links."""
-    return TrialDetail(trial).link_use()
+    return None if trial.is_measured else TrialDetail(trial).link_use()
 
 
 def latency(trial: Trial) -> Plot | None:
     """Draw the latency of frames."""
-    return TrialDetail(trial).latency()
+    return None if trial.is_measured else TrialDetail(trial).latency()

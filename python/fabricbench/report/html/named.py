@@ -40,21 +40,21 @@ class Figure:
 
 
 def _of_detail(draw: Callable[[TrialDetail], Plot | None]) -> _Drawing:
-    return lambda trial, _run: draw(TrialDetail(trial))
+    return lambda trial, _run: None if trial.is_measured else draw(TrialDetail(trial))
 
 
 def _over_time(draw: Callable[[TrialDetail], Plot | None]) -> _Drawing:
     """Draw failures, repairs and convergences into a plot over time, as the report does."""
 
     def drawing(trial: Trial, _run: Sequence[Trial]) -> Plot | None:
-        plot = draw(TrialDetail(trial))
+        plot = None if trial.is_measured else draw(TrialDetail(trial))
         return plot and marked(plot, marks_of(steps(record_of(trial))))
 
     return drawing
 
 
 def _order(trial: Trial, _run: Sequence[Trial]) -> Plot | None:
-    return reordering_plot(reorderings(record_of(trial)))
+    return None if trial.is_measured else reordering_plot(reorderings(record_of(trial)))
 
 
 FIGURES: Final[dict[str, Figure]] = {
@@ -95,7 +95,7 @@ def timeline_of(trial: Trial, window: Window) -> Plot | None:
     Raises:
         StoreError: A table cannot be read.
     """
-    plot = TrialDetail(trial).timeline(window)
+    plot = None if trial.is_measured else TrialDetail(trial).timeline(window)
     return plot and marked(plot, marks_of(steps(record_of(trial))))
 
 
@@ -109,6 +109,8 @@ def has_figure(name: str, trial: Trial, sampled: set[str], rows: Mapping[str, in
         rows: How many rows the tables have.
     """
     figure = FIGURES[name]
+    if trial.is_measured:
+        return figure.of_run and figure.draw(trial, [trial]) is not None
     if figure.metric:
         return figure.metric in sampled
     if name == "order":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
+from fabricbench.analysis.measured import has_fabric
 from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone
 from fabricbench.report.trials import Beside, stored_reports
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from fabricbench.analysis.verdict import Judgement
     from fabricbench.store import Trial
 
-ONLY_SERIES = "simulated"
-"""Name of the one curve of a run without variants or several jobs."""
+SIMULATED, MEASURED = "simulated", "measured"
+"""Names of the one curve of a run without variants or several jobs."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class ResultRow:
         is_focus: Whether the detailed plots show this trial.
         alone: How the job did without its neighbours, if that was run.
         judgements: What came of the plan's criteria.
+        is_only_series: Whether there is no other series.
     """
 
     trial: Trial
@@ -45,6 +47,7 @@ class ResultRow:
     is_focus: bool
     alone: Alone | None = None
     judgements: Sequence[Judgement] = ()
+    is_only_series: bool = False
 
     @property
     def label(self) -> str:
@@ -64,17 +67,19 @@ class ResultRow:
     @property
     def part(self) -> str:
         """What tells the row from others of its size; empty if nothing does."""
-        series = "" if self.series == ONLY_SERIES else self.series
+        series = "" if self.is_only_series else self.series
         return ", ".join(part for part in (series, self.iteration) if part)
 
     @property
-    def ideal_gb_per_s(self) -> float:
-        """Goodput that a host port can carry at best [GB/s]."""
+    def ideal_gb_per_s(self) -> float | None:
+        """Goodput that a host port can carry at best [GB/s]; none where nothing is known of the fabric."""
+        if not has_fabric(self.trial.facts.run_spec):
+            return None
         return ideal_goodput_gb_per_s(self.trial.facts.run_spec)
 
 
-def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
-    """Return one row for each job of each trial of the run, in the order of the plan.
+def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> list[ResultRow]:
+    """Return one row for each job of each trial of the run, in the order of the plan, and of other runs.
 
     A trial of a job alone stands beside the others and has no row, unless it is the one to be shown.
     """
@@ -84,25 +89,29 @@ def result_rows(trials: Sequence[Trial], focus: Trial) -> list[ResultRow]:
         if trial.id == focus.id
         or (trial.facts.suite == focus.facts.suite and not is_solo(trial.facts.variant))
     ]
-    return rows_of(shown, focus, Beside(trials))
+    return rows_of([*shown, *others], focus, Beside(trials))
 
 
 def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[ResultRow]:
     """Return one row for each job of each trial, of whatever plans."""
     many_plans = len({trial.facts.plan for trial in trials}) > 1
+    many_kinds = len({trial.is_measured for trial in trials}) > 1
     many_variants = len({trial.facts.variant for trial in trials}) > 1
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
         reports = stored_reports(trial, beside)
         for report in reports:
+            kind = MEASURED if trial.is_measured else SIMULATED
             parts = [trial.facts.plan] if many_plans else []
-            parts += [trial.facts.variant] if many_variants else []
+            parts += [kind] if many_kinds else []
+            has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
+            parts += [trial.facts.variant] if has_name else []
             parts += [report.summary.job] if len(reports) > 1 else []
             published = {entry.metric: entry for entry in report.deviations}
-            series = ", ".join(parts) or ONLY_SERIES
+            series = ", ".join(parts) or kind
             iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
             is_focus = trial.id == focus.id
-            told = (series, iteration, is_focus, report.alone, report.judgements)
+            told = (series, iteration, is_focus, report.alone, report.judgements, not parts)
             rows.append(ResultRow(trial, report.summary, published, *told))
     return rows

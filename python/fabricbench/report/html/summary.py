@@ -20,6 +20,7 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plots
 from fabricbench.report.html.plots.fct import FctSample, fct_plot
+from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
 
@@ -59,12 +60,15 @@ _STORAGE_TITLES = {
     "operation_us_p999": "P99.9",
     "operation_us_max": "max",
 }
+_MEASURED_TITLES = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
 _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
 
 
 def _titles(rows: Sequence[ResultRow]) -> dict[str, str]:
     """Return the columns of the table: storage has others than collectives, and beside them those as well."""
     storage = [row.summary.iops is not None for row in rows]
+    if all(row.trial.is_measured for row in rows):
+        return {name: title for name, title in _TITLES.items() if name in _MEASURED_TITLES}
     if not any(storage):
         return _TITLES
     counters = dict(list(_TITLES.items())[-5:])
@@ -106,11 +110,14 @@ def _metric_cell(row: ResultRow, name: str) -> Cell:
 
 
 def _caption(rows: Sequence[ResultRow]) -> str:
-    text = (
-        "Sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes. FCT is the time "
-        "from the first byte of a data chunk offered to its last byte acknowledged, percentiles by nearest "
-        "rank."
-    )
+    text = "Sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes."
+    if not all(row.trial.is_measured for row in rows):
+        text += (
+            " FCT is the time from the first byte of a data chunk offered to its last byte acknowledged, "
+            "percentiles by nearest rank."
+        )
+    if any(row.trial.is_measured for row in rows):
+        text += f" {NO_CHUNKS}"
     if any(row.summary.iops is not None for row in rows):
         text += (
             " IOPS, throughput and latency are those of storage operations in the measured time, from the "
@@ -189,6 +196,7 @@ def fct_section(rows: Sequence[ResultRow]) -> Section:
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
+    rows = [row for row in rows if not row.trial.is_measured]
     chosen = chosen_rows(rows)
     plot = fct_plot([fct_sample(row) for row in chosen])
     if plot is None:

@@ -47,7 +47,8 @@ def heading(job: JobReport, *, with_variant: bool = True) -> str:
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
-    what = f"{variant}job {summary.job}: {summary.collective} {summary.algorithm}, {summary.ranks} ranks"
+    how = f" {summary.algorithm}" if summary.algorithm else ""
+    what = f"{variant}job {summary.job}: {summary.collective}{how}, {summary.ranks} ranks"
     return f"{facts.plan}{tag}, {what}"
 
 

@@ -41,11 +41,12 @@ def _job(pair: JobPair) -> tuple[str, str]:
 def _parameters(found: Comparison, *, colour: bool) -> str:
     title = styled("parameters that differ", Style.BOLD, colour=colour)
     if not found.parameters:
-        return "no parameter differs"
+        return found.note or "no parameter differs"
     columns = [Column((head,), is_text=True) for head in ("", *found.labels)]
     rows = [Row([each.field, *map(_short, each.values)]) for each in found.parameters[:MAX_PARAMETERS]]
     rest = len(found.parameters) - MAX_PARAMETERS
     more = [f"... and {rest} more"] if rest > 0 else []
+    more += [found.note] if found.note else []
     return "\n".join([title, render(columns, rows, colour=colour), *more])
 
 
@@ -57,13 +58,19 @@ def _short(text: str) -> str:
 def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     """Return every metric of a job, with its ratio to the first for each of the others."""
     first, is_pair = pairs[0].first, len(pairs) == 1
+    measured = any(job.trial.is_measured for job in (first, *(pair.second for pair in pairs)))
     columns = [Column(("metric",), is_text=True), Column(("unit",), is_text=True), Column((_name(first),))]
     for pair in pairs:
         is_text = Column(("second is" if is_pair else "is",), is_text=True)
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
-    rows = [_row([pair.changes[index] for pair in pairs]) for index in range(len(pairs[0].changes))]
+    changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
+    rows = [_row(each) for each in changes if not measured or any(map(_has_any, each))]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
+
+
+def _has_any(change: Change) -> bool:
+    return change.first is not None or change.second is not None
 
 
 def _name(job: JobReport) -> str:

@@ -154,6 +154,8 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
 
 def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
     """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
+    if all(job.trial.is_measured for job in jobs):
+        return (*METRIC_COLUMNS[:4], MetricColumn("rounds", ("measured", "times")))
     if all(_job_spec(job).get("arrivals") for job in jobs):
         return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
     if all(_job_spec(job).get("storage") for job in jobs):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
+from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.sizes import shown_size
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
@@ -26,12 +27,16 @@ def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
+    if trial.is_measured:
+        return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
     tcp = [table for table in [tcp_table([("this", jobs[0].trial)], colour=colour)] if table]
     return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
     facts, engine, machine = trial.facts, trial.engine, trial.machine
+    if trial.is_measured:
+        return measured_facts(trial)
     return [
         ("trial", facts.id),
         ("plan", f"{facts.plan}: {facts.title}" if facts.title else facts.plan),
@@ -47,20 +52,31 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
     ]
 
 
+def _printed(trial: Trial) -> list[str]:
+    """Return the table of what the benchmark printed, and what a measured trial does not have."""
+    rows = [Row([name, value]) for name, value in printed_values(trial)]
+    heads = [Column(("printed",), is_text=True), Column(("value",))]
+    return [*([render(heads, rows, colour=False)] if rows else []), NO_CHUNKS]
+
+
 def _job_text(job: JobReport, *, colour: bool) -> str:
     summary = job.summary
-    chunks = f"{summary.chunks_complete} of {summary.chunks} chunks complete"
-    lines = [styled(f"{heading(job)}, {sized(job)}, {chunks}", Style.BOLD, colour=colour)]
+    parts = [heading(job), sized(job)]
+    if not job.trial.is_measured:
+        parts.append(f"{summary.chunks_complete} of {summary.chunks} chunks complete")
+    lines = [styled(", ".join(parts), Style.BOLD, colour=colour)]
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     known = {deviation.metric: deviation for deviation in job.deviations}
-    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS]
+    shown = [each for each in METRICS if not job.trial.is_measured or summary.value(each.name) is not None]
+    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in shown]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
     if known:
         heads += [Column(("published",)), Column(("deviation",))]
     else:
         rows = [Row(row.cells[:3]) for row in rows]
-    return "\n".join([*lines, render(heads, rows, colour=colour), *_criteria_lines(job, colour=colour)])
+    table = [render(heads, rows, colour=colour)] if rows else []
+    return "\n".join([*lines, *table, *_criteria_lines(job, colour=colour)])
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:

@@ -49,7 +49,9 @@ def bandwidth_plots(points: Sequence[BandwidthPoint], size_title: str = "data si
     if not measured:
         return []
     incomplete = len(points) - len(measured)
-    return [_plot(quantity, measured, incomplete, size_title) for quantity in (_BUSBW, _IDEAL_PERCENT)]
+    shared = [point for point in measured if point.ideal_percent is not None]
+    quantities = ((_BUSBW, measured), (_IDEAL_PERCENT, shared))
+    return [_plot(quantity, found, incomplete, size_title) for quantity, found in quantities if found]
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def _measured(quantity: _Quantity, name: str, points: Sequence[BandwidthPoint], 
         mode="lines+markers" if len(set(sizes)) == len(sizes) else "markers",
         line={"width": 2, "color": colour},
         marker={"size": 8, "color": colour, "line": {"width": edge, "color": theme.INK}},
-        hovertemplate=f"%{{text}}<br>{quantity.hover}<extra>simulated</extra>",
+        hovertemplate=f"%{{text}}<br>{quantity.hover}<extra></extra>",
     )
 
 
@@ -151,5 +153,5 @@ def _caption(quantity: _Quantity, published: bool, incomplete: int) -> str:
     if published:
         text += " Crosses are published measurements."
     if incomplete:
-        text += f" {incomplete} incomplete results have no bandwidth and are not drawn."
+        text += f" Not drawn: {incomplete} results without a bandwidth, incomplete or of no bytes."
     return text

@@ -1,0 +1,85 @@
+"""From a measured result to its summary: the same metrics, as far as a benchmark measures them.
+
+The specification of a measured trial says under `measured` which benchmark it was and what it printed about
+the machines, and under `jobs` what was done; `fabric` and `transport` are there, as far as the ideal needs
+them, if the user named a plan of the same fabric. Nothing is known of frames, chunks and queues, and none of
+that is 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.summary import COMPLETE, Summary
+
+MEASURED = "measured"
+_US_PER_MS = 1e3
+_US_PER_S = 1e6
+_BYTES_PER_GB = 1e9
+
+
+def is_measured(run_spec: Mapping[str, Any]) -> bool:
+    """Tell whether a specification is that of a measured trial."""
+    return MEASURED in run_spec
+
+
+def has_fabric(run_spec: Mapping[str, Any]) -> bool:
+    """Tell whether a specification says what a port could carry at best."""
+    return "fabric" in run_spec
+
+
+def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) -> Summary:
+    """Compute the metrics of a measured trial.
+
+    Args:
+        run_spec: Its specification; `jobs` has one job.
+        summary: `jobs` with `status` and `reason` of the job, `result` with `time_us` (of one operation, the
+            mean), `time_us_min`, `time_us_max` (over iterations), `gb_per_s` (where a rate is measured) and
+            `iterations`, each none where the benchmark does not print it.
+    """
+    job, outcome, result = run_spec["jobs"][0], summary["jobs"][0], summary["result"]
+    known: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Summary))
+    known |= {
+        "job": job["name"],
+        "collective": job["collective"],
+        "ranks": job["ranks"],
+        "data_size_bytes": job["data_bytes"],
+        "status": outcome["status"],
+        "reason": outcome["reason"],
+        "rounds": result["iterations"],
+    }
+    if outcome["status"] == COMPLETE:
+        known |= _times(result) | _rates(run_spec, job, result)
+    return Summary(**known)
+
+
+def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the time of an operation and, where they are known, those of the shortest and longest."""
+    names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
+    return {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
+
+
+def _rates(
+    run_spec: Mapping[str, Any], job: Mapping[str, Any], result: Mapping[str, Any]
+) -> dict[str, float | None]:
+    """Return algorithm and bus bandwidth; none of a size of 0 or a time that the clock did not resolve."""
+    collective, ranks, size = job["collective"], job["ranks"], job["data_bytes"]
+    if not size or not (result["time_us"] or result["gb_per_s"]):
+        return {}
+    if result["time_us"]:
+        algbw = size / (result["time_us"] / _US_PER_S) / _BYTES_PER_GB
+    else:
+        algbw = result["gb_per_s"]
+    if collective not in BUS_FACTORS:
+        return {"algbw_gb_per_s": algbw}
+    busbw = algbw * bus_factor(collective, ranks)
+    rates = {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw}
+    for name, key in (("busbw_gb_per_s_min", "time_us_max"), ("busbw_gb_per_s_max", "time_us_min")):
+        if result["time_us"] and result[key]:
+            rates[name] = busbw * result["time_us"] / result[key]
+    if has_fabric(run_spec) and not job["shares_ports"]:
+        rates["ideal_percent"] = 100 * busbw / ideal_goodput_gb_per_s(run_spec)
+    return rates

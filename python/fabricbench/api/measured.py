@@ -1,0 +1,74 @@
+"""Importing measured results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fabricbench import importing
+from fabricbench.api.plans import Plan, load
+from fabricbench.api.trial import Trial
+from fabricbench.api.trials import Trials
+from fabricbench.api.workspaces import Workspace
+from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.report.trials import result_rows
+
+
+def import_results(
+    *files: str | Path,
+    format: str | None = None,  # noqa: A002 -- the name of the command line's option
+    name: str = "",
+    tag: str = "",
+    ranks: int | None = None,
+    benchmark: str = "",
+    plan: Plan | str | Path | None = None,
+    workspace: Workspace | str | Path | None = None,
+) -> Trials:
+    """Import measured results: outputs of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks.
+
+    Each result becomes a trial of backend `imported`. What a benchmark does not measure is null: `chunks`,
+    `ports` and the other tables have no rows.
+
+    Args:
+        *files: The outputs, text or JSON. Each is imported whole or not at all.
+        format: `nccl-tests`, `perftest`, `osu` or `imb`; detected by default.
+        name: What to call the trials, in place of the benchmark's name.
+        tag: A label to find them again.
+        ranks: Number of ranks, where the output does not say it.
+        benchmark: Name of the benchmark, where the output does not say it.
+        plan: The plan that simulates it, or what `load` takes; the trials bear its name then, and
+            `ideal_percent` is known.
+        workspace: Where the trials go, an open one or its folder, which is made if it does not exist; by
+            default as for `run`.
+
+    Returns:
+        The trials, in the order of the files and their rows.
+
+    Raises:
+        MeasuredError: A file cannot be read; its text names the line, what was found and what is expected.
+        PlanError: The plan cannot be carried out.
+        StoreError: The workspace cannot be written, or the disk is full.
+
+    Example:
+        >>> import fabricbench as fb
+        >>> _ = (workspace / "osu.txt").write_text('''
+        ... $ mpirun -np 8 ./osu_alltoall
+        ... # OSU MPI All-to-All Personalized Exchange Latency Test v7.3
+        ... # Size       Avg Latency(us)
+        ... 1048576                 170.00
+        ... ''')
+        >>> measured = fb.import_results(workspace / "osu.txt", plan="jct-alltoall", workspace=workspace)
+        >>> measured.summary.select("data_size_bytes", "busbw_gb_per_s", "frames_lost").rows()
+        [(8388608, 43.17..., None)]
+        >>> simulated = fb.run(fb.load("jct-alltoall").with_(data_size="8MB"), workspace=workspace)
+        >>> changes = fb.compare(measured, simulated)
+        >>> changes.filter(metric="busbw_gb_per_s")["verdict"][0]
+        'better'
+    """
+    loaded = None
+    if plan is not None:
+        loaded = (plan if isinstance(plan, Plan) else load(plan)).loaded
+    options = importing.Options(format, name, tag, importing.Given(ranks, benchmark), loaded)
+    sources = [importing.Source.of(Path(path)) for path in files]
+    kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
+    found = [importing.import_results(kept.store, each, result_rows, options) for each in sources]
+    return Trials([Trial(trial, kept.store) for each in found for trial in each.trials])

@@ -1,0 +1,98 @@
+"""The command `import`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fabricbench.cli.options import OverridesOption, WorkspaceOption
+from fabricbench.cli.output import Format, note, write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fabricbench.store import Trial
+
+
+class ResultFormat(StrEnum):
+    """Whose output a file is."""
+
+    NCCL_TESTS = "nccl-tests"
+    PERFTEST = "perftest"
+    OSU = "osu"
+    IMB = "imb"
+
+
+def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Outputs of benchmarks, text or JSON.")
+    ],
+    result_format: Annotated[
+        ResultFormat | None, typer.Option("--format", help="Whose output it is; detected by default.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="What to call the trials, in place of the benchmark's name.")
+    ] = "",
+    tag: Annotated[str, typer.Option(help="A label to find the trials again.")] = "",
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, max=1 << 24, help="Number of ranks, where the output does not say it."),
+    ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the benchmark, where the output does not say it.")
+    ] = "",
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="PLAN", help="The plan that simulates it: gives the trials its name and ideal."),
+    ] = None,
+    overrides: OverridesOption = None,
+    workspace: WorkspaceOption = None,
+    output: Annotated[Format, typer.Option("--output", help="How to write the results.")] = Format.TABLE,
+) -> None:
+    """Import measured results: output of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks.
+
+    Each result becomes a trial of backend `imported`, shown and compared as simulated ones are. A file is
+    imported whole or, where a line cannot be read, not at all. docs/import.md says what becomes what.
+    """
+    from fabricbench import importing, runner
+    from fabricbench.cli.run import render
+    from fabricbench.report.trials import reports_of_run, result_rows
+    from fabricbench.store import Workspace
+
+    if overrides and plan is None:
+        raise typer.BadParameter("-s changes the plan that --plan names")
+    loaded = runner.load(plan, overrides or ()) if plan is not None else None
+    given = importing.Given(ranks, benchmark)
+    options = importing.Options(result_format and result_format.value, name, tag, given, loaded)
+    sources = [importing.Source.of(path) for path in files]
+    store = Workspace.open(workspace, create=True)
+    trials: list[Trial] = []
+    for source in sources:
+        found = importing.import_results(store, source, result_rows, options)
+        trials += found.trials
+        for warning in found.warnings:
+            note(f"warning: {warning}")
+        note(f"imported {source.name}: {found.format}, {_count(len(found.trials))}")
+    write(render(reports_of_run(trials), output))
+    if loaded is not None:
+        note(_simulate_hint(str(plan), loaded.overrides, trials))
+
+
+def _count(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number:,} trials"
+
+
+def _simulate_hint(plan: str, overrides: Sequence[str], trials: Sequence[Trial]) -> str:
+    """Return the commands that simulate the same sizes and set both side by side."""
+    kind = trials[0].facts.size_kind
+    sizes = sorted({trial.facts.data_size_bytes for trial in trials if trial.facts.data_size_bytes})
+    changes = "".join(f" -s '{each}'" for each in overrides)
+    swept = ", ".join(map(str, sizes))
+    return (
+        f"hint: simulate the same: fabricbench run {plan}{changes} "
+        f"-s 'sweep={{{kind}_size: [{swept}]}}'\n"
+        f"hint: then compare: fabricbench compare --by size {trials[0].id} latest"
+    )

@@ -1,0 +1,307 @@
+"""Takes measured results into a workspace: one trial for each row of a benchmark's output.
+
+A file is read whole before anything is stored, and its trials are put in place together, so a file is
+imported or it is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.measured.errors import MeasuredError as MeasuredError  # noqa: PLC0414 -- callers catch it
+from fabricbench.measured.model import Given as Given  # noqa: PLC0414 -- callers say what a file does not
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from fabricbench.measured.model import Reading, Row, Table
+    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.store import Trial, TrialFacts, Workspace
+    from fabricbench.store.tables import TableFolder
+    from fabricbench.store.writer import ReadyTrial
+
+FORMATS = ("nccl-tests", "perftest", "osu", "imb")
+"""Names of the formats; `fabricbench.measured` reads them."""
+MAX_KEPT_TEXT = 64 << 10
+"""So many characters of a file are kept with each of its trials."""
+_SIZE_MAX = (1 << 63) - 1
+
+Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
+"""Computes the rows of the table `trials`, as for the runner."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of measured results: what to call it, and its bytes."""
+
+    name: str
+    data: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        """Read a file, unless it is larger than any that can be imported.
+
+        Raises:
+            MeasuredError: It cannot be read.
+        """
+        from fabricbench.measured.text import MAX_FILE_BYTES
+
+        try:
+            with path.open("rb") as stream:
+                return cls(str(path), stream.read(MAX_FILE_BYTES + 1))
+        except OSError as error:
+            hint = "name a file with the output of a benchmark"
+            raise MeasuredError(str(path), None, error.strerror or str(error), "a file", hint) from error
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says about files.
+
+    Attributes:
+        format: One of `FORMATS`; none to detect it.
+        name: What the trials are called in place of a plan; empty for the name of the benchmark.
+        tag: A label to find them again.
+        given: What the output does not say.
+        plan: The plan that simulates what was measured; the trials then bear its name, and their share of its
+            ideal is known. None without one.
+    """
+
+    format: str | None = None
+    name: str = ""
+    tag: str = ""
+    given: Given = field(default_factory=Given)
+    plan: LoadedPlan | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of a file.
+
+    Attributes:
+        format: Its format.
+        trials: Its trials, in the order of its rows.
+        warnings: What was left out, with the line.
+    """
+
+    format: str
+    trials: Sequence[Trial]
+    warnings: Sequence[str]
+
+
+def import_results(
+    workspace: Workspace, source: Source, results: Results, options: Options | None = None
+) -> Imported:
+    """Read a file and store a trial for each of its results: all of them or none.
+
+    A file that is imported again takes the place of its earlier trials.
+
+    Args:
+        workspace: Where they go.
+        source: The file.
+        results: Computes the metrics of each; `fabricbench.report.trials.result_rows`.
+        options: What the user says about it.
+
+    Raises:
+        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+        StoreError: The workspace cannot be written, or the disk is full.
+    """
+    from fabricbench.measured.reading import read
+
+    wanted = options or Options()
+    reading = read(source.name, source.data, wanted.format, wanted.given)
+    made = list(_trials(source, reading, wanted))
+    _store(workspace, made, results)
+    trials = [workspace.find(facts.id) for facts, _, _ in made]
+    return Imported(reading.format, trials, reading.warnings)
+
+
+_Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
+"""Facts, summary and machine of a trial."""
+
+
+def _store(workspace: Workspace, made: Sequence[_Made], results: Results) -> None:
+    from fabricbench.store.writer import finish_together
+
+    with ExitStack() as stack:
+        ready: list[ReadyTrial] = []
+        for facts, summary, machine in made:
+            writer = stack.enter_context(workspace.begin(facts, machine))
+            tables = writer.close()
+            ready.append(writer.ready(summary, {}, results(facts, summary, tables)))
+        finish_together(workspace, ready)
+
+
+def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Made]:
+    """Yield the trials of a file; tests of one benchmark and as many ranks belong together."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    positions: Counter[str] = Counter()
+    digest = hashlib.sha256(source.data).hexdigest()
+    for table in reading.tables:
+        port = _port(source, table, options.plan)
+        name = _name(table, reading.tables, options)
+        suite = _short_hash(f"{digest}\n{table.benchmark}\n{table.ranks}\n{name}\n{options.tag}")
+        for row in table.rows:
+            key = (table.benchmark, table.ranks, row.size_bytes, row.placement)
+            spec = _spec(source, digest, reading, table, row, port)
+            facts = _facts(reading, table, row, spec, (name, suite, options.tag), seen[key], positions[suite])
+            seen[key] += 1
+            positions[suite] += 1
+            yield facts, _summary(table, row), dict(table.facts)
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
+    """Return what stands for the name of a plan, different for tests that cannot be set side by side."""
+    if options.plan is not None and not options.name:
+        return options.plan.plan.name
+    benchmarks = {each.benchmark for each in tables}
+    parts = [options.name] if options.name else []
+    parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
+    many = len({each.ranks for each in tables if each.benchmark == table.benchmark}) > 1
+    parts += [str(table.ranks)] if many else []
+    return "-".join(parts)
+
+
+@dataclass(frozen=True)
+class _Port:
+    """The port of a rank, as a plan has it.
+
+    Attributes:
+        shares: Whether several ranks share one.
+        spec: The parts of a RunSpec that say what it carries at best; empty without a plan.
+    """
+
+    shares: bool = False
+    spec: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _port(source: Source, table: Table, loaded: LoadedPlan | None) -> _Port:
+    """Return what the ideal needs of the plan's fabric.
+
+    Raises:
+        MeasuredError: No job of the plan does what was measured.
+    """
+    if loaded is None:
+        return _Port()
+    trials = [trial for trial in loaded.trials if not trial.is_solo]
+    for trial in trials:
+        for job in trial.run_spec["jobs"]:
+            if job["collective"] == table.collective and len(job["hosts"]) == table.ranks:
+                return _Port(len(set(job["hosts"])) < len(job["hosts"]), _port_spec(trial))
+    jobs = [(job["collective"], len(job["hosts"])) for job in trials[0].run_spec["jobs"]]
+    texts = dict.fromkeys(f"{collective} of {ranks} ranks" for collective, ranks in jobs)
+    found = f"{table.collective} of {table.ranks} ranks"
+    expected = f"what plan {loaded.plan.name} has: {', '.join(texts)}"
+    hint = "name another plan, or change it: -s jobs.0.ranks=0-15"
+    raise MeasuredError(source.name, table.line, found, expected, hint)
+
+
+def _port_spec(trial: PlannedTrial) -> dict[str, Any]:
+    fabric, transport = trial.run_spec["fabric"], trial.run_spec["transport"]
+    rate_bps = fabric["topology"]["host_link"]["rate_bps"]
+    return {
+        "fabric": {"topology": {"host_link": {"rate_bps": rate_bps}}, "link_layer": fabric["link_layer"]},
+        "transport": {"mtu_bytes": transport["mtu_bytes"]},
+    }
+
+
+def _spec(
+    source: Source, digest: str, reading: Reading, table: Table, row: Row, port: _Port
+) -> dict[str, Any]:
+    """Return what was measured, in place of what is run."""
+    measured = {
+        "format": reading.format,
+        "benchmark": table.benchmark,
+        "version": table.version,
+        "command": table.command,
+        "file": Path(source.name).name,
+        "sha256": digest,
+        "line": row.line,
+        "placement": row.placement,
+        "facts": dict(table.facts),
+    }
+    job = {
+        "name": table.benchmark,
+        "collective": table.collective,
+        "algorithm": None,
+        "ranks": table.ranks,
+        "data_bytes": _data_bytes(source, table, row),
+        "shares_ports": port.shares,
+    }
+    return {"measured": measured, "jobs": [job], **port.spec}
+
+
+def _data_bytes(source: Source, table: Table, row: Row) -> int:
+    """Return the data size of a result, as a plan of that message size has it.
+
+    Raises:
+        MeasuredError: It is beyond what the store can hold.
+    """
+    from fabricbench.plan.engine import shares
+
+    size = row.size_bytes * (shares(table.collective, table.ranks) if table.size_kind == "message" else 1)
+    if size > _SIZE_MAX or table.ranks >= 1 << 31:
+        found = f"{row.size_bytes} bytes of {table.ranks} ranks"
+        raise MeasuredError(source.name, row.line, found, "less than 2^63 bytes in all", "mend the line")
+    return size
+
+
+def _facts(
+    reading: Reading,
+    table: Table,
+    row: Row,
+    spec: dict[str, Any],
+    named: tuple[str, str, str],
+    iteration: int,
+    position: int,
+) -> TrialFacts:
+    from fabricbench.store import TrialFacts
+    from fabricbench.store.trial import IMPORTED, to_json
+
+    name, suite, tag = named
+    text = reading.text
+    kept = text if len(text) <= MAX_KEPT_TEXT else f"{text[:MAX_KEPT_TEXT]}\n... (cut)"
+    return TrialFacts(
+        id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}"),
+        plan=name,
+        title=f"{table.benchmark}, {table.ranks} ranks, measured",
+        plan_source=kept,
+        overrides=(),
+        suite=suite,
+        position=position,
+        variant=row.placement or "base",
+        iteration=iteration,
+        data_size_bytes=row.size_bytes,
+        size_kind=table.size_kind,
+        tag=tag,
+        run_spec=spec,
+        published=None,
+        criteria=(),
+        backend=IMPORTED,
+        engine_version=f"{reading.format} {table.version}".strip(),
+    )
+
+
+def _summary(table: Table, row: Row) -> dict[str, Any]:
+    """Return what was measured, as a backend returns what it simulated."""
+    count = f"{row.wrong:,} " if row.wrong and row.wrong > 1 else ""
+    reason = f"its own check found {count}wrong values" if row.wrong else ""
+    status = "incomplete" if row.wrong else "complete"
+    result = asdict(row)
+    kept = ("time_us", "time_us_min", "time_us_max", "gb_per_s", "iterations", "wrong", "values")
+    return {
+        "status": status,
+        "jobs": [{"name": table.benchmark, "status": status, "reason": reason}],
+        "result": {name: result[name] for name in kept},
+    }

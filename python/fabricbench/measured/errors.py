@@ -1,0 +1,24 @@
+"""What can be wrong with a file of measured results, said so that the user can mend it."""
+
+from __future__ import annotations
+
+
+class MeasuredError(Exception):
+    """A file that cannot be read as the output of a benchmark.
+
+    Attributes:
+        name: Name of the file.
+        line: Number of the line, from 1; none if it is about the whole file.
+        found: What stands there.
+        expected: What may stand there.
+        hint: What to do about it.
+    """
+
+    def __init__(self, name: str, line: int | None, found: str, expected: str, hint: str) -> None:
+        place = name if line is None else f"{name}:{line}"
+        super().__init__(f"{place}: found {found}; expected {expected}")
+        self.name = name
+        self.line = line
+        self.found = found
+        self.expected = expected
+        self.hint = hint

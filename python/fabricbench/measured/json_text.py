@@ -1,0 +1,117 @@
+"""Fields of a JSON document, taken by their path, with errors that name it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.text import Document, shown
+
+_MAX_DEPTH_ERRORS = (RecursionError, ValueError)
+HINT = "the file may be cut off or edited: take the benchmark's own JSON file"
+_INTEGER_MAX = (1 << 63) - 1
+
+
+def documents(document: Document) -> list[Any]:
+    """Parse the JSON documents of a file, one after another: perftest appends to its file.
+
+    Raises:
+        MeasuredError: It is no JSON; the error names the line.
+    """
+    decoder, text, index = json.JSONDecoder(parse_constant=_refuse), document.text, 0
+    found = []
+    try:
+        while index < len(text):
+            index += len(text[index:]) - len(text[index:].lstrip())
+            if index >= len(text):
+                break
+            value, index = decoder.raw_decode(text, index)
+            found.append(value)
+            if len(found) > 1000:
+                raise document.error(None, "more than 1,000 JSON documents", "at most 1,000", HINT)
+    except json.JSONDecodeError as error:
+        found_text = error.doc[error.pos : error.pos + 20].split("\n")[0] or "the end of the line"
+        raise document.error(error.lineno, shown(found_text), f"JSON ({error.msg})", HINT) from error
+    except _MAX_DEPTH_ERRORS as error:
+        raise document.error(
+            None, f"JSON that cannot be read ({error})", "plain numbers, not too deep", HINT
+        ) from error
+    return found
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+class Fields:
+    """An object of a JSON document and its path."""
+
+    def __init__(self, document: Document, value: Any, path: str, line: int | None = None) -> None:
+        """Take a value that has to be an object.
+
+        Raises:
+            MeasuredError: It is none.
+        """
+        self._document = document
+        self.path = path
+        self._line = line
+        if not isinstance(value, dict):
+            raise self._error("", value, "an object")
+        self.value: dict[str, Any] = value
+
+    def _error(self, name: str, value: Any, expected: str) -> MeasuredError:
+        place = ".".join(part for part in (self.path, name) if part) or "the document"
+        found = "nothing" if value is None else shown(json.dumps(value, default=str))
+        line = self._line or self._line_of(name)
+        return self._document.error(line, f"{found} at {place}", expected, HINT)
+
+    def _line_of(self, name: str) -> int | None:
+        """Return the line of the first place where a name stands; a guess that helps to find it."""
+        position = self._document.text.find(f'"{name}"') if name else 0
+        return None if position < 0 else self._document.text.count("\n", 0, position) + 1
+
+    def object(self, name: str) -> Fields:
+        """Return an object."""
+        return Fields(self._document, self.value.get(name), f"{self.path}.{name}".lstrip("."), self._line)
+
+    def items(self, name: str) -> list[Any]:
+        """Return a list."""
+        value = self.value.get(name)
+        if not isinstance(value, list):
+            raise self._error(name, value, "a list")
+        return value
+
+    def number(self, name: str) -> float:
+        """Return a number of 0 or more."""
+        value = self.value.get(name)
+        # An integer may be too large for a float.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _INTEGER_MAX:
+            raise self._error(name, value, "a number of 0 or more")
+        return float(value)
+
+    def integer(self, name: str) -> int:
+        """Return a whole number of 0 or more."""
+        value = self.value.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INTEGER_MAX:
+            raise self._error(name, value, "a whole number of 0 or more")
+        return value
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a text, or the default if there is none."""
+        value = self.value.get(name)
+        return value if isinstance(value, str) else default
+
+    def scalars(self, left_out: Sequence[str] = ()) -> dict[str, float | int | str]:
+        """Return the plain numbers and short texts of the object."""
+        return {
+            str(name)[:80]: value if not isinstance(value, str) else value[:200]
+            for name, value in self.value.items()
+            if name not in left_out
+            and isinstance(value, int | float | str)
+            and not isinstance(value, bool)
+            and (not isinstance(value, float) or math.isfinite(value))
+            and (not isinstance(value, int) or abs(value) <= _INTEGER_MAX)
+        }

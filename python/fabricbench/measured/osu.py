@@ -1,0 +1,195 @@
+"""OSU micro-benchmarks, as they print, with or without `-f`.
+
+Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, what a rank gives to each other
+or puts in (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests are half a round trip;
+those of collectives are the mean over the ranks, and with `-f` the smallest and largest rank stand beside.
+osu_bibw sums up both directions, osu_mbw_mr all pairs. The output does not say how many ranks a collective
+has: the command line before it does, or the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.text import (
+    RANKS_HINT,
+    ROW_HINT,
+    Document,
+    Line,
+    command_before,
+    command_lines,
+    launched_ranks,
+    shown,
+    table_lines,
+)
+
+NAME = "osu"
+PROGRAM = r"osu_\w+"
+_TITLE = re.compile(r"^#?\s*OSU (?P<what>\S.*?)(?: Test)? v(?P<version>\d\S*)\s*$")
+_MEGA_PER_GIGA = 1000.0
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A benchmark: its program and collective, and over how many directions its rate is summed up."""
+
+    program: str
+    collective: str
+    directions: int = 1
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "latency": _Kind("osu_latency", "send-receive"),
+    "multi-threaded latency": _Kind("osu_latency_mt", "send-receive"),
+    "multi latency": _Kind("osu_multi_lat", "send-receive"),
+    "bandwidth": _Kind("osu_bw", "send-receive"),
+    "bi-directional bandwidth": _Kind("osu_bibw", "send-receive", 2),
+    "multiple bandwidth / message rate": _Kind("osu_mbw_mr", "send-receive"),
+    "all-to-all personalized exchange latency": _Kind("osu_alltoall", "all-to-all"),
+    "all-to-allv personalized exchange latency": _Kind("osu_alltoallv", "all-to-all"),
+    "allreduce latency": _Kind("osu_allreduce", "all-reduce"),
+    "allgather latency": _Kind("osu_allgather", "all-gather"),
+    "allgatherv latency": _Kind("osu_allgatherv", "all-gather"),
+    "broadcast latency": _Kind("osu_bcast", "broadcast"),
+    "reduce latency": _Kind("osu_reduce", "reduce"),
+    "reduce_scatter latency": _Kind("osu_reduce_scatter", "reduce-scatter"),
+    "gather latency": _Kind("osu_gather", "gather"),
+    "gatherv latency": _Kind("osu_gatherv", "gather"),
+    "scatter latency": _Kind("osu_scatter", "scatter"),
+    "scatterv latency": _Kind("osu_scatterv", "scatter"),
+}
+"""What the titles name, without `MPI` and what the buffers are made of."""
+_TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_bw", "osu_bibw")
+_PAIRS = re.compile(r"\[ pairs: (\d+) \]")
+_TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
+_RATES = ("bandwidth (mb/s)", "mb/s")
+
+
+def is_output(document: Document) -> bool:
+    """Tell whether a text looks like the output of an OSU micro-benchmark."""
+    return any(_TITLE.match(line.text) for line in document.lines)
+
+
+def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+    """Read every table of a file; benchmarks that measure something else are left out with a warning.
+
+    Raises:
+        MeasuredError: A row is malformed, or the number of ranks is not said.
+    """
+    commands = command_lines(document.lines, PROGRAM)
+    tables: list[Table] = []
+    warnings: list[str] = []
+    for place, line in enumerate(document.lines):
+        title = _TITLE.match(line.text)
+        if title is None:
+            continue
+        kind = _kind(title["what"])
+        if kind is None:
+            warnings.append(f'{document.name}:{line.number}: "OSU {title["what"][:60]}" is not imported')
+            continue
+        columns, start = _columns(document, place)
+        lines = table_lines(document, start)[0] if columns else []
+        rows = [_row(document, each, columns, kind) for each in lines]
+        command = command_before(commands, line.number, kind.program)
+        if rows:
+            pairs = _pairs(document, place, start)
+            ranks = 2 * pairs if pairs else _ranks(document, line, kind, command, given)
+            rows = [_of_pair(row, pairs) for row in rows] if pairs else rows
+            facts = _facts(title["what"], document, place, start)
+            tables.append(
+                Table(
+                    kind.program,
+                    kind.collective,
+                    ranks,
+                    "message",
+                    line.number,
+                    rows,
+                    title["version"],
+                    command,
+                    facts,
+                )
+            )
+    return tables, warnings
+
+
+def _kind(what: str) -> _Kind | None:
+    """Return the kind of a title such as `MPI-CUDA Allreduce Latency`."""
+    words = what.lower().split()
+    if not words or words[0].partition("-")[0] != "mpi":
+        return None
+    return _KINDS.get(" ".join(words[1:]))
+
+
+def _columns(document: Document, place: int) -> tuple[list[str], int]:
+    """Return the columns of the table below a title, and the place of its first row; none without one."""
+    for index in range(place + 1, min(place + 12, len(document.lines))):
+        text = document.lines[index].text.strip()
+        if _TITLE.match(text):
+            break
+        if re.match(r"#?\s*size\b", text, re.IGNORECASE):
+            names = [name.lower() for name in re.split(r"\s{2,}|\t", text.lstrip("# "))]
+            if names[0] != "size" or len(set(names)) < len(names):
+                expected = "columns, Size first, with two spaces or more between them"
+                raise document.error(document.lines[index].number, shown(text), expected, ROW_HINT)
+            return names, index + 1
+    return [], place + 1
+
+
+def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) -> Row:
+    cells = dict(zip(columns, document.cells(line, columns), strict=True))
+    size = document.integer(line.number, "size", cells.pop("size"))
+    verdict = cells.pop("validation", "")
+    iterations = cells.pop("iterations", "")
+    time = next((name for name in _TIMES if name in cells), None)
+    rate = next((name for name in _RATES if name in cells), None)
+    if time is None and rate is None:
+        expected = "a latency or a bandwidth"
+        raise document.error(line.number, f"columns {', '.join(columns)}", expected, ROW_HINT)
+    values: dict[str, Value] = {
+        name: document.number(line.number, name, cell)
+        for name, cell in cells.items()
+        if cell != "-" or name in (time, rate)
+    }
+    return Row(
+        line.number,
+        size,
+        time_us=None if time is None else float(values.pop(time)),
+        gb_per_s=None if rate is None else float(values[rate]) / _MEGA_PER_GIGA / kind.directions,
+        iterations=document.integer(line.number, "iterations", iterations) if iterations else None,
+        wrong={"pass": 0, "fail": 1}.get(verdict.lower()),
+        values=values,
+    )
+
+
+def _pairs(document: Document, place: int, start: int) -> int | None:
+    """Return the number of pairs that a head names; none if it names none."""
+    found = (_PAIRS.search(line.text) for line in document.lines[place:start])
+    counts = [int(match[1]) for match in found if match and len(match[1]) < 9]
+    return next((count for count in counts if count), None)
+
+
+def _of_pair(row: Row, pairs: int) -> Row:
+    """Return a row with the rate of one pair."""
+    from dataclasses import replace
+
+    return row if row.gb_per_s is None else replace(row, gb_per_s=row.gb_per_s / pairs)
+
+
+def _ranks(document: Document, line: Line, kind: _Kind, command: str, given: Given) -> int:
+    if kind.program in _TWO_RANKS:
+        return 2
+    ranks = given.ranks or launched_ranks(command, PROGRAM)
+    if ranks is None:
+        expected = f'the command line, such as "mpirun -np 8 {kind.program}", before the table'
+        raise document.error(line.number, "a table of unknown ranks", expected, RANKS_HINT)
+    return ranks
+
+
+def _facts(what: str, document: Document, place: int, start: int) -> dict[str, Value]:
+    library = what.split(maxsplit=1)[0]
+    facts: dict[str, Value] = {} if library == "MPI" else {"buffers": library.removeprefix("MPI-")}
+    kind = next((line.text for line in document.lines[place:start] if "Datatype:" in line.text), "")
+    return facts | ({"datatype": kind.partition("Datatype:")[2].strip(" .")[:80]} if kind else {})

@@ -1,0 +1,184 @@
+"""perftest (ib_write_bw, ib_read_lat and so on), as it prints.
+
+Rates are MiB/s of 2^20 bytes, also where the head says MB/sec, and with `--report_gbits` Gb/s of 1e9 bits
+(perftest, README and print_report_bw in src/perftest_parameters.c). Of bidirectional tests both directions
+are summed up there, and half of that is the rate of each. Latencies of WRITE and SEND are half a round trip,
+those of READ and atomics a whole one (print_report_lat). Sizes are those of one message, between two ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.text import (
+    ROW_HINT,
+    Document,
+    Line,
+    command_before,
+    command_lines,
+    shown,
+    table_lines,
+)
+
+NAME = "perftest"
+PROGRAM = r"(?:ib|raw_ethernet)_\w+_(?:bw|lat)"
+COLLECTIVE = "send-receive"
+RANKS = 2
+MIB_PER_S = 2**20 / 1e9
+GBIT_PER_S = 1 / 8
+_TITLE = re.compile(r"^\s+(\S.*\b(?:BW|Latency)\b.*Test.*?)\s*$")
+_COLUMN = re.compile(r"#\w+|[\w%.]+(?: \w+)?\[[^\]]*\]|tps average")
+_FACT = re.compile(r"([A-Za-z][^:]*?)\s*:\s+(\S+(?: \S+)*)(?:\s{2,}|\t|$)")
+_FACT_NAMES = {
+    "Device": "nic",
+    "Mtu": "mtu",
+    "Link type": "link type",
+    "Connection type": "connection type",
+    "Transport type": "transport type",
+    "Number of qps": "queue pairs",
+    "TX depth": "tx depth",
+    "GID index": "gid index",
+    "CQ Moderation": "cq moderation",
+    "Dual-port": "dual port",
+}
+_VERBS = (
+    ("rdma_write", "ib_write"),
+    ("rdma_read", "ib_read"),
+    ("write", "ib_write"),
+    ("atomic", "ib_atomic"),
+    ("raw ethernet", "raw_ethernet_send"),
+    ("send", "ib_send"),
+)
+_MIB, _GBIT = ("[MB/sec]", "[MiB/sec]"), ("[Gb/sec]",)
+
+
+@dataclass
+class _Header:
+    """What stands before a table."""
+
+    title: str = ""
+    facts: dict[str, Value] = field(default_factory=dict)
+
+    def take(self, text: str) -> None:
+        """Read a line before the table."""
+        if title := _TITLE.match(text):
+            self.title, self.facts = title[1], {}
+        for name, value in _FACT.findall(text):
+            if name.strip() in _FACT_NAMES:
+                self.facts[_FACT_NAMES[name.strip()]] = value[:200]
+
+
+def is_output(document: Document) -> bool:
+    """Tell whether a text looks like the output of perftest."""
+    return any(_is_header(line.text) for line in document.lines)
+
+
+def _is_header(text: str) -> bool:
+    return _COLUMN.findall(text)[:1] == ["#bytes"] and "#iterations" in text
+
+
+def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+    """Read every table of a file.
+
+    Raises:
+        MeasuredError: A row is malformed, or the benchmark is not said.
+    """
+    commands = command_lines(document.lines, PROGRAM)
+    tables: list[Table] = []
+    header, index = _Header(), 0
+    while index < len(document.lines):
+        line = document.lines[index]
+        header.take(line.text)
+        index += 1
+        if _is_header(line.text):
+            last = next((text for number, text in reversed(commands) if number < line.number), "")
+            columns = _COLUMN.findall(line.text)
+            benchmark = _benchmark(document, line, header.title, last, columns, given)
+            command = command_before(commands, line.number, benchmark)
+            both = "bidirectional" in header.title.lower()
+            lines, index = table_lines(document, index)
+            rows = [_row(document, each, columns, 2 if both else 1) for each in lines]
+            if rows:
+                table = Table(
+                    benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts
+                )
+                tables.append(table)
+    return tables, []
+
+
+def _benchmark(
+    document: Document, line: Line, title: str, command: str, columns: Sequence[str], given: Given
+) -> str:
+    program = re.search(rf"({PROGRAM})(?:\s|$)", command)
+    is_rate = any(name.startswith("BW average") for name in columns)
+    named = benchmark_of(title, is_rate=is_rate) or (program[1] if program else "") or given.benchmark
+    if not named:
+        expected = 'its title, such as "RDMA_Write BW Test"'
+        raise document.error(
+            line.number, "a table of an unknown test", expected, "say it: --benchmark ib_write_bw"
+        )
+    return named
+
+
+def benchmark_of(title: str, *, is_rate: bool) -> str:
+    """Return the program that prints a title; empty if none is known."""
+    lowered = title.lower()
+    verb = next((name for word, name in _VERBS if lowered.startswith(word)), "")
+    return f"{verb}_{'bw' if is_rate else 'lat'}" if verb else ""
+
+
+def _row(document: Document, line: Line, columns: Sequence[str], directions: int) -> Row:
+    cells = dict(zip(columns, document.cells(line, columns), strict=True))
+    size = document.integer(line.number, "#bytes", cells.pop("#bytes"))
+    iterations = document.integer(line.number, "#iterations", cells.pop("#iterations", "0"))
+    numbers = {name: document.number(line.number, name, cell) for name, cell in cells.items()}
+    return row_of(document, line.number, size, iterations, numbers, directions)
+
+
+def row_of(
+    document: Document, line: int, size: int, iterations: int, numbers: Mapping[str, float], directions: int
+) -> Row:
+    """Return a row from the numbers of its columns.
+
+    Raises:
+        MeasuredError: There is neither a rate nor a latency.
+    """
+    rate = next((name for name in numbers if name.startswith("BW average")), None)
+    if rate is not None:
+        per_s = _unit(document, line, rate)
+        values = {name: value for name, value in numbers.items() if name != rate}
+        values[rate] = numbers[rate]
+        return Row(
+            line,
+            size,
+            gb_per_s=numbers[rate] * per_s / directions,
+            iterations=iterations or None,
+            values=values,
+        )
+    if "t_avg[usec]" not in numbers and "t_typical[usec]" not in numbers:
+        expected = "a column BW average, t_avg[usec] or t_typical[usec]"
+        raise document.error(line, f"columns {', '.join(numbers) or 'none'}", expected, ROW_HINT)
+    known = ("t_avg[usec]", "t_min[usec]", "t_max[usec]")
+    mean, least, most = (numbers.get(name) for name in known)
+    return Row(
+        line,
+        size,
+        # Until perftest 4 there was no mean; the typical latency is the median.
+        time_us=numbers["t_typical[usec]"] if mean is None else mean,
+        time_us_min=least,
+        time_us_max=most,
+        iterations=iterations or None,
+        values={name: value for name, value in numbers.items() if name not in known},
+    )
+
+
+def _unit(document: Document, line: int, column: str) -> float:
+    """Return what a rate is worth [GB/s]."""
+    if column.endswith(_GBIT):
+        return GBIT_PER_S
+    if column.endswith(_MIB):
+        return MIB_PER_S
+    raise document.error(line, f"column {shown(column)}", "a rate in MB/sec, MiB/sec or Gb/sec", ROW_HINT)

@@ -1,0 +1,88 @@
+"""perftest, as its options `--out_json` and `--out_json_file` write it.
+
+The file does not say whether rates are in MiB/s or, with `--report_gbits`, in Gb/s. The message rate does:
+rate and size give bytes per second, which decides between the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fabricbench.measured import perftest
+from fabricbench.measured.json_text import HINT, Fields, documents
+from fabricbench.measured.model import Given, Row, Table
+from fabricbench.measured.text import Document
+
+_INFO_NAMES = {
+    "Device": "nic",
+    "Mtu": "mtu",
+    "Link_type": "link type",
+    "Connection_type": "connection type",
+    "Transport_type": "transport type",
+    "Number_of_qps": "queue pairs",
+    "TX_depth": "tx depth",
+    "GID_index": "gid index",
+    "CQ_Moderation": "cq moderation",
+    "Dual_port": "dual port",
+}
+_HALF_WAY = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
+_MEGA = 1e6
+
+
+def is_output(content: Any) -> bool:
+    """Tell whether a JSON document is one of perftest."""
+    return isinstance(content, dict) and "test_info" in content and "results" in content
+
+
+def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+    """Read the results of a file, which may hold several documents.
+
+    Raises:
+        MeasuredError: A field is missing or is no number.
+    """
+    return [_table(document, Fields(document, each, ""), given) for each in documents(document)], []
+
+
+def _table(document: Document, fields: Fields, given: Given) -> Table:
+    info = fields.object("test_info")
+    title = info.text("test")
+    listed = fields.value.get("results")
+    results = listed if isinstance(listed, list) else [listed]
+    parts = [Fields(document, each, "results") for each in results]
+    is_rate = any("BW_average" in part.value for part in parts)
+    benchmark = perftest.benchmark_of(
+        title.replace("_BW", " BW").replace("_Latency", " Latency"), is_rate=is_rate
+    )
+    if not (benchmark or given.benchmark):
+        expected = 'a test such as "RDMA_Write_BW_Test"'
+        raise document.error(None, f'"{title}" at test_info.test', expected, HINT)
+    directions = 2 if "bidirectional" in title.lower() else 1
+    known = info.scalars()
+    facts = {name: known[key] for key, name in _INFO_NAMES.items() if key in known}
+    rows = [_row(document, part, directions) for part in parts]
+    return Table(
+        benchmark or given.benchmark, perftest.COLLECTIVE, perftest.RANKS, "message", 1, rows, facts=facts
+    )
+
+
+def _row(document: Document, part: Fields, directions: int) -> Row:
+    size, iterations = part.integer("MsgSize"), part.integer("n_iterations")
+    if "BW_average" in part.value:
+        average, unit = part.number("BW_average"), _unit(part, size)
+        values = {f"BW average[{unit}]": average, "MsgRate[Mpps]": part.number("MsgRate")}
+        if "BW_peak" in part.value:
+            values[f"BW peak[{unit}]"] = part.number("BW_peak")
+        return perftest.row_of(document, 1, size, iterations, values, directions)
+    numbers = {
+        f"{name}[usec]": part.number(name) for name in ("t_avg", "t_min", "t_max") if name in part.value
+    }
+    others = part.scalars(left_out=("MsgSize", "n_iterations", "t_avg", "t_min", "t_max"))
+    numbers |= {f"{name}[usec]": part.number(name) for name in others}
+    return perftest.row_of(document, 1, size, iterations, numbers, directions)
+
+
+def _unit(part: Fields, size: int) -> str:
+    """Say which unit the rates have: the one that goes with the message rate."""
+    average, messages = part.number("BW_average"), part.number("MsgRate")
+    gb_per_s = messages * _MEGA * size / 1e9
+    return "Gb/sec" if average and gb_per_s / average > _HALF_WAY else "MiB/sec"

@@ -1,0 +1,61 @@
+"""The page of measured results: what is known of them, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.report.html.model import (
+    Cell,
+    Column,
+    FactsPart,
+    NotePart,
+    Page,
+    Part,
+    Row,
+    Section,
+    TablePart,
+    TextPart,
+)
+from fabricbench.report.html.summary import bandwidth_section, summary_section
+from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
+
+if TYPE_CHECKING:
+    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.store import Trial
+
+
+def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
+    """Put the page of a measured run together.
+
+    Args:
+        rows: Its results, and those of a run beside it.
+        focus: The trial that is told in full.
+        label: What tells it from the others.
+    """
+    own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
+    broken = sum(1 for row in own if row.summary.status != "complete")
+    count = "1 result" if len(own) == 1 else f"{len(own)} results"
+    ending = f", {broken} of them with wrong values" if broken else ""
+    about = f"{label} · trial {focus.id}"
+    return Page(
+        name=focus.facts.plan,
+        title=focus.facts.title,
+        verdict=f"measured: {count}{ending}",
+        good=not broken,
+        focus=f"In full: {label}, trial {focus.id}",
+        sections=[
+            summary_section(rows),
+            bandwidth_section(rows),
+            Section("measured", "Measured", _told(focus), about),
+            Section("file", "Imported file", [TextPart(focus.facts.plan_source.rstrip())]),
+        ],
+        footer=f"fabricbench, results of {focus.facts.engine_version}",
+    )
+
+
+def _told(focus: Trial) -> list[Part]:
+    columns = [Column("printed", numeric=False), Column("value")]
+    printed = [Row([Cell(name), Cell(value)]) for name, value in printed_values(focus)]
+    table: list[Part] = [TablePart(columns, printed)] if printed else []
+    return [FactsPart(measured_facts(focus)), *table, NotePart(NO_CHUNKS)]

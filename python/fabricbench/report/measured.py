@@ -1,0 +1,79 @@
+"""Measured trials in words: what was run where, what was printed, what such a trial does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fabricbench.analysis.measured import MEASURED
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+NO_CHUNKS = (
+    "Measured results carry no per-chunk data: there are no flow completion times, no counters of frames, "
+    "queues or pauses, and nothing to draw over time."
+)
+MEASURED_AND_SIMULATED = (
+    "One was measured and the other simulated: parameters are compared as far as a benchmark prints them."
+)
+
+
+def measured_facts(trial: Trial) -> list[tuple[str, str]]:
+    """Return what a measured trial says about itself, for `show` and the report."""
+    facts, measured = trial.facts, trial.facts.run_spec[MEASURED]
+    place = f"{measured['file']}, {'result' if _is_json(trial) else 'line'} {measured['line']}"
+    pairs = [
+        ("trial", facts.id),
+        ("measured", facts.title),
+        ("plan", facts.plan),
+        ("tag", facts.tag or "-"),
+        ("status", trial.status),
+        ("source", f"{facts.engine_version}: {place}"),
+        ("command", measured["command"]),
+        *((name, str(value)) for name, value in measured["facts"].items()),
+        ("placement", measured["placement"]),
+        ("imported", f"{trial.started_at[:19].replace('T', ' ')} UTC"),
+    ]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _is_json(trial: Trial) -> bool:
+    return trial.facts.plan_source.lstrip().startswith("{")
+
+
+def printed_values(trial: Trial) -> list[tuple[str, str]]:
+    """Return the other columns of its benchmark, as they were printed."""
+    result = (trial.summary or {})["result"]
+    wrong = [] if result["wrong"] is None else [("wrong values", f"{result['wrong']:,}")]
+    return [
+        *(
+            (name, f"{value:g}" if isinstance(value, float) else str(value))
+            for name, value in _values(result)
+        ),
+        *wrong,
+    ]
+
+
+def _values(result: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    times = [(name, result[name]) for name in ("time_us", "time_us_min", "time_us_max") if result[name]]
+    return [*times, *result["values"].items()]
+
+
+def measured_object(trial: Trial) -> dict[str, Any]:
+    """Return where a measured trial comes from and what was printed, as its JSON object."""
+    return {**trial.facts.run_spec[MEASURED], "printed": (trial.summary or {})["result"]}
+
+
+def measured_parameters(trial: Trial) -> dict[str, Any]:
+    """Return what two measured trials can differ in."""
+    measured = trial.facts.run_spec[MEASURED]
+    named = {name: measured[name] for name in ("benchmark", "version", "command", "placement")}
+    told = {name: value for name, value in named.items() if value}
+    return {**job_parameters(trial), **told, **measured["facts"]}
+
+
+def job_parameters(trial: Trial) -> dict[str, Any]:
+    """Return what the first job of a trial does, which a benchmark prints as well."""
+    row = trial.results[0]
+    return {"collective": row["collective"], "ranks": row["ranks"], "data_bytes": row["data_size_bytes"]}

@@ -1,0 +1,68 @@
+"""Two runs side by side, size by size: times and bandwidths with their ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fabricbench.report.terminal.cells import metric_text
+from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.compare import Change
+    from fabricbench.report.comparison import Comparison, JobPair
+
+_METRICS = (
+    ("completion_time_ms", "time", "ms"),
+    ("algbw_gb_per_s", "algbw", "GB/s"),
+    ("busbw_gb_per_s", "busbw", "GB/s"),
+    ("ideal_percent", "ideal", "%"),
+)
+_NO_RATIO = "ideal_percent"
+_DECIMALS = 3
+
+
+def sizes_text(found: Comparison, *, colour: bool = False) -> str:
+    """Return a table with a line for each size that two runs have in common; ratios are second over first."""
+    title = f"{found.labels[0]} (1) and {found.labels[1]} (2); ratios are 2 over 1"
+    kinds = list(dict.fromkeys(map(_kind, found.pairs)))
+    ordered = sorted(found.pairs, key=lambda pair: kinds.index(_kind(pair)))
+    tables = [_table(list(group), colour=colour) for _, group in groupby(ordered, key=_kind)]
+    note = [found.note] if found.note else []
+    return "\n\n".join([styled(title, Style.BOLD, colour=colour), *tables, *note])
+
+
+def _kind(pair: JobPair) -> tuple[str, int, str]:
+    first = pair.first
+    return first.summary.collective, first.summary.ranks, first.trial.facts.variant
+
+
+def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
+    collective, ranks, variant = _kind(pairs[0])
+    shown = [entry for entry in _METRICS if any(_has_any(_change(pair, entry[0])) for pair in pairs)]
+    columns = [Column(("data", "size"), is_text=True)]
+    for name, head, unit in shown:
+        columns += [Column((f"{head} 1", unit)), Column((f"{head} 2", unit))]
+        columns += [] if name == _NO_RATIO else [Column(("ratio",))]
+    rows = [_row(pair, [name for name, _, _ in shown]) for pair in pairs]
+    told = "" if variant in ("", "base") else f", {variant}"
+    return f"{collective}, {ranks} ranks{told}\n{render(columns, rows, colour=colour)}"
+
+
+def _row(pair: JobPair, names: Sequence[str]) -> Row:
+    iteration = pair.first.trial.facts.iteration
+    cells = [data_size(pair.first.summary.data_size_bytes) + (f" #{iteration}" if iteration else "")]
+    for name in names:
+        change = _change(pair, name)
+        cells += [metric_text(name, change.first), metric_text(name, change.second)]
+        cells += [] if name == _NO_RATIO else [fixed(change.ratio, _DECIMALS)]
+    return Row(cells)
+
+
+def _change(pair: JobPair, name: str) -> Change:
+    return next(change for change in pair.changes if change.metric.name == name)
+
+
+def _has_any(change: Change) -> bool:
+    return change.first is not None or change.second is not None
