@@ -1,0 +1,27 @@
+"""Measured trials over HTTP have what the command line has of them, and no figures that need chunks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.server.conftest import ClientOf
+
+import fabricbench as fb
+
+SAMPLE = Path(__file__).parents[1] / "measured" / "samples" / "nccl_old.txt"
+
+
+def test_a_measured_trial_is_listed_shown_and_drawn(tmp_path: Path, client_of: ClientOf) -> None:
+    measured = fb.import_results(SAMPLE, workspace=tmp_path / "workspace")
+    client = client_of(tmp_path / "workspace")
+    listed = client.get("/api/v1/trials").json()
+    assert (listed["total"], listed["trials"][0]["backend"]) == (4, "imported")
+    path = f"/api/v1/trials/{measured[0].id}"
+    shown = client.get(path).json()["shown"]
+    assert shown["trials"][0]["frames_lost"] is None
+    assert shown["trials"][0]["measured"]["benchmark"] == "all_gather_perf"
+    assert [each["name"] for each in client.get(f"{path}/figures").json()["figures"]] == ["bandwidth"]
+    assert client.get(f"{path}/figures/bandwidth").status_code == 200
+    assert client.get(f"{path}/figures/timeline").status_code == 404
+    ids = [measured[0].id, measured[1].id]
+    assert client.get("/api/v1/compare", params={"trial": ids}).status_code == 200
