@@ -7,14 +7,17 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fabricbench.server import compare, figures, plans, tables, trials, web
+from fabricbench.server import compare, figures, plans, runs, tables, trials, web
 from fabricbench.server.auth import Guard
 from fabricbench.server.errors import add_error_handlers
+from fabricbench.server.events import Events
 from fabricbench.server.limits import BodyLimit
 from fabricbench.server.sandbox import Sandbox
+from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.state import ServerState
 
@@ -44,8 +47,10 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         redirect_slashes=False,
     )
-    app.state.server = ServerState(workspace, settings, Sandbox(settings))
-    for part in (plans, trials, tables, figures, compare, web):
+    events = Events()
+    scheduler = Scheduler(workspace, settings, events)
+    app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler)
+    for part in (plans, runs, trials, tables, figures, compare, web):
         app.include_router(part.router)
     app.include_router(web.pages)
     add_error_handlers(app)
@@ -57,8 +62,13 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
 
 
 @asynccontextmanager
-async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Carry runs out as long as the application is up."""
+    state: ServerState = app.state.server
+    state.scheduler.start(lambda run_id: runs.tell_state(state, run_id))
     yield
+    state.events.close()
+    await run_in_threadpool(state.scheduler.stop)
 
 
 class _Headers:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import uvicorn
 
 from fabricbench.server.app import create_app
+from fabricbench.server.events import Events
 from fabricbench.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,8 +37,9 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
     listening = _listen(settings)
     settings = replace(settings, port=listening.getsockname()[1])
     note(_greeting(workspace, settings))
+    app = create_app(workspace, settings)
     config = uvicorn.Config(
-        create_app(workspace, settings),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -45,12 +48,26 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=64 << 10,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    _Server(config, app.state.server.events).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends its event streams first: they would keep it waiting."""
+
+    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+        super().__init__(config)
+        self._events = events
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end."""
+        self._events.close()
+        super().handle_exit(sig, frame)
 
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio has connections send at once what they have (TCP_NODELAY).
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))

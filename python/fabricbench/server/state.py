@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 
 from fabricbench.server.cache import Cache
+from fabricbench.server.events import Events
 from fabricbench.server.sandbox import Sandbox
+from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,12 +25,16 @@ class ServerState:
         workspace: The open workspace.
         settings: How the server is set up.
         sandbox: Where plans are parsed.
+        events: What happens to runs.
+        scheduler: Has runs carried out.
         cache: Answers that take long to compute, and stay the same as long as their trial does.
     """
 
     workspace: Workspace
     settings: Settings
     sandbox: Sandbox
+    events: Events
+    scheduler: Scheduler
     cache: Cache = field(default_factory=Cache)
 
 

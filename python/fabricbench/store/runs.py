@@ -1,7 +1,8 @@
 """The queue of runs: durable, in the catalog, for any number of servers.
 
-A run waits as `queued`, is claimed by one server as `running`, and ends as `complete`, `cancelled`, `failed`
-or `interrupted`. A run whose process is gone is interrupted; it and what was cancelled can be queued again.
+A run waits as `queued`, is claimed by the process that carries it out as `running`, and ends as `complete`,
+`cancelled`, `failed` or `interrupted`. A run whose process is gone is interrupted; it can be queued again, as
+can what was cancelled or failed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from uuid import uuid4
 from sqlalchemy import func, select, update
 
 from fabricbench.store.catalog import now
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING, runs
+from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED, RUNNING, runs, trials
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.trial import to_json
 
@@ -43,8 +44,8 @@ class QueuedRun:
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
-        options: `overrides`, `variants`, `tags`, `threads`, `force` and `resume`.
-        trials: What it expands to: `id`, `variant`, `iteration`, `data_size_bytes`, `size_kind`.
+        options: `overrides`, `variants`, `tags`, `threads`, `force`, `resume` and `count` (of its trials).
+        trials: The first of what it expands to: `id`, `variant`, `iteration`, `data_size_bytes`, `size_kind`.
         owner: The user who asked for it; empty where there is one only.
         message: Why it ended as it did; empty if it is complete.
         cancel_requested: Whether somebody wants it to end.
@@ -90,7 +91,7 @@ class RunQueue:
         title: str,
         plan_source: str,
         options: Mapping[str, Any],
-        trials: Sequence[Mapping[str, Any]],
+        planned: Sequence[Mapping[str, Any]],
         owner: str = "",
     ) -> QueuedRun:
         """Queue a run.
@@ -100,7 +101,7 @@ class RunQueue:
         """
         at = now()
         row = {"id": uuid4().hex[:12], "state": QUEUED, "plan": plan, "title": title, "message": ""}
-        row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(trials))}
+        row |= {"plan_source": plan_source, "options": to_json(options), "trials": to_json(list(planned))}
         values = row | _NOBODY | {"owner": owner, "cancel_requested": 0, "created_at": at, "queued_at": at}
         with self._database.writing() as connection:
             connection.execute(runs.insert().values(values))
@@ -170,16 +171,6 @@ class RunQueue:
             connection.execute(update(runs).where(runs.c.number == row.number).values(values))
             return _one(connection, row.id)
 
-    def take_over(self, run_id: str) -> bool:
-        """Note that this process carries a claimed run out; false if somebody has ended it in the meantime.
-
-        Raises:
-            StoreError: The catalog cannot be written.
-        """
-        with self._database.writing() as connection:
-            mine = update(runs).where(runs.c.id == run_id, runs.c.state == RUNNING)
-            return connection.execute(mine.values(_this_process())).rowcount > 0
-
     def end(self, run_id: str, state: str, message: str = "") -> None:
         """Note how a running run ended; one that has ended already stays as it is.
 
@@ -234,6 +225,20 @@ class RunQueue:
             values |= {"started_at": None, "ended_at": None, "cancel_requested": 0}
             connection.execute(update(runs).where(runs.c.id == run_id).values(values))
             return _one(connection, run_id)
+
+    def attempts(self, since: str) -> dict[str, list[tuple[str, str]]]:
+        """Return status and start of every attempt at a trial that started after a time, by the trial's id.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        columns = (trials.c.id, trials.c.status, trials.c.started_at)
+        query = select(*columns).where(trials.c.started_at >= since).order_by(trials.c.attempt)
+        found: dict[str, list[tuple[str, str]]] = {}
+        with self._database.reading() as connection:
+            for row in connection.execute(query):
+                found.setdefault(row.id, []).append((row.status, row.started_at))
+        return found
 
     def recover(self) -> list[str]:
         """Mark the runs whose process is gone as interrupted, and return their ids.

@@ -82,8 +82,16 @@ class Workspace:
         database = catalog_database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
         workspace = cls(folder, database)
         database.open(has_records=workspace._has_records())
-        recover(database, workspace.catalog, workspace.records)
+        workspace.recover()
         return workspace
+
+    def recover(self) -> None:
+        """Mark the trials whose process is gone, and remove or restore the folders they left.
+
+        Raises:
+            StoreError: The catalog or the folder cannot be read or written.
+        """
+        recover(self.database, self.catalog, self.records)
 
     def trials(
         self,

@@ -1,0 +1,99 @@
+"""What happens to runs, for those who watch: the last events of each, numbered."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+_EVENTS_MAX: Final = 2000
+_RUNS_MAX: Final = 500
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened.
+
+    Attributes:
+        number: Its number; a later event has a higher one, in a server started later as well.
+        kind: `state`, `progress`, `samples`, `trial_started` or `trial`.
+        data: JSON.
+    """
+
+    number: int
+    kind: str
+    data: str
+
+    def text(self) -> str:
+        """Write it as the event stream has it (HTML standard, 9.2.6)."""
+        return f"id: {self.number}\nevent: {self.kind}\ndata: {self.data}\n\n"
+
+
+@dataclass
+class _Kept:
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=_EVENTS_MAX))
+    progress: Event | None = None
+
+
+class Events:
+    """The events of the last runs. Of progress only the last report is kept."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._number = time.time_ns() // 1_000_000
+        self._lock = Lock()
+        self.is_closed = False
+
+    def add(self, run_id: str, kind: str, content: Mapping[str, Any]) -> None:
+        """Note an event of a run."""
+        data = json.dumps(content)
+        with self._lock:
+            self._number += 1
+            event = Event(self._number, kind, data)
+            kept = self._kept.setdefault(run_id, _Kept())
+            self._kept.move_to_end(run_id)
+            if kind == "progress":
+                kept.progress = event
+            else:
+                kept.events.append(event)
+            while len(self._kept) > _RUNS_MAX:
+                self._kept.popitem(last=False)
+
+    def since(self, run_id: str, number: int) -> list[Event]:
+        """Return the events of a run after one, in their order."""
+        with self._lock:
+            kept = self._kept.get(run_id)
+            if kept is None:
+                return []
+            found = [event for event in kept.events if event.number > number]
+            if kept.progress is not None and kept.progress.number > number:
+                found.append(kept.progress)
+        return sorted(found, key=lambda event: event.number)
+
+    def last_state(self, run_id: str) -> str:
+        """Return the state of a run that was told last; empty if none was."""
+        with self._lock:
+            kept = self._kept.get(run_id)
+            told = [event for event in kept.events if event.kind == "state"] if kept else []
+        return str(json.loads(told[-1].data)["state"]) if told else ""
+
+    def progress(self, run_id: str) -> dict[str, Any] | None:
+        """Return the last report of progress of a run."""
+        with self._lock:
+            kept = self._kept.get(run_id)
+            event = kept.progress if kept else None
+        return json.loads(event.data) if event else None
+
+    def forget_progress(self, run_id: str) -> None:
+        """Forget how far a run was, which has ended or begins anew."""
+        with self._lock:
+            if run_id in self._kept:
+                self._kept[run_id].progress = None
+
+    def close(self) -> None:
+        """Have every stream end, since the server does."""
+        self.is_closed = True

@@ -1,0 +1,265 @@
+"""Runs: queued, watched, cancelled, resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
+from fabricbench.server.plans import PlanText, checked
+from fabricbench.server.state import ServerState, user_of
+from fabricbench.server.trials import State, Tag
+from fabricbench.store.catalog_schema import FINISHED, RUNNING
+from fabricbench.store.runs import QUEUED, QueuedRun
+
+router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
+
+RunId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="Id of a run.")]
+RunState = Literal["queued", "running", "complete", "cancelled", "failed", "interrupted"]
+_QUEUE_MAX: Final = 1000
+_POLL_S: Final = 0.2
+_LOOK_S: Final = 2.0
+_BEAT_S: Final = 15.0
+
+
+class NewRun(PlanText):
+    """A plan that is to be run."""
+
+    tags: list[Tag] = Field(default_factory=list, max_length=20, description="Tags for its trials.")
+    threads: int = Field(1, ge=1, le=1024, description="Threads of each trial; the results are the same.")
+    force: bool = Field(False, description="Run though a trial is estimated to be beyond the machine.")
+
+
+class Run(BaseModel):
+    """A run of a plan."""
+
+    id: str
+    state: RunState
+    plan: str
+    title: str
+    owner: str = Field(description="Who asked for it; empty for the server's own token.")
+    message: str = Field(description="Why it ended as it did; empty if it is complete.")
+    created_at: str
+    queued_at: str
+    started_at: str | None
+    ended_at: str | None
+    position: int | None = Field(description="Place in the queue, from 1; null unless queued.")
+    trials_total: int
+    trials_finished: int
+    tags: list[str]
+    cancel_requested: bool
+    progress: dict[str, Any] | None = Field(description="The last report, as the event `progress` has it.")
+
+
+class RunDetail(Run):
+    """A run with its plan and its trials."""
+
+    plan_source: str
+    overrides: list[str]
+    variants: list[str]
+    trials: list[dict[str, Any]] = Field(
+        description="The first thousand: `id`, `position`, `variant`, `iteration`, `data_size_bytes`, "
+        "`size_kind`, `status` (`waiting` until it starts)."
+    )
+
+
+class RunPage(BaseModel):
+    """Some of the runs."""
+
+    total: int
+    runs: list[Run]
+
+
+@router.post("/runs", status_code=202)
+def queue_run(new: NewRun, request: Request, state: State) -> RunDetail:
+    """Queue a plan to be run; an error says why it cannot be, and what it would cost."""
+    found = checked(new, state, force=new.force)
+    if found["errors"]:
+        raise plan_error(found["errors"], found["cost"])
+    queue = state.scheduler.queue
+    if queue.counts().get(QUEUED, 0) >= _QUEUE_MAX:
+        raise ApiError(503, f"{_QUEUE_MAX} runs are waiting", "cancel some, or come back later")
+    options = {
+        "overrides": new.set,
+        "variants": new.variants,
+        "tags": new.tags,
+        "threads": new.threads,
+        "force": new.force,
+        "count": found["trials_total"],
+    }
+    run = queue.add(
+        plan=found["name"],
+        title=found["title"],
+        plan_source=found["yaml"],
+        options=options,
+        planned=found["trials"],
+        owner=user_of(request),
+    )
+    state.scheduler.wake()
+    tell_state(state, run.id)
+    return detail_of(state, run)
+
+
+@router.get("/runs")
+def list_runs(
+    state: State,
+    status: Annotated[list[RunState] | None, Query(alias="state", max_length=6)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+) -> RunPage:
+    """List runs, the newest first."""
+    total, found = state.scheduler.queue.page(states=status or (), limit=limit, offset=offset)
+    return RunPage(total=total, runs=[Run.model_validate(each) for each in rows_of(state, found)])
+
+
+@router.get("/runs/{run_id}")
+def show_run(run_id: RunId, state: State) -> RunDetail:
+    """Return a run, its trials and how far each is."""
+    return detail_of(state, _found(state, run_id))
+
+
+@router.post("/runs/{run_id}/cancel")
+def cancel_run(run_id: RunId, state: State) -> Run:
+    """Take a run out of the queue, or end it; the trials that have finished stay."""
+    run = state.scheduler.queue.cancel(run_id)
+    if run is None:
+        raise not_found(f"no run {run_id}")
+    if run.has_ended and run.state != "cancelled":
+        raise ApiError(409, f"run {run_id} has ended: it is {run.state}")
+    state.scheduler.wake()
+    tell_state(state, run_id)
+    return Run.model_validate(rows_of(state, [run])[0])
+
+
+@router.post("/runs/{run_id}/resume", status_code=202)
+def resume_run(run_id: RunId, state: State) -> Run:
+    """Queue a run again that was cancelled, failed or interrupted; only the trials it lacks are run."""
+    before = _found(state, run_id)
+    state.events.forget_progress(run_id)
+    run = state.scheduler.queue.resume(run_id)
+    if run is None or run.state != QUEUED or before.state == QUEUED:
+        raise ApiError(
+            409, f"run {run_id} is {before.state}", "only what ended without its trials is resumed"
+        )
+    state.scheduler.wake()
+    tell_state(state, run_id)
+    return Run.model_validate(rows_of(state, [run])[0])
+
+
+@router.get(
+    "/runs/{run_id}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}, 204: {"description": "It has ended."}},
+)
+async def watch_run(
+    run_id: RunId, state: State, last_event_id: Annotated[str, Header(max_length=40)] = ""
+) -> Response:
+    """Follow a run: events `state` (the run), `trial_started`, `progress`, `samples` and `trial`.
+
+    The stream ends after the state in which the run has ended. A client that comes back with Last-Event-ID
+    gets what it has missed, and 204 if that is nothing and nothing more will come.
+    """
+    run = await run_in_threadpool(_found, state, run_id)
+    seen = int(last_event_id) if last_event_id.isdecimal() else 0
+    if seen and run.has_ended and not state.events.since(run_id, seen):
+        return Response(status_code=204)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(state, run_id, seen), media_type="text/event-stream", headers=headers)
+
+
+async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[str]:
+    """Yield what there is and what comes, until the run has ended or the server ends."""
+    loop = asyncio.get_running_loop()
+    told_state = state.events.last_state(run_id) if seen else ""
+    looked_at, sent_at = -_LOOK_S, loop.time()
+    yield "retry: 1000\n\n"
+    while not state.events.is_closed:
+        for event in state.events.since(run_id, seen):
+            seen, sent_at = event.number, loop.time()
+            told_state = json.loads(event.data)["state"] if event.kind == "state" else told_state
+            yield event.text()
+        if loop.time() - looked_at >= _LOOK_S or told_state in ENDED_STATES:
+            # Another server on the same catalog may be the one that knows.
+            looked_at = loop.time()
+            now = await run_in_threadpool(_row, state, run_id)
+            if now["state"] != told_state:
+                told_state = now["state"]
+                yield f"event: state\ndata: {json.dumps(now)}\n\n"
+            if told_state in ENDED_STATES and not state.events.since(run_id, seen):
+                return
+        if loop.time() - sent_at >= _BEAT_S:
+            sent_at = loop.time()
+            yield ": still here\n\n"
+        await asyncio.sleep(_POLL_S)
+
+
+ENDED_STATES: Final = frozenset({"complete", "cancelled", "failed", "interrupted"})
+
+
+def _row(state: ServerState, run_id: str) -> dict[str, Any]:
+    return rows_of(state, [_found(state, run_id)])[0]
+
+
+def tell_state(state: ServerState, run_id: str) -> None:
+    """Tell those who watch a run what has become of it."""
+    run = state.scheduler.queue.find(run_id)
+    if run is not None:
+        state.events.add(run_id, "state", rows_of(state, [run])[0])
+
+
+def _found(state: ServerState, run_id: str) -> QueuedRun:
+    run = state.scheduler.queue.find(run_id)
+    if run is None:
+        raise not_found(f"no run {run_id}", "GET /api/v1/runs lists them")
+    return run
+
+
+def rows_of(state: ServerState, found: Sequence[QueuedRun]) -> list[dict[str, Any]]:
+    """Return runs as rows of a list."""
+    if not found:
+        return []
+    queue = state.scheduler.queue
+    waiting = {run_id: place for place, run_id in enumerate(queue.waiting(), 1)}
+    attempts = queue.attempts(min(run.created_at for run in found))
+    return [_content(run, waiting.get(run.id), attempts, state) for run in found]
+
+
+Attempts = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def _content(run: QueuedRun, position: int | None, attempts: Attempts, state: ServerState) -> dict[str, Any]:
+    finished = sum(1 for trial in run.trials if _status(trial["id"], run, attempts) in FINISHED)
+    names = ("id", "state", "plan", "title", "owner", "message", "cancel_requested")
+    times = ("created_at", "queued_at", "started_at", "ended_at")
+    return {name: getattr(run, name) for name in (*names, *times)} | {
+        "position": position if run.state == QUEUED else None,
+        "trials_total": run.options["count"],
+        "trials_finished": finished,
+        "tags": run.options["tags"],
+        "progress": state.events.progress(run.id) if run.state == RUNNING else None,
+    }
+
+
+def _status(trial_id: str, run: QueuedRun, attempts: Attempts) -> str:
+    """Return what became of a trial since its run was asked for."""
+    own = [status for status, started_at in attempts.get(trial_id, ()) if started_at >= run.created_at]
+    return next((status for status in own if status in FINISHED), own[-1] if own else "waiting")
+
+
+def detail_of(state: ServerState, run: QueuedRun) -> RunDetail:
+    """Return a run with its plan and its trials."""
+    attempts = state.scheduler.queue.attempts(run.created_at)
+    content = rows_of(state, [run])[0] | {
+        "plan_source": run.plan_source,
+        "overrides": run.options["overrides"],
+        "variants": run.options["variants"],
+        "trials": [{**trial, "status": _status(trial["id"], run, attempts)} for trial in run.trials],
+    }
+    return RunDetail.model_validate(content)

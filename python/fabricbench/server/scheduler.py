@@ -1,0 +1,238 @@
+"""Starts a worker process for each run that waits, as many at once as there are places, and hears them out.
+
+The queue is in the catalog: what a killed server leaves there the next one finds. Workers notice that their
+server is gone by the end of their input; the runs of workers that are gone are marked as interrupted here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event as Signal
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.server.events import Events
+from fabricbench.server.settings import Settings
+from fabricbench.store import StoreError
+from fabricbench.store.catalog_schema import FAILED, INTERRUPTED
+from fabricbench.store.runs import CANCELLED, RunQueue
+
+if TYPE_CHECKING:
+    from fabricbench.store import Workspace
+
+_log = logging.getLogger("fabricbench.server")
+_PERIOD_S: Final = 0.5
+_RECOVER_S: Final = 10
+_RETRY_S: Final = 3
+_END_S: Final = 15
+_LAST_LINES: Final = 12
+
+
+class WorkerProcess:
+    """A worker process and what it has told."""
+
+    def __init__(
+        self,
+        root: str,
+        time_limit_min: int,
+        on_event: Callable[[str, dict[str, object]], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        """Start it.
+
+        Args:
+            root: Folder of the workspace.
+            time_limit_min: Estimated time of a trial at most [min].
+            on_event: Told the id of the run and what happened, by a thread of this object.
+            on_end: Told when there is no more to hear.
+        """
+        command = [sys.executable, "-m", "fabricbench.server.worker", root, str(time_limit_min)]
+        pipe = subprocess.PIPE
+        # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        )
+        self.run_id: str | None = None
+        self.has_claimed = False
+        self._on_event, self._on_end = on_event, on_end
+        self._said: deque[str] = deque(maxlen=_LAST_LINES)
+        self._threads = [Thread(target=each, daemon=True) for each in (self._hear, self._hear_errors)]
+        for thread in self._threads:
+            thread.start()
+
+    def _hear(self) -> None:
+        for line in self.process.stdout or ():
+            with suppress(ValueError):
+                content = json.loads(line)
+                kind = content.pop("event")
+                if kind == "claimed":
+                    self.run_id, self.has_claimed = content["id"], True
+                if self.run_id is not None:
+                    self._on_event(self.run_id, {"event": kind, **content})
+        self._on_end()
+
+    def _hear_errors(self) -> None:
+        for line in self.process.stderr or ():
+            self._said.append(line.rstrip())
+
+    def cancel(self) -> None:
+        """Have the run end."""
+        self._say("cancel\n")
+
+    def end(self) -> None:
+        """Have the run end since the server does."""
+        with suppress(OSError, ValueError):
+            if self.process.stdin:
+                self.process.stdin.close()
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # it may just have ended
+            if self.process.stdin:
+                self.process.stdin.write(text)
+                self.process.stdin.flush()
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended and everything it told has been heard."""
+        if self._threads[0].is_alive() and self.process.poll() is None:
+            return False
+        try:
+            self.process.wait(timeout=1)  # it has closed its output, which is the last thing it does
+        except subprocess.TimeoutExpired:
+            return False
+        for thread in self._threads:
+            thread.join(timeout=5)
+        self.end()
+        return True
+
+    def ending(self) -> tuple[str, str]:
+        """Return the state and the message of a run whose worker ended without saying how."""
+        status = self.process.returncode
+        if status < 0:
+            return INTERRUPTED, f"its worker was ended by {signal.Signals(-status).name}"
+        said = "\n".join(self._said)
+        return FAILED, said[-2000:] or f"its worker ended with exit status {status}"
+
+
+class Scheduler:
+    """Keeps the places busy until it is stopped."""
+
+    def __init__(self, workspace: Workspace, settings: Settings, events: Events) -> None:
+        """Take the workspace whose queue is worked off; `start` begins."""
+        self.queue = RunQueue(workspace)
+        self._workspace = workspace
+        self._settings = settings
+        self._events = events
+        self._workers: list[WorkerProcess] = []
+        self._wake, self._stop = Signal(), Signal()
+        self._thread = Thread(target=self._work, name="scheduler", daemon=True)
+        self._lock = Lock()
+        self._recovered_at = 0.0
+        self._on_change: Callable[[str], None] = lambda _run_id: None
+
+    def start(self, on_change: Callable[[str], None]) -> None:
+        """Begin; `on_change` is told the id of a run whose state has changed."""
+        self._on_change = on_change
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the queue now."""
+        self._wake.set()
+
+    @property
+    def busy(self) -> int:
+        """How many workers there are."""
+        with self._lock:
+            return len(self._workers)
+
+    def stop(self) -> None:
+        """Have the running runs marked as interrupted, and wait until they are."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+        for worker in self._workers:
+            worker.end()
+        deadline = time.monotonic() + _END_S
+        for worker in self._workers:
+            with suppress(subprocess.TimeoutExpired):
+                worker.process.wait(max(0.1, deadline - time.monotonic()))
+            worker.process.kill()
+            worker.process.wait()
+        with suppress(StoreError):
+            for worker in self._workers:
+                self._settle(worker)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._step()
+                pause = _PERIOD_S
+            except StoreError as error:
+                _log.error("the queue cannot be reached: %s", error)
+                pause = _RETRY_S
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _step(self) -> None:
+        self._reap()
+        if time.monotonic() - self._recovered_at > _RECOVER_S:
+            self._recover()
+        running = {worker.run_id: worker for worker in self._workers if worker.run_id}
+        for run_id in self.queue.cancelled(list(running)) if running else ():
+            running[run_id].cancel()
+        self._fill()
+
+    def _fill(self) -> None:
+        """Start a worker for each run that waits, as far as there are places."""
+        free = self._settings.workers - len(self._workers)
+        if free <= 0:
+            return
+        starting = sum(1 for worker in self._workers if not worker.has_claimed)
+        for _ in range(min(free, len(self.queue.waiting()) - starting)):
+            worker = WorkerProcess(
+                str(self._workspace.root.resolve()), self._settings.time_limit_min, self._heard, self.wake
+            )
+            with self._lock:
+                self._workers.append(worker)
+
+    def _heard(self, run_id: str, content: dict[str, object]) -> None:
+        kind = str(content.pop("event"))
+        if kind == "claimed":
+            self._events.forget_progress(run_id)
+            self._on_change(run_id)
+        else:
+            self._events.add(run_id, kind, content)
+
+    def _reap(self) -> None:
+        for worker in [each for each in self._workers if each.has_ended()]:
+            self._settle(worker)
+            with self._lock:
+                self._workers.remove(worker)
+
+    def _settle(self, worker: WorkerProcess) -> None:
+        """See that the run of a worker that has ended is marked as ended."""
+        if worker.process.returncode:
+            self._workspace.recover()
+            if worker.run_id is None:
+                _log.error("a worker failed: %s", worker.ending()[1])
+                time.sleep(_PERIOD_S)
+        if worker.run_id is not None:
+            state, message = worker.ending()
+            if self.queue.cancelled([worker.run_id]):
+                state, message = CANCELLED, "cancelled"
+            self.queue.end(worker.run_id, state, message)
+            self._on_change(worker.run_id)
+
+    def _recover(self) -> None:
+        """Mark what processes that are gone have left, this server's and others'."""
+        self._recovered_at = time.monotonic()
+        self._workspace.recover()
+        for run_id in self.queue.recover():
+            self._on_change(run_id)

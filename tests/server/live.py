@@ -1,0 +1,134 @@
+"""A server process of the tests' own, and what they ask of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from tests.server.conftest import BEARER, TOKEN
+from tests.support.samples import PLAN
+
+SMALL = PLAN
+SLOW = (
+    PLAN.replace("name: small", "name: slow").replace("[1MB, 2MB]", "[1MB, 512MB]")
+    + "transport: {mtu: 256}\nobserve: {series_points: 5}\n"
+)
+"""Its first trial takes no time, its second a second or two."""
+ENDLESS = SLOW.replace("512MB", "64GB")
+"""The same, but its second trial takes minutes."""
+
+
+_MANY = httpx.Limits(max_connections=250)
+
+
+class Live:
+    """A running server."""
+
+    def __init__(self, root: Path, *options: str) -> None:
+        self.root = root
+        environment = os.environ | {"FABRICBENCH_TOKEN": TOKEN}
+        command = [
+            sys.executable,
+            "-c",
+            "from fabricbench.cli import main; main()",
+            "serve",
+            "--port",
+            "0",
+            *options,
+        ]
+        self.process = subprocess.Popen(
+            [*command, "--workspace", str(root)], stderr=subprocess.PIPE, text=True, env=environment
+        )
+        self.greeting = ""
+        while "?token=" not in self.greeting:
+            line = (self.process.stderr or sys.stdin).readline()
+            assert line, f"the server ended: {self.greeting}"
+            self.greeting += line
+        self.address = re.search(r"https?://\S+?:\d+", self.greeting)[0]  # type: ignore[index]
+        self.client = httpx.Client(base_url=self.address, headers=BEARER, timeout=60, limits=_MANY)
+
+    def submit(self, yaml: str = SMALL, **more: Any) -> str:
+        answer = self.client.post("/api/v1/runs", json={"yaml": yaml, **more})
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.client.get(f"/api/v1/runs/{run_id}").json()
+        return found
+
+    def until(
+        self, run_id: str, is_so: Callable[[dict[str, Any]], bool], seconds: float = 60
+    ) -> dict[str, Any]:
+        deadline = time.monotonic() + seconds
+        while not is_so(found := self.run(run_id)):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.05)
+        return found
+
+    def until_state(self, run_id: str, state: str) -> dict[str, Any]:
+        return self.until(run_id, lambda run: run["state"] == state)
+
+    def worker(self) -> int:
+        """Return the process number of the only worker."""
+        children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        numbers = [int(each) for file in children for each in file.read_text().split()]
+        (found,) = [each for each in numbers if b"fabricbench.server.worker" in _command(each)]
+        return found
+
+    def kill(self) -> None:
+        self.client.close()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(20)
+
+    def stop(self) -> int:
+        self.client.close()
+        self.process.terminate()
+        status = self.process.wait(30)
+        if self.process.stderr:
+            self.process.stderr.close()
+        return status
+
+
+def _command(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@contextmanager
+def live(root: Path, *options: str) -> Iterator[Live]:
+    server = Live(root, *options)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.stop()
+        elif server.process.stderr:
+            server.process.stderr.close()
+
+
+def events(server: Live, run_id: str, last: str = "") -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the number, kind and content of each event of a run until the stream ends."""
+    found: list[tuple[str, str, dict[str, Any]]] = []
+    fields: dict[str, str] = {}
+    headers = {"Last-Event-ID": last} if last else {}
+    with server.client.stream("GET", f"/api/v1/runs/{run_id}/events", headers=headers) as stream:
+        for line in stream.iter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                fields[name] = value
+            elif "data" in fields:
+                found.append((fields.get("id", ""), fields["event"], json.loads(fields["data"])))
+                fields = {}
+    return found
