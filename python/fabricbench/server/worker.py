@@ -28,8 +28,7 @@ from fabricbench.store.tags import change_tags
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.protocol import Backend, OnBatch, OnProgress, RunSummary
-    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.runner import Backend, OnBatch, OnProgress, PlannedTrial, RunSummary
     from fabricbench.store import Trial, TrialFacts
 
 _TELL_S: Final = 0.25
