@@ -72,6 +72,7 @@ lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_run_spec.py --check
+	PYTHONPATH=python $(BIN)/python tools/generate_docs.py --check
 
 .PHONY: lint-web
 lint-web: $(STAMPS)/web-modules
@@ -87,8 +88,13 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 	@$(NPM) run --silent format
 
 .PHONY: generate
-generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec from its schema
+generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec and the generated pages of the docs
 	$(BIN)/python tools/generate_run_spec.py
+	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
+
+.PHONY: docs
+docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 .PHONY: validation
 validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of docs/validation.md
@@ -124,7 +130,7 @@ LOCK_FLAGS := --quiet --extra server --universal --python-version 3.11 --generat
 
 .PHONY: clean
 clean: ## Remove what was built or downloaded; workspaces stay
-	rm -rf $(VENV) target fuzz/target python/fabricbench/*.so $(REPORT)
+	rm -rf $(VENV) site target fuzz/target python/fabricbench/*.so $(REPORT)
 	rm -rf web/node_modules python/fabricbench/server/static
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

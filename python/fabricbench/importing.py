@@ -123,6 +123,21 @@ def import_results(
     return Imported(reading.format, trials, reading.warnings)
 
 
+def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[int]]:
+    """Return the sizes with which a plan simulates what was measured.
+
+    Returns:
+        What the plan sweeps, `data` or `message`, and the sizes of that kind [bytes].
+    """
+    from fabricbench.plan.engine import shares
+
+    kind = loaded.trials[0].size_kind
+    rows = [trial.results[0] for trial in trials]
+    each = {row["data_size_bytes"]: shares(row["collective"], row["ranks"]) for row in rows}
+    sizes = (size // share if kind == "message" else size for size, share in each.items())
+    return kind, sorted({size for size in sizes if size})
+
+
 _Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 

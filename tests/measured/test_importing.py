@@ -216,7 +216,7 @@ def test_a_plan_gives_its_name_its_ideal_and_the_commands_to_simulate(lab: Path)
         100 * float(measured["busbw_gb_per_s"]) / goodput
     )
     again = call("import", "osu.txt", "--plan", "small.yaml", cwd=lab)
-    assert "fabricbench run small.yaml -s 'sweep={message_size: [262144, 524288]}'" in again.stderr
+    assert "fabricbench run small.yaml -s 'sweep.data_size=[1048576, 2097152]'" in again.stderr
 
 
 def test_show_tells_what_was_printed_and_what_is_missing(lab: Path) -> None:

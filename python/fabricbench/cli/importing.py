@@ -14,6 +14,7 @@ from fabricbench.cli.output import Format, note, write
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fabricbench.runner import LoadedPlan
     from fabricbench.store import Trial
 
 
@@ -78,21 +79,21 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         note(f"imported {source.name}: {found.format}, {_count(len(found.trials))}")
     write(render(reports_of_run(trials), output))
     if loaded is not None:
-        note(_simulate_hint(str(plan), loaded.overrides, trials))
+        note(_simulate_hint(str(plan), loaded, trials))
 
 
 def _count(number: int) -> str:
     return "1 trial" if number == 1 else f"{number:,} trials"
 
 
-def _simulate_hint(plan: str, overrides: Sequence[str], trials: Sequence[Trial]) -> str:
+def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial]) -> str:
     """Return the commands that simulate the same sizes and set both side by side."""
-    kind = trials[0].facts.size_kind
-    sizes = sorted({trial.facts.data_size_bytes for trial in trials if trial.facts.data_size_bytes})
-    changes = "".join(f" -s '{each}'" for each in overrides)
+    from fabricbench.importing import plan_sizes
+
+    kind, sizes = plan_sizes(loaded, trials)
+    changes = "".join(f" -s '{each}'" for each in loaded.overrides)
     swept = ", ".join(map(str, sizes))
     return (
-        f"hint: simulate the same: fabricbench run {plan}{changes} "
-        f"-s 'sweep={{{kind}_size: [{swept}]}}'\n"
+        f"hint: simulate the same: fabricbench run {plan}{changes} -s 'sweep.{kind}_size=[{swept}]'\n"
         f"hint: then compare: fabricbench compare --by size {trials[0].id} latest"
     )
