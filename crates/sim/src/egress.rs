@@ -61,7 +61,7 @@ impl Transmitter {
     }
 
     /// Sends `packet` from `start` on. The port must be free by then.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit<R>(&mut self, packet: Packet, start: Instant, context: &mut Context<Packet, R>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
         let survives = self.changes.is_none() || self.survives(&packet, start);

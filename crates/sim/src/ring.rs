@@ -46,6 +46,28 @@ impl<T: Copy> Ring<T> {
         Some(item)
     }
 
+    /// Takes out items from the first on while `is_next` holds, and hands them to `take`.
+    #[inline]
+    pub(crate) fn pop_while(&mut self, is_next: impl Fn(&T) -> bool, mut take: impl FnMut(&T)) {
+        let mut taken = self.taken;
+        while taken != self.put {
+            let Some(item) = self.slots.get(self.slot(taken)).filter(|item| is_next(item)) else { break };
+            take(item);
+            taken = taken.wrapping_add(1);
+        }
+        self.taken = taken;
+        self.rewind();
+    }
+
+    /// Begins at the first slot again if the ring is empty: what it uses of the memory is what it holds then.
+    #[inline]
+    pub(crate) const fn rewind(&mut self) {
+        if self.is_empty() {
+            self.taken = 0;
+            self.put = 0;
+        }
+    }
+
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
         if self.len() == self.slots.len() {

@@ -66,7 +66,7 @@ impl Routes {
     ///
     /// # Panics
     /// When `switch` is a host, or either is not of the graph.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn next_hops(&self, switch: NodeId, destination: AttachmentId) -> &[u16] {
         let target = &self.targets[destination.index()];

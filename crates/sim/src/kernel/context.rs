@@ -70,7 +70,7 @@ impl<M: Message, R> Context<M, R> {
     }
 
     /// Sends `message`, which must arrive after the present window and no sooner than what was sent there before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn send(&mut self, to: Destination, message: M) {
         debug_assert!(message.at() >= self.window.end, "a message outran the lookahead");
         self.totals.messages += 1;
@@ -83,7 +83,7 @@ impl<M: Message, R> Context<M, R> {
     }
 
     /// Takes in a message, from this or another partition.
-    #[inline]
+    #[inline(always)]
     pub(super) fn receive(&mut self, to: Destination, message: M) {
         let inbox = &mut self.inboxes[to.inbox as usize];
         inbox.push(message);

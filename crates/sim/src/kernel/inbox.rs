@@ -31,6 +31,12 @@ impl<M: Message> Inbox<M> {
         if self.next_arrival() < end { self.messages.pop_front() } else { None }
     }
 
+    /// Takes out, in order, every message that arrives before `end`.
+    #[inline]
+    pub(crate) fn take_all_before(&mut self, end: Instant, take: impl FnMut(&M)) {
+        self.messages.pop_while(|message| message.at() < end, take);
+    }
+
     /// Messages on their way, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &M> {
         self.messages.iter()

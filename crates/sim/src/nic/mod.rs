@@ -268,11 +268,13 @@ impl Host {
         inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
+        // What is sent in this window arrives in later ones.
+        let (mut port, mut arrival) = self.next_arrival(inboxes.start, context);
         loop {
-            let (port, arrival) = self.next_arrival(inboxes.start, context);
             let (now, action) = self.next_action();
             if arrival <= now && arrival < window.end {
                 self.receive(port, inboxes.start, window.end, context);
+                (port, arrival) = self.next_arrival(inboxes.start, context);
                 continue;
             }
             if now >= window.end {
@@ -338,10 +340,13 @@ impl Host {
         {
             next = (intake.next_drained(), Action::Drain);
         }
-        for (index, port) in self.ports.iter().enumerate() {
+        // By number: over items of this size an iterator divides to know how many there are.
+        let mut index = 0;
+        while let Some(port) = self.ports.get(index) {
             if port.next_send() < next.0 {
                 next = (port.next_send(), Action::Send { port: index });
             }
+            index += 1;
         }
         next
     }

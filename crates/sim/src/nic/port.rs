@@ -350,7 +350,7 @@ impl NicPort {
         if expiry == Instant::NEVER { expiry } else { expiry.max(now) }
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn transmit<R>(&mut self, packet: Packet, now: Instant, context: &mut Context<Packet, R>) {
         if let Some(credits) = &mut self.credits
             && !packet.is_link_control()

@@ -5,6 +5,7 @@ use super::link_names::LinkNames;
 use crate::credits::CreditPlan;
 use crate::egress::WHOLE_FRAME;
 use crate::link_changes::{LinkChanges, LinkPlan};
+use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
 use spec::{
     CustomLinkSpec, CustomSwitchSpec, ExtraDelaySpec, FabricSpec, ForwardingSpec, LinkLayerSpec, LinkSpec,
@@ -135,7 +136,7 @@ impl Fabric {
         rate.frame_span(frame_bytes, self.framing.link_overhead_bytes())
     }
 
-    /// The window is the smallest latency; inboxes reach as far as the largest, plus the longest frame time.
+    /// The window is the smallest latency, as far as switches can count it; inboxes reach as far as the largest, plus the longest frame time.
     /// `slowest_ppm` is the part of its rate that a link has at the least.
     fn choose_window(&mut self, slowest_ppm: u32) -> Result<(), SpecError> {
         let mut shortest = Span(u64::MAX);
@@ -150,14 +151,15 @@ impl Fabric {
             let found = format!("a hop with {shortest} of latency in all");
             return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
         }
+        let span = shortest.min(WINDOW_MAX);
         // Scheduled switches send on what their links take within a window, or after it.
         let ahead = u64::from(self.is_scheduled);
-        let slots = (longest.0 / shortest.0 + 3 + ahead).next_power_of_two();
+        let slots = (longest.0 / span.0 + 3 + ahead).next_power_of_two();
         if slots > SLOTS_MAX {
             let found = format!("hop latencies from {shortest} to {longest}");
             return Err(value("fabric", &found, "latencies within a factor of 4000 of each other"));
         }
-        self.span = shortest;
+        self.span = span;
         self.slots = slots as usize;
         Ok(())
     }

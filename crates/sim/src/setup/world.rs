@@ -48,7 +48,7 @@ impl<F: Forward> Node for FabricNode<F> {
         match self {
             Self::Host(host) => host.process(window, inboxes, context),
             Self::Switch(switch) => switch.process(window, inboxes, scratch, context),
-            Self::Scheduled(switch) => switch.process(window, inboxes, &mut scratch.arrivals, context),
+            Self::Scheduled(switch) => switch.process(window, inboxes, &mut scratch.scheduled, context),
         }
     }
 

@@ -115,7 +115,8 @@ pub(crate) struct SharedBuffer {
     shared_used: u64,
     lossy_alpha: Option<Ratio>,
     lossless: Option<LosslessPlan>,
-    /// By ingress port and priority.
+    ports: usize,
+    /// By priority and ingress port.
     groups: Vec<Group>,
     /// Groups that ask for a pause.
     pausing: u32,
@@ -131,13 +132,16 @@ impl SharedBuffer {
             shared_used: 0,
             lossy_alpha: plan.lossy_alpha,
             lossless: plan.lossless,
+            ports,
             groups: vec![Group::default(); ports * Priority::COUNT],
             pausing: 0,
         }
     }
 
-    const fn group_index(ingress: u16, priority: Priority) -> usize {
-        ingress as usize * Priority::COUNT + priority.index()
+    /// Groups of one priority stand together: most fabrics use one or two.
+    #[inline]
+    const fn group_index(&self, ingress: u16, priority: Priority) -> usize {
+        priority.index() * self.ports + ingress as usize
     }
 
     /// What a frame takes, in whole cells.
@@ -199,15 +203,15 @@ impl SharedBuffer {
 
     /// What all groups of an ingress port hold, reserves included.
     pub(crate) fn held_from(&self, ingress: u16) -> u64 {
-        let first = Self::group_index(ingress, Priority(0));
-        self.groups[first..first + Priority::COUNT].iter().map(|group| group.used).sum()
+        self.groups.iter().skip(ingress.into()).step_by(self.ports).map(|group| group.used).sum()
     }
 
     /// Stores a frame without looking at thresholds: the caller knows that none is in reach.
     #[inline]
     pub(crate) fn store(&mut self, ingress: u16, priority: Priority, charge: u64) {
         let reserved = self.reserved(priority);
-        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        let index = self.group_index(ingress, priority);
+        let group = &mut self.groups[index];
         let before = (group.used - group.headroom_used).saturating_sub(reserved);
         group.used += charge;
         let after = (group.used - group.headroom_used).saturating_sub(reserved);
@@ -236,7 +240,8 @@ impl SharedBuffer {
 
     fn admit_lossless(&mut self, ingress: u16, priority: Priority, charge: u64) -> Admission {
         let Some(lossless) = &self.lossless else { return Admission::Dropped(DropCause::Tail) };
-        let group = self.groups[Self::group_index(ingress, priority)];
+        let index = self.group_index(ingress, priority);
+        let group = self.groups[index];
         let held = (group.used + charge - group.headroom_used).saturating_sub(lossless.reserved_bytes);
         let free = self.shared_size.saturating_sub(self.shared_used);
         let fits = !group.is_pausing && held <= self.xoff_threshold(lossless) && charge <= free;
@@ -245,7 +250,8 @@ impl SharedBuffer {
             return Admission::Stored;
         }
         let room = lossless.headroom_bytes[usize::from(ingress)];
-        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        let index = self.group_index(ingress, priority);
+        let group = &mut self.groups[index];
         if group.headroom_used + charge > room {
             // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing asks for
             // none: no frame would ever leave it and end the pause.
@@ -271,7 +277,8 @@ impl SharedBuffer {
     #[inline]
     pub(crate) fn release(&mut self, ingress: u16, priority: Priority, charge: u64) -> bool {
         let reserved = self.reserved(priority);
-        let group = &mut self.groups[Self::group_index(ingress, priority)];
+        let index = self.group_index(ingress, priority);
+        let group = &mut self.groups[index];
         debug_assert!(group.used >= charge, "more left the buffer than was in it");
         let before = (group.used - group.headroom_used).saturating_sub(reserved);
         let from_headroom = charge.min(group.headroom_used);
@@ -285,7 +292,7 @@ impl SharedBuffer {
     #[cold]
     fn ends_pause(&mut self, ingress: u16, priority: Priority) -> bool {
         let Some(lossless) = &self.lossless else { return false };
-        let index = Self::group_index(ingress, priority);
+        let index = self.group_index(ingress, priority);
         let held = self.groups[index].used.saturating_sub(lossless.reserved_bytes);
         let low = self.xoff_threshold(lossless).saturating_sub(lossless.xon_offset_bytes);
         let ends = self.groups[index].headroom_used == 0 && (held <= low || self.groups[index].used == 0);
@@ -298,7 +305,7 @@ impl SharedBuffer {
 
     /// Whether a group asks for a pause now.
     pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
-        self.groups[Self::group_index(ingress, priority)].is_pausing
+        self.groups[self.group_index(ingress, priority)].is_pausing
     }
 
     /// Whether any group asks for a pause.
@@ -317,8 +324,16 @@ pub(crate) fn set_aside(lossless: &LosslessPlan) -> u64 {
 impl SharedBuffer {
     /// See [`Cycle`].
     pub(crate) fn visit(&self, cycle: &mut Cycle) {
-        let Self { cell_bytes: _, shared_size: _, shared_used, lossy_alpha: _, lossless: _, groups, pausing } =
-            self;
+        let Self {
+            cell_bytes: _,
+            shared_size: _,
+            shared_used,
+            lossy_alpha: _,
+            lossless: _,
+            ports: _,
+            groups,
+            pausing,
+        } = self;
         cycle.same_list([*shared_used, u64::from(*pausing)].into_iter());
         for Group { used, headroom_used, is_pausing } in groups {
             cycle.same_list([*used, *headroom_used, u64::from(*is_pausing)].into_iter());
@@ -419,14 +434,14 @@ mod tests {
         let lossless = plan.lossless.as_ref().expect("the plan has a lossless priority");
         let (mut shared, mut reserved, mut headroom, mut pausing) = (0, 0, 0, 0);
         for (index, group) in buffer.groups.iter().enumerate() {
-            let priority = Priority((index % Priority::COUNT) as u8);
+            let priority = Priority((index / buffer.ports) as u8);
             let own = if priority == LOSSLESS { lossless.reserved_bytes } else { 0 };
             let outside_headroom = group.used - group.headroom_used;
             shared += outside_headroom.saturating_sub(own);
             reserved += outside_headroom.min(own);
             headroom += group.headroom_used;
             pausing += u32::from(group.is_pausing);
-            assert!(group.headroom_used <= lossless.headroom_bytes[index / Priority::COUNT]);
+            assert!(group.headroom_used <= lossless.headroom_bytes[index % buffer.ports]);
         }
         assert_eq!((shared, pausing), (buffer.shared_used, buffer.pausing));
         assert_eq!(shared + reserved + headroom, stored, "what is stored is what the groups hold");

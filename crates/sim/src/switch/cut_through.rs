@@ -5,6 +5,7 @@
 //! and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a queue nor in the buffer.
 //! Leaves out that a frame with a bad checksum is passed on.
 
+use super::lineup::Arrivals;
 use super::port_set::PortSet;
 use super::queue::Stored;
 use crate::kernel::Message;
@@ -57,32 +58,32 @@ impl Incoming {
         self.waiting.iter().map(|(stored, _)| stored.packet.at()).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Puts frames aside that are not in by `end`, and adds those to `buckets` that now are, each in the order of
-    /// (time, ingress port). Returns the frames added.
+    /// Puts frames aside that are not in by `end`, and adds those to `arrivals` that now are; what arrives for each port
+    /// is then in the order of (time, ingress port). Returns the frames added.
     pub(super) fn settle(
         &mut self,
         end: Instant,
-        buckets: &mut [Vec<Stored>],
+        arrivals: &mut Arrivals,
         busy: &mut PortSet,
     ) -> Vec<Stored> {
         let due: Vec<_> = self.waiting.extract_if(.., |(stored, _)| stored.packet.at() < end).collect();
-        for (egress, bucket) in (0..).zip(buckets.iter_mut()) {
-            self.put_aside(end, egress, bucket);
+        for egress in 0..self.rates.len() as u16 {
+            self.put_aside(end, egress, arrivals);
         }
         for &(stored, egress) in &due {
-            buckets[usize::from(egress)].push(stored);
+            arrivals.push(stored, egress);
             busy.insert(egress);
         }
-        for bucket in buckets.iter_mut() {
-            bucket.sort_by_key(|stored| (stored.packet.at(), stored.ingress));
+        for egress in 0..self.rates.len() {
+            arrivals.sort_mixed(egress);
         }
         due.into_iter().map(|(stored, _)| stored).collect()
     }
 
-    fn put_aside(&mut self, end: Instant, egress: u16, bucket: &mut Vec<Stored>) {
+    fn put_aside(&mut self, end: Instant, egress: u16, arrivals: &mut Arrivals) {
         let Self { framing, rates, waiting } = self;
         let faster = rates[usize::from(egress)].bps();
-        bucket.retain_mut(|stored| {
+        arrivals.retain(egress.into(), |stored| {
             let rate = rates[usize::from(stored.ingress)];
             if rate.bps() < faster {
                 stored.packet = stored.packet.arriving(whole_at(&stored.packet, *framing, rate));

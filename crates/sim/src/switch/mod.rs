@@ -15,6 +15,7 @@ pub(crate) mod ecn_control;
 pub(crate) mod ecn_law;
 mod exact;
 pub(crate) mod forward;
+mod lineup;
 mod pfc;
 mod port_set;
 mod queue;
@@ -23,20 +24,21 @@ pub(crate) mod schedule;
 pub(crate) mod scheduled;
 pub(crate) mod watchdog;
 
+pub(crate) use lineup::WINDOW_MAX;
 pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
-use crate::kernel::{Context, Inbox, Message, Window};
+use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Packet, Priority};
 use crate::setup::Reroute;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use exact::{Parts, Replay};
 use forward::{Choice, Forward};
+use lineup::Arrivals;
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
 use returns::Returns;
-use scheduled::Arrivals;
 use std::ops::Range;
 use std::sync::Arc;
 use topology::Routes;
@@ -110,13 +112,12 @@ pub(crate) struct Switch<F> {
 /// What a switch sorts arrivals into; empty between windows, so all switches of a partition share one.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// Arrivals for each egress port, in order of ingress port.
-    buckets: Vec<Vec<Stored>>,
-    /// What the arrivals by each ingress port take of the buffer; of this switch and window.
+    arrivals: Arrivals,
+    /// What the arrivals by each ingress port take of the buffer.
     charges: Vec<u64>,
     replay: Replay,
     /// Of scheduled switches.
-    pub(crate) arrivals: Arrivals,
+    pub(crate) scheduled: scheduled::Arrivals,
 }
 
 /// What came in by one port.
@@ -218,10 +219,10 @@ impl<F: Forward> Switch<F> {
 
     /// Counts a frame that no way is left for.
     #[cold]
-    fn strand(&mut self, ingress: usize, packet: &Packet) {
-        let stranded = &mut self.stranded[ingress];
+    fn strand(&mut self, stored: &Stored) {
+        let stranded = &mut self.stranded[usize::from(stored.ingress)];
         stranded.frames += 1;
-        stranded.bytes += u64::from(packet.frame_bytes());
+        stranded.bytes += u64::from(stored.packet.frame_bytes());
     }
 
     /// See [`crate::kernel::Node::process`].
@@ -282,13 +283,11 @@ impl<F: Forward> Switch<F> {
             }
         }
         let is_large = context.is_large();
-        let mut arriving = self.take_arrivals(window.end, scratch, is_large, context.inboxes(inboxes));
+        self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
+        let mut arriving = self.direct(scratch);
         if let Some(incoming) = &mut self.incoming {
-            let buckets = &mut scratch.buckets[..self.ports.len()];
-            for stored in incoming.settle(window.end, buckets, &mut self.busy) {
-                let charge = self.buffer.charge(stored.packet.frame_bytes());
-                scratch.charges[usize::from(stored.ingress)] += charge;
-                arriving.charge += charge;
+            for stored in incoming.settle(window.end, &mut scratch.arrivals, &mut self.busy) {
+                arriving.charge += self.buffer.charge(stored.packet.frame_bytes());
             }
         }
         let next = if self.is_calm(&arriving, scratch) {
@@ -309,7 +308,7 @@ impl<F: Forward> Switch<F> {
 
     /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
     #[inline]
-    fn is_calm(&self, arriving: &Arriving, scratch: &Scratch) -> bool {
+    fn is_calm(&self, arriving: &Arriving, scratch: &mut Scratch) -> bool {
         !self.exact_only
             && !arriving.has_pause
             && !self.is_pause_active
@@ -321,62 +320,61 @@ impl<F: Forward> Switch<F> {
     /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no queue
     /// they are bound for reaches its threshold. Others only lose frames in this window.
     #[cold]
-    fn is_far_port_by_port(&self, arriving: u64, scratch: &Scratch) -> bool {
+    fn is_far_port_by_port(&self, arriving: u64, scratch: &mut Scratch) -> bool {
         let Some(limits) = self.buffer.limits_with(arriving) else { return false };
-        let mut ingress = (0..).zip(&scratch.charges);
-        let mut egress = self.ports.iter().zip(&scratch.buckets).filter(|(_, bucket)| !bucket.is_empty());
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
-        ingress.all(|(port, &charge)| charge == 0 || self.buffer.held_from(port) + charge <= limits.group)
-            && (limits.queue == u64::MAX
-                || egress.all(|(port, bucket)| {
-                    port.queued_bytes() + bucket.iter().map(charge).sum::<u64>() <= limits.queue
-                }))
+        let Scratch { arrivals, charges, .. } = scratch;
+        charges.clear();
+        charges.resize(self.ports.len(), 0);
+        for (egress, port) in self.ports.iter().enumerate().filter(|(egress, _)| arrivals.has(*egress)) {
+            let mut bound = port.queued_bytes();
+            for stored in arrivals.iter(egress) {
+                bound += charge(&stored);
+                charges[usize::from(stored.ingress)] += charge(&stored);
+            }
+            if bound > limits.queue {
+                return false;
+            }
+        }
+        let mut ingress = (0..).zip(charges);
+        ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
     }
 
-    /// Counts what arrives by each port before `end`, finds its way and sorts it by egress port.
+    /// Takes in and counts what arrives by each port in `window`.
     #[inline]
     fn take_arrivals(
         &mut self,
-        end: Instant,
-        scratch: &mut Scratch,
+        window: Window,
+        arrivals: &mut Arrivals,
         is_large: bool,
         inboxes: &mut [Inbox<Packet>],
-    ) -> Arriving {
-        if scratch.buckets.len() < self.ports.len() {
-            scratch.buckets.resize_with(self.ports.len(), Vec::new);
-        }
-        scratch.charges.clear();
-        scratch.charges.resize(inboxes.len(), 0);
-        let mut arriving = Arriving { charge: 0, has_pause: false };
+    ) {
+        arrivals.begin(window.start, self.ports.len());
         for ingress in 0..inboxes.len() {
             if is_large && let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
                 ahead.prefetch();
             }
-            if inboxes[ingress].next_arrival() >= end {
-                continue;
-            }
-            let mut came = Received::default();
-            let mut charge = 0;
-            while let Some(packet) = inboxes[ingress].take_before(end) {
-                came.frames += 1;
-                came.bytes += u64::from(packet.frame_bytes());
-                if packet.is_link_control() {
-                    arriving.has_pause = true;
-                    scratch.replay.push(Stored { packet, ingress: ingress as u16 }, ingress as u16);
-                    continue;
-                }
-                let Some(egress) = self.route(&packet) else {
-                    self.strand(ingress, &packet);
-                    continue;
-                };
-                charge += self.buffer.charge(packet.frame_bytes());
-                scratch.buckets[usize::from(egress)].push(Stored { packet, ingress: ingress as u16 });
+            arrivals.take(&mut inboxes[ingress], ingress as u16, window.end, &mut self.received[ingress]);
+        }
+    }
+
+    /// Finds the way of everything that arrives.
+    #[inline]
+    fn direct(&mut self, scratch: &mut Scratch) -> Arriving {
+        let mut arriving = Arriving { charge: 0, has_pause: false };
+        for place in 0..scratch.arrivals.len() {
+            let packet = *scratch.arrivals.packet(place);
+            if packet.is_link_control() {
+                arriving.has_pause = true;
+                let stored = scratch.arrivals.stored(place);
+                scratch.replay.push(stored, stored.ingress);
+            } else if let Some(egress) = self.route(&packet) {
+                arriving.charge += self.buffer.charge(packet.frame_bytes());
+                scratch.arrivals.direct(place, egress);
                 self.busy.insert(egress);
+            } else {
+                self.strand(&scratch.arrivals.stored(place));
             }
-            self.received[ingress].frames += came.frames;
-            self.received[ingress].bytes += came.bytes;
-            scratch.charges[ingress] = charge;
-            arriving.charge += charge;
         }
         arriving
     }
@@ -399,12 +397,13 @@ impl<F: Forward> Switch<F> {
                 ahead.rotate_left(1);
                 ahead[AHEAD - 1] = ahead[AHEAD - 2].and_then(|port| self.busy.after(port));
             }
-            let (port, bucket) =
-                (&mut self.ports[usize::from(current)], &mut scratch.buckets[usize::from(current)]);
-            sort_by_arrival(bucket);
-            port.serve(bucket, &mut self.buffer, end, context);
-            bucket.clear();
-            let sends = port.next_send();
+            let (port, egress) = (&mut self.ports[usize::from(current)], usize::from(current));
+            if self.incoming.is_none() {
+                scratch.arrivals.sort(egress);
+            }
+            port.serve(scratch.arrivals.lineup(egress), &mut self.buffer, end, context);
+            scratch.arrivals.clear(egress);
+            let sends = port.next_send_unpaused();
             next = next.min(sends);
             if sends == Instant::NEVER {
                 self.busy.remove(current);
@@ -445,8 +444,9 @@ impl<F: Forward> Switch<F> {
         context: &mut Context<Packet, R>,
     ) -> Instant {
         for egress in self.busy.iter() {
-            let bucket = scratch.buckets[usize::from(egress)].drain(..);
-            bucket.for_each(|stored| scratch.replay.push(stored, egress));
+            let arrivals = scratch.arrivals.iter(usize::from(egress));
+            arrivals.for_each(|stored| scratch.replay.push(stored, egress));
+            scratch.arrivals.clear(usize::from(egress));
         }
         let parts = Parts {
             ports: &mut self.ports,
@@ -532,30 +532,5 @@ impl<F: Forward> Switch<F> {
             cycle.count(frames);
             cycle.count(bytes);
         }
-    }
-}
-
-/// Above so many, sorting by insertion takes too many steps.
-const INSERTION_MAX: usize = 24;
-
-/// Sorts by arrival; equal times are in the order of the ingress ports. Each ingress port's packets are in order already
-/// and there are few as a rule, so insertion wins.
-#[inline]
-fn sort_by_arrival(packets: &mut [Stored]) {
-    if packets.len() > INSERTION_MAX {
-        packets.sort_unstable_by_key(|stored| (stored.packet.at(), stored.ingress));
-        return;
-    }
-    for sorted in 1..packets.len() {
-        if packets[sorted - 1].packet.at() <= packets[sorted].packet.at() {
-            continue;
-        }
-        let stored = packets[sorted];
-        let mut place = sorted;
-        while place > 0 && packets[place - 1].packet.at() > stored.packet.at() {
-            packets[place] = packets[place - 1];
-            place -= 1;
-        }
-        packets[place] = stored;
     }
 }

@@ -330,20 +330,20 @@ impl EgressPort {
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, mut stored: Stored) {
-        let priority = self.take_in(&mut stored);
+        let priority = self.take_in(&mut stored.packet, stored.ingress);
         self.queues[priority.index()].frames.push_back(stored);
     }
 
     /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
     #[inline]
-    fn take_in(&mut self, stored: &mut Stored) -> Priority {
-        let priority = stored.packet.priority();
+    fn take_in(&mut self, packet: &mut Packet, ingress: u16) -> Priority {
+        let priority = packet.priority();
         if self.control.is_none() {
-            self.mark(&mut stored.packet);
+            self.mark(packet);
         } else {
-            self.mark_dynamically(stored);
+            self.mark_dynamically(packet, ingress);
         }
-        let bytes = u64::from(stored.packet.frame_bytes());
+        let bytes = u64::from(packet.frame_bytes());
         self.queues[priority.index()].bytes += bytes;
         self.occupied |= priority.bit();
         self.queued_bytes += bytes;
@@ -363,12 +363,11 @@ impl EgressPort {
 
     /// Marks by the thresholds that hold at the arrival, of which the control is told.
     #[cold]
-    fn mark_dynamically(&mut self, stored: &mut Stored) {
+    fn mark_dynamically(&mut self, packet: &mut Packet, ingress: u16) {
         let (Some(control), Some(marker)) = (&mut self.control, &mut self.marker) else { return };
-        let packet = &mut stored.packet;
         let (priority, bytes) = (packet.priority(), u64::from(packet.frame_bytes()));
         let queue_bytes = self.queues[priority.index()].bytes;
-        let range = control.arrive(priority, stored.ingress, bytes, packet.at());
+        let range = control.arrive(priority, ingress, bytes, packet.at());
         if let Some(range) = range.filter(|range| queue_bytes > range.kmin_bytes)
             && marker.decide_within(range, packet, queue_bytes)
         {
@@ -428,7 +427,7 @@ impl EgressPort {
     }
 
     /// Sends a frame that was taken in, the last of its priority or not.
-    #[inline]
+    #[inline(always)]
     fn send<R>(&mut self, packet: &Packet, is_last: bool, start: Instant, context: &mut Context<Packet, R>) {
         let priority = packet.priority();
         if is_last {

@@ -2,9 +2,10 @@
 //! stays is put into queues.
 
 use super::{EgressPort, Stored, release};
-use crate::kernel::{Context, Message};
+use crate::kernel::Context;
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
+use crate::switch::lineup::Lineup;
 use units::Instant;
 
 /// What waits: frames in queues, and arrivals of the window that were taken in and not sent, by their place.
@@ -48,21 +49,26 @@ impl Waiting {
 }
 
 impl EgressPort {
+    /// [`Self::next_send`] while no pause is in play.
+    #[inline]
+    pub(crate) const fn next_send_unpaused(&self) -> Instant {
+        if self.occupied == 0 { Instant::NEVER } else { self.transmitter.free_at() }
+    }
+
     /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and no
     /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears of frames
     /// that leave in the window in which they came: no threshold depends on them.
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
-        mut arrivals: &mut [Stored],
+        mut arrivals: Lineup<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
         while arrivals.len() > Waiting::ARRIVALS_MAX {
-            let (first, others) = arrivals.split_at_mut(Waiting::ARRIVALS_MAX);
-            self.serve_some(first, buffer, others[0].packet.at(), context);
-            arrivals = others;
+            let next = arrivals.at(Waiting::ARRIVALS_MAX);
+            self.serve_some(arrivals.take_first(Waiting::ARRIVALS_MAX), buffer, next, context);
         }
         self.serve_some(arrivals, buffer, end, context);
     }
@@ -72,7 +78,7 @@ impl EgressPort {
     #[inline]
     fn serve_some<R>(
         &mut self,
-        arrivals: &mut [Stored],
+        mut arrivals: Lineup<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
@@ -82,10 +88,12 @@ impl EgressPort {
         loop {
             let mut now = self.transmitter.free_at();
             if self.occupied == 0 {
-                let Some(stored) = arrivals.get(next) else { return };
-                now = now.max(stored.packet.at());
-                if now < end && arrivals.get(next + 1).is_none_or(|second| second.packet.at() > now) {
-                    self.pass(stored, now, context);
+                if next == arrivals.len() {
+                    return;
+                }
+                now = now.max(arrivals.at(next));
+                if now < end && arrivals.at(next + 1) > now {
+                    self.pass(&arrivals, next, now, context);
                     next += 1;
                     continue;
                 }
@@ -93,29 +101,40 @@ impl EgressPort {
             if now >= end {
                 break;
             }
-            while let Some(stored) = arrivals.get_mut(next).filter(|stored| stored.packet.at() <= now) {
-                waiting.insert(self.take_in(stored), next);
+            while arrivals.at(next) <= now {
+                let ingress = arrivals.ingress(next);
+                waiting.insert(self.take_in(arrivals.packet_mut(next), ingress), next);
                 next += 1;
             }
-            self.send_waiting(arrivals, &mut waiting, buffer, now, context);
+            self.send_waiting(&arrivals, &mut waiting, buffer, now, context);
         }
-        for (index, stored) in arrivals.iter_mut().enumerate() {
+        for index in 0..arrivals.len() {
+            let ingress = arrivals.ingress(index);
+            let packet = arrivals.packet_mut(index);
             if index >= next {
-                self.take_in(stored);
-            } else if !waiting.contains(stored.packet.priority(), index) {
+                self.take_in(packet, ingress);
+            } else if !waiting.contains(packet.priority(), index) {
                 continue;
             }
-            self.store(stored, buffer);
+            self.store(Stored { packet: *packet, ingress }, buffer);
         }
     }
 
-    /// Sends a frame that is alone at a free port: no need to pass through a queue.
+    /// Sends the frame at `index`, alone at a free port: no need to pass through a queue.
     #[inline]
-    fn pass<R>(&mut self, stored: &Stored, now: Instant, context: &mut Context<Packet, R>) {
-        self.note_depth(u64::from(stored.packet.frame_bytes()));
-        self.transmitter.transmit(stored.packet, now, context);
+    fn pass<R>(
+        &mut self,
+        arrivals: &Lineup<'_>,
+        index: usize,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        let packet = arrivals.packet(index);
+        self.note_depth(u64::from(packet.frame_bytes()));
+        self.transmitter.transmit(*packet, now, context);
         if let Some(control) = &mut self.control {
-            control.pass(stored, now, self.transmitter.free_at());
+            let stored = Stored { packet: *packet, ingress: arrivals.ingress(index) };
+            control.pass(&stored, now, self.transmitter.free_at());
         }
     }
 
@@ -123,7 +142,7 @@ impl EgressPort {
     #[inline]
     fn send_waiting<R>(
         &mut self,
-        arrivals: &[Stored],
+        arrivals: &Lineup<'_>,
         waiting: &mut Waiting,
         buffer: &mut SharedBuffer,
         now: Instant,
@@ -132,28 +151,36 @@ impl EgressPort {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front();
-            let first = queued.or_else(|| arrivals.get(waiting.first(priority)));
-            first.map_or(0, |stored| stored.packet.frame_bytes())
+            let first = queued.map(|stored| &stored.packet);
+            first.unwrap_or_else(|| arrivals.packet(waiting.first(priority))).frame_bytes()
         };
         let priority = self.scheduler.pick(self.occupied, head_bytes);
-        if waiting.queued & priority.bit() == 0 {
-            let index = waiting.pop_first(priority);
-            return self.send(&arrivals[index].packet, waiting.is_empty(priority), now, context);
-        }
+        let packet = if waiting.queued & priority.bit() == 0 {
+            *arrivals.packet(waiting.pop_first(priority))
+        } else {
+            self.pop_queued(priority, waiting, buffer)
+        };
+        self.send(&packet, waiting.is_empty(priority), now, context);
+    }
+
+    /// Takes the first frame out of a queue that holds some from before.
+    #[inline]
+    fn pop_queued(&mut self, priority: Priority, waiting: &mut Waiting, buffer: &mut SharedBuffer) -> Packet {
         let frames = &mut self.queues[priority.index()].frames;
         let stored = frames.pop_front().expect("a queue that holds something was marked");
         if frames.is_empty() {
+            frames.rewind();
             waiting.queued &= !priority.bit();
         }
         release(buffer, &stored);
-        self.send(&stored.packet, waiting.is_empty(priority), now, context);
+        stored.packet
     }
 
     /// Puts a frame that was taken in into its queue, and has `buffer` count it.
     #[inline]
-    fn store(&mut self, stored: &Stored, buffer: &mut SharedBuffer) {
+    fn store(&mut self, stored: Stored, buffer: &mut SharedBuffer) {
         let priority = stored.packet.priority();
         buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
-        self.queues[priority.index()].frames.push_back(*stored);
+        self.queues[priority.index()].frames.push_back(stored);
     }
 }

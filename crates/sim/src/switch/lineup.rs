@@ -1,0 +1,258 @@
+//! What arrives at a switch in a window, by egress port and time.
+
+use super::Received;
+use super::queue::Stored;
+use crate::kernel::{Inbox, Message};
+use crate::packet::Packet;
+use units::{Instant, Span};
+
+/// Above so many, sorting by insertion takes too many steps.
+const INSERTION_MAX: usize = 24;
+/// Bits of a turn for the place.
+const PLACE_BITS: u32 = 32;
+
+/// The longest window whose times fit into a turn.
+pub(crate) const WINDOW_MAX: Span = Span(1 << (u64::BITS - PLACE_BITS));
+
+/// When a frame arrives and where it stands in [`Arrivals`]: the picoseconds since the window began, above its place.
+/// Frames come in the order of their ingress ports, so the order of turns is that of (time, ingress port, sequence).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn(u64);
+
+impl Turn {
+    #[inline]
+    const fn new(at: Instant, start: Instant, place: usize) -> Self {
+        Self((at.0 - start.0) << PLACE_BITS | place as u64)
+    }
+
+    /// When it arrives.
+    #[inline]
+    const fn at(self, start: Instant) -> Instant {
+        Instant(start.0 + (self.0 >> PLACE_BITS))
+    }
+
+    #[inline]
+    const fn place(self) -> usize {
+        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+}
+
+/// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for it.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    start: Instant,
+    packets: Vec<Packet>,
+    /// The ingress port of each.
+    ingress: Vec<u16>,
+    turns: Vec<Vec<Turn>>,
+}
+
+impl Arrivals {
+    /// Nothing has arrived yet at a switch of so many ports in the window that begins at `start`.
+    #[inline]
+    pub(super) fn begin(&mut self, start: Instant, ports: usize) {
+        self.start = start;
+        self.packets.clear();
+        self.ingress.clear();
+        if self.turns.len() < ports {
+            self.turns.resize_with(ports, Vec::new);
+        }
+    }
+
+    /// Takes in everything that comes by port `ingress` before `end`, and counts it. Ports come in order.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        inbox: &mut Inbox<Packet>,
+        ingress: u16,
+        end: Instant,
+        came: &mut Received,
+    ) {
+        inbox.take_all_before(end, |packet| {
+            came.frames += 1;
+            came.bytes += u64::from(packet.frame_bytes());
+            self.packets.push(*packet);
+            self.ingress.push(ingress);
+        });
+    }
+
+    /// Frames taken in.
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// The frame at `place`, of those taken in.
+    #[inline]
+    pub(super) fn packet(&self, place: usize) -> &Packet {
+        &self.packets[place]
+    }
+
+    /// The frame at `place`, with its ingress port.
+    #[inline]
+    pub(super) fn stored(&self, place: usize) -> Stored {
+        Stored { packet: self.packets[place], ingress: self.ingress[place] }
+    }
+
+    /// The frame at `place` is bound for port `egress`.
+    #[inline]
+    pub(super) fn direct(&mut self, place: usize, egress: u16) {
+        let turn = Turn::new(self.packets[place].at(), self.start, place);
+        self.turns[usize::from(egress)].push(turn);
+    }
+
+    /// Takes in a frame bound for port `egress`, whatever came before.
+    pub(super) fn push(&mut self, stored: Stored, egress: u16) {
+        self.packets.push(stored.packet);
+        self.ingress.push(stored.ingress);
+        self.direct(self.len() - 1, egress);
+    }
+
+    /// Something arrives for port `egress`.
+    pub(super) fn has(&self, egress: usize) -> bool {
+        !self.turns[egress].is_empty()
+    }
+
+    /// What arrives for port `egress`, in order of ingress ports unless it was sorted.
+    pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = Stored> {
+        self.turns[egress].iter().map(|turn| self.stored(turn.place()))
+    }
+
+    /// What arrives for port `egress`, to be changed: what `keep` refuses no longer arrives.
+    pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
+        let Self { start, packets, ingress, turns } = self;
+        turns[egress].retain_mut(|turn| {
+            let place = turn.place();
+            let mut stored = Stored { packet: packets[place], ingress: ingress[place] };
+            let stays = keep(&mut stored);
+            if stays {
+                packets[place] = stored.packet;
+                *turn = Turn::new(stored.packet.at(), *start, place);
+            }
+            stays
+        });
+    }
+
+    /// Sorts what arrives for port `egress` when frames have come in any order.
+    pub(super) fn sort_mixed(&mut self, egress: usize) {
+        let Self { start, ingress, turns, .. } = self;
+        turns[egress].sort_by_key(|turn| (turn.at(*start), ingress[turn.place()]));
+    }
+
+    /// Sorts what arrives for port `egress`, if ports came in order.
+    #[inline]
+    pub(super) fn sort(&mut self, egress: usize) {
+        sort(&mut self.turns[egress]);
+    }
+
+    /// What arrives for port `egress`, sorted.
+    #[inline]
+    pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
+        let Self { start, packets, ingress, turns } = self;
+        Lineup { start: *start, turns: &turns[egress], packets, ingress }
+    }
+
+    /// Port `egress` has been served.
+    #[inline]
+    pub(super) fn clear(&mut self, egress: usize) {
+        self.turns[egress].clear();
+    }
+}
+
+/// What arrives for one egress port, in order of (time, ingress port).
+pub(crate) struct Lineup<'a> {
+    start: Instant,
+    turns: &'a [Turn],
+    packets: &'a mut [Packet],
+    ingress: &'a [u16],
+}
+
+impl Lineup<'_> {
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// When the frame at `index` arrives; never beyond the last.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> Instant {
+        self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.start))
+    }
+
+    #[inline]
+    pub(super) fn packet(&self, index: usize) -> &Packet {
+        &self.packets[self.turns[index].place()]
+    }
+
+    #[inline]
+    pub(super) fn packet_mut(&mut self, index: usize) -> &mut Packet {
+        &mut self.packets[self.turns[index].place()]
+    }
+
+    /// The port by which the frame at `index` came in.
+    #[inline]
+    pub(super) fn ingress(&self, index: usize) -> u16 {
+        self.ingress[self.turns[index].place()]
+    }
+
+    /// The first `count` of them, which are taken out.
+    #[inline]
+    pub(super) fn take_first(&mut self, count: usize) -> Lineup<'_> {
+        let (turns, others) = self.turns.split_at(count);
+        self.turns = others;
+        Lineup { start: self.start, turns, packets: self.packets, ingress: self.ingress }
+    }
+}
+
+/// There are few turns as a rule, nearly in order, so insertion wins.
+#[inline]
+fn sort(turns: &mut [Turn]) {
+    if turns.len() > INSERTION_MAX {
+        turns.sort_unstable();
+        return;
+    }
+    for sorted in 1..turns.len() {
+        let turn = turns[sorted];
+        let mut place = sorted;
+        while place > 0 && turns[place - 1] > turn {
+            turns[place] = turns[place - 1];
+            place -= 1;
+        }
+        turns[place] = turn;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Priority;
+    use crate::switch::queue::testing::frame;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_lineup_is_in_order_of_time_and_ingress_port(
+            ports in prop::collection::vec(prop::collection::vec(0..2_000_u64, 0..20), 1..8),
+        ) {
+            let start = Instant(1 << 40);
+            let mut arrivals = Arrivals::default();
+            arrivals.begin(start, 1);
+            let mut expected = Vec::new();
+            for (ingress, times) in (0..).zip(ports) {
+                let mut times: Vec<_> = times.into_iter().map(|time| Instant(start.0 + time)).collect();
+                times.sort();
+                expected.extend(times.iter().map(|&at| (at, ingress)));
+                times.into_iter().for_each(|at| arrivals.push(frame(Priority(0), ingress, at), 0));
+            }
+            expected.sort();
+            arrivals.sort(0);
+            let lineup = arrivals.lineup(0);
+            let found: Vec<_> =
+                (0..lineup.len()).map(|index| (lineup.at(index), lineup.ingress(index))).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(lineup.at(lineup.len()), Instant::NEVER);
+        }
+    }
+}
