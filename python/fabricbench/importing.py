@@ -138,6 +138,18 @@ def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[i
     return kind, sorted({size for size in sizes if size})
 
 
+def look(source: Source, options: Options) -> int:
+    """Read a file and store nothing; return how many results it has.
+
+    Raises:
+        MeasuredError: The file cannot be read, or does not measure what the plan simulates.
+    """
+    from fabricbench.measured.reading import read
+
+    reading = read(source.name, source.data, options.format, options.given)
+    return sum(1 for _ in _trials(source, reading, options))
+
+
 _Made = tuple["TrialFacts", dict[str, Any], dict[str, Any]]
 """Facts, summary and machine of a trial."""
 

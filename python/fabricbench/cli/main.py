@@ -27,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-workspace_app = typer.Typer(help="Check, repair, export or import the trials of a workspace.")
+workspace_app = typer.Typer(help="Check, repair, export, import or purge the trials of a workspace.")
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 app.command("run")(run_command)
@@ -48,6 +48,7 @@ workspace_app.command("check")(workspace.check_command)
 workspace_app.command("repair")(workspace.repair_command)
 workspace_app.command("export")(workspace.export_command)
 workspace_app.command("import")(workspace.import_command)
+workspace_app.command("purge")(workspace.purge_command)
 plan_app.command("check")(plan_check_command)
 plan_app.command("schema")(plan_schema_command)
 

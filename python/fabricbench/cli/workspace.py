@@ -1,4 +1,4 @@
-"""The commands about a whole workspace: `workspace check`, `repair`, `export` and `import`."""
+"""The commands about a whole workspace: `workspace check`, `repair`, `export`, `import` and `purge`."""
 
 from __future__ import annotations
 
@@ -90,6 +90,24 @@ def import_command(
     store = Workspace.open(workspace, create=True)
     taken, present = read_archive(store, archive)
     note(f"took {_count(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
+
+
+def purge_command(
+    older_than: Annotated[
+        int, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what was deleted so long ago.")
+    ] = 30,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Remove trials for good that were deleted in the web application or over HTTP, with their records."""
+    from datetime import UTC, datetime, timedelta
+
+    from fabricbench.store import Workspace
+    from fabricbench.store.trash import purge
+
+    store = Workspace.open(workspace)
+    before = datetime.now(UTC) - timedelta(days=older_than)
+    removed = purge(store, before.isoformat(timespec="microseconds"))
+    note(f"removed {_count(len(removed), 'trial')} from {store.root}")
 
 
 def _count(number: int, what: str) -> str:

@@ -23,6 +23,7 @@ from fabricbench.plan.overrides import apply_overrides
 from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
 from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
+from fabricbench.plan.scale import with_cost
 from fabricbench.plan.shipped import NO_FILE, find_plan, find_published, published_tables
 from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.spec_fields import plan_path
@@ -316,8 +317,9 @@ def validate(document: Document, variant: str = BASE_VARIANT) -> Plan:
     try:
         plan = Plan.model_validate(document.data)
     except ValidationError as error:
-        raise PlanError(_in_order(problems_of(error, document))) from error
-    problems = _in_order(check_plan(plan, document, variant))
+        problems = with_cost(_in_order(problems_of(error, document)), document)
+        raise PlanError(problems) from error
+    problems = with_cost(_in_order(check_plan(plan, document, variant)), document)
     if problems:
         raise PlanError(problems)
     return plan

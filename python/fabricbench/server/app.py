@@ -11,7 +11,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fabricbench.server import compare, figures, plans, runs, tables, trials, web
+from fabricbench.server import (
+    compare,
+    downloads,
+    figures,
+    imports,
+    metrics,
+    plans,
+    runs,
+    tables,
+    trials,
+    validation,
+    web,
+)
 from fabricbench.server.auth import Guard
 from fabricbench.server.errors import add_error_handlers
 from fabricbench.server.events import Events
@@ -50,14 +62,15 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     events = Events()
     scheduler = Scheduler(workspace, settings, events)
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler)
-    for part in (plans, runs, trials, tables, figures, compare, web):
+    for part in (plans, runs, trials, tables, figures, compare, downloads, imports, validation, metrics, web):
         app.include_router(part.router)
     app.include_router(web.pages)
     add_error_handlers(app)
     # The last one added comes first.
-    app.add_middleware(BodyLimit, bytes_max=settings.body_bytes_max)
+    app.add_middleware(BodyLimit, bytes_max=settings.body_bytes_max, larger={imports.PATH: imports.BYTES_MAX})
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(_Headers)
+    app.add_middleware(metrics.Timing, requests=app.state.server.requests)
     return app
 
 

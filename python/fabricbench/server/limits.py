@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,24 +17,27 @@ class _TooLargeError(Exception):
 class BodyLimit:
     """Answers 413 by the Content-Length, or without one as soon as more has come than may."""
 
-    def __init__(self, app: ASGIApp, bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, bytes_max: int, larger: Mapping[str, int]) -> None:
+        """Take the bound, and that of some paths."""
         self._app = app
         self._bytes_max = bytes_max
+        self._larger = larger
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on, its body counted."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        bytes_max = self._larger.get(scope["path"], self._bytes_max)
         length = Headers(scope=scope).get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._bytes_max:
-            await self._refuse(scope, receive, send)
+        if not length.isdecimal() or int(length) > bytes_max:
+            await _refuse(bytes_max, scope, receive, send)
             return
         # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
         try:
-            messages = await self._body(receive)
+            messages = await _body(receive, bytes_max)
         except _TooLargeError:
-            await self._refuse(scope, receive, send)
+            await _refuse(bytes_max, scope, receive, send)
             return
 
         async def replay() -> Message:
@@ -40,18 +45,20 @@ class BodyLimit:
 
         await self._app(scope, replay, send)
 
-    async def _body(self, receive: Receive) -> list[Message]:
-        messages: list[Message] = []
-        size = 0
-        while True:
-            message = await receive()
-            messages.append(message)
-            size += len(message.get("body", b""))
-            if size > self._bytes_max:
-                raise _TooLargeError
-            if not message.get("more_body", False):
-                return messages
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        text = f"the body is larger than {self._bytes_max:,} bytes"
-        await answer(413, text, "a plan is some kilobytes", connection="close")(scope, receive, send)
+async def _body(receive: Receive, bytes_max: int) -> list[Message]:
+    messages: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if size > bytes_max:
+            raise _TooLargeError
+        if not message.get("more_body", False):
+            return messages
+
+
+async def _refuse(bytes_max: int, scope: Scope, receive: Receive, send: Send) -> None:
+    text = f"the body is larger than {bytes_max:,} bytes"
+    await answer(413, text, "a plan is some kilobytes", connection="close")(scope, receive, send)

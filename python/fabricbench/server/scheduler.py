@@ -148,7 +148,7 @@ class Scheduler:
 
     @property
     def busy(self) -> int:
-        """How many workers there are."""
+        """How many worker processes there are."""
         with self._lock:
             return len(self._workers)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench import runner
 from fabricbench.plan import engine
@@ -18,7 +19,11 @@ from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.limits import Limits, is_beyond
 from fabricbench.plan.load import LoadedPlan, validate
 from fabricbench.plan.overrides import apply_overrides
+from fabricbench.plan.scale import least_cost
 from fabricbench.server.yaml_text import yaml_of
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import RunSpec
 
 SOURCE: Final = "plan"
 """What errors call the text of a request."""
@@ -60,6 +65,73 @@ def check(
     return empty | _described(loaded)
 
 
+def capture(spec: Mapping[str, Any], version: str, qps: Sequence[int], count: int) -> dict[str, Any]:
+    """Run a trial until some queue pairs have sent `count` frames.
+
+    Args:
+        spec: Its RunSpec.
+        version: Version of the engine that ran it.
+        qps: Numbers of the queue pairs; the first one if empty.
+        count: How many frames at most.
+    """
+    planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)), version)
+    try:
+        wiring = runner.wiring(planned)
+        known = len(wiring.queue_pairs)
+        unknown = [qp for qp in qps if not 0 <= qp < known]
+        if unknown:
+            return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
+        frames = runner.captured_frames(planned, list(qps) or [0], count)
+    except Exception as error:
+        told = runner.problem_text(error)
+        if told is None:
+            raise
+        return {"error": told, "allowed": ""}
+    return {
+        "frames": [(time_ps, b64encode(data).decode()) for time_ps, data in frames],
+        "lids": wiring.lids,
+        "addresses": wiring.ip_addresses,
+        "rates_bps": wiring.host_rates_bps,
+    }
+
+
+def measure(
+    name: str,
+    text: str,
+    format_name: str | None,
+    ranks: int | None,
+    benchmark: str,
+    plan: str | None,
+) -> dict[str, Any]:
+    """Read measured results and store nothing; see `fabricbench.importing`.
+
+    Args:
+        name: What to call the file in errors.
+        text: It, in Base64.
+        format_name: Its format; none to detect it.
+        ranks: Number of ranks, where it does not say it.
+        benchmark: Name of the benchmark, where it does not say it.
+        plan: Name of the shipped plan that simulates it.
+    """
+    from fabricbench import importing
+
+    given = importing.Given(ranks, benchmark)
+    loaded = runner.load(plan) if plan else None
+    options = importing.Options(format_name, "", "", given, loaded)
+    try:
+        return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
+    except importing.MeasuredError as error:
+        return {
+            "error": {
+                "message": str(error),
+                "hint": error.hint,
+                "line": error.line,
+                "found": error.found,
+                "allowed": error.expected,
+            }
+        }
+
+
 def _empty(text: str | None) -> dict[str, Any]:
     return {
         "yaml": text or "",
@@ -97,9 +169,10 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
 
 
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
-    """Return the cost of the first trial of a plan that is refused for it."""
+    """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts."""
     if not all(is_beyond(problem) for problem in problems):
-        return {}
+        least = least_cost(problems, apply_overrides(read_text(text, SOURCE), overrides))
+        return {"cost": _cost([least], "so many ranks at the least")} if least else {}
     plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
     estimate = engine.estimate(json.dumps(first_spec(plan)))
     cost = _cost([estimate], "the first trial") if estimate else None

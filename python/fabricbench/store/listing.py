@@ -135,3 +135,14 @@ def choices(workspace: Workspace) -> dict[str, list[str]]:
         }
         values["tag"] |= set(connection.execute(select(tags.c.tag).distinct()).scalars())
     return {name: sorted(found - {""}) for name, found in values.items()}
+
+
+def counts(workspace: Workspace) -> dict[str, int]:
+    """Return how many attempts at trials there are of each status, those in the trash left out.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    query = select(trials.c.status, func.count()).where(~is_deleted()).group_by(trials.c.status)
+    with workspace.database.reading() as connection:
+        return {status: int(count) for status, count in connection.execute(query)}

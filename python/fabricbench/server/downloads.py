@@ -1,0 +1,149 @@
+"""Files about a trial: report, results, tables, capture, notebook, plan."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from base64 import b64decode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+from fastapi import Path as PathParameter
+from fastapi.responses import FileResponse
+from starlette.background import BackgroundTask
+
+from fabricbench.report.export import export_table
+from fabricbench.report.formats import shown_json, trials_csv
+from fabricbench.report.html.build import write_report
+from fabricbench.report.insight import insight
+from fabricbench.report.notebook import write_notebook
+from fabricbench.report.trials import Beside, measured_reports
+from fabricbench.server.errors import ERRORS, ApiError, not_found
+from fabricbench.server.sandbox import SandboxError
+from fabricbench.server.state import ServerState
+from fabricbench.server.trials import FinishedTrial, State
+from fabricbench.store import Trial
+from fabricbench.store.schema import TABLES
+
+router = APIRouter(prefix="/api/v1", tags=["downloads"], responses=ERRORS)
+
+FRAMES_MAX: Final = 5000
+_TYPES: Final = {
+    ".html": "text/html",
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+    ".ipynb": "application/x-ipynb+json",
+    ".yaml": "application/yaml",
+    ".pcapng": "application/octet-stream",
+}
+_TABLE_FILES: Final = tuple(f"{table}.{kind}" for table in TABLES for kind in ("parquet", "csv", "json"))
+FILES: Final = (
+    *("report.html", "summary.json", "summary.csv", "notebook.ipynb", "plan.yaml", "capture.pcapng"),
+    *_TABLE_FILES,
+)
+"""What can be downloaded of a finished trial."""
+
+_Writer = Callable[[Trial, ServerState, Path], object]
+
+
+@router.get(
+    "/trials/{trial_id}/downloads/{file}",
+    response_class=FileResponse,
+    responses={200: {"content": {kind: {} for kind in _TYPES.values()}}},
+)
+def download(
+    trial: FinishedTrial,
+    file: Annotated[str, PathParameter(json_schema_extra={"enum": list(FILES)}, max_length=40)],
+    state: State,
+    qp: Annotated[
+        list[int] | None,
+        Query(max_length=64, description="Capture: of these queue pairs; by default the first."),
+    ] = None,
+    frames: Annotated[int, Query(ge=1, le=FRAMES_MAX, description="Capture: so many frames.")] = 1000,
+) -> Response:
+    """Download a file about a trial; each is what the command line writes.
+
+    `report.html` is about the run that the trial belongs to. `capture.pcapng` is made by running the trial
+    again until some queue pairs have sent some frames.
+    """
+    if file not in FILES:
+        raise not_found(
+            f"no file {file}", f"there are {', '.join(FILES[:6])} and the tables as parquet, csv, json"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))
+    try:
+        target = folder / file
+        if file == "capture.pcapng":
+            _write_capture(trial, state, target, qp or [], frames)
+        else:
+            _writer(file)(trial, state, target)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    name = f"{trial.facts.plan}-{trial.id}-{file}"
+    removal = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return FileResponse(target, media_type=_TYPES[target.suffix], filename=name, background=removal)
+
+
+def _writer(file: str) -> _Writer:
+    if file in _TABLE_FILES:
+        return _write_table
+    return {
+        "report.html": _write_report,
+        "summary.json": _write_json,
+        "summary.csv": _write_csv,
+        "notebook.ipynb": _write_notebook,
+        "plan.yaml": lambda trial, _state, path: path.write_text(trial.facts.plan_source, encoding="utf-8"),
+    }[file]
+
+
+def _write_table(trial: Trial, _state: ServerState, path: Path) -> None:
+    with path.open("wb") as stream:
+        export_table(trial.tables, path.stem, path.suffix[1:], stream)
+
+
+def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
+    write_report(state.workspace.family(trial), trial, path)
+
+
+def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
+    jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
+    path.write_text(shown_json(jobs, insight(trial)) + "\n", encoding="utf-8")
+
+
+def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
+    jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
+    path.write_text(trials_csv(jobs), encoding="utf-8")
+
+
+def _write_notebook(trial: Trial, state: ServerState, path: Path) -> None:
+    write_notebook(trial, state.workspace.suite(trial), state.workspace.root.resolve(), path)
+
+
+def _write_capture(trial: Trial, state: ServerState, path: Path, qps: list[int], count: int) -> None:
+    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+
+    facts = trial.facts
+    if facts.backend != "sim":
+        raise ApiError(409, f"trial {trial.id} was not simulated, so it has no frames to capture")
+    arguments = {"spec": dict(facts.run_spec), "version": facts.engine_version, "qps": qps, "count": count}
+    try:
+        found = state.sandbox.run("capture", arguments)
+    except SandboxError as error:
+        hint = "capture fewer frames, or with `fabricbench capture`, which has no such limits"
+        raise ApiError(422, f"the capture: {error}", hint) from error
+    if "error" in found:
+        raise ApiError(422, found["error"], allowed=found["allowed"], field="qp")
+    is_infiniband = facts.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
+    addresses = found["lids"] if is_infiniband else found["addresses"]
+    link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
+    frames = [(time_ps, b64decode(data)) for time_ps, data in found["frames"]]
+    interfaces, captured = by_sender(frames, addresses, found["rates_bps"], link_type)
+    size = f"{facts.size_kind} size {facts.data_size_bytes} bytes"
+    comment = f"plan {facts.plan}, {size}, trial {trial.id}, seed {facts.run_spec['seed']}"
+    write_pcapng(
+        path, interfaces, captured, comment=comment, application=f"fabricbench {facts.engine_version}"
+    )

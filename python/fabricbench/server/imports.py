@@ -1,0 +1,85 @@
+"""Measured results become trials, as `fabricbench import` makes them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Body, Query
+from pydantic import BaseModel, Field
+
+from fabricbench import importing, runner
+from fabricbench.plan.shipped import shipped_plans
+from fabricbench.report.trials import result_rows
+from fabricbench.server.errors import ERRORS, ApiError
+from fabricbench.server.sandbox import BusyError, SandboxError
+from fabricbench.server.state import ServerState
+from fabricbench.server.trials import State, Tag, TrialRow, rows_of
+
+router = APIRouter(prefix="/api/v1", tags=["imports"], responses=ERRORS)
+
+PATH: Final = "/api/v1/imports"
+BYTES_MAX: Final = 16 << 20
+"""Largest file [bytes]; importing takes no larger one either."""
+
+_Name = Annotated[str, Query(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+
+class Imported(BaseModel):
+    """What became of a file."""
+
+    format: str
+    trials: list[TrialRow]
+    warnings: list[str] = Field(description="What was left out, with the line.")
+
+
+@router.post("/imports", status_code=201, response_model=Imported)
+def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+    state: State,
+    content: Annotated[bytes, Body(media_type="application/octet-stream", description="The output itself.")],
+    file: Annotated[_Name, Query(description="Its name, for errors.")] = "upload",
+    format: Annotated[  # noqa: A002 -- the name of the command line's option
+        Literal["nccl-tests", "perftest", "osu", "imb"] | None, Query(description="Detected by default.")
+    ] = None,
+    name: Annotated[_Name, Query(description="What to call the trials.")] = "",
+    tag: Annotated[Tag | None, Query()] = None,
+    ranks: Annotated[
+        int | None, Query(ge=1, le=1 << 24, description="Where the output does not say it.")
+    ] = None,
+    benchmark: Annotated[_Name, Query(description="Where the output does not say it.")] = "",
+    plan: Annotated[str | None, Query(max_length=80, description="Shipped plan that simulates it.")] = None,
+) -> dict[str, Any]:
+    """Import the output of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks, text or JSON.
+
+    Each result becomes a trial; a file is imported whole or, where a line cannot be read, not at all.
+    """
+    if plan is not None and plan not in shipped_plans():
+        raise ApiError(422, f'no shipped plan "{plan}"', "GET /api/v1/plans lists them", field="plan")
+    _look(
+        state,
+        {"name": file, "format_name": format, "ranks": ranks, "benchmark": benchmark, "plan": plan},
+        content,
+    )
+    given = importing.Given(ranks, benchmark)
+    loaded = runner.load(plan) if plan else None
+    options = importing.Options(format, name, tag or "", given, loaded)
+    found = importing.import_results(state.workspace, importing.Source(file, content), result_rows, options)
+    return {
+        "format": found.format,
+        "trials": rows_of(state, list(found.trials)),
+        "warnings": [str(each) for each in found.warnings],
+    }
+
+
+def _look(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
+    """Read the file in a process of its own first, which finds what is wrong and what takes too long."""
+    try:
+        found = state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
+    except BusyError as error:
+        raise ApiError(503, str(error), "ask again in a moment") from error
+    except SandboxError as error:
+        raise ApiError(
+            422, f"the file: {error}", "split it; `fabricbench import` has no such limits"
+        ) from error
+    if "error" in found:
+        raise ApiError(422, **found["error"])
