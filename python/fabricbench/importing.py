@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 FORMATS = ("nccl-tests", "perftest", "osu", "imb")
 """Names of the formats; `fabricbench.measured` reads them."""
-MAX_KEPT_TEXT = 64 << 10
-"""So many characters of a file are kept with each of its trials."""
+MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
+"""So many characters of a file are kept with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
+_RANKS_MAX = 1 << 24
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -277,10 +278,12 @@ def _data_bytes(source: Source, table: Table, row: Row) -> int:
     """
     from fabricbench.plan.engine import shares
 
-    size = row.size_bytes * (shares(table.collective, table.ranks) if table.size_kind == "message" else 1)
-    if size > _SIZE_MAX or table.ranks >= 1 << 31:
+    has_shares = table.size_kind == "message" and table.ranks <= _RANKS_MAX
+    size = row.size_bytes * (shares(table.collective, table.ranks) if has_shares else 1)
+    if size > _SIZE_MAX or table.ranks > _RANKS_MAX:
         found = f"{row.size_bytes} bytes of {table.ranks} ranks"
-        raise MeasuredError(source.name, row.line, found, "less than 2^63 bytes in all", "mend the line")
+        expected = f"less than 2^63 bytes of at most {_RANKS_MAX:,} ranks"
+        raise MeasuredError(source.name, row.line, found, expected, "mend the line, or say --ranks N")
     return size
 
 
@@ -297,13 +300,11 @@ def _facts(
     from fabricbench.store.trial import IMPORTED, to_json
 
     name, suite, tag = named
-    text = reading.text
-    kept = text if len(text) <= MAX_KEPT_TEXT else f"{text[:MAX_KEPT_TEXT]}\n... (cut)"
     return TrialFacts(
         id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}"),
         plan=name,
         title=f"{table.benchmark}, {table.ranks} ranks, measured",
-        plan_source=kept,
+        plan_source=_kept_text(reading),
         overrides=(),
         suite=suite,
         position=position,
@@ -318,6 +319,12 @@ def _facts(
         backend=IMPORTED,
         engine_version=f"{reading.format} {table.version}".strip(),
     )
+
+
+def _kept_text(reading: Reading) -> str:
+    rows = sum(len(table.rows) for table in reading.tables)
+    most = min(MAX_KEPT_TEXT, MAX_KEPT_TEXTS // rows)
+    return reading.text if len(reading.text) <= most else f"{reading.text[:most]}\n... (cut)"
 
 
 def _summary(table: Table, row: Row) -> dict[str, Any]:

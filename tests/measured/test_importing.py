@@ -150,6 +150,15 @@ def test_a_file_imported_again_takes_the_place_of_its_trials(tmp_path: Path) -> 
     assert len(Workspace.open(tmp_path / "workspace").trials()) == 4
 
 
+@pytest.mark.parametrize(("old", "new"), [("-np 4", "-np 99999999"), ("524288 ", "9223372036854775807 ")])
+def test_what_no_fabric_has_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    (tmp_path / "osu.txt").write_text(OSU.replace(old, new))
+    finished = call("import", "osu.txt", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "expected less than 2^63 bytes of at most 16,777,216 ranks" in finished.stderr
+    assert call("trials", cwd=tmp_path).stdout == ""
+
+
 def test_nothing_is_stored_of_a_file_with_a_malformed_line(tmp_path: Path) -> None:
     (tmp_path / "osu.txt").write_text(OSU.replace("80.00", "80,00"))
     finished = call("import", "osu.txt", cwd=tmp_path)

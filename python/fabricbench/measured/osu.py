@@ -62,6 +62,7 @@ _KINDS: Mapping[str, _Kind] = {
     "scatterv latency": _Kind("osu_scatterv", "scatter"),
 }
 """What the titles name, without `MPI` and what the buffers are made of."""
+_LIBRARIES = ("mpi", "nccl", "rccl")
 _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
@@ -118,7 +119,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
 def _kind(what: str) -> _Kind | None:
     """Return the kind of a title such as `MPI-CUDA Allreduce Latency`."""
     words = what.lower().split()
-    if not words or words[0].partition("-")[0] != "mpi":
+    if not words or words[0].partition("-")[0] not in _LIBRARIES:
         return None
     return _KINDS.get(" ".join(words[1:]))
 
@@ -190,6 +191,6 @@ def _ranks(document: Document, line: Line, kind: _Kind, command: str, given: Giv
 
 def _facts(what: str, document: Document, place: int, start: int) -> dict[str, Value]:
     library = what.split(maxsplit=1)[0]
-    facts: dict[str, Value] = {} if library == "MPI" else {"buffers": library.removeprefix("MPI-")}
+    facts: dict[str, Value] = {} if library == "MPI" else {"library": library}
     kind = next((line.text for line in document.lines[place:start] if "Datatype:" in line.text), "")
     return facts | ({"datatype": kind.partition("Datatype:")[2].strip(" .")[:80]} if kind else {})

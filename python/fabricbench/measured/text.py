@@ -12,13 +12,15 @@ from functools import cached_property
 from fabricbench.measured.errors import MeasuredError
 
 MAX_FILE_BYTES = 16 << 20
-MAX_ROWS = 5000
+MAX_ROWS = 2000
 _MAX_SHOWN = 60
 _INTEGER_MAX = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_LAUNCHER_PREFIX = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>:? ?")
+_TAG = re.compile(r"^\[[^\]\s]{1,80}\]<std(?:out|err)>:? ?")
 """What `mpirun --tag-output` puts before each line."""
+_TASK = re.compile(r"^\s*\d{1,6}: ?")
+"""What `srun --label` puts before each line."""
 _NOISE = re.compile(
     r"\bNCCL (INFO|WARN|TRACE|version)|Conflicting CPU frequency|CPU Frequency is not max"
     r"|^\s*(warning|note)\b|^\s*\[|^\S+:\d+:\d+ ",
@@ -78,10 +80,10 @@ class Document:
     @cached_property
     def lines(self) -> Sequence[Line]:
         """Its lines, without what launchers put before them."""
-        texts = self.text.split("\n")
-        return [
-            Line(number, _LAUNCHER_PREFIX.sub("", text.rstrip("\r"))) for number, text in enumerate(texts, 1)
-        ]
+        texts = [_TAG.sub("", text.rstrip("\r")) for text in self.text.split("\n")]
+        if all(_TASK.match(text) for text in texts if text.strip()):
+            texts = [_TASK.sub("", text) for text in texts]
+        return [Line(number, text) for number, text in enumerate(texts, 1)]
 
     def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
         """Return an error about a line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.measured import MEASURED
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -19,6 +20,9 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.summary import bandwidth_section, summary_section
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
+
+MAX_LINES = 60
+"""A longer file is folded."""
 
 if TYPE_CHECKING:
     from fabricbench.report.html.rows import ResultRow
@@ -48,10 +52,15 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
             summary_section(rows),
             bandwidth_section(rows),
             Section("measured", "Measured", _told(focus), about),
-            Section("file", "Imported file", [TextPart(focus.facts.plan_source.rstrip())]),
+            Section("file", "Imported file", [_file(focus)]),
         ],
         footer=f"fabricbench, results of {focus.facts.engine_version}",
     )
+
+
+def _file(focus: Trial) -> TextPart:
+    text = focus.facts.plan_source.rstrip()
+    return TextPart(text, title=focus.facts.run_spec[MEASURED]["file"], folded=text.count("\n") > MAX_LINES)
 
 
 def _told(focus: Trial) -> list[Part]:
