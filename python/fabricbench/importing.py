@@ -120,8 +120,15 @@ def import_results(
     reading = read(source.name, source.data, wanted.format, wanted.given)
     made = list(_trials(source, reading, wanted))
     _store(workspace, made, results)
-    trials = [workspace.find(facts.id) for facts, _, _ in made]
-    return Imported(reading.format, trials, reading.warnings)
+    return Imported(reading.format, _stored(workspace, [facts for facts, _, _ in made]), reading.warnings)
+
+
+def _stored(workspace: Workspace, made: Sequence[TrialFacts]) -> list[Trial]:
+    """Return the trials as the workspace has them now, run by run."""
+    firsts = {facts.suite: facts.id for facts in reversed(made)}
+    members = [each for first in firsts.values() for each in workspace.suite(workspace.find(first))]
+    known = {trial.id: trial for trial in members}
+    return [known[facts.id] for facts in made]
 
 
 def plan_sizes(loaded: LoadedPlan, trials: Sequence[Trial]) -> tuple[str, list[int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, UnknownTrialError, Workspace
+from fabricbench.store.writer import finish_together
 
 FIRST, SECOND = "aaaa00000001", "aabb00000002"
 
@@ -43,6 +46,30 @@ def test_what_a_run_cost_stays_out_of_the_record(workspace: Workspace) -> None:
     assert trial.summary is not None
     assert not set(trial.summary) & set(trial.engine)
     assert not set(trial.tables.table("trials").column_names) & set(trial.engine)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_trials_that_finish_together_are_there_all_or_none(workspace: Workspace, fails: bool) -> None:
+    run_trial(workspace, trial_facts(FIRST, tag="old"), FakeBackend())
+    old = workspace.find(FIRST)
+    results = old.tables.table("trials")
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(workspace.begin(trial_facts(each, tag="new"), {})) for each in (FIRST, SECOND)
+        ]
+        for writer in writers:
+            writer.close()
+        ready = [writer.ready(old.summary or {}, {}, results) for writer in writers]
+        if fails:
+            shutil.rmtree(writers[1].folder)
+            with pytest.raises(StoreError):
+                finish_together(workspace, ready)
+        else:
+            finish_together(workspace, ready)
+    found = [(trial.id, trial.facts.tag) for trial in workspace.trials(states=("complete",))]
+    assert found == ([(FIRST, "old")] if fails else [(FIRST, "new"), (SECOND, "new")])
+    assert workspace.find(FIRST).tables.table("chunks").num_rows == (12 if fails else 0)
+    assert sorted(entry.name for entry in workspace.records.iterdir()) == [each for each, _ in found]
 
 
 def test_trials_are_found_by_id_prefix_and_age(workspace: Workspace) -> None:

@@ -59,6 +59,11 @@ class TrialWriter:
             self._give_up(error)
 
     @property
+    def folder(self) -> Path:
+        """Where the record is written until it is put in its place."""
+        return self._folder
+
+    @property
     def _tables(self) -> RecordWriter:
         if self._record is None:
             raise AssertionError("the trial's tables are not open")
