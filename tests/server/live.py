@@ -10,8 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -54,8 +55,16 @@ class Live:
             line = (self.process.stderr or sys.stdin).readline()
             assert line, f"the server ended: {self.greeting}"
             self.greeting += line
+        self.said: list[str] = []
+        Thread(target=self._listen, daemon=True).start()
         self.address = re.search(r"https?://\S+?:\d+", self.greeting)[0]  # type: ignore[index]
         self.client = httpx.Client(base_url=self.address, headers=BEARER, timeout=60, limits=_MANY)
+
+    def _listen(self) -> None:
+        """Keep what the server tells, so that it never waits for a reader."""
+        with suppress(ValueError):  # closed
+            for line in self.process.stderr or ():
+                self.said.append(line)
 
     def submit(self, yaml: str = SMALL, **more: Any) -> str:
         answer = self.client.post("/api/v1/runs", json={"yaml": yaml, **more})

@@ -87,6 +87,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(StoreError, _store_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(UnicodeEncodeError, _no_text)
     app.add_exception_handler(Exception, _bug)
 
 
@@ -123,6 +124,11 @@ def _fault_of(problem: Mapping[str, Any]) -> dict[str, Any]:
     place = ".".join(str(part) for part in problem["loc"][1:])
     message = f"{place or problem['loc'][0]}: {problem['msg']}"
     return fault(message, field=place)
+
+
+def _no_text(_request: Request, _error: Exception) -> JSONResponse:
+    """Answer for half a surrogate pair: JSON can write one, and no text can hold it."""
+    return answer(422, "found half a surrogate pair in a text", "write characters outside the BMP as two")
 
 
 def _http_error(_request: Request, error: Exception) -> JSONResponse:

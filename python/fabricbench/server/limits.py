@@ -28,6 +28,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if b"%00" in scope["query_string"]:
+            await answer(422, "the query holds the character NUL")(scope, receive, send)
+            return
         bytes_max = self._larger.get(scope["path"], self._bytes_max)
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or int(length) > bytes_max:

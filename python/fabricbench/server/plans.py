@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Annotated, Any
 
@@ -38,6 +39,8 @@ class PlanText(BaseModel):
     def _has_a_plan(self) -> PlanText:
         if self.yaml is None and self.document is None:
             raise ValueError("give the plan as `yaml` or as `document`")
+        # JSON can write half of a surrogate pair, and no text can hold it.
+        json.dumps([self.yaml, self.document, self.set, self.variants], ensure_ascii=False).encode()
         return self
 
 

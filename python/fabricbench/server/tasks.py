@@ -171,12 +171,20 @@ def _fault(problem: Problem, severity: str) -> dict[str, Any]:
 def _cost_of_refused(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
     """Return the cost of a plan that is refused for it: of its first trial, or the least of so many hosts."""
     if not all(is_beyond(problem) for problem in problems):
-        least = least_cost(problems, apply_overrides(read_text(text, SOURCE), overrides))
-        return {"cost": _cost([least], "so many ranks at the least")} if least else {}
+        return _least_cost(text, overrides, problems)
     plan = validate(apply_overrides(read_text(text, SOURCE), overrides))
     estimate = engine.estimate(json.dumps(first_spec(plan)))
     cost = _cost([estimate], "the first trial") if estimate else None
     return {"beyond_machine": True, "cost": cost, "name": plan.name, "title": plan.title}
+
+
+def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]) -> dict[str, Any]:
+    try:
+        document = apply_overrides(read_text(text, SOURCE), overrides)
+    except PlanError:
+        return {}  # the overrides are what is wrong
+    least = least_cost(problems, document)
+    return {"cost": _cost([least], "so many ranks at the least")} if least else {}
 
 
 def _described(loaded: LoadedPlan) -> dict[str, Any]:
