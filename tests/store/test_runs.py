@@ -1,0 +1,108 @@
+"""The queue of runs: first come, first served, each once, and nothing lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fabricbench.store import Workspace
+from fabricbench.store.runs import QueuedRun, RunQueue
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.open(tmp_path, create=True)
+
+
+def add(queue: RunQueue, plan: str = "small", **given: Any) -> QueuedRun:
+    facts = {"plan": plan, "title": "", "plan_source": "", "options": {"count": 0}, "planned": []}
+    return queue.add(**(facts | given))
+
+
+def test_runs_are_claimed_in_the_order_in_which_they_came(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    added = [add(queue, plan) for plan in ("a", "b", "c")]
+    assert queue.waiting() == [run.id for run in added]
+    claimed = [queue.claim() for _ in range(4)]
+    assert [run.plan if run else None for run in claimed] == ["a", "b", "c", None]
+    assert queue.counts() == {"running": 3}
+
+
+def test_each_run_is_claimed_by_one(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    added = {add(queue).id for _ in range(20)}
+    with ThreadPoolExecutor(8) as pool:
+        claimed = list(pool.map(lambda _: queue.claim(), range(24)))
+    assert len([run for run in claimed if run]) == len({run.id for run in claimed if run}) == 20
+    assert {run.id for run in claimed if run} == added
+
+
+def test_a_run_keeps_what_was_asked_for(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    options = {"overrides": ["a=1"], "tags": ["ü"], "count": 1}
+    planned = [{"id": "0123456789ab", "data_size_bytes": 1}]
+    run = add(queue, options=options, planned=planned, owner="ada", title="T")
+    found = RunQueue(Workspace.open(workspace.root)).find(run.id)
+    assert found == run
+    assert found is not None
+    assert (found.options, found.trials, found.owner, found.state) == (options, planned, "ada", "queued")
+    assert queue.find("0" * 12) is None
+
+
+def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second = add(queue), add(queue)
+    queue.claim()
+    assert [run.state for run in map(queue.cancel, (first.id, second.id)) if run] == ["running", "cancelled"]
+    assert queue.cancelled([first.id, second.id]) == [first.id]
+    queue.end(first.id, "cancelled", "by ada")
+    ended = queue.find(first.id)
+    assert ended is not None
+    assert (ended.state, ended.message, ended.cancel_requested) == ("cancelled", "by ada", False)
+    queue.end(first.id, "failed")
+    assert ended == queue.find(first.id)
+
+
+def test_what_ended_early_waits_again_behind_the_others(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second = add(queue), add(queue)
+    assert queue.claim()
+    assert (again := queue.resume(first.id)) is not None
+    assert again.state == "running"
+    queue.end(first.id, "interrupted")
+    assert (again := queue.resume(first.id)) is not None
+    assert (again.state, again.options["resume"]) == ("queued", True)
+    assert queue.waiting() == [second.id, first.id]
+    assert queue.resume("0" * 12) is None
+
+
+def test_a_run_whose_process_is_gone_is_interrupted_and_others_are_left_alone(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second, third = add(queue), add(queue), add(queue)
+    script = (
+        "import sys; from pathlib import Path; from fabricbench.store import Workspace\n"
+        "from fabricbench.store.runs import RunQueue\n"
+        "RunQueue(Workspace.open(Path(sys.argv[1]))).claim()"
+    )
+    subprocess.run([sys.executable, "-c", script, str(workspace.root)], check=True)
+    assert (own := queue.claim()) is not None
+    assert own.id == second.id
+    assert queue.recover() == [first.id]
+    assert queue.recover() == []
+    states = [run.state for run in map(queue.find, (first.id, second.id, third.id)) if run]
+    assert states == ["interrupted", "running", "queued"]
+
+
+def test_pages_have_the_newest_first(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    added = [add(queue).id for _ in range(5)]
+    queue.cancel(added[0])
+    total, page = queue.page(limit=2, offset=1)
+    assert (total, [run.id for run in page]) == (5, [added[3], added[2]])
+    total, page = queue.page(states=["cancelled"])
+    assert (total, [run.id for run in page]) == (1, [added[0]])
