@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -52,7 +53,9 @@ MODES = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
 @pytest.mark.parametrize("mode", MODES, ids=["allowed", "not-allowed"])
 def test_whatever_is_asked_is_answered(server: Live, mode: GenerationMode) -> None:
     described = schemathesis.openapi.from_dict(server.client.get("/openapi.json").json())
-    counts = [asked(server, each.ok(), mode) for each in described.get_all_operations()]
+    operations = [each.ok() for each in described.get_all_operations() if isinstance(each, Ok)]
+    counts = [asked(server, operation, mode) for operation in operations]
+    assert len(operations) > 25
     assert sum(counts) > 100
 
 
@@ -60,7 +63,7 @@ def asked(server: Live, operation: Any, mode: GenerationMode) -> int:
     """Ask for an operation in some ways and return how many they were."""
     count = 0
 
-    def ask(case: schemathesis.Case) -> None:
+    def ask(case: Any) -> None:
         nonlocal count
         count += 1
         answer = case.call(headers=BEARER, base_url=server.address)
