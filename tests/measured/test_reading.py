@@ -55,6 +55,15 @@ def test_nccl_tests_of_old_has_other_columns() -> None:
     assert {row.wrong for row in table.rows} == {None}
 
 
+def test_nccl_tests_may_report_each_iteration_and_the_time_of_day() -> None:
+    table = only("nccl_per_iteration.txt")
+    assert (table.benchmark, table.collective, table.ranks) == ("sendrecv_perf", "send-receive", 2)
+    first, second = table.rows[0], table.rows[1]
+    assert (first.time_us_min, first.time_us, first.time_us_max) == (38.1, 40.2, 52.7)
+    assert (second.placement, second.time_us, second.iterations) == ("in-place", 40.31, 80)
+    assert first.values["i_p99"] == 52.7
+
+
 def test_nccl_tests_counts_wrong_values() -> None:
     (table,) = sample("nccl_allreduce_wrong.txt", Given(benchmark="all_reduce_perf")).tables
     assert [row.wrong for row in table.rows] == [0, 0, 17, 0, 0, 1_000_000]
@@ -195,11 +204,21 @@ def test_bytes_that_are_no_text_stay_out_of_the_way() -> None:
     assert len(table.rows) == 18
 
 
-@pytest.mark.parametrize("prefix", ["[1,0]<stdout>:", "[prterun-host1-4711@1,0]<stdout>: ", "0: ", " 12: "])
+@pytest.mark.parametrize(
+    "prefix", ["[1,0]<stdout>:", "[prterun-host1@1,0]<stdout>: ", "0: ", " 12: ", "    "]
+)
 def test_what_launchers_put_before_each_line_does_not_matter(prefix: str) -> None:
     text = (SAMPLES / "nccl_alltoall.txt").read_text().rstrip("\n")
     (table,) = read("nccl.txt", "\n".join(prefix + line for line in text.split("\n")).encode()).tables
     assert table.rows == only("nccl_alltoall.txt").rows
+
+
+def test_a_table_may_stand_in_a_page_of_notes() -> None:
+    text = (SAMPLES / "osu_alltoall_full.txt").read_text()
+    page = f"# Monday\n\n```\n{text}```\nIt was slow.\n\n```\n{text}```\n"
+    first, second = read("notes.md", page.encode()).tables
+    assert first.rows[0].size_bytes == second.rows[0].size_bytes == 1
+    assert len(first.rows) == len(second.rows) == 3
 
 
 def test_other_columns_of_perftest_are_kept_as_they_are_printed() -> None:

@@ -28,7 +28,7 @@ _NOISE = re.compile(
 )
 """Lines that libraries write between the rows of a table."""
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
-_AFTER = re.compile(r"-{4,}|={4,}|\*{4,}|\+ |\S*[$>%](?: |$)|\S+@\S+")
+_AFTER = re.compile(r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+")
 """What ends a table without an empty line: a rule, or the next prompt of a shell."""
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
 
@@ -83,6 +83,8 @@ class Document:
         texts = [_TAG.sub("", text.rstrip("\r")) for text in self.text.split("\n")]
         if all(_TASK.match(text) for text in texts if text.strip()):
             texts = [_TASK.sub("", text) for text in texts]
+        indent = min((len(text) - len(text.lstrip(" ")) for text in texts if text.strip()), default=0)
+        texts = [text[indent:] for text in texts]
         return [Line(number, text) for number, text in enumerate(texts, 1)]
 
     def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
