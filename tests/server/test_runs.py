@@ -155,6 +155,22 @@ def test_a_server_that_is_told_to_end_ends_soon_and_says_so_to_its_runs(tmp_path
         assert (run["state"], run["message"]) == ("interrupted", "the server ended; 1 of 2 trials finished")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_runs_that_had_hardly_been_asked_for_are_not_lost(tmp_path: Path, number: signal.Signals) -> None:
+    with live(tmp_path) as first:
+        asked = [first.submit(set=[f"seed={seed}"]) for seed in range(4)]
+        first.client.close()
+        first.process.send_signal(number)
+        first.process.wait(30)
+    with live(tmp_path) as second:
+        for run_id in asked:
+            run = second.until(run_id, lambda run: run["ended_at"])
+            if run["state"] == "interrupted":
+                second.client.post(f"/api/v1/runs/{run_id}/resume")
+            assert second.until_state(run_id, "complete")["trials_finished"] == 2
+
+
+@pytest.mark.slow
 def test_two_hundred_readers_and_twenty_runs_lose_nothing(tmp_path: Path) -> None:
     with live(tmp_path) as server:
         first = server.until_state(server.submit(), "complete")["trials"][0]["id"]

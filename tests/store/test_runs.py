@@ -60,12 +60,22 @@ def test_a_queued_run_is_cancelled_at_once_and_a_running_one_is_asked_to_end(wor
     queue.claim()
     assert [run.state for run in map(queue.cancel, (first.id, second.id)) if run] == ["running", "cancelled"]
     assert queue.cancelled([first.id, second.id]) == [first.id]
+    queue.end(first.id, "failed", pid=1)
     queue.end(first.id, "cancelled", "by ada")
     ended = queue.find(first.id)
     assert ended is not None
     assert (ended.state, ended.message, ended.cancel_requested) == ("cancelled", "by ada", False)
     queue.end(first.id, "failed")
     assert ended == queue.find(first.id)
+
+
+def test_a_run_of_which_nothing_was_done_is_put_back_in_its_place(workspace: Workspace) -> None:
+    queue = RunQueue(workspace)
+    first, second = add(queue), add(queue)
+    queue.claim()
+    queue.put_back(first.id)
+    assert queue.waiting() == [first.id, second.id]
+    assert queue.find(first.id) == first
 
 
 def test_what_ended_early_waits_again_behind_the_others(workspace: Workspace) -> None:

@@ -52,8 +52,11 @@ def serve_command(
         hint = "pip install 'fabricbench[server]'"
         note(f"error: the server needs {error.name}, which is not installed\nhint: {hint}")
         raise typer.Exit(2) from error
+    import os
+
     from fabricbench.store import Workspace
 
+    os.environ.pop("FABRICBENCH_TOKEN", None)  # no process that is started from here needs it
     settings = _settings(host, port, workers, token, users, tls_cert, tls_key)
     store = Workspace.open(workspace, create=True)
     try:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
+from threading import Lock, Semaphore
 from typing import Final
 
 _BYTES_MAX: Final = 128 << 20
 
 
 class Cache:
-    """Keeps byte strings by a key that never means something else, up to a size; those used last stay."""
+    """Keeps byte strings by a key that never means something else, up to a size; those used last stay.
+
+    Attributes:
+        places: Held while something is made, so that only as many things are as there are processors.
+    """
 
     def __init__(self, bytes_max: int = _BYTES_MAX) -> None:
         """Start empty."""
@@ -20,6 +25,7 @@ class Cache:
         self._bytes = 0
         self._lock = Lock()
         self._making: dict[Hashable, Lock] = {}
+        self.places = Semaphore(max(2, os.cpu_count() or 1))
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return what is kept under a key, or else make it; requests for the same key wait for each other."""
@@ -31,7 +37,8 @@ class Cache:
         with making:
             found = self._found(key)
             if found is None:
-                found = make()
+                with self.places:
+                    found = make()
                 self._keep(key, found)
         with self._lock:
             self._making.pop(key, None)

@@ -79,7 +79,8 @@ def download(
         if file == "capture.pcapng":
             _write_capture(trial, state, target, qp or [], frames)
         else:
-            _writer(file)(trial, state, target)
+            with state.cache.places:
+                _writer(file)(trial, state, target)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

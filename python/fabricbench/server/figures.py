@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from fabricbench.report.html.named import FIGURES, has_figure, sampled_metrics, timeline_of
 from fabricbench.report.html.plots.timeline import Window
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.trials import FinishedTrial, State
+from fabricbench.server.trials import FinishedTrial, State, identity
 
 if TYPE_CHECKING:
     from fabricbench.report.html.plots.plot import Plot
@@ -44,7 +44,7 @@ class FigureList(BaseModel):
 @router.get("/trials/{trial_id}/figures")
 def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     """List the figures of a trial."""
-    names: list[str] = json.loads(state.cache.get(("figures", trial.attempt), lambda: _names(trial)))
+    names: list[str] = json.loads(state.cache.get(("figures", identity(trial)), lambda: _names(trial)))
     found = [(name, FIGURES[name]) for name in names]
     return FigureList(
         figures=[
@@ -91,7 +91,7 @@ def draw_figure(
     is_whole = window == Window(ranks=[])
     parts = () if is_whole else (window.from_ps, to_ps, job, ranks, status)
     run = state.workspace.suite(trial) if FIGURES[name.value].of_run else [trial]
-    key = ("figure", name.value, trial.attempt, parts, tuple(each.attempt for each in run))
+    key = ("figure", name.value, parts, *map(identity, [trial, *run]))
     body = state.cache.get(key, lambda: _drawn(trial, name.value, None if is_whole else window, run))
     return Response(body, media_type="application/json")
 

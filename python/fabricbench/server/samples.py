@@ -28,10 +28,14 @@ class Samples:
 
     def sampled(self, rows: pa.RecordBatch) -> None:
         """Take rows of the table `series`: the largest egress queue at each time."""
-        import polars as pl
+        import pyarrow as pa
+        import pyarrow.compute as pc
 
-        frame = pl.DataFrame(rows).filter(pl.col("metric") == "queue_bytes")
-        for time_ps, value in frame.group_by("time_ps").agg(pl.col("value").max()).iter_rows():
+        table = pa.Table.from_batches([rows]).filter(pc.equal(rows["metric"], "queue_bytes"))
+        largest = table.group_by("time_ps").aggregate([("value", "max")])
+        for time_ps, value in zip(
+            *(largest[name].to_pylist() for name in ("time_ps", "value_max")), strict=True
+        ):
             self._queues[time_ps] = max(value, self._queues.get(time_ps, 0))
 
     def take(self) -> list[dict[str, Any]]:

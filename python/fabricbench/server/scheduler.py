@@ -227,7 +227,7 @@ class Scheduler:
             state, message = worker.ending()
             if self.queue.cancelled([worker.run_id]):
                 state, message = CANCELLED, "cancelled"
-            self.queue.end(worker.run_id, state, message)
+            self.queue.end(worker.run_id, state, message, pid=worker.process.pid)
             self._on_change(worker.run_id)
 
     def _recover(self) -> None:

@@ -179,7 +179,7 @@ def show_trial(trial_id: TrialId, state: State) -> Response:
     trial = found_trial(state, trial_id)
     family = state.workspace.family(trial) if trial.is_finished else []
     tags = tags_of(state.workspace, [trial])[trial.id]
-    key = ("show", trial.attempt, trial.status, tuple(each.attempt for each in family), tuple(tags))
+    key = ("show", *map(identity, [trial, *family]), tuple(tags))
     body = state.cache.get(key, lambda: _shown(trial, family, tags))
     return Response(body, media_type="application/json")
 
@@ -235,6 +235,11 @@ def put_back(trial_id: Annotated[str, Path(pattern="^[0-9a-f]{12}$")], state: St
     if not restore_trial(state.workspace, trial_id):
         raise not_found(f"trial {trial_id} is not in the trash")
     return TrialState(id=trial_id, deleted=False)
+
+
+def identity(trial: Trial) -> tuple[object, ...]:
+    """Return what no other attempt has and what changes with it: numbers of attempts are given again."""
+    return (trial.id, trial.attempt, trial.started_at, trial.status, trial.facts.suite)
 
 
 def found_trial(state: ServerState, name: str) -> Trial:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench import runner
@@ -40,6 +41,7 @@ class Control:
 
     def __init__(self) -> None:
         self.is_cancelled = False
+        self.is_over = False
         Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -47,6 +49,7 @@ class Control:
             if line.strip() == "cancel":
                 self.is_cancelled = True
                 break
+        self.is_over = True
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_PATIENCE_S)
         os._exit(1)  # the next start finds this process gone and tidies up
@@ -150,14 +153,26 @@ def tell(event: str, **content: Any) -> None:
 
 def main(root: str, time_limit_min: int) -> None:
     """Claim a run and carry it out."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    control = Control()
     store = Workspace.open(Path(root))
     queue = RunQueue(store)
-    run = queue.claim()
+    run = None if control.is_over else queue.claim()
     tell("claimed", id=run.id if run else None)
     if run is None:
         return
-    state, message = _carried_out(run, store, Control(), time_limit_min)
+    try:
+        state, message = _carried_out(run, store, control, time_limit_min)
+    except KeyboardInterrupt:  # before its first trial: the runner takes signals over
+        if not control.is_cancelled:
+            queue.put_back(run.id)
+            return
+        state, message = CANCELLED, "cancelled before it started"
     queue.end(run.id, state, message)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_min: int) -> tuple[str, str]:
@@ -175,6 +190,7 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
             threads=options["threads"],
             resume=options.get("resume", False),
         ).run(loaded)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # there is only the end to note
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
     except Exception as error:

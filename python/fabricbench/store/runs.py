@@ -171,13 +171,32 @@ class RunQueue:
             connection.execute(update(runs).where(runs.c.number == row.number).values(values))
             return _one(connection, row.id)
 
-    def end(self, run_id: str, state: str, message: str = "") -> None:
+    def end(self, run_id: str, state: str, message: str = "", *, pid: int | None = None) -> None:
         """Note how a running run ended; one that has ended already stays as it is.
+
+        Args:
+            run_id: Which.
+            state: How.
+            message: Why.
+            pid: Only if this process of this host has claimed it; whichever has by default.
 
         Raises:
             StoreError: The catalog cannot be written.
         """
         values = {"state": state, "message": message, "ended_at": now(), "cancel_requested": 0} | _NOBODY
+        with self._database.writing() as connection:
+            ending = update(runs).where(runs.c.id == run_id, runs.c.state == RUNNING)
+            if pid is not None:
+                ending = ending.where(runs.c.pid == pid, runs.c.host == _this_process()["host"])
+            connection.execute(ending.values(values))
+
+    def put_back(self, run_id: str) -> None:
+        """Have a running run wait again, in its old place, since nothing of it has been done.
+
+        Raises:
+            StoreError: The catalog cannot be written.
+        """
+        values = {"state": QUEUED, "started_at": None} | _NOBODY
         with self._database.writing() as connection:
             running = runs.c.state == RUNNING
             connection.execute(update(runs).where(runs.c.id == run_id, running).values(values))

@@ -1,0 +1,65 @@
+"""A trial of 250,000 chunks opens, zooms and pages in well under three seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.server.live import Live, live
+
+import fabricbench as fb
+
+SECONDS_MAX = 3.0
+RANKS = 500
+PLAN = {
+    "fabricbench": 1,
+    "name": "large",
+    "fabric": {"topology": {"kind": "leaf-spine", "leaves": 20, "hosts_per_leaf": 25, "spines": 10}},
+    "jobs": [{"collective": "all-to-all", "algorithm": "parallel"}],
+    "sweep": {"message_size": "1KB"},
+}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    root = tmp_path_factory.mktemp("large")
+    run = fb.run(fb.load(PLAN), workspace=root)
+    assert run[0].chunks.height == RANKS * (RANKS - 1)
+    with live(root) as running:
+        yield running
+
+
+def seconds_of(server: Live, path: str) -> float:
+    began = time.monotonic()
+    answer = server.client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert len(answer.content) < 2 << 20, "more than a browser takes lightly"
+    return time.monotonic() - began
+
+
+def test_a_large_trial_opens_and_zooms_quickly(server: Live) -> None:
+    trial = "/api/v1/trials/latest"
+    figures = [each["name"] for each in server.client.get(f"{trial}/figures").json()["figures"]]
+    assert {"timeline", "cdf", "progress", "links"} <= set(figures)
+    paths = [
+        *("/api/v1/trials", trial),
+        *(f"{trial}/figures/{name}" for name in figures),
+        f"{trial}/figures/timeline?from_ps=5000000&to_ps=5100000",
+        f"{trial}/figures/timeline?rank=7",
+        f"{trial}/tables/chunks?limit=200&offset=200000",
+        f"{trial}/tables/chunks?limit=200&sort=fct_ps&order=desc&where=src_rank:lt:100",
+    ]
+    slow = {path: seconds for path in paths if (seconds := seconds_of(server, path)) > SECONDS_MAX}
+    assert slow == {}
+
+
+def test_memory_stays_bounded(server: Live) -> None:
+    for name in ("timeline", "progress", "cdf"):
+        server.client.get(f"/api/v1/trials/latest/figures/{name}")
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    resident_kib = int(status.split("VmHWM:")[1].split()[0])
+    assert resident_kib < 1_500_000
