@@ -125,7 +125,7 @@ def estimate(spec_json: str) -> Estimate:
 def run(
     spec_json: str,
     *,
-    threads: int = 1,
+    threads: int | None = None,
     path: Literal["auto", "exact"] = "auto",
     fast_forward: bool = True,
     on_progress: Callable[[Progress], None] | None,
@@ -135,7 +135,7 @@ def run(
 
     Args:
         spec_json: The RunSpec.
-        threads: Worker threads; the result does not depend on it.
+        threads: Worker threads, as many as help without it; the result does not depend on it.
         path: `exact` keeps to the slower reference path; the result is the same.
         fast_forward: On one thread, skip what repeats; the result is the same.
         on_progress: Called about ten times a second. What it raises stops the run and comes out of it.

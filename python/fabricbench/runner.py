@@ -154,7 +154,7 @@ class Runner:
         backend: What carries the trials out.
         results: Computes the rows of the table `trials`.
         listener: Told what happens.
-        threads: Worker threads of the backend.
+        threads: Worker threads of the backend; as many as help if none.
         resume: Leave out the trials that are complete already.
     """
 
@@ -162,7 +162,7 @@ class Runner:
     backend: Backend
     results: Results
     listener: Listener = field(default_factory=Quiet)
-    threads: int = 1
+    threads: int | None = None
     resume: bool = False
 
     def run(self, loaded: LoadedPlan) -> Outcome:

@@ -48,7 +48,7 @@ class FakeBackend:
             unfinished=int(os.environ.get("FAKE_UNFINISHED", "0")),
         )
 
-    def run(self, planned: Any, *, on_progress: Any, on_batch: Any, threads: int) -> Any:
+    def run(self, planned: Any, *, on_progress: Any, on_batch: Any, threads: int | None) -> Any:
         spec = planned.run_spec
         started = time.monotonic()
         jobs = [self._job(spec, job, on_progress, on_batch) for job in spec["jobs"]]
@@ -73,7 +73,7 @@ class FakeBackend:
             "cpu_s": wall_s,
             "wall_s": wall_s,
             "peak_rss_bytes": 1 << 20,
-            "threads": threads,
+            "threads": threads or 1,
         }
 
     def _job(self, spec: Any, job: Any, on_progress: Any, on_batch: Any) -> dict[str, Any]:

@@ -11,6 +11,8 @@ use observer::PyObserver;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use sim::{Options, Path, RunError};
+use std::num::NonZero;
+use std::thread::available_parallelism;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
@@ -80,18 +82,22 @@ fn estimate<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyAny>
 
 /// Carries a spec out; tables and progress go to the callbacks.
 #[pyfunction]
-#[pyo3(signature = (spec_json, *, threads = 1, path = "auto", fast_forward = true, on_progress = None, on_batch))]
+#[pyo3(signature = (spec_json, *, threads = None, path = "auto", fast_forward = true, on_progress = None, on_batch))]
 fn run<'py>(
     py: Python<'py>,
     spec_json: &str,
-    threads: usize,
+    threads: Option<usize>,
     path: &str,
     fast_forward: bool,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let spec = parse(py, spec_json)?;
-    let options = Options { threads: threads.max(1), path: parse_path(path)?, fast_forward };
+    let path = parse_path(path)?;
+    let available = available_parallelism().map_or(1, NonZero::get);
+    let threads =
+        threads.unwrap_or_else(|| py.detach(|| sim::helpful_threads(&spec, fast_forward, available)));
+    let options = Options { threads: threads.max(1), path, fast_forward };
     let mut observer = PyObserver::new(&spec, on_progress, on_batch);
     let meter = usage::Meter::start();
     let outcome = py.detach(|| sim::run(&spec, options, &mut observer));

@@ -11,7 +11,8 @@
 use crate::kernel::{Partition, Probe, Window};
 use crate::record::Record;
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
+use crate::switch::forward::{Choice, Forward, balancing, with_forward};
+use spec::{LinkLayerSpec, RunSpec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span};
@@ -21,7 +22,16 @@ const WAIT: Span = Span::from_us(10);
 /// The state is looked for after so many times the period of the watched queue pair.
 const MULTIPLES: u64 = 4;
 /// Above so many queue pairs, looking at all of them takes longer than it saves.
-const QUEUE_PAIRS_MAX: usize = 20_000;
+const QUEUE_PAIRS_MAX: u64 = 20_000;
+
+/// Whether it is tried in a run of `spec` on one thread, with so many queue pairs.
+pub(crate) fn applies(spec: &RunSpec, queue_pairs: u64) -> bool {
+    queue_pairs <= QUEUE_PAIRS_MAX
+        && with_forward!(balancing(spec), F => F::CHOICE) == Choice::PerFlow
+        && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
+        && spec.tcp.is_empty()
+        && !spec.jobs.iter().any(|job| job.storage.is_some())
+}
 
 /// What is under way.
 enum State {
@@ -45,15 +55,9 @@ pub(crate) struct FastForward {
 }
 
 impl FastForward {
-    /// For a run of that many queue pairs; does nothing unless `is_on`.
-    pub(crate) const fn new(is_on: bool, queue_pairs: usize) -> Self {
-        Self {
-            state: State::Waiting(Instant(WAIT.0)),
-            wait: WAIT,
-            attempts: 0,
-            is_on: is_on && queue_pairs <= QUEUE_PAIRS_MAX,
-            skipped: Span::ZERO,
-        }
+    /// Does nothing unless `is_on`.
+    pub(crate) const fn new(is_on: bool) -> Self {
+        Self { state: State::Waiting(Instant(WAIT.0)), wait: WAIT, attempts: 0, is_on, skipped: Span::ZERO }
     }
 
     /// Where the coming window is to be cut to look at the state.

@@ -4,7 +4,7 @@ use crate::assemble::{Assembler, Ending};
 use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 use crate::deadlock::deadlock_events;
 use crate::estimate;
-use crate::fast_forward::FastForward;
+use crate::fast_forward::{self, FastForward};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
@@ -14,8 +14,8 @@ use crate::record::Record;
 use crate::reordering::reordering_rows;
 use crate::setup::{BuildOptions, FabricNode, World, build};
 use crate::summary;
-use crate::switch::forward::{Choice, Forward, with_forward};
-use spec::{JobSpec, LoadBalancing, LossRecovery, RunSpec, RunSummary, SpecError};
+use crate::switch::forward::{Forward, balancing, with_forward};
+use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
@@ -76,14 +76,6 @@ pub enum RunError {
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
     with_forward!(balancing(spec), F => run_with::<F>(spec, options, observer))
-}
-
-/// How paths are chosen: scheduled switches spray, whatever the balancing of Ethernet switches.
-const fn balancing(spec: &RunSpec) -> &LoadBalancing {
-    match spec.fabric.switch.scheduled {
-        Some(_) => &LoadBalancing::SprayRoundRobin {},
-        None => &spec.fabric.load_balancing,
-    }
 }
 
 fn run_with<F: Forward>(
@@ -259,7 +251,6 @@ impl<'a> Driver<'a> {
     ) -> Self {
         let flows = &world.flows;
         // Random targets never repeat.
-        let has_storage = spec.jobs.iter().any(|job| job.storage.is_some());
         let mut assembler = Assembler::new(flows, &spec.jobs);
         assembler.open_tcp = open_connections(spec, &world.connections);
         Self {
@@ -275,12 +266,7 @@ impl<'a> Driver<'a> {
             patience: patience(spec),
             stalled_since: None,
             fast_forward: FastForward::new(
-                options.fast_forward
-                    && F::CHOICE == Choice::PerFlow
-                    && !has_storage
-                    && spec.tcp.is_empty()
-                    && world.fabric.credits.is_none(),
-                flows.queue_pairs.len(),
+                options.fast_forward && fast_forward::applies(spec, flows.queue_pairs.len() as u64),
             ),
         }
     }

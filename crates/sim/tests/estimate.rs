@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Counter, collective, leaf_spine, single_switch};
-use fabricbench_sim::{Options, estimate, run};
-use spec::{QpMode, RepeatSpec, RunSpec};
+use fabricbench_sim::{Options, estimate, helpful_threads, run};
+use spec::{LoadBalancing, QpMode, RepeatSpec, RunSpec};
 
 /// Hops of a run are told to within so many per cent.
 fn assert_close(name: &str, spec: &RunSpec, percent: u64) {
@@ -69,4 +69,21 @@ fn a_million_chunks_are_estimated_without_making_them() {
 fn what_goes_to_near_ranks_has_fewer_hops_than_it_is_told_to() {
     assert_close("halving", &collective(leaf_spine(4), 8, "all-reduce", "halving-doubling", 8 << 20), 40);
     assert_close("pairs", &collective(leaf_spine(4), 8, "send-receive", "parallel", 8 << 20), 30);
+}
+
+#[test]
+fn threads_help_where_there_is_enough_to_do_and_nothing_to_skip() {
+    let permutation =
+        |hosts: u32, bytes| collective(single_switch(hosts), hosts, "permutation", "parallel", bytes);
+    let sprayed = |mut spec: RunSpec| {
+        spec.fabric.load_balancing = LoadBalancing::SprayRoundRobin {};
+        spec
+    };
+    assert_eq!(helpful_threads(&permutation(8, 1 << 20), true, 4), 1, "a few hosts");
+    assert_eq!(helpful_threads(&permutation(256, 64 << 10), true, 4), 1, "a few packets");
+    let long = permutation(256, 64 << 20);
+    assert_eq!(helpful_threads(&long, true, 4), 1, "fast-forward skips most of it");
+    assert_eq!(helpful_threads(&long, false, 4), 4);
+    assert_eq!(helpful_threads(&long, false, 2), 2, "no more than there are");
+    assert_eq!(helpful_threads(&sprayed(long), true, 8), 4, "64 hosts each");
 }

@@ -87,7 +87,7 @@ def run(
     workspace: Workspace | str | Path | None = None,
     variants: Sequence[str] = (),
     on_progress: Callable[[Progress], None] | None = None,
-    threads: int = 1,
+    threads: int | None = None,
     resume: bool = False,
     force: bool = False,
 ) -> Trials:
@@ -101,7 +101,7 @@ def run(
         variants: Names of the variants to run; all of the plan's by default.
         on_progress: Called when a trial begins and ends, and about ten times a second in between. What it
             raises stops the run and comes out of it.
-        threads: Worker threads; the results do not depend on it.
+        threads: Worker threads, as many as help without it; the results do not depend on it.
         resume: Leave out the trials that are in the workspace already.
         force: Run though a trial is estimated to need more than this machine's memory or an hour.
 

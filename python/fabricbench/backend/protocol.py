@@ -97,7 +97,7 @@ class Backend(Protocol):
         """Version of the engine, kept with the record."""
 
     def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int
+        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
     ) -> RunSummary:
         """Run one trial.
 
@@ -105,7 +105,7 @@ class Backend(Protocol):
             planned: The trial; its RunSpec is complete.
             on_progress: Told how far the run is.
             on_batch: Given the rows of the record tables.
-            threads: Worker threads; the result does not depend on them.
+            threads: Worker threads, as many as help if none; the result does not depend on them.
 
         Raises:
             RefusedError: The RunSpec cannot be run.

@@ -32,7 +32,7 @@ class SimBackend:
         return _core.__version__
 
     def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int
+        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
     ) -> RunSummary:
         """Run one trial; see `Backend.run`.
 

@@ -41,8 +41,13 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
     ] = None,
     threads: Annotated[
-        int, typer.Option(min=1, max=1024, help="Worker threads; the results do not depend on it.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Worker threads; as many as help by default. The results do not depend on it.",
+        ),
+    ] = None,
     tag: Annotated[str | None, typer.Option(help="A label to find the trials again.")] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Leave out the trials that are complete already.")

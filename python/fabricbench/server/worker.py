@@ -130,7 +130,7 @@ class _Tapped:
         self.version = backend.version
 
     def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int
+        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
     ) -> RunSummary:
         """Run one trial; see `Backend.run`."""
 

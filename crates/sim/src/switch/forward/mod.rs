@@ -18,7 +18,7 @@ pub(crate) use weighted::Weighted;
 
 use crate::packet::Packet;
 use crate::setup::QueuePair;
-use spec::LoadBalancing;
+use spec::{LoadBalancing, RunSpec};
 use units::{Seed, mix64};
 
 /// How often a choice is made.
@@ -63,6 +63,14 @@ pub(crate) trait Forward: Send + Sized {
 fn hash_choice(entropy: u32, seed: u64, choices: usize) -> usize {
     let hash = mix64(u64::from(entropy) ^ seed) >> 32;
     ((hash * choices as u64) >> 32) as usize
+}
+
+/// How paths are chosen: scheduled switches spray, whatever the balancing of Ethernet switches.
+pub(crate) const fn balancing(spec: &RunSpec) -> &LoadBalancing {
+    match spec.fabric.switch.scheduled {
+        Some(_) => &LoadBalancing::SprayRoundRobin {},
+        None => &spec.fabric.load_balancing,
+    }
 }
 
 /// Evaluates an expression with `$forward` standing for the load balancer that a spec asks for: the one place that
