@@ -42,6 +42,10 @@ build: $(STAMPS)/extension ## Install fabricbench with its release extension int
 .PHONY: web
 web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
 
+.PHONY: screenshots
+screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Take the pictures of docs/web.md again
+	$(BIN)/python tools/screenshots.py
+
 .PHONY: test
 test: test-rust test-python test-web ## Run every test
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import polars as pl
 import pytest
+from plotly.offline import get_plotlyjs
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 from tests.server.conftest import ClientOf
@@ -131,3 +132,10 @@ def test_what_was_deleted_is_purged(tmp_path: Path, client_of: ClientOf) -> None
     assert client.get("/api/v1/trials?deleted=true").json()["total"] == 0
     assert client.post(f"/api/v1/trials/{trial.id}/restore").status_code == 404
     assert json.loads(client.get("/api/v1/trials").text)["total"] == 0
+
+
+def test_the_drawing_library_is_that_of_the_figures(reader: TestClient) -> None:
+    answer = reader.get("/vendor/plotly.min.js", headers={"Authorization": ""})
+    assert answer.status_code == 200
+    assert answer.text == get_plotlyjs()
+    assert answer.headers["content-type"].startswith("text/javascript")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { path, problemOf, query } from '../src/api/client';
+import { ranksOf } from '../src/components/ChunkFilterBar';
 import { changed } from '../src/components/useSearch';
 import { wantedPages } from '../src/components/usePages';
 import { stretchOf, withRange, zoomed } from '../src/components/zoom';
@@ -47,6 +48,12 @@ describe('addresses', () => {
 });
 
 describe('zoom', () => {
+  it('ranks may be ranges, and never too many', () => {
+    expect(ranksOf('0, 4-6,x')).toEqual(['0', '4', '5', '6']);
+    expect(ranksOf('0-9999')).toHaveLength(256);
+    expect(ranksOf('7-3')).toEqual([]);
+  });
+
   const figure = { data: [], layout: { xaxis: { title: 'ms' } }, unit_ps: 1e9 };
 
   it('a stretch in the address becomes the range of the axis', () => {

@@ -1,25 +1,37 @@
 import { describe, expect, it } from 'vitest';
 
-import { thinned, withProgress } from '../src/api/events';
+import { type Live, thinned, withSamples } from '../src/api/events';
 import { differs, groups, ratioText } from '../src/pages/compare/groups';
 
-const before = {
-  progress: { share: 0.1, trial: 'a' },
-  samples: [{ at_ps: 1 }, { at_ps: 2 }],
-  connected: true,
+const before: Live = {
+  progress: null,
+  trial: 'a',
+  goodput: [
+    [1, 5],
+    [2, 6],
+  ],
+  queue: [],
 };
 
 describe('events of a run', () => {
-  it('samples are added once, and a new trial begins with none', () => {
-    const more = withProgress(before, { share: 0.2, trial: 'a', samples: [{ at_ps: 2 }, { at_ps: 3 }] });
-    expect(more.samples.map((sample) => sample.at_ps)).toEqual([1, 2, 3]);
-    expect(withProgress(before, { share: 0.2, trial: 'b', samples: [{ at_ps: 1 }] }).samples).toEqual([
-      { at_ps: 1 },
+  it('points are added once, each kind by itself, and a new trial begins with none', () => {
+    const points = [
+      { sim_ps: 1, queue_max_bytes: 7 },
+      { sim_ps: 2, goodput_gb_per_s: 6 },
+      { sim_ps: 3, goodput_gb_per_s: 8 },
+    ];
+    const more = withSamples(before, { trial: 'a', points });
+    expect(more.goodput).toEqual([
+      [1, 5],
+      [2, 6],
+      [3, 8],
     ]);
+    expect(more.queue).toEqual([[1, 7]]);
+    expect(withSamples(before, { trial: 'b', points: [] }).goodput).toEqual([]);
   });
 
   it('long series are thinned', () => {
-    const many = Array.from({ length: 4001 }, (_, at_ps) => ({ at_ps }));
+    const many = Array.from({ length: 4001 }, (_, at): [number, number] => [at, 0]);
     expect(thinned(many)).toHaveLength(2001);
   });
 });

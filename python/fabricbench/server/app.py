@@ -22,6 +22,7 @@ from fabricbench.server import (
     tables,
     trials,
     validation,
+    vendor,
     web,
 )
 from fabricbench.server.auth import Guard
@@ -64,6 +65,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler)
     for part in (plans, runs, trials, tables, figures, compare, downloads, imports, validation, metrics, web):
         app.include_router(part.router)
+    app.include_router(vendor.router)
     app.include_router(web.pages)
     add_error_handlers(app)
     # The last one added comes first.

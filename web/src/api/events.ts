@@ -3,19 +3,24 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
 import { path } from './client';
-import type { Progress, Run, RunState, Sample } from './types';
+import type { Progress, Run, RunState, Sample, Samples } from './types';
 
 export const FINAL_STATES: readonly RunState[] = ['complete', 'cancelled', 'failed', 'interrupted'];
 
-const SAMPLES_MAX = 4_000;
+const POINTS_MAX = 4_000;
 
 export interface Live {
   progress: Progress | null;
-  samples: Sample[];
-  connected: boolean;
+  /** The trial that the points are of. */
+  trial: string | null;
+  goodput: Point[];
+  queue: Point[];
 }
 
-const NOTHING: Live = { progress: null, samples: [], connected: false };
+/** A value at a moment of simulated time [ps]. */
+export type Point = readonly [at: number, value: number];
+
+const NOTHING: Live = { progress: null, trial: null, goodput: [], queue: [] };
 
 /** What a run says while it runs; `following` is whether there is something to wait for. */
 export function useRunEvents(id: string, following: boolean): Live {
@@ -25,19 +30,17 @@ export function useRunEvents(id: string, following: boolean): Live {
     if (!following) return;
     const source = new EventSource(path('runs', id, 'events'));
     const again = () => void client.invalidateQueries({ queryKey: ['run', id] });
-    source.onopen = () => setLive((before) => ({ ...before, connected: true }));
-    source.onerror = () => setLive((before) => ({ ...before, connected: false }));
-    source.addEventListener('progress', (event) => {
-      const progress = JSON.parse(String(event.data)) as Progress;
-      setLive((before) => withProgress(before, progress));
-    });
-    source.addEventListener('trial', () => {
+    const on = (kind: string, take: (data: unknown) => void) =>
+      source.addEventListener(kind, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
+    on('progress', (data) => setLive((before) => ({ ...before, progress: data as Progress })));
+    on('samples', (data) => setLive((before) => withSamples(before, data as Samples)));
+    on('trial_started', again);
+    on('trial', () => {
       again();
       void client.invalidateQueries({ queryKey: ['trials'] });
     });
-    source.addEventListener('state', (event) => {
-      const { state } = JSON.parse(String(event.data)) as Pick<Run, 'state'>;
-      if (FINAL_STATES.includes(state)) source.close();
+    on('state', (data) => {
+      if (FINAL_STATES.includes((data as Run).state)) source.close();
       again();
       void client.invalidateQueries({ queryKey: ['runs'] });
     });
@@ -46,17 +49,29 @@ export function useRunEvents(id: string, following: boolean): Live {
   return live;
 }
 
-/** Add the samples of an event; a new trial begins with none, and what came twice is left out. */
-export function withProgress(before: Live, progress: Progress): Live {
-  const fresh = progress.samples ?? [];
-  const same = before.progress?.trial === progress.trial;
-  const kept = same ? before.samples : [];
-  const last = kept.at(-1)?.at_ps ?? -1;
-  const samples = [...kept, ...fresh.filter((sample) => sample.at_ps > last)];
-  return { progress, samples: thinned(samples), connected: true };
+/** Add points; a new trial begins with none, and what comes again after a lost connection is left out. */
+export function withSamples(before: Live, { trial, points }: Samples): Live {
+  const same = before.trial === trial;
+  const goodput = points.flatMap((point) => pointOf(point, point.goodput_gb_per_s));
+  const queue = points.flatMap((point) => pointOf(point, point.queue_max_bytes));
+  return {
+    ...before,
+    trial,
+    goodput: joined(same ? before.goodput : [], goodput),
+    queue: joined(same ? before.queue : [], queue),
+  };
 }
 
-/** Every second sample, once there are too many to draw. */
-export function thinned(samples: Sample[]): Sample[] {
-  return samples.length <= SAMPLES_MAX ? samples : samples.filter((_, index) => index % 2 === 0);
+function pointOf(sample: Sample, value: number | undefined): Point[] {
+  return value === undefined ? [] : [[sample.sim_ps, value]];
+}
+
+function joined(kept: Point[], fresh: Point[]): Point[] {
+  const last = kept.at(-1)?.[0] ?? -1;
+  return thinned([...kept, ...fresh.filter(([at]) => at > last)]);
+}
+
+/** Every second point, once there are too many to draw. */
+export function thinned(points: Point[]): Point[] {
+  return points.length <= POINTS_MAX ? points : points.filter((_, index) => index % 2 === 0);
 }

@@ -9,6 +9,7 @@ import type {
   Figure,
   FigureName,
   Run,
+  RunDetail,
   Trial,
   TrialDetail,
   TrialPage,
@@ -77,10 +78,18 @@ export interface Stretch {
   to_ps: number;
 }
 
-export function useFigure(id: string, name: string, stretch: Stretch | null) {
+/** Which chunks a timeline shows; without one of these, all. */
+export interface ChunkFilter {
+  job?: string;
+  rank?: string[];
+  status?: string;
+}
+
+export function useFigure(id: string, name: string, stretch: Stretch | null, filter: ChunkFilter) {
   return useQuery({
-    queryKey: ['figure', id, name, stretch],
-    queryFn: ({ signal }) => get<Figure>(path('trials', id, 'figures', name) + query({ ...stretch }), signal),
+    queryKey: ['figure', id, name, stretch, filter],
+    queryFn: ({ signal }) =>
+      get<Figure>(path('trials', id, 'figures', name) + query({ ...stretch, ...filter }), signal),
     staleTime: HOUR,
     placeholderData: (before, from) =>
       from?.queryKey[1] === id && from.queryKey[2] === name ? before : undefined,
@@ -96,7 +105,10 @@ export function useRuns() {
 }
 
 export function useRun(id: string) {
-  return useQuery({ queryKey: ['run', id], queryFn: ({ signal }) => get<Run>(path('runs', id), signal) });
+  return useQuery({
+    queryKey: ['run', id],
+    queryFn: ({ signal }) => get<RunDetail>(path('runs', id), signal),
+  });
 }
 
 export function useComparison(ids: readonly string[]) {

@@ -65,42 +65,60 @@ export type RunState = 'queued' | 'running' | 'complete' | 'cancelled' | 'failed
 
 export interface RunTrial {
   id: string;
+  position: number;
   variant: string;
   iteration: number;
   data_size_bytes: number | null;
-  status: Status;
-  message?: string;
+  /** `waiting` until it starts. */
+  status: Status | 'waiting';
 }
 
+/** What was seen at a moment of simulated time: the goodput since the last one, or the deepest queue. */
 export interface Sample {
-  at_ps: number;
-  goodput_gbps?: number | null;
-  queue_bytes_max?: number | null;
+  sim_ps: number;
+  goodput_gb_per_s?: number;
+  queue_max_bytes?: number;
+}
+
+export interface Samples {
+  trial: string;
+  points: Sample[];
 }
 
 export interface Progress {
-  share: number | null;
-  trial?: string | null;
-  trials_done?: number;
-  trials?: number;
-  simulated_ps?: number | null;
-  packet_hops?: number | null;
-  hops_per_s?: number | null;
-  eta_s?: number | null;
-  samples?: Sample[];
+  trial: string;
+  /** Number of the trial at work, from 1, of `count`. */
+  number: number;
+  count: number;
+  /** Share of the run that is done, 0 to 1; `trial_share` that of the trial. */
+  share: number;
+  trial_share: number;
+  sim_ps: number;
+  packet_hops: number;
+  hops_per_s: number;
+  wall_s: number;
+  /** Estimate of the time left, once there is one. */
+  left_s: number | null;
 }
 
 export interface Run {
   id: string;
   plan: string;
+  title: string;
   state: RunState;
   position: number | null;
-  message?: string;
+  message: string;
   tags: string[];
   created_at: string;
   started_at: string | null;
   ended_at: string | null;
+  trials_total: number;
+  trials_finished: number;
+  cancel_requested: boolean;
   progress: Progress | null;
+}
+
+export interface RunDetail extends Run {
   trials: RunTrial[];
 }
 
@@ -168,7 +186,6 @@ export interface Comparison {
 
 export interface Finding {
   cause: string;
-  title?: string;
   /** Share of the lost time that the cause explains, 0 to 1. */
   explained: number | null;
   sentence: string;
@@ -222,4 +239,87 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
   engine: Facts | null;
   machine: Facts | null;
   suite_trials: Sibling[];
+}
+
+/** Something wrong with a plan, or worth a warning. */
+export interface Fault {
+  message: string;
+  hint?: string | null;
+  field?: string | null;
+  line?: number | null;
+  column?: number | null;
+  found?: string | null;
+  allowed?: string | null;
+}
+
+export interface TopologyNode {
+  name: string;
+  kind: string;
+  tier: number;
+}
+
+export interface TopologyLink {
+  from: string;
+  to: string;
+  tier: number;
+  rate_bps: number;
+}
+
+export interface Topology {
+  hosts: number;
+  nodes: TopologyNode[];
+  links: TopologyLink[];
+  /** The host of each rank of each job. */
+  jobs: { name: string; hosts: number[] }[];
+  reduced: boolean;
+}
+
+export interface Cost {
+  memory_bytes: number;
+  seconds: number;
+  text?: string;
+}
+
+export interface Checked {
+  yaml: string;
+  document: Record<string, unknown> | null;
+  name: string | null;
+  extent: string | null;
+  errors: Fault[];
+  warnings: Fault[];
+  beyond_machine: boolean;
+  cost: Cost | null;
+  trials_total: number;
+  topology: Topology | null;
+}
+
+export interface ShippedPlan {
+  name: string;
+  group: string;
+  title: string;
+  trials: number;
+}
+
+export interface PublishedMetric {
+  unit: string;
+  published: number | null;
+  ours: number | null;
+  deviation_percent: number | null;
+}
+
+export interface PublishedRow {
+  data_size_bytes: number;
+  /** Our newest trial of it in this workspace. */
+  trial: string | null;
+  metrics: Record<string, PublishedMetric>;
+}
+
+export interface PublishedPlan {
+  plan: string;
+  title: string;
+  variant: string;
+  size_kind: string;
+  source: string;
+  note: string;
+  rows: PublishedRow[];
 }

@@ -1,5 +1,13 @@
 import { ActionIcon, AppShell, Box, Group, Text, Tooltip, useMantineColorScheme } from '@mantine/core';
-import { IconArrowsDiff, IconMoon, IconPlayerPlay, IconSun, IconTable } from '@tabler/icons-react';
+import {
+  IconAdjustments,
+  IconArrowsDiff,
+  IconChecklist,
+  IconMoon,
+  IconPlayerPlay,
+  IconSun,
+  IconTable,
+} from '@tabler/icons-react';
 import { NavLink, Outlet, useNavigation } from 'react-router';
 
 import { useAbout } from '../api/queries';
@@ -7,8 +15,10 @@ import { RunningNow } from './RunningNow';
 
 const PAGES = [
   { to: '/trials', label: 'Workspace', icon: IconTable },
+  { to: '/configure', label: 'Configure', icon: IconAdjustments },
   { to: '/runs', label: 'Runs', icon: IconPlayerPlay },
   { to: '/compare', label: 'Compare', icon: IconArrowsDiff },
+  { to: '/validation', label: 'Validation', icon: IconChecklist },
 ];
 
 /** Header with the pages, and the page below it. */

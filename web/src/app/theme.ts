@@ -14,8 +14,22 @@ const fabric: MantineColorsTuple = [
   '#004b78',
 ];
 
+/** Greys of the dark scheme with a touch of blue; the page is the eighth, panels are set in app.css. */
+const dark: MantineColorsTuple = [
+  '#d5dbe3',
+  '#b9c2cc',
+  '#98a4b1',
+  '#6b7886',
+  '#3d4854',
+  '#2c343d',
+  '#222a32',
+  '#161b20',
+  '#12161a',
+  '#0d1013',
+];
+
 export const theme = createTheme({
-  colors: { fabric },
+  colors: { fabric, dark },
   primaryColor: 'fabric',
   primaryShade: { light: 7, dark: 5 },
   defaultRadius: 'sm',

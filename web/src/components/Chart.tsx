@@ -1,6 +1,6 @@
 /** A Plotly figure of the server, or one made here, at the width of its place. */
 import { Skeleton } from '@mantine/core';
-import type { PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
+import type { ModeBarDefaultButtons, PlotlyHTMLElement, PlotRelayoutEvent } from 'plotly.js';
 import { useEffect, useRef, useState } from 'react';
 
 import type { Figure } from '../api/types';
@@ -14,10 +14,21 @@ interface Props {
   onZoom?: (range: [number, number] | null) => void;
 }
 
+const BUTTONS_LEFT_OUT: ModeBarDefaultButtons[] = [
+  'lasso2d',
+  'select2d',
+  'zoomIn2d',
+  'zoomOut2d',
+  'autoScale2d',
+];
+
 const CONFIG = {
   responsive: true,
   displaylogo: false,
-  modeBarButtonsToRemove: ['lasso2d' as const, 'select2d' as const],
+  // Without these two Plotly shows a button that sends the data of a plot to its maker's server.
+  showSendToCloud: false,
+  plotlyServerURL: '',
+  modeBarButtonsToRemove: BUTTONS_LEFT_OUT,
 };
 
 export function Chart({ figure, label, onZoom }: Props) {

@@ -5,6 +5,7 @@ import { type Stretch, useFigure } from '../api/queries';
 import type { Figure, FigureName } from '../api/types';
 import { simulatedTime } from '../format/numbers';
 import { Chart } from './Chart';
+import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
 import { Loaded } from './Loaded';
 import { useSearch } from './useSearch';
 import { stretchOf, withRange, zoomed } from './zoom';
@@ -12,17 +13,19 @@ import { stretchOf, withRange, zoomed } from './zoom';
 interface Props {
   trial: string;
   figure: FigureName;
+  jobs: string[];
 }
 
 /** One figure of a trial with its title and caption; zooming into time asks the server for more detail. */
-export function FigurePanel({ trial, figure }: Props) {
+export function FigurePanel({ trial, figure, jobs }: Props) {
   const { search, change } = useSearch();
   const stretch = figure.zooms ? stretchOf(search) : null;
-  const query = useFigure(trial, figure.name, stretch);
+  const query = useFigure(trial, figure.name, stretch, figure.zooms ? chunkFilterOf(search) : {});
   return (
     <section className="panel" style={{ padding: '10px 14px' }} aria-busy={query.isFetching}>
       <Group justify="space-between" mb={4} mih={28}>
         <Title order={2}>{figure.title}</Title>
+        {figure.zooms ? <ChunkFilterBar search={search} change={change} jobs={jobs} /> : null}
         {stretch !== null ? (
           <Group gap="xs">
             <Text size="xs" className="muted" role="status">

@@ -5,6 +5,7 @@ const COLOURS: Record<string, string> = {
   imported: 'grape',
   running: 'blue',
   queued: 'gray',
+  waiting: 'gray',
   incomplete: 'orange',
   interrupted: 'yellow',
   cancelled: 'gray',

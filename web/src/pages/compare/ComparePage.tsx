@@ -75,11 +75,13 @@ function Parameters({ comparison }: { comparison: Comparison }) {
         <tbody>
           {comparison.parameters.map(({ field, values }) => (
             <tr key={field}>
-              <th scope="row" className="mono" style={{ fontWeight: 400 }}>
+              <th scope="row" className="mono" style={{ fontWeight: 400, verticalAlign: 'top' }}>
                 {field}
               </th>
               {comparison.compared.map((id) => (
-                <td key={id}>{values[id] ?? '–'}</td>
+                <td key={id} className="wrapped">
+                  {values[id] ?? '–'}
+                </td>
               ))}
             </tr>
           ))}

@@ -5,7 +5,7 @@ import { Link, useParams } from 'react-router';
 
 import { FINAL_STATES, type Live, useRunEvents } from '../../api/events';
 import { useRun } from '../../api/queries';
-import type { Run } from '../../api/types';
+import type { RunDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { StatusBadge } from '../../components/StatusBadge';
 import { dataSize, duration, moment, short, simulatedTime } from '../../format/numbers';
@@ -26,7 +26,7 @@ export function Component() {
   );
 }
 
-function RunBody({ run, live }: { run: Run; live: Live }) {
+function RunBody({ run, live }: { run: RunDetail; live: Live }) {
   const active = run.state === 'running';
   return (
     <Stack gap="sm">
@@ -49,21 +49,21 @@ function RunBody({ run, live }: { run: Run; live: Live }) {
         </Alert>
       ) : null}
       <ProgressPanel run={run} live={live} />
-      {active || live.samples.length > 0 ? <LiveCharts samples={live.samples} /> : null}
+      {active || live.trial !== null ? <LiveCharts live={live} /> : null}
       <RunTrials run={run} />
     </Stack>
   );
 }
 
-function ProgressPanel({ run, live }: { run: Run; live: Live }) {
+function ProgressPanel({ run, live }: { run: RunDetail; live: Live }) {
   const progress = live.progress ?? run.progress;
   const share = run.state === 'complete' ? 1 : (progress?.share ?? 0);
   const figures: [string, string][] = [
     ['Trials done', doneText(run)],
-    ['Simulated time', simulatedTime(progress?.simulated_ps)],
+    ['Simulated time', simulatedTime(progress?.sim_ps)],
     ['Packet-hops', short(progress?.packet_hops)],
     ['Packet-hops per second', short(progress?.hops_per_s)],
-    ['Time left', run.state === 'running' ? duration(progress?.eta_s) : '–'],
+    ['Time left, estimated', run.state === 'running' ? duration(progress?.left_s) : '–'],
   ];
   return (
     <Paper withBorder p="sm">
@@ -95,7 +95,7 @@ function ProgressPanel({ run, live }: { run: Run; live: Live }) {
   );
 }
 
-function RunTrials({ run }: { run: Run }) {
+function RunTrials({ run }: { run: RunDetail }) {
   return (
     <div className="panel" style={{ overflowX: 'auto' }}>
       <table className="plain" aria-label="Trials of the run">
@@ -106,12 +106,11 @@ function RunTrials({ run }: { run: Run }) {
             <th>Variant</th>
             <th className="right">Data size</th>
             <th className="right">Iteration</th>
-            <th>Message</th>
           </tr>
         </thead>
         <tbody>
           {run.trials.map((trial) => (
-            <tr key={trial.id}>
+            <tr key={trial.position}>
               <td>
                 <StatusBadge status={trial.status} />
               </td>
@@ -125,7 +124,6 @@ function RunTrials({ run }: { run: Run }) {
               <td>{trial.variant}</td>
               <td className="right">{dataSize(trial.data_size_bytes)}</td>
               <td className="right">{trial.iteration}</td>
-              <td>{trial.message}</td>
             </tr>
           ))}
         </tbody>

@@ -1,5 +1,5 @@
 /** What runs, what waits, and what ran. */
-import { Group, Progress, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { Link } from 'react-router';
 
@@ -19,6 +19,9 @@ export function Component() {
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={1}>Runs</Title>
+        <Button component={Link} to="/configure">
+          Configure a trial
+        </Button>
       </Group>
       <Loaded query={runs} what="Runs">
         {({ runs: all }) =>

@@ -1,4 +1,5 @@
-import type { Figure, Sample } from '../../api/types';
+import type { Point } from '../../api/events';
+import type { Figure } from '../../api/types';
 
 const UNITS = [
   [1e9, 'ms'],
@@ -6,27 +7,19 @@ const UNITS = [
   [1e3, 'ns'],
 ] as const;
 
+const TITLE = { size: 12.5, color: '#5b6877' };
+
 /** A line over simulated time, in the look of the report's figures. */
-export function liveFigure(
-  samples: Sample[],
-  value: 'goodput_gbps' | 'queue_bytes_max',
-  title: string,
-  colour: string,
-  divisor: number,
-): Figure {
-  const end = samples.at(-1)?.at_ps ?? 0;
+export function liveFigure(points: Point[], title: string, colour: string, divisor: number): Figure {
+  const end = points.at(-1)?.[0] ?? 0;
   const [ps, unit] = UNITS.find(([size]) => end >= size) ?? [1, 'ps'];
-  const y = samples.map((sample) => {
-    const raw = sample[value];
-    return raw === null || raw === undefined ? null : raw / divisor;
-  });
   return {
     data: [
       {
         type: 'scatter',
         mode: 'lines',
-        x: samples.map((sample) => sample.at_ps / ps),
-        y,
+        x: points.map(([at]) => at / ps),
+        y: points.map(([, value]) => value / divisor),
         line: { color: colour, width: 1.5 },
         hovertemplate: `%{y:.4g} at %{x:.4g} ${unit}<extra></extra>`,
       },
@@ -40,12 +33,17 @@ export function liveFigure(
       plot_bgcolor: 'white',
       uirevision: 'live',
       xaxis: {
-        title: { text: `simulated time (${unit})` },
+        title: { text: `simulated time (${unit})`, font: TITLE },
         gridcolor: '#e4e8ed',
         rangemode: 'tozero',
         zeroline: false,
       },
-      yaxis: { title: { text: title }, gridcolor: '#e4e8ed', rangemode: 'tozero', zeroline: false },
+      yaxis: {
+        title: { text: title, font: TITLE },
+        gridcolor: '#e4e8ed',
+        rangemode: 'tozero',
+        zeroline: false,
+      },
     },
   };
 }

@@ -2,7 +2,7 @@ import { Paper, Progress, Stack, Text, Title } from '@mantine/core';
 
 import type { Finding, TrialDetail } from '../../api/types';
 import { Empty } from '../../components/States';
-import { fixed, significant, whole } from '../../format/numbers';
+import { fixed, significant, simulatedTime, whole } from '../../format/numbers';
 import { jobsOf } from './views';
 
 /** Why each job is slow, what says so, and where queue pairs and frames went. */
@@ -36,7 +36,7 @@ function FindingBox({ finding }: { finding: Finding }) {
   return (
     <Paper withBorder p="sm">
       <Title order={3} mb={2}>
-        {finding.title ?? finding.cause.replaceAll('-', ' ')}
+        {causeTitle(finding.cause)}
       </Title>
       <Text size="sm">{finding.sentence}</Text>
       {share === null ? null : (
@@ -73,16 +73,22 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
+/** `ecn-too-eager` is "ECN too eager". */
+function causeTitle(cause: string): string {
+  return cause.replaceAll('-', ' ').replaceAll(/\b(ecn|pfc|nic)\b/g, (word) => word.toUpperCase());
+}
+
 /** Evidence as names and texts, whether it came as a list or as a mapping. */
 export function evidenceRows(finding: Finding): [string, string][] {
   const pairs = Array.isArray(finding.evidence)
     ? finding.evidence.map(({ name, value }) => [name, value] as const)
     : Object.entries(finding.evidence);
-  return pairs.map(([name, value]) => [name, evidenceText(value)]);
+  return pairs.map(([name, value]) => [name.replace(/_ps$/, ''), evidenceText(name, value)]);
 }
 
-function evidenceText(value: unknown): string {
-  if (typeof value === 'number') return significant(value, 6);
+function evidenceText(name: string, value: unknown): string {
+  if (typeof value === 'number') return name.endsWith('_ps') ? simulatedTime(value) : significant(value, 6);
+  if (Array.isArray(value)) return value.map((each) => evidenceText(name, each)).join(', ');
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '–';
   return JSON.stringify(value);

@@ -1,4 +1,5 @@
-import { Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Link } from 'react-router';
 
 import type { Facts, TrialDetail } from '../../api/types';
 import { MISSING, significant } from '../../format/numbers';
@@ -10,6 +11,9 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
       <Paper withBorder p="sm">
         <Group justify="space-between" mb={6}>
           <Title order={2}>Plan</Title>
+          <Button component={Link} to={`/configure?trial=${trial.id}`} variant="default">
+            Change and run again
+          </Button>
         </Group>
         {trial.overrides.length > 0 ? (
           <Text size="sm" mb={6}>

@@ -28,7 +28,10 @@ export function RecordTable({ trial, table, tall }: Props) {
     (offset, limit) => path('trials', trial, 'tables', table) + query({ offset, limit, ...order, where }),
     (page) => page,
   );
-  const columns = useMemo(() => gridColumns(pages.first?.columns ?? []), [pages.first?.columns]);
+  const columns = useMemo(
+    () => gridColumns(ordered(table, pages.first?.columns ?? [])),
+    [table, pages.first?.columns],
+  );
   return (
     <>
       <Group justify="space-between" wrap="nowrap">
@@ -97,6 +100,34 @@ function Filter({ where, onChange }: { where: string[]; onChange: (where: string
   );
 }
 
+/** What is looked at first in a table of many columns; the others follow in the order of the record. */
+const FIRST: Record<string, readonly string[]> = {
+  chunks: [
+    'job',
+    'src_rank',
+    'dst_rank',
+    'step',
+    'status',
+    'payload_bytes',
+    'start_ps',
+    'completed_ps',
+    'fct_ps',
+    'retransmits',
+    'out_of_order',
+    'ecn_ce_rx',
+    'qp',
+  ],
+};
+
+/** Numbers that name something and do not count. */
+const NAMES = new Set(['qp', 'port', 'udp_source_port', 'connection', 'transfer', 'block', 'priority']);
+
+export function ordered(table: string, columns: Column[]): Column[] {
+  const first = FIRST[table] ?? [];
+  const rank = ({ name }: Column) => (first.includes(name) ? first.indexOf(name) : first.length);
+  return columns.toSorted((a, b) => rank(a) - rank(b));
+}
+
 export function gridColumns(columns: Column[]): GridColumn<TableRow>[] {
   return columns.map((column) => ({
     key: column.name,
@@ -120,6 +151,7 @@ function widthOf({ name, type }: Column) {
 
 export function cellText(name: string, value: Cell): string {
   if (value === null) return MISSING;
+  if (NAMES.has(name)) return String(value);
   if (typeof value === 'number')
     return name.endsWith('_ps') ? simulatedTime(value) : value.toLocaleString('en-US');
   return String(value);

@@ -1,8 +1,8 @@
 /** The trials of the workspace: search, filter, sort, tag, delete and undo, choose some to compare. */
-import { Group, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useMemo } from 'react';
-import { useNavigate } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 
 import { trialsUrl, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
@@ -37,6 +37,9 @@ export function Component() {
             {pages.total === undefined ? '' : `${pages.total.toLocaleString('en-US')} trials`}
           </Text>
         </Group>
+        <Button component={Link} to="/configure">
+          Configure a trial
+        </Button>
       </Group>
       <FilterBar search={search} change={change} />
       <Actions selection={selection} deleted={search.has('deleted')} />
@@ -82,7 +85,8 @@ function NoneLeft() {
 function NothingYet() {
   return (
     <Empty title="No trial has run in this workspace">
-      Run a shipped plan: <code>fabricbench run jct-alltoall</code>.
+      <Link to="/configure">Configure one</Link>, or run a shipped plan:{' '}
+      <code>fabricbench run jct-alltoall</code>.
     </Empty>
   );
 }

@@ -126,7 +126,8 @@ function collectiveText(trial: Trial) {
   const [job] = trial.jobs;
   if (job === undefined) return MISSING;
   const others = trial.jobs.length > 1 ? ` +${trial.jobs.length - 1} jobs` : '';
-  return `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}${others}`;
+  const text = `${job.collective ?? MISSING}${job.algorithm ? `, ${job.algorithm}` : ''}${others}`;
+  return <span title={text}>{text}</span>;
 }
 
 function Verdict({ verdict }: { verdict: string | null }) {

@@ -1,0 +1,108 @@
+"""A real server with a small workspace, and Chromium, whose console must stay without errors."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+import fabricbench as fb
+from fabricbench.server.settings import Settings
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+TOKEN = "0123456789abcdef-token"
+PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server and the trials that its workspace had at first."""
+
+    address: str
+    congested: fb.Trial
+    clear: fb.Trial
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Serve a workspace with a congested trial and two that are not."""
+    assert (Settings().static / "index.html").is_file(), "the web application is not built: make web"
+    root = tmp_path_factory.mktemp("web") / "lab"
+    congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
+    clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "4MB"], tag="lab"), workspace=root)
+    process = _start(root)
+    try:
+        yield Served(_address_of(process), congested[0], clear[0])
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def _start(root: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", "from fabricbench.cli import main; main()", "serve"]
+    return subprocess.Popen(
+        [*command, "--port", "0", "--workspace", str(root)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"FABRICBENCH_TOKEN": TOKEN},
+    )
+
+
+def _address_of(process: subprocess.Popen[str]) -> str:
+    said = ""
+    for line in process.stderr or ():
+        said += line
+        if found := re.search(r"(https?://\S+?:\d+)/\?token=", said):
+            return found[1]
+    raise AssertionError(f"the server ended: {said}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser without a past, 1280 wide."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE_MS)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, served: Served) -> Iterator[Page]:
+    """A page that has shown the token; the test fails if the console has an error at its end."""
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+    page.on(
+        "response", lambda got: complaints.append(f"{got.status} {got.url}") if got.status >= 500 else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(f"{served.address}/?token={TOKEN}")
+    yield page
+    assert complaints == []

@@ -1,0 +1,115 @@
+"""Configuring a trial: from nothing to its results, with the form and the YAML in step."""
+
+import re
+
+from playwright.sync_api import Page, expect
+from tests.web.conftest import Served
+
+SLOW = """\
+fabricbench: 1
+name: slow
+fabric: {topology: {kind: single-switch, hosts: 8, host_link: 100Gbps}}
+transport: {mtu: 256}
+jobs:
+  - {collective: all-to-all}
+sweep: {data_size: [8GB]}
+"""
+
+
+def field(page: Page, name: str):  # type: ignore[no-untyped-def]
+    return page.locator(f'[id="field-{name}"]')
+
+
+def section(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=re.compile(f"^{name}")).click()
+
+
+def editor_text(page: Page) -> str:
+    return "\n".join(page.locator(".cm-line").all_inner_texts())
+
+
+def write(page: Page, text: str) -> None:
+    """Replace the plan in the editor."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def test_a_trial_is_configured_from_nothing_run_watched_and_read(page: Page) -> None:
+    page.get_by_role("link", name="Configure", exact=True).click()
+    page.get_by_role("button", name="Start from nothing").click()
+    expect(page.get_by_text("2 things are wrong")).to_be_visible()
+    field(page, "name").fill("from-nothing")
+    section(page, "Fabric")
+    field(page, "fabric.topology").select_option("leaf-spine")
+    for name, count in (("leaves", 2), ("hosts_per_leaf", 4), ("spines", 2)):
+        field(page, f"fabric.topology.{name}").fill(str(count))
+    section(page, "Jobs and ports")
+    page.get_by_role("button", name="Add").click()
+    field(page, "jobs.0.collective").select_option("all-reduce")
+    field(page, "jobs.0.ranks").fill("0-7")
+    section(page, "Data sizes")
+    field(page, "sweep.data_size").select_option("a list")
+    page.get_by_label("Values of sweep.data_size").fill("1MB, 64MB")
+    expect(page.get_by_text("2 trials, 8 ranks on 8 hosts")).to_be_visible()
+    expect(page.get_by_role("img", name="Map of the fabric: 8 hosts, 4 switches")).to_be_visible()
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    expect(page.get_by_text("100.0 %")).to_be_visible()
+    page.get_by_role("table", name="Trials of the run").get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="from-nothing")).to_be_visible()
+    expect(page.get_by_text("Bus bandwidth", exact=True)).to_be_visible()
+
+
+def test_progress_and_samples_come_while_it_runs_and_cancelling_ends_it(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure")
+    write(page, SLOW)
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    expect(page.locator(".figure[data-drawn=true]")).to_have_count(1)
+    share = page.locator("[role=status]").filter(has_text="%").first
+    expect(share).not_to_have_text("0.0 %")
+    first = float(share.inner_text().removesuffix(" %"))
+    expect(share).not_to_have_text(f"{first:.1f} %")
+    assert float(share.inner_text().removesuffix(" %")) > first
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("cancelled", exact=True).first).to_be_visible()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+
+
+def test_wrong_input_is_told_at_its_field_and_at_its_line(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?plan=jct-alltoall&section=transport")
+    field(page, "transport.message_size").fill("12XB")
+    row = page.locator('[data-field="transport.message_size"]')
+    expect(row.get_by_role("alert")).to_contain_text('unknown unit "XB"')
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
+    section(page, "Test")
+    page.get_by_role("button", name="transport.message_size").click()
+    expect(field(page, "transport.message_size")).to_be_focused()
+    field(page, "transport.message_size").fill("64KB")
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+
+
+def test_form_and_yaml_stay_in_step_and_comments_stay(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?plan=jct-alltoall&section=transport")
+    comment = "# the document's frames: 512 of them for a chunk of 2 MiB"
+    field(page, "transport.mtu").select_option("1024")
+    expect(page.locator(".cm-content")).to_contain_text(f"mtu: 1024  {comment}")
+    write(page, "fabricbench: 1\nname: typed\ntransport: {ack_every: 8}\n")
+    expect(field(page, "transport.ack_every")).to_have_value("8")
+    write(page, "a: [1")
+    expect(page.get_by_text("The text beside is no YAML")).to_be_visible()
+    expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
+    page.locator(".cm-content").press("Control+z")
+    expect(field(page, "transport.ack_every")).to_have_value("8")
+    page.get_by_role("button", name="Set transport.ack_every back to its default").click()
+    assert "ack_every" not in editor_text(page)
+
+
+def test_the_plan_of_a_trial_can_be_changed_and_run_again(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/plan")
+    page.get_by_role("link", name="Change and run again").click()
+    expect(field(page, "name")).to_have_value("cc-alltoall-pfc-ecn")
+    expect(page.get_by_text("1 trial, 8 ranks on 8 hosts")).to_be_visible()

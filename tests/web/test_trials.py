@@ -1,0 +1,192 @@
+"""The workspace, the views of a trial, comparison and downloads."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from tests.web.conftest import TOKEN, Served
+
+VIEWS = {
+    "summary": 2,
+    "diagnosis": 0,
+    "chunks": 0,
+    "distribution": 3,
+    "timeline": 2,
+    "over-time": 3,
+    "flows": 0,
+    "ports": 0,
+    "links": 2,
+    "plan": 0,
+}
+"""Each view and how many figures it has at least."""
+
+
+def rows(page: Page, label: str):  # type: ignore[no-untyped-def]
+    return page.get_by_role("table", name=label).locator(".grid-body [role=row]")
+
+
+def test_every_view_of_a_trial_is_drawn(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}")
+    expect(page.get_by_role("tab")).to_have_count(len(VIEWS))
+    for tab, (view, least) in zip(page.get_by_role("tab").all(), VIEWS.items(), strict=True):
+        tab.click()
+        page.wait_for_url(f"**/{view}")
+        page.wait_for_load_state("networkidle")
+        figures = page.locator(".figure")
+        if least > 0:
+            expect(figures.nth(least - 1)).to_be_attached()
+        expect(page.locator(".figure[data-drawn=false]")).to_have_count(0)
+        assert page.get_by_text("cannot be shown").count() == 0, view
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), view
+
+
+def test_figures_are_those_of_the_command_line_to_the_last_digit(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}")
+    shown = page.locator('tr:has(th[title="busbw_gb_per_s"]) span')
+    assert float(shown.get_attribute("title") or "") == served.congested.summary["busbw_gb_per_s"][0]
+
+
+def test_the_table_of_chunks_is_sorted_and_filtered_by_the_server(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/chunks")
+    expect(page.get_by_text("56 rows")).to_be_visible()
+    page.get_by_label("Filter rows").fill("src_rank=3")
+    expect(page.get_by_text("7 rows")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^fct")).click()
+    page.wait_for_url(re.compile("sort=fct_ps"))
+    page.reload()
+    expect(page.get_by_text("7 rows")).to_be_visible()
+    assert [row.inner_text().split("\n")[1] for row in rows(page, "Table chunks").all()] == ["3"] * 7
+
+
+def test_zooming_into_the_timeline_asks_for_more_of_it(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/timeline")
+    place = page.locator(".figure[data-drawn=true]").first
+    expect(place).to_be_visible()
+    box = place.locator(".nsewdrag").first.bounding_box()
+    assert box is not None
+    with page.expect_response(re.compile(r"figures/timeline\?from_ps=\d+&to_ps=\d+")):
+        page.mouse.move(box["x"] + 40, box["y"] + 100)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 240, box["y"] + 102, steps=5)
+        page.mouse.up()
+    expect(page.get_by_role("button", name="Whole run")).to_be_visible()
+    page.get_by_label("Sending ranks").fill("0-1")
+    page.wait_for_url(re.compile("rank=0-1"))
+    page.get_by_role("button", name="Whole run").click()
+    expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
+
+
+def test_trials_are_searched_tagged_deleted_and_restored(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials")
+    page.get_by_label("Search trials").fill("jct-alltoall")
+    expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Data size")).click()
+    page.get_by_role("button", name=re.compile("^Data size")).click()
+    expect(rows(page, "Trials").first).to_contain_text("1 MB")
+    rows(page, "Trials").first.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Tags").click()
+    page.get_by_role("dialog").locator("input:visible").first.fill("smallest")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Save").click()
+    expect(rows(page, "Trials").first).to_contain_text("smallest")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 trials", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
+    page.goto(f"{served.address}/trials?tag=smallest")
+    expect(rows(page, "Trials")).to_have_count(1)
+
+
+def test_a_trial_is_found_and_opened_by_the_keyboard_alone(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials?search=cc-alltoall")
+    expect(rows(page, "Trials")).to_have_count(1)
+    page.get_by_role("table", name="Trials").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    expect(page.get_by_text("1 chosen")).to_be_visible()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/trials/{served.congested.id}")
+    page.get_by_role("tab", name="Summary").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/diagnosis")
+
+
+def test_two_trials_are_compared_from_the_workspace(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials")
+    for name in ("cc-alltoall-pfc-ecn", "jct-alltoall"):
+        rows(page, "Trials").filter(has_text=name).first.get_by_role("checkbox").check()
+    page.get_by_role("link", name="Compare").last.click()
+    table = page.get_by_role("table", name="Metrics of job test")
+    expect(table.get_by_role("row", name=re.compile("^bus bandwidth"))).not_to_have_count(0)
+    expect(page.get_by_text("fabric.switch.pfc")).to_be_visible()
+    assert table.locator(".better, .worse").count() > 0
+    before = table.get_by_role("row").count()
+    page.get_by_role("switch", name="Only what differs").click(force=True)
+    expect(table.get_by_role("row")).not_to_have_count(before)
+
+
+@pytest.mark.parametrize(
+    ("title", "beginning"),
+    [
+        ("Summary (JSON)", b"{"),
+        ("Data chunks (CSV)", b"job,"),
+        ("Data chunks (Parquet)", b"PAR1"),
+        ("Report (HTML", b"<!doctype html>"),
+        ("Jupyter notebook", b"{"),
+        ("Plan (YAML)", b"#"),
+        ("First frames (pcapng)", b"\x0a\x0d\x0d\x0a"),
+    ],
+)
+def test_downloads_are_what_their_names_say(
+    page: Page, served: Served, tmp_path: Path, title: str, beginning: bytes
+) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}")
+    page.get_by_role("button", name="Download", exact=True).click()
+    with page.expect_download() as download:
+        page.get_by_role("menuitem", name=title).click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    content = path.read_bytes()
+    assert content[: len(beginning)].lower() == beginning.lower()
+    if path.suffix in (".json", ".ipynb"):
+        assert json.loads(content)
+
+
+def test_without_the_token_it_is_asked_for(context: BrowserContext, served: Served) -> None:
+    page = context.new_page()
+    page.goto(f"{served.address}/trials/{served.congested.id}")
+    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("button", name="Open the workspace").click()
+    expect(page.get_by_text("the token is wrong")).to_be_visible()
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Open the workspace").click()
+    expect(page.get_by_role("heading", name="cc-alltoall-pfc-ecn")).to_be_visible()
+
+
+def test_what_is_missing_is_said(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials?search=nothing-like-this")
+    expect(page.get_by_text("No trial matches these filters")).to_be_visible()
+    page.goto(f"{served.address}/compare")
+    expect(page.get_by_text("Choose two trials or more")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_their_width_in_light_and_dark(page: Page, served: Served, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for path in ("trials", "runs", "configure?plan=jct-alltoall", "compare", "validation"):
+        page.goto(f"{served.address}/{path}")
+        expect(page.locator("main h1")).to_be_visible()
+        assert page.locator("html").get_attribute("data-mantine-color-scheme") == scheme
+        for width in (1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (path, width)
+
+
+def test_published_results_stand_beside_ours(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/validation")
+    table = page.get_by_role("table", name="Published and ours, jct-alltoall")
+    expect(table.get_by_role("row")).not_to_have_count(0)
+    page.get_by_role("switch", name="Only what has run here").click(force=True)
+    expect(page.get_by_text("Nothing published has run here")).to_be_visible()

@@ -1,0 +1,113 @@
+"""Takes the pictures of docs/web.md: runs small trials, serves them, and opens each page in Chromium.
+
+`make screenshots` calls it; it needs Chromium and the built web application.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+import fabricbench as fb
+
+TARGET = Path(__file__).parents[1] / "docs" / "images" / "web"
+TOKEN = "a-token-for-screenshots"
+
+
+def main() -> None:
+    """Write every picture into a folder, `docs/images/web` unless told otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=TARGET)
+    parser.add_argument("--scheme", choices=("light", "dark"), default="light")
+    arguments = parser.parse_args()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        sys.exit("error: chromium is not installed")
+    arguments.to.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder) / "lab") as (address, pages),
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme=arguments.scheme)
+        page.goto(f"{address}/?token={TOKEN}")
+        for name, path in pages.items():
+            take(page, f"{address}/{path}", arguments.to / f"{name}.png")
+        take_running(page, address, arguments.to / "run.png")
+        browser.close()
+
+
+def take(page: Page, address: str, path: Path) -> None:
+    """Take the picture of a page once everything is drawn."""
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(800)
+    page.screenshot(path=path)
+
+
+def take_running(page: Page, address: str, path: Path) -> None:
+    """Start a run and take its picture while it works."""
+    page.goto(f"{address}/configure?plan=jct-allreduce-200gb")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+    page.locator(".figure[data-drawn=true]").first.wait_for()
+    page.wait_for_timeout(1200)
+    page.screenshot(path=path)
+
+
+@contextmanager
+def served(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Serve a workspace with some trials; give its address and the path of each page."""
+    pages = pages_of(root)
+    command = [sys.executable, "-c", "from fabricbench.cli import main; main()", "serve"]
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--workspace", str(root)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"FABRICBENCH_TOKEN": TOKEN},
+    )
+    try:
+        yield address_of(process), pages
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def pages_of(root: Path) -> dict[str, str]:
+    """Run what the pictures show."""
+    sizes = ["16MB", "32MB", "64MB"]
+    fb.run(fb.load("jct-alltoall").with_(data_size=sizes, tag="baseline"), workspace=root)
+    fb.run(fb.load("isolation-alltoall-neighbour").with_(data_size="16MB"), workspace=root)
+    clear = fb.run(fb.load("lb-alltoall-ecmp").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
+    slow = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
+    views = ("summary", "diagnosis", "chunks", "timeline", "over-time", "links")
+    return {
+        "workspace": "trials",
+        "configure": "configure?plan=cc-alltoall-pfc-ecn&section=fabric",
+        **{view: f"trials/{slow.id}/{view}" for view in views},
+        "compare": f"compare?trial={slow.id}&trial={clear.id}",
+        "validation": "validation#jct-alltoall-base",
+    }
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    """Read the address from what the server says when it starts."""
+    for line in process.stderr or ():
+        if found := re.search(r"(https?://\S+?:\d+)/\?token=", line):
+            return found[1]
+    raise RuntimeError("the server ended before it served")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+/** A plan as a form and as YAML, in step with each other, with its fabric drawn and its errors at their fields. */
+import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { useCallback, useMemo, useState } from 'react';
+
+import { Loaded } from '../../components/Loaded';
+import { Failure } from '../../components/States';
+import { useSearch } from '../../components/useSearch';
+import { type Help, type PlanForm, PlanFormContext } from './context';
+import { Editor } from './Editor';
+import { EMPTY_PLAN } from './plan';
+import { PlanFormPanel } from './PlanFormPanel';
+import type { Schema } from './schema';
+import { sectionOf } from './sections';
+import { TopologyMap } from './TopologyMap';
+import { usePlan, useSchema, useShippedPlans, useStart } from './usePlan';
+import { Verdict } from './Verdict';
+
+export function Component() {
+  useDocumentTitle('Configure · fabricbench');
+  const { search } = useSearch();
+  const start = useStart({ plan: search.get('plan'), trial: search.get('trial') });
+  const schema = useSchema();
+  const [fresh, setFresh] = useState(0);
+  return (
+    <Loaded query={schema} what="The schema of plans">
+      {(root) => (
+        <Loaded query={start} what="The plan">
+          {(text) => (
+            <Configuration
+              key={`${search.get('plan') ?? ''} ${search.get('trial') ?? ''} ${fresh}`}
+              start={fresh > 0 && !search.has('plan') && !search.has('trial') ? EMPTY_PLAN : text}
+              root={root}
+              onEmpty={() => setFresh(fresh + 1)}
+            />
+          )}
+        </Loaded>
+      )}
+    </Loaded>
+  );
+}
+
+interface Props {
+  start: string;
+  root: Schema;
+  onEmpty: () => void;
+}
+
+function Configuration({ start, root, onEmpty }: Props) {
+  const { search, change } = useSearch();
+  const plan = usePlan(start);
+  const [help, setHelp] = useState<Help | null>(null);
+  const errors = useMemo(() => plan.check.data?.errors ?? [], [plan.check.data]);
+  const form: PlanForm = useMemo(
+    () => ({
+      definitions: root.$defs ?? {},
+      fields: plan.fields ?? {},
+      errors,
+      set: plan.setField,
+      explain: setHelp,
+    }),
+    [root, plan.fields, errors, plan.setField],
+  );
+  const goTo = useCallback(
+    (field: string) => {
+      const section = sectionOf(field);
+      if (section) change({ section: section.key });
+      setTimeout(() => document.getElementById(`field-${field}`)?.focus(), 60);
+    },
+    [change],
+  );
+  return (
+    <Stack gap="sm">
+      <Top onEmpty={onEmpty} />
+      <div className="configuration">
+        <Stack gap="sm">
+          <Verdict text={plan.text} checked={plan.check.data} isCurrent={plan.isCurrent} onField={goTo} />
+          {plan.check.isError ? <Failure error={plan.check.error} what="The check of the plan" /> : null}
+          {plan.fields === null ? (
+            <Text size="sm" className="worse panel" p="sm" role="alert">
+              The text beside is no YAML; the form waits until it is.
+            </Text>
+          ) : (
+            <PlanFormContext value={form}>
+              <PlanFormPanel
+                root={root}
+                section={search.get('section') ?? 'test'}
+                onSection={(section) => change({ section })}
+                help={help}
+              />
+            </PlanFormContext>
+          )}
+        </Stack>
+        <Stack gap="sm">
+          <section className="panel" aria-label="Fabric">
+            <TopologyMap topology={plan.check.data?.topology ?? null} />
+          </section>
+          <section className="panel" aria-label="YAML">
+            <Editor text={plan.text} errors={errors} onChange={plan.change} />
+          </section>
+        </Stack>
+      </div>
+    </Stack>
+  );
+}
+
+/** Where the plan comes from. */
+function Top({ onEmpty }: { onEmpty: () => void }) {
+  const { search, change } = useSearch();
+  const plans = useShippedPlans().data?.plans ?? [];
+  return (
+    <Group justify="space-between">
+      <Title order={1}>Configure</Title>
+      <Group gap="xs">
+        <Select
+          aria-label="Start from a shipped plan"
+          placeholder="Start from a shipped plan"
+          w={380}
+          searchable
+          data={plans.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
+          value={search.get('plan')}
+          onChange={(plan) => plan !== null && change({ plan, trial: null })}
+        />
+        <Button
+          variant="default"
+          onClick={() => {
+            sessionStorage.removeItem('fabricbench.draft');
+            change({ plan: null, trial: null, section: null });
+            onEmpty();
+          }}
+        >
+          Start from nothing
+        </Button>
+      </Group>
+    </Group>
+  );
+}

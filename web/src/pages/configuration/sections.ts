@@ -1,0 +1,69 @@
+/** The parts of the form, and the fields of the plan that each shows; everything else stands under "More". */
+
+export interface Section {
+  key: string;
+  title: string;
+  fields: readonly string[];
+  /** Fields that are shown on request. */
+  more: readonly string[];
+}
+
+export const SECTIONS: readonly Section[] = [
+  {
+    key: 'test',
+    title: 'Test',
+    fields: ['name', 'title', 'seed', 'iterations', 'tag'],
+    more: ['description', 'solo'],
+  },
+  {
+    key: 'fabric',
+    title: 'Fabric',
+    fields: ['fabric.topology', 'fabric.load_balancing', 'fabric.link_layer'],
+    more: ['fabric.propagation', 'fabric.nic', 'fabric.shared_memory', 'fabric.extra_delays'],
+  },
+  { key: 'jobs', title: 'Jobs and ports', fields: ['jobs'], more: [] },
+  { key: 'sizes', title: 'Data sizes', fields: ['sweep.data_size', 'sweep.message_size'], more: [] },
+  {
+    key: 'transport',
+    title: 'Transport',
+    fields: [
+      'transport.mtu',
+      'transport.message_size',
+      'transport.qps_per_rank_pair',
+      'transport.qp_mode',
+      'transport.ack_every',
+      'transport.recovery',
+    ],
+    more: [
+      'transport.window',
+      'transport.ooo_window',
+      'transport.timeout',
+      'transport.retry_count',
+      'transport.priorities',
+    ],
+  },
+  {
+    key: 'congestion',
+    title: 'Congestion',
+    fields: ['fabric.switch.ecn', 'transport.rate_control', 'fabric.switch.pfc', 'fabric.switch.buffer'],
+    more: [
+      'fabric.switch.scheduling',
+      'fabric.switch.forwarding',
+      'fabric.switch.pipeline_latency',
+      'fabric.switch.scheduled',
+    ],
+  },
+  {
+    key: 'more',
+    title: 'More',
+    fields: ['variants', 'criteria', 'fabric.failures', 'fabric.convergence_time', 'tcp'],
+    more: ['observe', 'published', 'published_note'],
+  },
+];
+
+/** The section in which a field, such as `jobs.0.ranks`, can be changed. */
+export function sectionOf(field: string): Section | undefined {
+  const owns = (name: string) =>
+    field === name || field.startsWith(`${name}.`) || name.startsWith(`${field}.`);
+  return SECTIONS.find(({ fields, more }) => [...fields, ...more].some(owns));
+}

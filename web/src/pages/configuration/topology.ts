@@ -1,0 +1,79 @@
+/** Where nodes stand on the map: tier by tier from the hosts at the bottom, each tier spread over the width. */
+import type { Topology, TopologyLink } from '../../api/types';
+
+export interface Placed {
+  name: string;
+  tier: number;
+  x: number;
+  y: number;
+}
+
+export interface Line {
+  key: string;
+  from: Placed;
+  to: Placed;
+  count: number;
+  rate_bps: number;
+}
+
+export interface TopologyPicture {
+  nodes: Placed[];
+  lines: Line[];
+  width: number;
+  height: number;
+}
+
+const WIDTH = 640;
+const TIER_HEIGHT = 84;
+const MARGIN = 26;
+
+export function pictureOf(topology: Topology): TopologyPicture {
+  const tiers = Math.max(0, ...topology.nodes.map((node) => node.tier)) + 1;
+  const height = Math.max(1, tiers - 1) * TIER_HEIGHT + 2 * MARGIN;
+  const nodes = Array.from({ length: tiers }, (_, tier) => tier).flatMap((tier) => {
+    const row = topology.nodes.filter((node) => node.tier === tier);
+    return row.map((node, index) => ({
+      name: node.name,
+      tier,
+      x: (WIDTH * (index + 0.5)) / row.length,
+      y: height - MARGIN - tier * TIER_HEIGHT,
+    }));
+  });
+  return { nodes, lines: linesOf(nodes, topology.links), width: WIDTH, height };
+}
+
+/** Parallel links are one line that knows how many it is. */
+function linesOf(nodes: Placed[], links: TopologyLink[]): Line[] {
+  const byName = new Map(nodes.map((node) => [node.name, node]));
+  const lines = new Map<string, Line>();
+  for (const link of links) {
+    const from = byName.get(link.from);
+    const to = byName.get(link.to);
+    if (from === undefined || to === undefined) continue;
+    const key = `${link.from} ${link.to}`;
+    const line = lines.get(key);
+    if (line) line.count += 1;
+    else lines.set(key, { key, from, to, count: 1, rate_bps: link.rate_bps });
+  }
+  return [...lines.values()];
+}
+
+/** The first job that has a rank on each host, by number of the host. */
+export function jobOfHost(topology: Topology): Map<number, number> {
+  const found = new Map<number, number>();
+  topology.jobs.forEach((job, index) => {
+    for (const host of job.hosts) if (!found.has(host)) found.set(host, index);
+  });
+  return found;
+}
+
+/** The ranks on each host, as "ring 0", by number of the host. */
+export function ranksOfHost(topology: Topology): Map<number, string[]> {
+  const found = new Map<number, string[]>();
+  for (const job of topology.jobs) {
+    job.hosts.forEach((host, rank) => {
+      found.set(host, [...(found.get(host) ?? []), `${job.name} rank ${rank}`]);
+    });
+  }
+  return found;
+}

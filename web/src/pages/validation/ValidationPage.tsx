@@ -1,0 +1,176 @@
+/** Published results and ours: every published table, with the newest trials of this workspace beside it. */
+import { Anchor, Badge, Button, Group, Stack, Switch, Text, Title } from '@mantine/core';
+import { useDocumentTitle } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef } from 'react';
+import { Link } from 'react-router';
+
+import { get, path } from '../../api/client';
+import type { PublishedMetric, PublishedPlan } from '../../api/types';
+import { Loaded } from '../../components/Loaded';
+import { MetricValue } from '../../components/MetricValue';
+import { Empty } from '../../components/States';
+import { useSearch } from '../../components/useSearch';
+import { metricLabel } from '../../format/metrics';
+import { dataSize } from '../../format/numbers';
+import { coverage, deviationStyle, deviationText, metricNames } from './deviation';
+
+export function Component() {
+  useDocumentTitle('Validation · fabricbench');
+  const { search, change } = useSearch();
+  const only = search.has('ours');
+  const published = useQuery({
+    queryKey: ['validation'],
+    queryFn: ({ signal }) => get<{ plans: PublishedPlan[] }>(path('validation'), signal),
+  });
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between">
+        <Title order={1}>Validation</Title>
+        <Switch
+          label="Only what has run here"
+          checked={only}
+          onChange={(event) => change({ ours: event.currentTarget.checked ? 'true' : null })}
+        />
+      </Group>
+      <Text size="sm" className="muted" maw={900}>
+        Published results of test equipment and machines, and what the newest trials of this workspace say to
+        each. A deviation is ours less the published value, as a share of it.
+      </Text>
+      <Loaded query={published} what="Published results">
+        {({ plans }) => <Tables plans={only ? plans.filter((plan) => coverage(plan).ours > 0) : plans} />}
+      </Loaded>
+    </Stack>
+  );
+}
+
+function Tables({ plans }: { plans: PublishedPlan[] }) {
+  if (plans.length === 0) {
+    return (
+      <Empty title="Nothing published has run here">
+        Run one of the plans below “Only what has run here”.
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <nav aria-label="Published tables" className="panel" style={{ padding: '8px 12px' }}>
+        <Group gap="md">
+          {plans.map((plan) => {
+            const { ours, all } = coverage(plan);
+            return (
+              <Anchor key={keyOf(plan)} href={`#${keyOf(plan)}`} size="sm">
+                {nameOf(plan)}{' '}
+                <Text span size="xs" className="muted">
+                  {ours}/{all}
+                </Text>
+              </Anchor>
+            );
+          })}
+        </Group>
+      </nav>
+      {plans.map((plan) => (
+        <Table key={keyOf(plan)} plan={plan} />
+      ))}
+    </>
+  );
+}
+
+function keyOf(plan: PublishedPlan) {
+  return `${plan.plan}-${plan.variant}`;
+}
+
+function nameOf({ plan, variant }: PublishedPlan) {
+  return variant === 'base' ? plan : `${plan}, ${variant}`;
+}
+
+function Table({ plan }: { plan: PublishedPlan }) {
+  const place = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The browser looked for the table that the address names before it was there.
+    if (window.location.hash === `#${keyOf(plan)}`) place.current?.scrollIntoView();
+  }, [plan]);
+  const names = metricNames(plan);
+  const { ours, all } = coverage(plan);
+  return (
+    <section
+      ref={place}
+      className="panel"
+      id={keyOf(plan)}
+      style={{ scrollMarginTop: 52 }}
+      aria-label={nameOf(plan)}
+    >
+      <Group justify="space-between" px="sm" py={8} wrap="nowrap" align="flex-start">
+        <div>
+          <Group gap="xs">
+            <Title order={2}>{nameOf(plan)}</Title>
+            <Badge color={ours === all ? 'teal' : 'gray'}>
+              {ours} of {all} run here
+            </Badge>
+          </Group>
+          <Text size="sm">{plan.title}</Text>
+          <Text size="xs" className="muted" maw={900}>
+            {plan.source} {plan.note}
+          </Text>
+        </div>
+        <Button component={Link} to={`/configure?plan=${plan.plan}`} variant="default">
+          Run this plan
+        </Button>
+      </Group>
+      <div style={{ overflowX: 'auto' }}>
+        <table className="plain" aria-label={`Published and ours, ${nameOf(plan)}`}>
+          <thead>
+            <tr>
+              <th rowSpan={2}>{plan.size_kind === 'message' ? 'Message size' : 'Data size'}</th>
+              {names.map((name) => (
+                <th key={name} colSpan={3} className="right" title={name}>
+                  {metricLabel(name)}
+                </th>
+              ))}
+            </tr>
+            <tr>
+              {names.flatMap((name) =>
+                ['published', 'ours', 'deviation'].map((title) => (
+                  <th key={`${name} ${title}`} className="right muted" style={{ fontWeight: 400 }}>
+                    {title}
+                  </th>
+                )),
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {plan.rows.map((row) => (
+              <tr key={row.data_size_bytes}>
+                <th scope="row" style={{ fontWeight: 400 }}>
+                  {row.trial === null ? (
+                    dataSize(row.data_size_bytes)
+                  ) : (
+                    <Link to={`/trials/${row.trial}`}>{dataSize(row.data_size_bytes)}</Link>
+                  )}
+                </th>
+                {names.map((name) => (
+                  <Cells key={name} metric={row.metrics[name]} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Cells({ metric }: { metric: PublishedMetric | undefined }) {
+  const deviation = metric?.deviation_percent ?? null;
+  return (
+    <>
+      <td className="right">
+        <MetricValue value={metric?.published ?? null} />
+      </td>
+      <td className="right">
+        <MetricValue value={metric?.ours ?? null} />
+      </td>
+      <td className={`right ${deviationStyle(deviation)}`}>{deviationText(deviation)}</td>
+    </>
+  );
+}
