@@ -57,6 +57,21 @@ fn every_pattern_takes_its_smallest_message() {
 }
 
 #[test]
+fn a_pong_starts_when_its_ping_has_arrived() {
+    let mut spec = collective(single_switch(4), 4, "ping-pong", "parallel", 4096);
+    spec.jobs[0].repeat = spec::RepeatSpec::Rounds { rounds: 3 };
+    let mut chunks = chunks(&spec);
+    chunks.sort_unstable_by_key(|chunk| (chunk.src_rank / 2, chunk.round, chunk.step));
+    for round in chunks.chunks(2) {
+        let [ping, pong] = round else { panic!("a round of a pair has two messages") };
+        assert_eq!((ping.src_rank, pong.src_rank), (ping.dst_rank - 1, ping.dst_rank));
+        assert_eq!(pong.start_ps, ping.delivered_ps);
+    }
+    // The next ping waits for the pong, not for the acknowledgement of the pong.
+    assert_eq!((chunks[2].round, chunks[2].start_ps), (1, chunks[1].delivered_ps));
+}
+
+#[test]
 fn rounds_of_empty_messages_repeat() {
     let mut spec = collective(single_switch(4), 4, "all-reduce", "halving-doubling", 1);
     spec.jobs[0].repeat = spec::RepeatSpec::Rounds { rounds: 50 };

@@ -13,6 +13,7 @@ pub(crate) mod halving_doubling;
 pub(crate) mod incast;
 pub(crate) mod pairwise;
 pub(crate) mod permutation;
+pub(crate) mod ping_pong;
 pub(crate) mod rabenseifner;
 pub(crate) mod recursive_doubling;
 pub(crate) mod reduce;

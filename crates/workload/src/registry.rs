@@ -2,7 +2,7 @@
 
 use crate::patterns::{
     all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
-    halving_doubling, incast, pairwise, permutation, rabenseifner, recursive_doubling, reduce,
+    halving_doubling, incast, pairwise, permutation, ping_pong, rabenseifner, recursive_doubling, reduce,
     reduce_scatter, scatter, send_receive, uniform_random,
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
@@ -10,7 +10,7 @@ use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
 /// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
 
-static PATTERNS: [&dyn Pattern; 24] = [
+static PATTERNS: [&dyn Pattern; 25] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
     &halving_doubling::HalvingDoubling,
@@ -32,6 +32,7 @@ static PATTERNS: [&dyn Pattern; 24] = [
     &binomial_gather::BinomialGather,
     &scatter::Parallel,
     &send_receive::Parallel,
+    &ping_pong::PingPong,
     &incast::Parallel,
     &permutation::Parallel,
     &uniform_random::Parallel,

@@ -66,7 +66,7 @@ fn expected_traffic(pattern: &dyn Pattern, ranks: u32, root: u32, s: u64) -> (Ve
         ("broadcast", _) => from_root(s),
         // Who receives is drawn; that all together receive as much is not worth a formula.
         ("uniform-random", _) => (vec![s; ranks as usize], Vec::new()),
-        ("permutation" | "send-receive", _) => same(s),
+        ("permutation" | "ping-pong" | "send-receive", _) => same(s),
         other => panic!("no closed form for {other:?}"),
     }
 }

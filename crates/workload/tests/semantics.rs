@@ -11,7 +11,7 @@ use units::{Rank, Seed, TransferId};
 fn block_bytes(pattern: &dyn Pattern, shape: &Shape) -> Vec<u64> {
     let parts = |bytes, count| (0..count).map(|part| Parts::new(bytes, count).of(part)).collect::<Vec<_>>();
     match (pattern.collective(), pattern.algorithm()) {
-        ("incast" | "permutation" | "send-receive" | "uniform-random", _) => {
+        ("incast" | "permutation" | "ping-pong" | "send-receive" | "uniform-random", _) => {
             vec![shape.data_bytes; shape.ranks as usize]
         }
         (_, "double-binary-tree") => parts(shape.data_bytes, 2)
@@ -202,9 +202,9 @@ proptest! {
     }
 
     #[test]
-    fn a_send_receive_brings_each_rank_the_data_of_its_partner(pairs in 1..6usize, seed in any::<u64>()) {
+    fn a_send_receive_or_ping_pong_brings_each_rank_the_data_of_its_partner(pairs in 1..6usize, seed in any::<u64>()) {
         let n = 2 * pairs;
-        for pattern in of("send-receive", n) {
+        for pattern in of("send-receive", n).chain(of("ping-pong", n)) {
             let shape = shape(n, seed, pattern);
             let own = |rank, block| if block == rank { only(n, rank) } else { empty(n) };
             let held = after(pattern, &shape, buffers(n, n, own), |_| Delivery::Add);

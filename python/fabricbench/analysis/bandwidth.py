@@ -30,6 +30,8 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
         "broadcast": lambda _ranks: 1.0,
         "reduce": lambda _ranks: 1.0,
         "send-receive": lambda _ranks: 1.0,
+        # One way at a time: S each way takes the completion time.
+        "ping-pong": lambda _ranks: 2.0,
         # S is what each sender sends, so the receiver's port takes (n - 1) S.
         "incast": lambda ranks: float(ranks - 1),
         "permutation": lambda _ranks: 1.0,
@@ -38,7 +40,8 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
 )
 """For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the
 busiest port in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not
-have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it."""
+have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it; ping-pong, which
+keeps one way busy at a time, counts both."""
 
 
 SHARED = frozenset({"all-gather", "all-to-all", "gather", "scatter"})
