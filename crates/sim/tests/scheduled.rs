@@ -113,6 +113,19 @@ fn a_permutation_across_leaves_runs_at_line_rate() {
     assert!(completion_ps(&summary) > line_time_ps(8 << 20));
 }
 
+/// Hosts of one leaf acknowledge what host 0 of another sent them at once, all in the virtual output queue of its port: the
+/// second acknowledgement must not wait until the first has its credit.
+#[test]
+fn a_small_packet_does_not_wait_for_the_credit_of_the_one_before_it() {
+    let completed = |hosts: &[u32]| {
+        let mut spec = on_scheduled(fabric(2, 4, 2), hosts.len() as u32, "broadcast", 1);
+        spec.jobs[0].hosts = hosts.to_vec();
+        completion_ps(&run(&spec).0)
+    };
+    let (alone, all) = (completed(&[0, 4]), completed(&[0, 4, 5, 6, 7]));
+    assert!(all < alone + 200_000, "{all} beside {alone}");
+}
+
 #[test]
 fn a_leaf_alone_needs_no_fabric() {
     let mut spec =

@@ -42,6 +42,8 @@ pub(crate) struct Bundle {
     data_done: Instant,
     control_done: Instant,
     next_link: u32,
+    /// Control is sprayed in turns of its own, so that small messages do not fall on the same links as ever the same cells.
+    next_control_link: u32,
     counters: LinkCounters,
 }
 
@@ -55,6 +57,7 @@ impl Bundle {
             data_done: Instant::ZERO,
             control_done: Instant::ZERO,
             next_link: 0,
+            next_control_link: 0,
             counters: LinkCounters::new(plan.links, plan.format.cell_bytes),
             plan,
         }
@@ -72,6 +75,14 @@ impl Bundle {
         let first = self.next_link;
         self.next_link = (first + cells) % self.plan.links;
         first
+    }
+
+    /// The link of the next request or grant.
+    #[inline]
+    pub(super) const fn take_control_link(&mut self) -> u32 {
+        let link = self.next_control_link;
+        self.next_control_link = (link + 1) % self.plan.links;
+        link
     }
 
     /// When what was booked so far is through: cells, which control goes ahead of.

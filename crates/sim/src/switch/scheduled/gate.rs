@@ -131,7 +131,7 @@ impl Gate {
     fn send_control<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
         let Waiting { mut packet, to, .. } = waiting;
         if self.plan.is_spraying {
-            packet = Control::on_link(packet, self.plan.bundle.take_links(1));
+            packet = Control::on_link(packet, self.plan.bundle.take_control_link());
         }
         let (_, link) = Control::way(&packet);
         let done = self.plan.bundle.carry_control(packet.at(), link);

@@ -1,8 +1,9 @@
 //! Virtual output queues of a leaf: what waits at ingress for each egress port of the fabric and priority.
 //!
 //! Packets lie in one pool and are linked to lists, so that thousands of queues cost memory only for what they hold. A
-//! VOQ asks for credits with the first packet and then whenever a whole credit more has come or what it asked for has
-//! nearly been granted; it sends whole packets as long as credits are left and owes what the last one took too much.
+//! VOQ asks for credits at once while less than one is to be granted to it, and then whenever a whole credit more has
+//! come, so that no packet waits for the round trip of those before it; it sends whole packets as long as credits are
+//! left and owes what the last one took too much.
 
 use crate::packet::{Packet, Priority};
 use crate::switch::queue::Stored;
@@ -102,7 +103,7 @@ impl Voqs {
         queue.max_bytes = queue.max_bytes.max(queue.bytes);
         queue.unasked += credit_cost(&stored.packet);
         self.packets += 1;
-        let is_time = queue.asked == 0 || queue.unasked >= self.credit_bytes;
+        let is_time = queue.asked < self.credit_bytes || queue.unasked >= self.credit_bytes;
         is_time.then(|| queue.ask())
     }
 
@@ -170,12 +171,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_asks_at_once_then_by_whole_credits_and_owes_what_it_took_too_much() {
+    fn a_queue_asks_at_once_below_a_credit_then_by_whole_ones_and_owes_what_it_took_too_much() {
         let mut voqs = Voqs::new(2, 4_096);
         let port = AttachmentId(1);
         assert_eq!(voqs.push(packet(0, 1, 980)), Some(1_000));
-        assert_eq!(voqs.push(packet(1, 1, 980)), None);
-        assert_eq!(voqs.push(packet(2, 1, 4_076)), Some(1_000 + 4_096));
+        assert_eq!(voqs.push(packet(1, 1, 980)), Some(1_000), "it does not wait for the first to be granted");
+        assert_eq!(voqs.push(packet(2, 1, 4_076)), Some(4_096));
         assert!(voqs.pop(port, PRIORITY).is_none(), "nothing is granted");
         assert_eq!(voqs.grant(port, PRIORITY, 1_001), None);
         assert_eq!(voqs.pop(port, PRIORITY).map(|stored| stored.packet.psn().value()), Some(0));
