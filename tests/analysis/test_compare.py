@@ -68,6 +68,12 @@ def test_ratios_are_own_over_reference() -> None:
     assert ratios(of_time(10**9), of_time(10**9))["completion_time_ratio"] == 1
 
 
+def test_storage_compares_whatever_the_number_of_its_targets() -> None:
+    own = dataclasses.replace(of_time(10**9), collective="storage")
+    fewer = dataclasses.replace(of_time(2 * 10**9), collective="storage", ranks=own.ranks - 1)
+    assert ratios(fewer, own)["completion_time_ratio"] == 2
+
+
 def test_what_is_not_complete_or_not_the_same_gives_no_ratio() -> None:
     complete = of_time(10**9)
     outcome = run_summary(job_summary(status="incomplete", end_ps=None))

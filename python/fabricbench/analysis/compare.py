@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fabricbench.analysis.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.analysis.summary import COMPLETE, Summary
+from fabricbench.plan.storage import STORAGE
 
 PUBLISHED_COLUMNS: Mapping[str, str] = {
     "completion_time_ms": "completion_time_ms",
@@ -103,8 +104,11 @@ def _verdict(direction: Direction, first: float, second: float) -> str:
 
 
 def is_comparable(own: Summary, reference: Summary) -> bool:
-    """Tell whether two jobs give ratios: both complete, the same collective, ranks and data size."""
-    same = ("collective", "ranks", "data_size_bytes")
+    """Tell whether two jobs give ratios: both complete, the same collective, ranks and data size.
+
+    Storage with more or fewer targets does the same work.
+    """
+    same = ["collective", "data_size_bytes"] + ["ranks"] * (own.collective != STORAGE)
     complete = own.status == reference.status == COMPLETE
     return complete and all(getattr(own, name) == getattr(reference, name) for name in same)
 
