@@ -40,8 +40,8 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = MappingProxyType(
 )
 """For each collective, what turns algbw into busbw, given the number of ranks: the bytes that cross the
 busiest port in one direction, over S. (nccl-tests, PERFORMANCE.md; incast and permutation, which it does not
-have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it; ping-pong, which
-keeps one way busy at a time, counts both."""
+have, after the same rule.) Broadcast counts S once, as there, however the algorithm moves it. Ping-pong keeps
+one way busy at a time and counts both."""
 
 
 SHARED = frozenset({"all-gather", "all-to-all", "gather", "scatter"})
