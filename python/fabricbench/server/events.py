@@ -11,7 +11,8 @@ from threading import Lock
 from typing import Any, Final
 
 _EVENTS_MAX: Final = 2000
-_RUNS_MAX: Final = 500
+_BYTES_MAX: Final = 2 << 20
+_RUNS_MAX: Final = 64
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,16 @@ class Event:
 
 @dataclass
 class _Kept:
-    events: deque[Event] = field(default_factory=lambda: deque(maxlen=_EVENTS_MAX))
+    events: deque[Event] = field(default_factory=deque)
+    bytes: int = 0
     progress: Event | None = None
+
+    def add(self, event: Event) -> None:
+        """Keep an event, and as many before it as there is room for."""
+        self.events.append(event)
+        self.bytes += len(event.data)
+        while len(self.events) > _EVENTS_MAX or (self.bytes > _BYTES_MAX and len(self.events) > 1):
+            self.bytes -= len(self.events.popleft().data)
 
 
 class Events:
@@ -59,7 +68,7 @@ class Events:
             if kind == "progress":
                 kept.progress = event
             else:
-                kept.events.append(event)
+                kept.add(event)
             while len(self._kept) > _RUNS_MAX:
                 self._kept.popitem(last=False)
 
