@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,32 @@ def test_a_deleted_trial_is_gone_until_it_is_restored(tmp_path: Path, client_of:
     client.delete(path)
     fb.run(plan, workspace=tmp_path, resume=True)
     assert ([row["id"] for row in rows(client)], rows(client, deleted=True)) == ([trial.id], [])
+
+
+REPORTED = {
+    "busbw": "bandwidth",
+    "ideal": "ideal-share",
+    "fct-cdf": "cdf-run",
+    "timeline": "timeline",
+    "topology-map": "topology",
+    "link-matrix": "links",
+    "goodput": "goodput",
+    "use-over-time": "link-use",
+    "queues": "queues",
+    "latency": "latency",
+}
+"""Names of plots in a report, and of the same figures over HTTP."""
+
+
+def test_the_figures_are_those_of_the_report_to_the_last_digit(reader: TestClient) -> None:
+    trial = rows(reader, plan="jct-alltoall")[0]["id"]
+    report = reader.get(f"/api/v1/trials/{trial}/downloads/report.html").text
+    found = re.findall(r'data-target="plot-([\w-]+)">(.*?)</script>', report, re.DOTALL)
+    drawn = {key: json.loads(text) for key, text in found}
+    assert set(REPORTED) <= set(drawn)
+    for key, name in REPORTED.items():
+        figure = reader.get(f"/api/v1/trials/{trial}/figures/{name}").json()
+        assert figure["data"] == drawn[key]["data"], name
+    busbw = {row["jobs"][0]["busbw_gb_per_s"] for row in rows(reader, plan="jct-alltoall")}
+    points = [value for trace in drawn["busbw"]["data"] for value in trace["y"] if value is not None]
+    assert {round(value, 6) for value in busbw} <= {round(value, 6) for value in points}
