@@ -80,6 +80,7 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Carry runs out as long as the application is up."""
     state: ServerState = app.state.server
+    state.sandbox.start()
     state.scheduler.start(lambda run_id: runs.tell_state(state, run_id))
     yield
     state.events.close()

@@ -12,6 +12,7 @@ import os
 import resource
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Semaphore
@@ -40,12 +41,16 @@ class Sandbox:
     """Runs tasks of `fabricbench.server.tasks`, a few at once."""
 
     def __init__(self, settings: Settings) -> None:
-        """Prepare the process that the others are forked from; it starts with the first task."""
+        """Prepare the process that the others are forked from; `start` or the first task starts it."""
         self._context: ForkServerContext = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([TASKS_MODULE])
         self._seconds = settings.check_seconds
         self._memory_bytes = settings.check_memory_bytes
         self._places = Semaphore(max(2, settings.workers))
+
+    def start(self) -> None:
+        """Have the code loaded before the first task needs it."""
+        forkserver.ensure_running()
 
     def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
         """Run a task and return what it returned.
