@@ -53,6 +53,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
         connection.execute(
             text("ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference")
         )
+        connection.execute(text("DROP TABLE runs, tags, trash"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     engine.dispose()
     assert Workspace.open(tmp_path, catalog_url=postgresql_url).find(FIRST).facts.criteria == ()
