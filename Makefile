@@ -83,6 +83,7 @@ lint-web: $(STAMPS)/web-modules
 	@$(NPM) run --silent format:check
 	@$(NPM) run --silent lint
 	@$(NPM) run --silent types
+	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py --check
 
 .PHONY: format
 format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages, and mend what ruff can
@@ -92,9 +93,10 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 	@$(NPM) run --silent format
 
 .PHONY: generate
-generate: $(STAMPS)/requirements-dev ## Write the Python mirror of RunSpec and the generated pages of the docs
+generate: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write the Python mirror of RunSpec and the generated pages of the docs
 	$(BIN)/python tools/generate_run_spec.py
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
 
 .PHONY: docs
 docs: $(STAMPS)/requirements-dev ## Build the documentation site into site/; a broken link fails

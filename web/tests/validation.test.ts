@@ -8,6 +8,7 @@ const plan = {
   title: '',
   variant: 'base',
   size_kind: 'data',
+  table: '',
   source: '',
   note: '',
   rows: [

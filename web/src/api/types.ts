@@ -1,4 +1,16 @@
-/** The shapes that the server answers with; field names and units are those of the command line's JSON. */
+/**
+ * The shapes that the server answers with; field names and units are those of the command line's JSON. What its OpenAPI
+ * document describes is taken from there; what is the command line's JSON stands here.
+ */
+import type { components } from './schema';
+
+type Schemas = components['schemas'];
+
+/** The fields of a shape that are named, where others are allowed. */
+type Declared<T> = { [Name in keyof T as string extends Name ? never : Name]: T[Name] };
+
+/** A generated shape, of which some fields are known better here. */
+type Known<T, More> = Omit<T, keyof More> & More;
 
 export type Status =
   'queued' | 'running' | 'complete' | 'incomplete' | 'interrupted' | 'cancelled' | 'failed' | 'imported';
@@ -22,30 +34,9 @@ export interface JobMetrics {
 }
 
 /** A trial in a list. */
-export interface Trial {
-  id: string;
-  attempt: number;
-  plan: string;
-  title: string;
-  variant: string;
-  iteration: number;
-  suite: string;
-  tags: string[];
-  data_size_bytes: number | null;
-  status: Status;
-  message: string;
-  started_at: string | null;
-  ended_at: string | null;
-  backend: string;
-  /** `pass` or `fail` by the plan's criteria. */
-  verdict: string | null;
-  jobs: JobMetrics[];
-}
+export type Trial = Known<Declared<Schemas['TrialRow']>, { status: Status; jobs: JobMetrics[] }>;
 
-export interface TrialPage {
-  total: number;
-  trials: Trial[];
-}
+export type TrialPage = Known<Schemas['TrialPage'], { trials: Trial[] }>;
 
 /** What trials can be filtered by. */
 export interface Choices {
@@ -55,23 +46,12 @@ export interface Choices {
   tag: string[];
 }
 
-export interface About {
-  version: string;
-  workspace: string;
-  cores: number;
-}
+export type About = Schemas['About'];
 
-export type RunState = 'queued' | 'running' | 'complete' | 'cancelled' | 'failed' | 'interrupted';
+export type RunState = Run['state'];
 
-export interface RunTrial {
-  id: string;
-  position: number;
-  variant: string;
-  iteration: number;
-  data_size_bytes: number | null;
-  /** `waiting` until it starts. */
-  status: Status | 'waiting';
-}
+/** A trial of a run; `waiting` until it starts. */
+export type RunTrial = Omit<Sibling, 'status'> & { status: Status | 'waiting' };
 
 /** What was seen at a moment of simulated time: the goodput since the last one, or the deepest queue. */
 export interface Sample {
@@ -101,26 +81,9 @@ export interface Progress {
   left_s: number | null;
 }
 
-export interface Run {
-  id: string;
-  plan: string;
-  title: string;
-  state: RunState;
-  position: number | null;
-  message: string;
-  tags: string[];
-  created_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  trials_total: number;
-  trials_finished: number;
-  cancel_requested: boolean;
-  progress: Progress | null;
-}
+export type Run = Known<Schemas['Run'], { progress: Progress | null }>;
 
-export interface RunDetail extends Run {
-  trials: RunTrial[];
-}
+export type RunDetail = Known<Schemas['RunDetail'], { progress: Progress | null; trials: RunTrial[] }>;
 
 export interface Column {
   name: string;
@@ -136,14 +99,7 @@ export interface TablePage {
   rows: TableRow[];
 }
 
-export interface FigureName {
-  name: string;
-  title: string;
-  /** Whether it shows the whole run that the trial belongs to. */
-  of_run: boolean;
-  /** Whether a stretch of time brings out more of it. */
-  zooms: boolean;
-}
+export type FigureName = Schemas['FigureInfo'];
 
 export interface Figure {
   data: Record<string, unknown>[];
@@ -231,6 +187,7 @@ export interface FabricInsight {
 
 export type Facts = Record<string, string | number | boolean | null>;
 
+/** What a list has of a trial, without its jobs, and everything else about it. */
 export interface TrialDetail extends Omit<Trial, 'jobs'> {
   /** What `show --format json` prints; null of a trial that has not finished. */
   shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight } | null;
@@ -242,15 +199,7 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
 }
 
 /** Something wrong with a plan, or worth a warning. */
-export interface Fault {
-  message: string;
-  hint?: string | null;
-  field?: string | null;
-  line?: number | null;
-  column?: number | null;
-  found?: string | null;
-  allowed?: string | null;
-}
+export type Fault = Schemas['Fault'];
 
 export interface TopologyNode {
   name: string;
@@ -280,25 +229,12 @@ export interface Cost {
   text?: string;
 }
 
-export interface Checked {
-  yaml: string;
-  document: Record<string, unknown> | null;
-  name: string | null;
-  extent: string | null;
-  errors: Fault[];
-  warnings: Fault[];
-  beyond_machine: boolean;
-  cost: Cost | null;
-  trials_total: number;
-  topology: Topology | null;
-}
+export type Checked = Known<
+  Schemas['Checked'],
+  { document: Record<string, unknown> | null; cost: Cost | null; topology: Topology | null }
+>;
 
-export interface ShippedPlan {
-  name: string;
-  group: string;
-  title: string;
-  trials: number;
-}
+export type ShippedPlan = Schemas['ShippedPlan'];
 
 export interface PublishedMetric {
   unit: string;
@@ -307,19 +243,6 @@ export interface PublishedMetric {
   deviation_percent: number | null;
 }
 
-export interface PublishedRow {
-  data_size_bytes: number;
-  /** Our newest trial of it in this workspace. */
-  trial: string | null;
-  metrics: Record<string, PublishedMetric>;
-}
+export type PublishedRow = Known<Schemas['PublishedResult'], { metrics: Record<string, PublishedMetric> }>;
 
-export interface PublishedPlan {
-  plan: string;
-  title: string;
-  variant: string;
-  size_kind: string;
-  source: string;
-  note: string;
-  rows: PublishedRow[];
-}
+export type PublishedPlan = Known<Schemas['PublishedPlan'], { rows: PublishedRow[] }>;

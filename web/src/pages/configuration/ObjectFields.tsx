@@ -23,7 +23,7 @@ export function ObjectFields({ path, schema, value }: Props) {
     ([name, each]) => !(name === 'kind' && each.const),
   );
   const set = new Set(typeof value === 'object' && value !== null ? Object.keys(value) : []);
-  const wrong = new Set(errors.map((error) => error.field ?? ''));
+  const wrong = new Set(errors.map((error) => error.field));
   const isShown = (name: string, index: number) =>
     required.includes(name) || set.has(name) || index < SHOWN_AT_ONCE || wrong.has([...path, name].join('.'));
   const shown = all.filter(([name], index) => open || isShown(name, index));

@@ -17,7 +17,7 @@ interface Props {
 export function PlanFormPanel({ root, section, onSection, help }: Props) {
   const { errors } = usePlanForm();
   const current = SECTIONS.find(({ key }) => key === section) ?? SECTIONS[0];
-  const wrong = errors.map((error) => sectionOf(error.field ?? '')?.key);
+  const wrong = errors.map((error) => sectionOf(error.field)?.key);
   return (
     <section className="panel plan-form" aria-label="Form">
       <Tabs value={current?.key ?? ''} onChange={(key) => onSection(key ?? 'test')}>
@@ -47,7 +47,7 @@ export function PlanFormPanel({ root, section, onSection, help }: Props) {
 
 function SectionFields({ section, root }: { section: Section; root: Schema }) {
   const { errors } = usePlanForm();
-  const isWrong = section.more.some((name) => errors.some((error) => error.field?.startsWith(name)));
+  const isWrong = section.more.some((name) => errors.some((error) => error.field.startsWith(name)));
   const [open, setOpen] = useState(false);
   const shown = open || isWrong ? [...section.fields, ...section.more] : section.fields;
   return (

@@ -97,7 +97,7 @@ function Faults({
               type="button"
               size="xs"
               className="mono"
-              onClick={() => onField(fault.field ?? '')}
+              onClick={() => onField(fault.field)}
             >
               {fault.field}
             </Anchor>

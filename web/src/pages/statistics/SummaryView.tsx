@@ -53,7 +53,7 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
 function tiles(trial: TrialDetail, job: JobDetail): Tile[] {
   const rate = job.busbw_gb_per_s ?? (job.delivered_gb_per_s as number | null) ?? null;
   return [
-    { label: 'Data size', value: dataSize(trial.data_size_bytes ?? job.data_size_bytes) },
+    { label: 'Data size', value: dataSize(trial.data_size_bytes) },
     {
       label: 'Ranks',
       value: significant(job.ranks),
