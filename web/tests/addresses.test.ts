@@ -34,6 +34,7 @@ describe('addresses', () => {
   it('pages are those that hold the rows in sight', () => {
     expect(wantedPages(0, 30)).toEqual([0]);
     expect(wantedPages(190, 410)).toEqual([0, 1, 2]);
+    expect(wantedPages(1_000, 1_020)).toEqual([0, 5]);
   });
 
   it('conditions on rows are written as people do and sent as the server takes them', () => {

@@ -51,9 +51,10 @@ function samePage<Answer>(number: number) {
     from?.queryKey.at(-1) === number ? before : undefined;
 }
 
-/** Numbers of the pages that hold the rows from `first` to `last`. */
+/** Numbers of the pages that hold the rows from `first` to `last`, and the first page, which tells how many there are. */
 export function wantedPages(first: number, last: number): number[] {
   const from = Math.floor(Math.max(0, first) / PAGE);
   const to = Math.floor(Math.max(0, last) / PAGE);
-  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  const inSight = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  return from === 0 ? inSight : [0, ...inSight];
 }
