@@ -190,3 +190,15 @@ def test_published_results_stand_beside_ours(page: Page, served: Served) -> None
     expect(table.get_by_role("row")).not_to_have_count(0)
     page.get_by_role("switch", name="Only what has run here").click(force=True)
     expect(page.get_by_text("Nothing published has run here")).to_be_visible()
+
+
+def test_the_end_of_a_long_table_is_a_key_away(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/over-time?table=series")
+    length = page.get_by_text(re.compile(r"^[\d,]+ rows$"))
+    expect(length).to_be_visible()
+    rows_total = int(length.inner_text().removesuffix(" rows").replace(",", ""))
+    assert rows_total > 1000
+    page.get_by_role("table", name="Table series").press("End")
+    last = rows(page, "Table series").last
+    expect(last).to_have_attribute("aria-rowindex", str(rows_total + 1))
+    expect(last).not_to_contain_text("…")

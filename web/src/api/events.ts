@@ -3,9 +3,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 
 import { path } from './client';
-import type { Progress, Run, RunState, Sample, Samples } from './types';
-
-export const FINAL_STATES: readonly RunState[] = ['complete', 'cancelled', 'failed', 'interrupted'];
+import { FINAL_STATES } from './states';
+import type { Progress, Run, Sample, Samples } from './types';
 
 const POINTS_MAX = 4_000;
 

@@ -2,6 +2,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 
 import { get, path, query, send } from './client';
+import { FINAL_STATES } from './states';
 import type {
   About,
   Choices,
@@ -104,10 +105,12 @@ export function useRuns() {
   });
 }
 
+/** A run; events tell of it sooner, but a stream that broke must not leave the page behind for good. */
 export function useRun(id: string) {
   return useQuery({
     queryKey: ['run', id],
     queryFn: ({ signal }) => get<RunDetail>(path('runs', id), signal),
+    refetchInterval: ({ state }) => (state.data && FINAL_STATES.includes(state.data.state) ? false : 4_000),
   });
 }
 

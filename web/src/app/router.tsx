@@ -1,8 +1,8 @@
 /** The pages. Each is loaded when it is first opened. */
 import { createBrowserRouter, Navigate } from 'react-router';
 
-import { Failure } from '../components/States';
 import { MissingPage } from './MissingPage';
+import { RouteFailure } from './RouteFailure';
 import { Shell } from './Shell';
 
 export const router = createBrowserRouter([
@@ -12,7 +12,7 @@ export const router = createBrowserRouter([
     hydrateFallbackElement: <></>,
     children: [
       {
-        errorElement: <Failure error="This page met an unexpected error." />,
+        errorElement: <RouteFailure />,
         children: [
           { index: true, element: <Navigate to="/trials" replace /> },
           { path: 'trials', lazy: () => import('../pages/workspace/WorkspacePage') },

@@ -3,8 +3,9 @@ import { Alert, Group, Paper, Progress, SimpleGrid, Stack, Text, Title } from '@
 import { useDocumentTitle } from '@mantine/hooks';
 import { Link, useParams } from 'react-router';
 
-import { FINAL_STATES, type Live, useRunEvents } from '../../api/events';
+import { type Live, useRunEvents } from '../../api/events';
 import { useRun } from '../../api/queries';
+import { FINAL_STATES } from '../../api/states';
 import type { RunDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
 import { StatusBadge } from '../../components/StatusBadge';
