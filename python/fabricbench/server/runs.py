@@ -178,7 +178,7 @@ async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[s
     """Yield what there is and what comes, until the run has ended or the server ends."""
     loop = asyncio.get_running_loop()
     told_state = state.events.last_state(run_id) if seen else ""
-    looked_at, sent_at = -_LOOK_S, loop.time()
+    looked_at, sent_at, seen_state = -_LOOK_S, loop.time(), ""
     yield "retry: 1000\n\n"
     while not state.events.is_closed:
         for event in state.events.since(run_id, seen):
@@ -186,11 +186,12 @@ async def _stream(state: ServerState, run_id: str, seen: int) -> AsyncIterator[s
             told_state = json.loads(event.data)["state"] if event.kind == "state" else told_state
             yield event.text()
         if loop.time() - looked_at >= _LOOK_S or told_state in ENDED_STATES:
-            # Another server on the same catalog may be the one that knows.
+            # Another server on the same catalog may be the one that knows; this one's own events come soon.
             looked_at = loop.time()
             now = await run_in_threadpool(_row, state, run_id)
-            if now["state"] != told_state:
-                told_state = now["state"]
+            seen_state, seen_before = now["state"], seen_state
+            if seen_state != told_state and (not told_state or seen_state == seen_before):
+                told_state = seen_state
                 yield f"event: state\ndata: {json.dumps(now)}\n\n"
             if told_state in ENDED_STATES and not state.events.since(run_id, seen):
                 return
