@@ -79,7 +79,7 @@ lint-python: $(STAMPS)/requirements-dev
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py --check
 
 .PHONY: lint-web
-lint-web: $(STAMPS)/web-modules
+lint-web: $(STAMPS)/extension $(STAMPS)/web-modules
 	@$(NPM) run --silent format:check
 	@$(NPM) run --silent lint
 	@$(NPM) run --silent types
@@ -93,7 +93,7 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 	@$(NPM) run --silent format
 
 .PHONY: generate
-generate: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write the Python mirror of RunSpec and the generated pages of the docs
+generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write the Python mirror of RunSpec, the generated pages of the docs and the types of the web application
 	$(BIN)/python tools/generate_run_spec.py
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
