@@ -18,6 +18,7 @@ from fabricbench.measured.text import (
     RANKS_HINT,
     Document,
     Line,
+    command_before,
     command_lines,
     table_lines,
 )
@@ -113,9 +114,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         lines, index = table_lines(document, index)
         rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
         if rows:
-            command = header.command or next(
-                (text for at, text in reversed(commands) if at < line.number), ""
-            )
+            command = header.command or command_before(commands, line.number)
             tables.append(_table(document, line, header, command, given, rows))
     return tables, warnings
 

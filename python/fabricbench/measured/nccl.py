@@ -106,7 +106,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             lines, index = table_lines(document, index, has_units=True)
             columns = _columns(document, line)
             rows = [row for each in lines for row in _row(document, each, columns, header.iterations)]
-            last = next((text for number, text in reversed(commands) if number < line.number), "")
+            last = command_before(commands, line.number)
             named = command_before(commands, line.number, header.benchmark) if header.benchmark else last
             if rows:
                 tables.append(_table(document, line, header, named, given, rows))

@@ -94,7 +94,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         header.take(line.text)
         index += 1
         if _is_header(line.text):
-            last = next((text for number, text in reversed(commands) if number < line.number), "")
+            last = command_before(commands, line.number)
             columns = _COLUMN.findall(line.text)
             benchmark = _benchmark(document, line, header.title, last, columns, given)
             command = command_before(commands, line.number, benchmark)

@@ -195,9 +195,9 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
     return found
 
 
-def command_before(commands: Sequence[tuple[int, str]], line: int, program: str) -> str:
-    """Return the last command line before a line that runs a program; empty if there is none."""
-    pattern = re.compile(rf"(?:^|[\s/]){re.escape(program)}(?:_mpi)?(?:\s|$)")
+def command_before(commands: Sequence[tuple[int, str]], line: int, program: str | None = None) -> str:
+    """Return the last command line before a line that runs a program, or any; empty if there is none."""
+    pattern = re.compile("" if program is None else rf"(?:^|[\s/]){re.escape(program)}(?:_mpi)?(?:\s|$)")
     return next((text for number, text in reversed(commands) if number < line and pattern.search(text)), "")
 
 
