@@ -95,13 +95,17 @@ class Live:
         return found
 
     def kill(self) -> None:
-        self.client.close()
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(20)
+        self.close()
 
     def stop(self) -> int:
-        self.client.close()
+        self.client.close()  # the server waits for who is connected
         self.process.terminate()
+        return self.close()
+
+    def close(self) -> int:
+        """Wait until the process has ended, and give up every connection to it."""
+        self.client.close()
         status = self.process.wait(30)
         if self.process.stderr:
             self.process.stderr.close()
@@ -123,8 +127,8 @@ def live(root: Path, *options: str) -> Iterator[Live]:
     finally:
         if server.process.poll() is None:
             server.stop()
-        elif server.process.stderr:
-            server.process.stderr.close()
+        else:
+            server.close()
 
 
 def events(server: Live, run_id: str, last: str = "") -> list[tuple[str, str, dict[str, Any]]]:
