@@ -173,4 +173,5 @@ $(STAMPS)/web: $(WEB_SOURCES) $(STAMPS)/web-modules
 $(STAMPS)/extension: $(RUST_SOURCES) pyproject.toml $(STAMPS)/requirements
 	@echo "building the release extension (a few minutes the first time)" >&2
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q python/fabricbench
 	@touch $@

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 from tests.support import postgresql
+from tests.support.catalog import differences
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
-from fabricbench.store.catalog_schema import metadata
 from fabricbench.store.migrate import upgrade
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -40,7 +38,7 @@ def test_migrations_build_what_is_made_at_once(tmp_path: Path, postgresql_server
     engine = create_engine(driver_url(migrated))
     with engine.begin() as connection:
         upgrade(connection)
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert differences(connection) == []
     engine.dispose()
     assert columns_and_indexes(made) == columns_and_indexes(migrated)
 

@@ -115,9 +115,7 @@ class ChunkFacts:
         )
 
     def _add_ends(self, rows: pa.RecordBatch) -> None:
-        ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
-        for row in ends.aggregate([("completed_ps", "max")]).to_pylist():
-            index, end_ps = row["round"], row["completed_ps_max"]
+        for index, end_ps in _last_ends(rows):
             self.round_ends_ps[index] = max(end_ps, self.round_ends_ps.get(index, end_ps))
 
     def round_times_ps(self, start_ps: int) -> list[int]:
@@ -153,6 +151,17 @@ class ChunkFacts:
             return None
         _, size = max((moments.count, size) for size, moments in self.rates.items())
         return self.rates[size].fairness()
+
+
+def _last_ends(rows: pa.RecordBatch) -> list[tuple[int, int]]:
+    """Return each round and when the last of its chunks completed [ps]; rows at least one."""
+    span = pc.min_max(rows.column("round"))
+    first, last = span["min"].as_py(), span["max"].as_py()
+    if first == last:  # and no need to load what groups rows, which takes 20 ms
+        return [(first, pc.max(rows.column("completed_ps")).as_py())]
+    ends = pa.Table.from_batches([rows.select(["round", "completed_ps"])]).group_by("round")
+    found = ends.aggregate([("completed_ps", "max")]).to_pylist()
+    return [(row["round"], row["completed_ps_max"]) for row in found]
 
 
 def gather(batches: Iterable[pa.RecordBatch], facts: Mapping[str, ChunkFacts]) -> None:

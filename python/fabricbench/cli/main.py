@@ -83,10 +83,12 @@ def main() -> None:
     It is 0 when done, 1 for a fault of ours, 2 for one that the user can mend, 3 when the plan's criteria are
     not met, 128 + n after signal n.
     """
-    # The libraries make hundreds of thousands of objects that stay; looking for garbage among them at every
-    # 700th new one costs a small run a sixth of its time.
-    gc.set_threshold(50_000, 20, 100)
-    sys.exit(run(sys.argv[1:]))
+    # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
+    # new one costs a small run a sixth of its time, and looking again before the end a tenth.
+    gc.set_threshold(200_000, 20, 100)
+    status = run(sys.argv[1:])
+    gc.freeze()
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:

@@ -149,10 +149,12 @@ class Fabric(PlanModel):
             "switches do by default; RFC 2992 analyses it."
         ),
     )
-    switch: Switch = Field(default_factory=Switch, description="Every switch.")
-    nic: Nic = Field(default_factory=Nic, description="Every NIC.")
+    switch: Switch = Field(default_factory=dict, validate_default=True, description="Every switch.")
+    nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")
     shared_memory: SharedMemory = Field(
-        default_factory=SharedMemory, description="Between ranks on one host, in place of the network."
+        default_factory=dict,
+        validate_default=True,
+        description="Between ranks on one host, in place of the network.",
     )
     propagation_ps_per_m: Propagation = Field(
         default="5ns/m",

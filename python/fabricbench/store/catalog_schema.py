@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
 REVISION = "0005"
 """Revision of the catalog that this version reads and writes."""
@@ -60,14 +60,13 @@ trials = Table(
     Column("engine", Text, nullable=True),
     Column("machine", Text, nullable=False),
     Index("trials_by_id", "id"),
-    Index(
-        "one_record_per_id",
-        "id",
-        unique=True,
-        sqlite_where=text("status IN ('complete', 'incomplete')"),
-        postgresql_where=text("status IN ('complete', 'incomplete')"),
-    ),
 )
+
+# As an `Index` this would load the dialects of both databases for whichever is used.
+_ONE_RECORD_PER_ID = (
+    "CREATE UNIQUE INDEX one_record_per_id ON trials (id) WHERE status IN ('complete', 'incomplete')"
+)
+event.listen(trials, "after_create", DDL(_ONE_RECORD_PER_ID))  # type: ignore[no-untyped-call]
 
 runs = Table(
     "runs",
