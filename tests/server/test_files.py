@@ -27,7 +27,9 @@ def test_every_file_of_a_trial_is_what_the_command_line_writes(
     reader: TestClient, records: Path, tmp_path: Path
 ) -> None:
     trial = fb.workspace(records).trial("latest")
-    files = {file: reader.get(f"/api/v1/trials/{trial.id}/downloads/{file}") for file in FILES}
+    of_simulated = [file for file in FILES if file != "output.txt"]
+    files = {file: reader.get(f"/api/v1/trials/{trial.id}/downloads/{file}") for file in of_simulated}
+    assert reader.get(f"/api/v1/trials/{trial.id}/downloads/output.txt").status_code == 409
     assert {answer.status_code for answer in files.values()} == {200}
     disposition = files["report.html"].headers["content-disposition"]
     assert disposition == f'attachment; filename="widths-{trial.id}-report.html"'
@@ -67,11 +69,12 @@ def test_no_other_file_is_there(reader: TestClient, file: str) -> None:
 
 def test_measured_results_are_imported(client: TestClient) -> None:
     sample = (SAMPLES / "nccl_old.txt").read_bytes()
-    answer = client.post("/api/v1/imports?file=nccl.txt&tag=lab", content=sample)
+    answer = client.post("/api/v1/imports?file=nccl.txt&tag=lab&tag=second", content=sample)
     assert answer.status_code == 201, answer.text
     found = answer.json()
     assert (found["format"], len(found["trials"])) == ("nccl-tests", 4)
     assert client.get("/api/v1/trials?tag=lab").json()["total"] == 4
+    assert found["trials"][0]["tags"] == ["lab", "second"]
     trial = found["trials"][0]["id"]
     assert client.get(f"/api/v1/trials/{trial}/downloads/capture.pcapng").status_code == 409
 
@@ -85,7 +88,8 @@ def test_a_malformed_line_is_named_and_nothing_is_stored(client: TestClient) -> 
     assert (answer.status_code, answer.json()["error"]["line"]) == (422, line)
     for body in (b"", b"\xff\xfe", b"{" * 100_000, b"nothing known"):
         assert client.post("/api/v1/imports", content=body).status_code == 422
-    assert client.post("/api/v1/imports", content=bytes(BYTES_MAX + 1)).status_code == 413
+    large = client.post("/api/v1/imports", content=bytes(BYTES_MAX + 1))
+    assert (large.status_code, large.json()["error"]["hint"]) == (413, "split the file")
     assert client.get("/api/v1/trials").json()["total"] == 0
 
 

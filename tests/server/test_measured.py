@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.server.conftest import ClientOf
+from tests.support.samples import call
 
 import fabricbench as fb
 
@@ -25,3 +26,18 @@ def test_a_measured_trial_is_listed_shown_and_drawn(tmp_path: Path, client_of: C
     assert client.get(f"{path}/figures/timeline").status_code == 404
     ids = [measured[0].id, measured[1].id]
     assert client.get("/api/v1/compare", params={"trial": ids}).status_code == 200
+
+
+def test_a_measured_trial_is_downloaded_as_far_as_it_has_something(
+    tmp_path: Path, client_of: ClientOf
+) -> None:
+    root = tmp_path / "workspace"
+    measured = fb.import_results(SAMPLE, workspace=root)
+    client = client_of(root)
+    path = f"/api/v1/trials/{measured[0].id}/downloads"
+    assert client.get(f"{path}/output.txt").text == SAMPLE.read_text()
+    shown = call("show", measured[0].id, "--format", "json", "--workspace", root, cwd=tmp_path)
+    assert client.get(f"{path}/summary.json").text == shown.stdout
+    assert client.get(f"{path}/report.html").status_code == 200
+    assert client.get(f"{path}/plan.yaml").status_code == 409
+    assert client.get(f"{path}/capture.pcapng").status_code == 409

@@ -37,11 +37,13 @@ _TYPES: Final = {
     ".parquet": "application/vnd.apache.parquet",
     ".ipynb": "application/x-ipynb+json",
     ".yaml": "application/yaml",
+    ".txt": "text/plain; charset=utf-8",
     ".pcapng": "application/octet-stream",
 }
 _TABLE_FILES: Final = tuple(f"{table}.{kind}" for table in TABLES for kind in ("parquet", "csv", "json"))
 FILES: Final = (
-    *("report.html", "summary.json", "summary.csv", "notebook.ipynb", "plan.yaml", "capture.pcapng"),
+    *("report.html", "summary.json", "summary.csv", "notebook.ipynb", "plan.yaml", "output.txt"),
+    "capture.pcapng",
     *_TABLE_FILES,
 )
 """What can be downloaded of a finished trial."""
@@ -66,12 +68,13 @@ def download(
 ) -> Response:
     """Download a file about a trial; each is what the command line writes.
 
-    `report.html` is about the run that the trial belongs to. `capture.pcapng` is made by running the trial
+    `report.html` is about the run that the trial belongs to. A measured trial has `output.txt`, what the
+    benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by running the trial
     again until some queue pairs have sent some frames.
     """
     if file not in FILES:
         raise not_found(
-            f"no file {file}", f"there are {', '.join(FILES[:6])} and the tables as parquet, csv, json"
+            f"no file {file}", f"there are {', '.join(FILES[:7])} and the tables as parquet, csv, json"
         )
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-"))
     try:
@@ -97,7 +100,8 @@ def _writer(file: str) -> _Writer:
         "summary.json": _write_json,
         "summary.csv": _write_csv,
         "notebook.ipynb": _write_notebook,
-        "plan.yaml": lambda trial, _state, path: path.write_text(trial.facts.plan_source, encoding="utf-8"),
+        "plan.yaml": _write_plan,
+        "output.txt": _write_output,
     }[file]
 
 
@@ -112,7 +116,8 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
     jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
-    path.write_text(shown_json(jobs, insight(trial)) + "\n", encoding="utf-8")
+    found = None if trial.is_measured else insight(trial)
+    path.write_text(shown_json(jobs, found) + "\n", encoding="utf-8")
 
 
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
@@ -122,6 +127,18 @@ def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
 
 def _write_notebook(trial: Trial, state: ServerState, path: Path) -> None:
     write_notebook(trial, state.workspace.suite(trial), state.workspace.root.resolve(), path)
+
+
+def _write_plan(trial: Trial, _state: ServerState, path: Path) -> None:
+    if trial.is_measured:
+        raise ApiError(409, f"trial {trial.id} was measured, so it has no plan", "output.txt is what it has")
+    path.write_text(trial.facts.plan_source, encoding="utf-8")
+
+
+def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
+    if not trial.is_measured:
+        raise ApiError(409, f"trial {trial.id} was simulated, so no benchmark printed it")
+    path.write_text(trial.facts.plan_source, encoding="utf-8")
 
 
 def _write_capture(trial: Trial, state: ServerState, path: Path, qps: list[int], count: int) -> None:

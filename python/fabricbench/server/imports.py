@@ -15,6 +15,7 @@ from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.sandbox import BusyError, SandboxError
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State, Tag, TrialRow, rows_of
+from fabricbench.store.tags import change_tags
 
 router = APIRouter(prefix="/api/v1", tags=["imports"], responses=ERRORS)
 
@@ -42,7 +43,7 @@ def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         Literal["nccl-tests", "perftest", "osu", "imb"] | None, Query(description="Detected by default.")
     ] = None,
     name: Annotated[_Name, Query(description="What to call the trials.")] = "",
-    tag: Annotated[Tag | None, Query()] = None,
+    tag: Annotated[list[Tag] | None, Query(max_length=20, description="Labels, to find them again.")] = None,
     ranks: Annotated[
         int | None, Query(ge=1, le=1 << 24, description="Where the output does not say it.")
     ] = None,
@@ -62,8 +63,10 @@ def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     )
     given = importing.Given(ranks, benchmark)
     loaded = runner.load(plan) if plan else None
-    options = importing.Options(format, name, tag or "", given, loaded)
+    first, *others = tag or [""]
+    options = importing.Options(format, name, first, given, loaded)
     found = importing.import_results(state.workspace, importing.Source(file, content), result_rows, options)
+    change_tags(state.workspace, [trial.id for trial in found.trials], add=others)
     return {
         "format": found.format,
         "trials": rows_of(state, list(found.trials)),

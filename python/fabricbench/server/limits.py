@@ -32,15 +32,16 @@ class BodyLimit:
             await answer(422, "the query holds the character NUL")(scope, receive, send)
             return
         bytes_max = self._larger.get(scope["path"], self._bytes_max)
+        hint = "split the file" if scope["path"] in self._larger else "a plan is some kilobytes"
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or int(length) > bytes_max:
-            await _refuse(bytes_max, scope, receive, send)
+            await _refuse(bytes_max, hint, scope, receive, send)
             return
         # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
         try:
             messages = await _body(receive, bytes_max)
         except _TooLargeError:
-            await _refuse(bytes_max, scope, receive, send)
+            await _refuse(bytes_max, hint, scope, receive, send)
             return
 
         async def replay() -> Message:
@@ -62,6 +63,6 @@ async def _body(receive: Receive, bytes_max: int) -> list[Message]:
             return messages
 
 
-async def _refuse(bytes_max: int, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(bytes_max: int, hint: str, scope: Scope, receive: Receive, send: Send) -> None:
     text = f"the body is larger than {bytes_max:,} bytes"
-    await answer(413, text, "a plan is some kilobytes", connection="close")(scope, receive, send)
+    await answer(413, text, hint, connection="close")(scope, receive, send)

@@ -55,6 +55,15 @@ export async function send<T>(method: 'POST' | 'PATCH' | 'DELETE', url: string, 
   return request<T>(url, init);
 }
 
+/** Send bytes as they are. */
+export async function upload<T>(url: string, content: ArrayBuffer): Promise<T> {
+  return request<T>(url, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/octet-stream' },
+    body: content,
+  });
+}
+
 async function request<T>(url: string, init: RequestInit): Promise<T> {
   const answer = await reach(url, init);
   const text = await answer.text();

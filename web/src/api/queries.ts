@@ -1,7 +1,7 @@
 /** What pages ask the server for, as cached queries. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 
-import { get, path, query, send } from './client';
+import { get, path, query, send, upload } from './client';
 import { FINAL_STATES } from './states';
 import type {
   About,
@@ -9,8 +9,10 @@ import type {
   Comparison,
   Figure,
   FigureName,
+  Imported,
   Run,
   RunDetail,
+  ShippedPlan,
   Trial,
   TrialDetail,
   TrialPage,
@@ -22,6 +24,14 @@ export function useAbout() {
   return useQuery({
     queryKey: ['about'],
     queryFn: ({ signal }) => get<About>(path('about'), signal),
+    staleTime: HOUR,
+  });
+}
+
+export function useShippedPlans() {
+  return useQuery({
+    queryKey: ['plans'],
+    queryFn: ({ signal }) => get<{ plans: ShippedPlan[] }>(path('plans'), signal),
     staleTime: HOUR,
   });
 }
@@ -119,6 +129,37 @@ export function useComparison(ids: readonly string[]) {
     queryKey: ['compare', ids],
     queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids }), signal),
     enabled: ids.length > 1,
+  });
+}
+
+export interface Import {
+  file: File;
+  /** Detected by the server if it is null. */
+  format: string | null;
+  plan: string | null;
+  name: string;
+  tags: string[];
+  ranks: string;
+  benchmark: string;
+}
+
+/** A browser reads a file only as long as it is as it was when it was chosen. */
+function contentOf(file: File): Promise<ArrayBuffer> {
+  return file.arrayBuffer().catch(() => {
+    throw new Error(`${file.name} has changed or gone since it was chosen. Choose it again.`);
+  });
+}
+
+/** Sends a file of measured results; each of its results becomes a trial. */
+export function useImporting() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async ({ file, tags, ...options }: Import) => {
+      const content = await contentOf(file);
+      const url = path('imports') + query({ file: file.name.slice(0, 100), tag: tags, ...options });
+      return upload<Imported>(url, content);
+    },
+    onSuccess: () => refreshTrials(client),
   });
 }
 

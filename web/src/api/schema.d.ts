@@ -378,7 +378,8 @@ export interface paths {
          * Download
          * @description Download a file about a trial; each is what the command line writes.
          *
-         *     `report.html` is about the run that the trial belongs to. `capture.pcapng` is made by running the trial
+         *     `report.html` is about the run that the trial belongs to. A measured trial has `output.txt`, what the
+         *     benchmark printed, in place of `plan.yaml`. `capture.pcapng` is made by running the trial
          *     again until some queue pairs have sent some frames.
          */
         get: operations["download_api_v1_trials__trial_id__downloads__file__get"];
@@ -3173,7 +3174,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "capture.pcapng" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "trials.parquet" | "trials.csv" | "trials.json";
+                file: "report.html" | "summary.json" | "summary.csv" | "notebook.ipynb" | "plan.yaml" | "output.txt" | "capture.pcapng" | "chunks.parquet" | "chunks.csv" | "chunks.json" | "ports.parquet" | "ports.csv" | "ports.json" | "priorities.parquet" | "priorities.csv" | "priorities.json" | "links.parquet" | "links.csv" | "links.json" | "paths.parquet" | "paths.csv" | "paths.json" | "reordering.parquet" | "reordering.csv" | "reordering.json" | "series.parquet" | "series.csv" | "series.json" | "connections.parquet" | "connections.csv" | "connections.json" | "events.parquet" | "events.csv" | "events.json" | "trials.parquet" | "trials.csv" | "trials.json";
                 /** @description Id of a trial, or `latest`. */
                 trial_id: string;
             };
@@ -3193,6 +3194,7 @@ export interface operations {
                     "application/vnd.apache.parquet": unknown;
                     "application/x-ipynb+json": unknown;
                     "application/yaml": unknown;
+                    "text/plain; charset=utf-8": unknown;
                     "application/octet-stream": unknown;
                 };
             };
@@ -3279,7 +3281,8 @@ export interface operations {
                 format?: ("nccl-tests" | "perftest" | "osu" | "imb") | null;
                 /** @description What to call the trials. */
                 name?: string;
-                tag?: string | null;
+                /** @description Labels, to find them again. */
+                tag?: string[] | null;
                 /** @description Where the output does not say it. */
                 ranks?: number | null;
                 /** @description Where the output does not say it. */

@@ -38,6 +38,9 @@ export type Trial = Known<Declared<Schemas['TrialRow']>, { status: Status; jobs:
 
 export type TrialPage = Known<Schemas['TrialPage'], { trials: Trial[] }>;
 
+/** What became of a file of measured results. */
+export type Imported = Known<Schemas['Imported'], { trials: Trial[] }>;
+
 /** What trials can be filtered by. */
 export interface Choices {
   plan: string[];
@@ -157,9 +160,24 @@ export interface CriterionResult {
 }
 
 export interface JobDetail extends JobMetrics {
-  diagnosis: Finding[];
+  /** Null of a measured trial. */
+  diagnosis: Finding[] | null;
   criteria: CriterionResult[];
+  measured?: Measured | null;
   published: Record<string, unknown> | null;
+}
+
+/** What a benchmark says about a result of its. */
+export interface Measured {
+  format: string;
+  benchmark: string;
+  version: string;
+  command: string;
+  file: string;
+  line: number;
+  placement: string;
+  facts: Facts;
+  printed: { wrong: number | null; iterations: number | null; values: Facts };
 }
 
 /** A trial of the same run. */
@@ -190,7 +208,7 @@ export type Facts = Record<string, string | number | boolean | null>;
 /** What a list has of a trial, without its jobs, and everything else about it. */
 export interface TrialDetail extends Omit<Trial, 'jobs'> {
   /** What `show --format json` prints; null of a trial that has not finished. */
-  shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight } | null;
+  shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight | null } | null;
   plan_source: string | null;
   overrides: string[];
   engine: Facts | null;

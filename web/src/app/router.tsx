@@ -18,6 +18,7 @@ export const router = createBrowserRouter([
           { path: 'trials', lazy: () => import('../pages/workspace/WorkspacePage') },
           { path: 'trials/:id', lazy: () => import('../pages/statistics/StatisticsPage') },
           { path: 'trials/:id/:view', lazy: () => import('../pages/statistics/StatisticsPage') },
+          { path: 'import', lazy: () => import('../pages/imports/ImportPage') },
           { path: 'configure', lazy: () => import('../pages/configuration/ConfigurationPage') },
           { path: 'runs', lazy: () => import('../pages/run/RunsPage') },
           { path: 'runs/:id', lazy: () => import('../pages/run/RunPage') },

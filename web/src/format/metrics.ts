@@ -25,6 +25,7 @@ const NO_METRIC = new Set([
   'reordering',
   'recoveries',
   'tcp',
+  'measured',
 ]);
 
 /** The numbers of a job by name; those of a group, such as `fct_ms`, by `fct_ms_p99`. */

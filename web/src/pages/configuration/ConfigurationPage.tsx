@@ -3,6 +3,7 @@ import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 import { useCallback, useMemo, useState } from 'react';
 
+import { useShippedPlans } from '../../api/queries';
 import { Loaded } from '../../components/Loaded';
 import { Failure } from '../../components/States';
 import { useSearch } from '../../components/useSearch';
@@ -13,7 +14,7 @@ import { PlanFormPanel } from './PlanFormPanel';
 import type { Schema } from './schema';
 import { sectionOf } from './sections';
 import { TopologyMap } from './TopologyMap';
-import { usePlan, useSchema, useShippedPlans, useStart } from './usePlan';
+import { usePlan, useSchema, useStart } from './usePlan';
 import { Verdict } from './Verdict';
 
 export function Component() {

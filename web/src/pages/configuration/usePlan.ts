@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 
 import { get, path, send } from '../../api/client';
-import type { Checked, ShippedPlan, TrialDetail } from '../../api/types';
+import type { Checked, TrialDetail } from '../../api/types';
 import { EMPTY_PLAN, type FieldPath, fieldsOf, withField, withOverrides } from './plan';
 import type { Schema } from './schema';
 
@@ -38,14 +38,6 @@ export function useSchema() {
   return useQuery({
     queryKey: ['plan-schema'],
     queryFn: ({ signal }) => get<Schema>(path('plan-schema'), signal),
-    staleTime: HOUR,
-  });
-}
-
-export function useShippedPlans() {
-  return useQuery({
-    queryKey: ['plans'],
-    queryFn: ({ signal }) => get<{ plans: ShippedPlan[] }>(path('plans'), signal),
     staleTime: HOUR,
   });
 }

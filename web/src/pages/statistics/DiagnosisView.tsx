@@ -7,7 +7,7 @@ import { jobsOf } from './views';
 
 /** Why each job is slow, what says so, and where queue pairs and frames went. */
 export function DiagnosisView({ trial }: { trial: TrialDetail }) {
-  const found = jobsOf(trial).filter((job) => job.diagnosis.length > 0);
+  const found = jobsOf(trial).filter((job) => (job.diagnosis?.length ?? 0) > 0);
   return (
     <Stack gap="sm">
       {found.length === 0 ? (
@@ -21,7 +21,7 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
           <Title order={2}>
             {job.job}: {fixed(job.ideal_percent, 1)} % of the ideal
           </Title>
-          {job.diagnosis.map((finding, index) => (
+          {job.diagnosis?.map((finding, index) => (
             <FindingBox key={`${finding.cause} ${index}`} finding={finding} />
           ))}
         </Stack>
@@ -96,7 +96,7 @@ function evidenceText(name: string, value: unknown): string {
 
 function Fabric({ trial }: { trial: TrialDetail }) {
   const fabric = trial.shown?.fabric;
-  if (fabric === undefined) return null;
+  if (fabric === undefined || fabric === null) return null;
   const lost = Object.entries(fabric.frames_lost);
   return (
     <div style={{ display: 'grid', gridTemplateColumns: '2fr 1fr', gap: 12 }}>

@@ -8,6 +8,7 @@ import type { Sibling, TrialDetail } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { TagDialog } from '../../components/TagDialog';
 import { dataSize, moment } from '../../format/numbers';
+import { isMeasured } from './views';
 
 /** Which trial this is, the others of its run, and what can be done with it. */
 export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
@@ -18,6 +19,7 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
         <Group gap="xs">
           <Title order={1}>{trial.plan}</Title>
           <StatusBadge status={trial.status} />
+          {isMeasured(trial) ? <Badge color="grape">measured</Badge> : null}
           {trial.tags.map((tag) => (
             <Badge key={tag} color="gray">
               {tag}
@@ -80,10 +82,14 @@ function siblingLabel(other: Sibling) {
   return `${variant}${dataSize(other.data_size_bytes)}${iteration}`;
 }
 
+/** What was measured has neither a plan nor chunks nor frames. */
+const OF_SIMULATED = ['plan.yaml', 'chunks.csv', 'chunks.parquet', 'capture.pcapng'];
+
 const TITLES: Record<string, string> = {
   'report.html': 'Report (HTML, opens offline)',
   'notebook.ipynb': 'Jupyter notebook',
   'plan.yaml': 'Plan (YAML)',
+  'output.txt': 'Output of the benchmark (text)',
   'summary.csv': 'Summary (CSV)',
   'summary.json': 'Summary (JSON)',
   'chunks.csv': 'Data chunks (CSV)',
@@ -92,6 +98,8 @@ const TITLES: Record<string, string> = {
 };
 
 function Downloads({ trial }: { trial: TrialDetail }) {
+  const hidden = isMeasured(trial) ? OF_SIMULATED : ['output.txt'];
+  const offered = Object.fromEntries(Object.entries(TITLES).filter(([name]) => !hidden.includes(name)));
   return (
     <Menu position="bottom-end" withinPortal>
       <Menu.Target>
@@ -100,7 +108,7 @@ function Downloads({ trial }: { trial: TrialDetail }) {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {Object.entries(TITLES).map(([name, title]) => (
+        {Object.entries(offered).map(([name, title]) => (
           <Menu.Item key={name} component="a" href={path('trials', trial.id, 'downloads', name)} download>
             {title}
           </Menu.Item>

@@ -10,10 +10,11 @@ import { dataSize } from '../../format/numbers';
 import { DiagnosisView } from './DiagnosisView';
 import { FiguresView } from './FiguresView';
 import { Header } from './Header';
+import { NotMeasured, OutputView } from './OutputView';
 import { PlanView } from './PlanView';
 import { SummaryView } from './SummaryView';
 import { TablesView } from './TablesView';
-import { jobsOf, type View, VIEWS } from './views';
+import { isMeasured, jobsOf, type View, VIEWS } from './views';
 
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
@@ -39,7 +40,7 @@ function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefine
         <Tabs.List aria-label="Views of the trial">
           {VIEWS.map(({ key, title }) => (
             <Tabs.Tab key={key} value={key} px="sm" py={7}>
-              {title}
+              {key === 'plan' && isMeasured(trial) ? 'Output' : title}
               {key === 'diagnosis' ? findingsText(trial) : ''}
             </Tabs.Tab>
           ))}
@@ -53,11 +54,13 @@ function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefine
 }
 
 function findingsText(trial: TrialDetail) {
-  const count = jobsOf(trial).reduce((sum, job) => sum + job.diagnosis.length, 0);
+  const count = jobsOf(trial).reduce((sum, job) => sum + (job.diagnosis?.length ?? 0), 0);
   return count === 0 ? '' : ` (${count})`;
 }
 
 function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
+  if (view.key === 'plan' && isMeasured(trial)) return <OutputView trial={trial} />;
+  if (view.key !== 'summary' && isMeasured(trial)) return <NotMeasured title={view.title} />;
   if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
   if (view.key === 'plan') return <PlanView trial={trial} />;
   return (

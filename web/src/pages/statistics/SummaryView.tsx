@@ -1,9 +1,10 @@
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-import type { JobDetail, TrialDetail } from '../../api/types';
+import type { JobDetail, Measured, TrialDetail } from '../../api/types';
 import { dataSize, fixed, MISSING, significant, whole } from '../../format/numbers';
 import { Criteria } from './Criteria';
+import { MeasuredFacts } from './MeasuredFacts';
 import { MetricTable } from './MetricTable';
 import { jobsOf } from './views';
 
@@ -19,7 +20,8 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = jobsOf(trial);
   const [job] = jobs;
   if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
-  const finding = jobs.flatMap((each) => each.diagnosis)[0];
+  const shown = job.measured ? measuredTiles(trial, job, job.measured) : tiles(trial, job);
+  const finding = jobs.flatMap((each) => each.diagnosis ?? [])[0];
   return (
     <Stack gap="sm">
       {trial.message ? (
@@ -27,8 +29,8 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
           {trial.message}
         </Text>
       ) : null}
-      <SimpleGrid cols={{ base: 4, lg: 8 }} spacing="xs">
-        {tiles(trial, job).map((tile) => (
+      <SimpleGrid cols={{ base: 4, lg: shown.length }} spacing="xs">
+        {shown.map((tile) => (
           <TileBox key={tile.label} {...tile} />
         ))}
       </SimpleGrid>
@@ -44,6 +46,7 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
           </Group>
         </Paper>
       ) : null}
+      {job.measured ? <MeasuredFacts measured={job.measured} /> : null}
       <Criteria jobs={jobs} />
       <MetricTable jobs={jobs} />
     </Stack>
@@ -76,6 +79,19 @@ function tiles(trial: TrialDetail, job: JobDetail): Tile[] {
   ];
 }
 
+/** Of a measured trial: what benchmarks print. */
+function measuredTiles(trial: TrialDetail, job: JobDetail, measured: Measured): Tile[] {
+  const { wrong, iterations } = measured.printed;
+  const [size, ranks, , ideal, time] = tiles(trial, job);
+  const rate =
+    job.busbw_gb_per_s === null
+      ? { label: 'Algorithm bandwidth', value: fixed(job.algbw_gb_per_s, 2), unit: 'GB/s' }
+      : { label: 'Bus bandwidth', value: fixed(job.busbw_gb_per_s, 2), unit: 'GB/s' };
+  const check = wrong === null ? 'not checked' : whole(wrong);
+  const found = [size, ranks, rate, ideal, time, { label: 'Iterations', value: whole(iterations) }];
+  return [...found, { label: 'Wrong values', value: check }].filter((tile) => tile !== undefined);
+}
+
 function TileBox({ label, value, unit, hint }: Tile) {
   return (
     <Paper withBorder px="sm" py={8} title={hint}>
@@ -83,7 +99,7 @@ function TileBox({ label, value, unit, hint }: Tile) {
         {label}
       </Text>
       <Text fw={600} fz={18} className="num" lh={1.3} truncate>
-        {value}
+        {value === MISSING ? <NoValue /> : value}
         {unit && value !== MISSING ? (
           <Text span size="xs" className="muted" ml={4}>
             {unit}
@@ -91,5 +107,13 @@ function TileBox({ label, value, unit, hint }: Tile) {
         ) : null}
       </Text>
     </Paper>
+  );
+}
+
+function NoValue() {
+  return (
+    <Text span size="sm" className="muted" fw={400}>
+      not measured
+    </Text>
   );
 }

@@ -39,6 +39,11 @@ export function viewOfFigure(name: string): string {
   return view?.key ?? 'over-time';
 }
 
+/** Whether a trial was imported: there is then nothing in it but what the benchmark printed. */
+export function isMeasured(trial: { backend: string }): boolean {
+  return trial.backend === 'imported';
+}
+
 /** The jobs of a trial with their metrics; none before it has finished. */
 export function jobsOf(trial: TrialDetail): JobDetail[] {
   return trial.shown?.trials ?? [];

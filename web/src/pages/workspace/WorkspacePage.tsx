@@ -1,6 +1,7 @@
 /** The trials of the workspace: search, filter, sort, tag, delete and undo, choose some to compare. */
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
+import { IconUpload } from '@tabler/icons-react';
 import { useMemo } from 'react';
 import { Link, useNavigate } from 'react-router';
 
@@ -37,9 +38,14 @@ export function Component() {
             {pages.total === undefined ? '' : `${pages.total.toLocaleString('en-US')} trials`}
           </Text>
         </Group>
-        <Button component={Link} to="/configure">
-          Configure a trial
-        </Button>
+        <Group gap="xs">
+          <Button component={Link} to="/import" variant="default" leftSection={<IconUpload size={14} />}>
+            Import results
+          </Button>
+          <Button component={Link} to="/configure">
+            Configure a trial
+          </Button>
+        </Group>
       </Group>
       <FilterBar search={search} change={change} />
       <Actions selection={selection} deleted={search.has('deleted')} />
@@ -85,8 +91,8 @@ function NoneLeft() {
 function NothingYet() {
   return (
     <Empty title="No trial has run in this workspace">
-      <Link to="/configure">Configure one</Link>, or run a shipped plan:{' '}
-      <code>fabricbench run jct-alltoall</code>.
+      <Link to="/configure">Configure one</Link>, <Link to="/import">import measured results</Link>, or run a
+      shipped plan: <code>fabricbench run jct-alltoall</code>.
     </Empty>
   );
 }

@@ -1,4 +1,5 @@
 import { Badge, Checkbox, Group, Text } from '@mantine/core';
+import { IconRuler2 } from '@tabler/icons-react';
 import { Link } from 'react-router';
 
 import type { JobMetrics, Trial } from '../../api/types';
@@ -105,9 +106,22 @@ function Choice({ trial, selection }: { trial: Trial; selection: Selection }) {
 
 function Name({ trial }: { trial: Trial }) {
   return (
-    <Link to={`/trials/${trial.id}`} title={`Trial ${trial.id}`} className="row-link">
-      {trial.plan}
-    </Link>
+    <>
+      {trial.backend === 'imported' ? <MeasuredMark /> : null}
+      <Link to={`/trials/${trial.id}`} title={`Trial ${trial.id}`} className="row-link">
+        {trial.plan}
+      </Link>
+    </>
+  );
+}
+
+/** Tells what was imported from what was simulated. */
+function MeasuredMark() {
+  const label = 'Measured on a real fabric';
+  return (
+    <span title={label} style={{ marginRight: 5, verticalAlign: -2 }}>
+      <IconRuler2 size={13} stroke={1.8} className="muted" role="img" aria-label={label} />
+    </span>
   );
 }
 

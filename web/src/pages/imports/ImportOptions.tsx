@@ -1,0 +1,78 @@
+import { Select, SimpleGrid, TagsInput, TextInput } from '@mantine/core';
+
+import { type Import, useChoices, useShippedPlans } from '../../api/queries';
+
+export type Options = Omit<Import, 'file'>;
+
+export const NO_OPTIONS: Options = { format: null, plan: null, name: '', tags: [], ranks: '', benchmark: '' };
+
+const FORMATS = [
+  { value: 'nccl-tests', label: 'nccl-tests' },
+  { value: 'perftest', label: 'perftest' },
+  { value: 'osu', label: 'OSU micro-benchmarks' },
+  { value: 'imb', label: 'Intel MPI Benchmarks' },
+];
+
+interface Props {
+  options: Options;
+  onChange: (options: Options) => void;
+}
+
+/** What the file does not say: whose output it is, what to call the trials, and the plan that simulates them. */
+export function ImportOptions({ options, onChange }: Props) {
+  const set = (values: Partial<Options>) => onChange({ ...options, ...values });
+  const known = useChoices().data?.tag ?? [];
+  const plans = useShippedPlans().data?.plans ?? [];
+  return (
+    <section className="panel" style={{ padding: '10px 14px' }} aria-label="Options">
+      <SimpleGrid cols={{ base: 2, md: 3 }} spacing="sm">
+        <Select
+          label="Format"
+          placeholder="Found automatically"
+          data={FORMATS}
+          value={options.format}
+          onChange={(format) => set({ format })}
+          clearable
+        />
+        <TagsInput
+          label="Tags"
+          data={known}
+          value={options.tags}
+          onChange={(tags) => set({ tags })}
+          maxLength={64}
+        />
+        <TextInput
+          label="Name"
+          placeholder="That of the benchmark or the plan"
+          value={options.name}
+          maxLength={100}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+        <Select
+          label="Plan that simulates it"
+          description="Its line rate and MTU give the share of the ideal"
+          placeholder="None"
+          data={plans.map(({ name }) => name)}
+          value={options.plan}
+          onChange={(plan) => set({ plan })}
+          searchable
+          clearable
+        />
+        <TextInput
+          label="Ranks"
+          description="Where the output does not say it"
+          value={options.ranks}
+          inputMode="numeric"
+          onChange={(event) => set({ ranks: event.currentTarget.value.replace(/\D/g, '') })}
+        />
+        <TextInput
+          label="Benchmark"
+          description="Where the output does not say it"
+          value={options.benchmark}
+          maxLength={100}
+          onChange={(event) => set({ benchmark: event.currentTarget.value })}
+        />
+      </SimpleGrid>
+    </section>
+  );
+}

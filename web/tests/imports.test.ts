@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+
+import type { Trial } from '../src/api/types';
+import { BYTES_MAX, linesAround, runsOf, sizeProblem } from '../src/pages/imports/runs';
+
+test('the line that is meant stands among those around it', () => {
+  const text = 'one\ntwo\r\nthree\nfour';
+  expect(linesAround(text, 2, 1)).toEqual([
+    { number: 1, text: 'one' },
+    { number: 2, text: 'two' },
+    { number: 3, text: 'three' },
+  ]);
+  expect(linesAround(text, 1, 1).map(({ number }) => number)).toEqual([1, 2]);
+  expect(linesAround(text, 9)).toEqual([]);
+});
+
+test('a file that the server would refuse is not sent', () => {
+  expect(sizeProblem({ name: 'a', size: BYTES_MAX })).toBeNull();
+  expect(sizeProblem({ name: 'a', size: BYTES_MAX + 1 })).toContain('16 MiB');
+  expect(sizeProblem({ name: 'a', size: 0 })).toContain('empty');
+});
+
+test('trials of a run stay together, in the order of the file', () => {
+  const trials = ['x', 'y', 'x'].map((suite, index) => ({ suite, id: String(index) }) as Trial);
+  expect(runsOf(trials).map((run) => run.trials.map(({ id }) => id))).toEqual([['0', '2'], ['1']]);
+});
