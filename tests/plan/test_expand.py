@@ -75,6 +75,8 @@ GOLDEN: dict[str, Any] = {
             "step_overhead_ps": 0,
             "send_overhead_ps": 0,
             "receive_overhead_ps": 0,
+            "rendezvous": None,
+            "copies_own_block": False,
             "repeat": {"kind": "rounds", "rounds": 1},
             "arrivals": None,
             "storage": None,

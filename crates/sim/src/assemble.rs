@@ -8,6 +8,7 @@ use crate::setup::{Flows, QueuePair};
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
 use std::collections::BTreeMap;
 use units::{Instant, Span};
+use workload::Message;
 
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
@@ -54,6 +55,8 @@ pub(crate) struct Assembler<'a> {
     delivered: NumberMap<Key, ReceiveReport>,
     /// What targets sent for storage operations that read.
     pub(crate) served: NumberMap<Key, SendReport>,
+    /// When the payload of chunks that had a handshake was announced.
+    announced: NumberMap<Key, Instant>,
     /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
     acknowledged: NumberMap<Key, SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
@@ -74,7 +77,7 @@ pub(crate) struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
-        let chunks = |job| u64::from(flows.first_chunk[job + 1] - flows.first_chunk[job]);
+        let chunks = |job| flows.payload_chunks(job);
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
         let jobs: Vec<_> = jobs
             .iter()
@@ -89,6 +92,7 @@ impl<'a> Assembler<'a> {
             data_bytes: data_bytes.collect(),
             delivered: NumberMap::default(),
             served: NumberMap::default(),
+            announced: NumberMap::default(),
             acknowledged: NumberMap::default(),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
@@ -108,10 +112,14 @@ impl<'a> Assembler<'a> {
         let mut sent = std::mem::take(&mut self.sent);
         for record in records.drain(..) {
             match record {
+                Record::Delivered(report) if self.flows.message(report.chunk) != Message::Payload => {}
                 Record::Delivered(report) => {
                     let key = (report.chunk, report.round);
                     sent.extend(self.acknowledged.remove(&key));
                     self.delivered.insert(key, report);
+                }
+                Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
+                    self.note_handshake(&report);
                 }
                 Record::Sent(report) => {
                     self.prefetch_row(report.chunk);
@@ -166,6 +174,16 @@ impl<'a> Assembler<'a> {
         });
     }
 
+    /// A message of a handshake has ended: it makes no row, but the payload counts from its announcement on.
+    fn note_handshake(&mut self, sent: &SendReport) {
+        if sent.completed().is_none() {
+            return self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None });
+        }
+        if self.flows.message(sent.chunk) == Message::Rts {
+            self.announced.insert((self.flows.announced_by(sent.chunk), sent.round), sent.posted);
+        }
+    }
+
     fn finish(&mut self, sent: &SendReport) {
         if self.is_operation(sent.chunk) {
             return self.finish_operation(sent);
@@ -206,7 +224,10 @@ impl<'a> Assembler<'a> {
             job.begun = job.begun.max(round + 1);
         }
         self.finish_operations(&sent);
-        for chunk in 0..self.flows.chunks.len() as u32 {
+        let flows = self.flows;
+        let payload =
+            (0..flows.chunks.len() as u32).filter(|&chunk| flows.message(chunk) == Message::Payload);
+        for chunk in payload {
             let mut posted = self.rounds_ended[chunk as usize];
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
                 posted += 1;
@@ -248,7 +269,11 @@ impl<'a> Assembler<'a> {
         received: &ReceiveReport,
     ) {
         self.job_of(chunk).rows += 1;
-        self.rows.push(self.row(chunk, round, sent, received));
+        let mut row = self.row(chunk, round, sent, received);
+        if let Some(announced) = self.announced.remove(&(chunk, round)) {
+            row.start_ps = Some(announced.0);
+        }
+        self.rows.push(row);
     }
 
     /// Whether a chunk stands for the operations of a storage connection.

@@ -28,7 +28,7 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
     let mut walk = Walk::<F> { spec, fabric, forwards: forwards(spec, fabric, flows) };
     let mut links = Vec::with_capacity(flows.queue_pairs.len());
     for pair in &flows.queue_pairs {
-        if pair.is_local() {
+        if pair.is_local() || !pair.carries_payload {
             links.push(0);
             continue;
         }
@@ -45,7 +45,8 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
         return Paths { egress_qps, rows: Vec::new() };
     };
     let mut rows = Vec::new();
-    for pair in flows.queue_pairs.iter().step_by(stride).filter(|pair| !pair.is_local()) {
+    let shown = |pair: &&QueuePair| !pair.is_local() && pair.carries_payload;
+    for pair in flows.queue_pairs.iter().step_by(stride).filter(shown) {
         let mut hop = 0;
         walk.each_hop(pair, |node, port, peer| {
             if peer.index() >= graph.hosts() {

@@ -7,8 +7,9 @@ use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
     ArrivalProcess, ArrivalsSpec, CustomLinkSpec, CustomSwitchSpec, EcmpHash, ForwardingSpec, ImpairmentSpec,
-    JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec, RepeatSpec, RunSpec,
-    RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec, WatchdogSpec,
+    JobSpec, LinkSpec, LoadBalancing, LossRecovery, NicDirection, QpMode, RatioSpec, RendezvousSpec,
+    RepeatSpec, RunSpec, RunStatus, SchedulingSpec, StormActionSpec, TcpCongestion, TopologySpec,
+    WatchdogSpec,
 };
 
 fn fat_tree() -> TopologySpec {
@@ -75,6 +76,17 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
     job.arrivals = Some(ArrivalsSpec { process, rate_bps, duration_ps });
     job.repeat = RepeatSpec::Rounds { rounds: 1 };
     (job.send_overhead_ps, job.receive_overhead_ps) = (0, 0);
+    (job.rendezvous, job.copies_own_block) = (None, false);
+}
+
+/// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks have one.
+fn add_handshake(spec: &mut RunSpec, (threshold_bytes, control_bytes): (u64, u64)) {
+    let job = &mut spec.jobs[0];
+    job.copies_own_block = matches!(&*job.collective, "all-to-all" | "all-gather");
+    if spec.transport.qp_mode == QpMode::PerPair {
+        let control_bytes = control_bytes.min(4_096);
+        job.rendezvous = Some(RendezvousSpec { threshold_bytes, control_bytes });
+    }
 }
 
 /// A job on the other hosts that goes on until this one has ended.
@@ -90,6 +102,7 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
         start_ps: 3_000_000,
         repeat: RepeatSpec::UntilOthersEnd {},
         arrivals: None,
+        copies_own_block: false,
         ..job.clone()
     }
 }
@@ -163,6 +176,7 @@ prop_compose! {
         tcp in prop::option::weighted(0.4, any_tcp()),
         processes in prop_oneof![3 => Just(1_u32), 1 => 2_u32..4],
         overheads_ns in prop::option::weighted(0.3, (0_u64..3_000, 0_u64..3_000)),
+        handshake in prop::option::weighted(0.3, (0_u64..200_000, 1_u64..5_000)),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -185,6 +199,9 @@ prop_compose! {
         if let Some((send_ns, receive_ns)) = overheads_ns {
             spec.jobs[0].send_overhead_ps = send_ns * 1_000;
             spec.jobs[0].receive_overhead_ps = receive_ns * 1_000;
+        }
+        if let Some(draw) = handshake {
+            add_handshake(&mut spec, draw);
         }
         if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
             offer(&mut spec.jobs[0], percent, seed);

@@ -2,6 +2,7 @@
 
 use crate::check_failures::check_failures;
 use crate::check_link_layer::check_link_layer;
+use crate::check_mpi::check_mpi;
 use crate::check_scheduled::check_scheduled;
 use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
@@ -206,6 +207,7 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         check_hosts(spec, index, job, &mut taken)?;
         check_job(job, &field)?;
         check_storage(job, &spec.transport, &field)?;
+        check_mpi(job, &spec.transport, &field)?;
     }
     require(spec.jobs.iter().any(|job| job.repeat.rounds().is_some()), || {
         value("jobs", "every job runs until others end", "a job that ends by itself")

@@ -7,6 +7,7 @@
 mod check;
 mod check_failures;
 mod check_link_layer;
+mod check_mpi;
 mod check_scheduled;
 mod check_storage;
 mod check_switch;

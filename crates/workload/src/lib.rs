@@ -11,7 +11,8 @@
 //! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have peers;
 //! 5. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
 //! 6. `schedule`: the finished [`Schedule`] of [`Transfer`]s;
-//! 7. `volume`: how much that is, told without making it ([`volume_for`]).
+//! 7. `rendezvous`: the handshake of MPI before large messages ([`with_rendezvous`]);
+//! 8. `volume`: how much that is, told without making it ([`volume_for`]).
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
 //!
@@ -29,6 +30,7 @@ mod parts;
 mod pattern;
 mod patterns;
 mod registry;
+mod rendezvous;
 mod schedule;
 mod shape;
 mod volume;
@@ -41,6 +43,7 @@ pub use open_loop::{Peer, open_loop_for};
 pub use parts::Parts;
 pub use pattern::Pattern;
 pub use registry::{MAX_TRANSFERS, check_schedule, find, patterns, schedule_for};
-pub use schedule::{Schedule, Transfer};
+pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
+pub use schedule::{Message, Schedule, Transfer};
 pub use shape::Shape;
 pub use volume::{Volume, volume_for};

@@ -21,6 +21,17 @@ pub struct Transfer {
     pub block: u32,
 }
 
+/// What a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Data of the collective.
+    Payload,
+    /// Announces the payload that follows: ready to send.
+    Rts,
+    /// Lets announced payload come: clear to send.
+    Cts,
+}
+
 /// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
 /// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
 /// queue pair in the order of this list, which is an order in which they can be carried out, even one by one.
@@ -34,6 +45,8 @@ pub struct Schedule {
     successors: Vec<TransferId>,
     is_blocking: bool,
     releases: Vec<Span>,
+    /// What each transfer is; empty where all are payload.
+    messages: Vec<Message>,
 }
 
 impl Schedule {
@@ -61,7 +74,27 @@ impl Schedule {
             successors,
             is_blocking: false,
             releases: Vec::new(),
+            messages: Vec::new(),
         }
+    }
+
+    /// The same schedule with [`Schedule::message`].
+    pub(crate) fn of_messages(self, messages: Vec<Message>) -> Self {
+        assert!(messages.len() == self.transfers.len(), "one for each transfer");
+        Self { messages, ..self }
+    }
+
+    /// Whether some transfers are no payload.
+    #[must_use]
+    pub const fn has_handshakes(&self) -> bool {
+        !self.messages.is_empty()
+    }
+
+    /// What a transfer is.
+    #[inline]
+    #[must_use]
+    pub fn message(&self, transfer: TransferId) -> Message {
+        self.messages.get(transfer.index()).copied().unwrap_or(Message::Payload)
     }
 
     /// The same schedule with [`Schedule::is_blocking`].
@@ -135,6 +168,7 @@ impl Schedule {
             + size_of_val(&*self.successor_starts)
             + size_of_val(&*self.successors)
             + size_of_val(&*self.releases)
+            + size_of_val(&*self.messages)
     }
 }
 

@@ -566,6 +566,21 @@ class RatioSpec(TypedDict):
     """
 
 
+class RendezvousSpec(TypedDict):
+    """
+    The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.
+    """
+
+    control_bytes: int
+    """
+    Payload of an announcement, and of a clearance [bytes].
+    """
+    threshold_bytes: int
+    """
+    Messages of this size and more have it [bytes].
+    """
+
+
 class RoundsRepeatSpec(TypedDict):
     """
     A number of rounds, back to back.
@@ -1225,6 +1240,11 @@ class JobSpec(TypedDict):
     """
     What the ranks do together: a collective of the workload registry, such as `all-reduce`.
     """
+    copies_own_block: bool
+    """
+    Each rank copies its own block in memory at the beginning of a round, before it posts anything: of collectives
+    in which every rank has one, all-to-all and all-gather.
+    """
     data_bytes: int
     """
     Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
@@ -1241,6 +1261,10 @@ class JobSpec(TypedDict):
     receive_overhead_ps: int
     """
     Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
+    """
+    rendezvous: NotRequired[RendezvousSpec | None]
+    """
+    Large messages between hosts are announced and wait until they are cleared, as in MPI.
     """
     repeat: RepeatSpec
     """

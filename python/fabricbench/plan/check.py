@@ -9,6 +9,7 @@ from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.check_custom import check_custom
 from fabricbench.plan.check_failures import check_failures
 from fabricbench.plan.check_link_layer import check_link_layer
+from fabricbench.plan.check_mpi import check_mpi
 from fabricbench.plan.check_scheduled import check_scheduled
 from fabricbench.plan.check_sizes import check_shares, check_sizes
 from fabricbench.plan.check_storage import check_storage
@@ -40,6 +41,7 @@ def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> I
         *fabric,
         _check_jobs,
         check_storage,
+        check_mpi,
         check_tcp,
         _check_solo,
         check_sizes,

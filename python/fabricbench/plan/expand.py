@@ -226,6 +226,8 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "step_overhead_ps": job.step_overhead_ps,
         "send_overhead_ps": job.send_overhead_ps,
         "receive_overhead_ps": job.receive_overhead_ps,
+        "rendezvous": None if job.rendezvous is None else job.rendezvous.run_spec(),
+        "copies_own_block": job.copies_own_block,
         "repeat": {"kind": "until-others-end"}
         if job.repeat is None
         else {"kind": "rounds", "rounds": job.repeat},

@@ -18,6 +18,7 @@ from fabricbench.plan.fields import (
     parse_rounds,
 )
 from fabricbench.plan.forms import Named
+from fabricbench.plan.mpi import Rendezvous
 from fabricbench.plan.storage import Storage, fill_job
 from fabricbench.plan.tcp import Tcp
 from fabricbench.plan.traffic import Arrivals
@@ -126,6 +127,22 @@ class Job(PlanModel):
         description=(
             "Time for which a rank is busy with each message that has arrived, before it sends what waited "
             "for it [time]: o_r of LogGP. Source: 0 measures the network alone."
+        ),
+    )
+    rendezvous: Annotated[Rendezvous | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "The handshake of MPI before large messages between hosts: `on`, `off` or a mapping; needs "
+            "`qp_mode: per_pair`. Source: off, as NCCL and traffic generators have none."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+    copies_own_block: bool = Field(
+        default=False,
+        description=(
+            "Each rank copies the block that it keeps, at the rate of `fabric.shared_memory` and before it "
+            "sends anything, in each round: what MPI_Alltoall and MPI_Allgather do with separate buffers. "
+            "Source: false, as in place."
         ),
     )
     repeat: Repeat = Field(

@@ -115,9 +115,11 @@ MODEL_NOTES = (
         "Workload",
         "The schedule of a collective with a dependency for each chunk: a rank sends a chunk on as soon as "
         "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs. "
-        "Open-loop messages are offered at drawn times.",
+        "Open-loop messages are offered at drawn times. Where the plan asks for it, large messages are "
+        "announced and cleared before they are sent, and each rank copies its own block first.",
         "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "
-        "ahead: receivers post no buffers.",
+        "ahead: receivers post no buffers. The handshake of MPI is that of RTS and CTS, on queue pairs of "
+        "their own; libraries that fetch with RDMA READ acknowledge no data.",
     ),
     ModelNote(
         "Storage",

@@ -5,7 +5,7 @@ use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, Tran
 use std::collections::BTreeSet;
 use topology::Attachment;
 use units::{HostId, NodeId, Seed};
-use workload::{Volume, volume_for};
+use workload::{HANDSHAKE_TRANSFERS, Volume, volume_for};
 
 /// Paths of a job whose length is looked at.
 const PATHS: u64 = 1_024;
@@ -39,6 +39,8 @@ struct Job {
     start_ps: u64,
     /// Its operations are no chunks of a schedule.
     is_storage: bool,
+    /// Queue pairs for each connection: with handshakes they have their own.
+    pairs: u64,
 }
 
 pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
@@ -70,12 +72,13 @@ impl Job {
         let round_ps = u64::try_from(sending).unwrap_or(u64::MAX).max(offering).max(ROUND_PS_MIN);
         Ok(Self {
             volume,
-            frames: chunks.saturating_mul(frames(&spec.transport, chunk_bytes)),
+            frames: chunks.saturating_mul(frames(&spec.transport, chunk_bytes) + handshake_frames(job)),
             links: mean_links(spec, fabric, job, volume.is_between_neighbours),
             round_ps,
             rounds: job.repeat.rounds(),
             start_ps: job.start_ps,
             is_storage: false,
+            pairs: if job.rendezvous.is_some() { HANDSHAKE_TRANSFERS } else { 1 },
         })
     }
 
@@ -101,6 +104,7 @@ impl Job {
             rounds: job.repeat.rounds(),
             start_ps: job.start_ps,
             is_storage: true,
+            pairs: 1,
         }
     }
 
@@ -118,7 +122,7 @@ impl Total {
         let chunks = if job.is_storage { 0 } else { rows };
         let queue_pairs = match spec.transport.qp_mode {
             QpMode::PerChunk if !job.is_storage => chunks,
-            _ => job.volume.connections.saturating_mul(parts),
+            _ => job.volume.connections.saturating_mul(parts * job.pairs),
         };
         let hops = u128::from(job.frames) * u128::from(job.links) * u128::from(rounds);
         let hops = u64::try_from(hops / u128::from(PARTS_OF_A_LINK)).unwrap_or(u64::MAX);
@@ -152,6 +156,11 @@ pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec)
         duration_ps * u128::from(clients * u64::from(storage.depth)) / alone_ps,
     ];
     u64::try_from(limits.into_iter().min().unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+/// Frames of the handshake of a chunk, each with its acknowledgement, if all have one.
+const fn handshake_frames(job: &JobSpec) -> u64 {
+    if job.rendezvous.is_some() { 4 } else { 0 }
 }
 
 /// Data frames of a chunk and their acknowledgements.

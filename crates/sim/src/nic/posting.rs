@@ -13,7 +13,7 @@ impl Host {
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let mut started = std::mem::take(&mut self.transfers.started);
-        while let Some(process) = self.transfers.next_round(&mut started) {
+        while let Some(process) = self.transfers.next_round(now, &mut started) {
             self.rearm_senders(process);
             self.take_in_arrived(now);
             self.start_transfers(started, now, context);

@@ -5,7 +5,8 @@
 //! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on.
 //!
 //! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with each message
-//! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other.
+//! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other, and before all
+//! of them with the copy of its own block, if it makes one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -70,6 +71,8 @@ pub(crate) struct JobTimes {
     pub(crate) send_overhead: Span,
     /// Time for which a rank is busy with each message that has arrived.
     pub(crate) receive_overhead: Span,
+    /// Time for which a rank copies its own block at the beginning of a round.
+    pub(crate) own_copy: Span,
     /// Rounds it runs; without a number, it is the others that end it.
     pub(crate) rounds: Option<u32>,
 }
@@ -149,7 +152,16 @@ impl Transfers {
     pub(super) fn begin(&mut self) {
         for process in 0..self.processes.len() as u32 {
             self.arm(process);
+            if self.times.own_copy > Span::ZERO {
+                self.copy_own_block(process, self.times.start);
+            }
         }
+    }
+
+    /// A rank copies its own block as a round begins.
+    fn copy_own_block(&mut self, process: u32, now: Instant) {
+        let busy_until = &mut self.processes[process as usize].busy_until;
+        *busy_until = now.max(*busy_until) + self.times.own_copy;
     }
 
     /// What waits for nothing, in the order of the schedule.
@@ -162,7 +174,7 @@ impl Transfers {
     #[inline]
     pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
         let at = now + self.times.overhead;
-        if self.times.send_overhead == Span::ZERO {
+        if self.times.send_overhead == Span::ZERO && self.times.own_copy == Span::ZERO {
             return at;
         }
         let process = self.outgoing[outgoing as usize].process;
@@ -213,7 +225,7 @@ impl Transfers {
 
     /// Begins the next round of a rank that is done with one, if there is such a rank and it has more; adds what may
     /// start now to `started`. Returns the rank.
-    pub(super) fn next_round(&mut self, started: &mut Vec<u32>) -> Option<u32> {
+    pub(super) fn next_round(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
         let process = loop {
             let process = self.ended.pop()?;
             let round = self.processes[process as usize].round;
@@ -226,6 +238,9 @@ impl Transfers {
         let round = state.round;
         let early = state.early.remove(&round).unwrap_or_default();
         self.arm(process);
+        if self.times.own_copy > Span::ZERO {
+            self.copy_own_block(process, now);
+        }
         started.extend(self.initial(process));
         for inbound in early {
             self.deliver_part(inbound, round, started);
@@ -333,10 +348,14 @@ mod tests {
         let mut transfers = ring_rank(Some(2));
         assert_eq!(deliver(&mut transfers, 0, 0), [1]);
         acknowledge_all(&mut transfers);
-        assert_eq!(transfers.next_round(&mut Vec::new()), None, "one transfer has not arrived");
+        assert_eq!(
+            transfers.next_round(Instant::ZERO, &mut Vec::new()),
+            None,
+            "one transfer has not arrived"
+        );
         deliver(&mut transfers, 1, 0);
         let mut started = Vec::new();
-        assert_eq!(transfers.next_round(&mut started), Some(0));
+        assert_eq!(transfers.next_round(Instant::ZERO, &mut started), Some(0));
         assert_eq!((started, transfers.round_of(0)), (vec![0], 1));
     }
 
@@ -348,7 +367,7 @@ mod tests {
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
         let mut started = Vec::new();
-        assert_eq!(transfers.next_round(&mut started), Some(0));
+        assert_eq!(transfers.next_round(Instant::ZERO, &mut started), Some(0));
         assert_eq!(started, [0, 1]);
     }
 
@@ -358,6 +377,6 @@ mod tests {
         deliver(&mut transfers, 0, 0);
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
-        assert_eq!(transfers.next_round(&mut Vec::new()), None);
+        assert_eq!(transfers.next_round(Instant::ZERO, &mut Vec::new()), None);
     }
 }

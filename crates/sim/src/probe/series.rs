@@ -287,7 +287,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
     for (index, pair) in flows.queue_pairs.iter().enumerate() {
         let sender = senders[pair.src_host.index()];
         senders[pair.src_host.index()] += 1;
-        if index.is_multiple_of(stride) {
+        if index.is_multiple_of(stride) && pair.carries_payload {
             let port = graph.attachment(pair.src_attachment).host_port;
             let metric = Metric::Rate { sender, queue_pair: pair.number };
             places.push((NodeId(pair.src_host.0), port, metric));

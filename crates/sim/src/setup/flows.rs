@@ -10,7 +10,10 @@ use std::ops::Range;
 use topology::Attachment;
 use units::{AttachmentId, HostId, Rank, Rate, Seed, Span, StreamFamily, TransferId};
 use wire::Psn;
-use workload::{Arrivals, Parts, Process, Schedule, Shape, Transfer, WorkloadError};
+use workload::{
+    Arrivals, HANDSHAKE_TRANSFERS, MAX_TRANSFERS, Message, Parts, Process, Schedule, Shape, Transfer,
+    WorkloadError, with_rendezvous,
+};
 
 /// First of the UDP source ports a queue pair may draw (RFC 6335: dynamic ports).
 const UDP_SOURCE_PORT_MIN: u16 = 49_152;
@@ -47,6 +50,8 @@ pub(crate) struct QueuePair {
     pub(crate) initial_psn: Psn,
     /// Its place among the queue pairs whose data ends at `dst_host`: the number its frames carry there.
     pub(crate) receiver: u32,
+    /// It carries data of the collective, not the handshake before them.
+    pub(crate) carries_payload: bool,
     /// Its chunks in [`Flows::chunks_by_pair`], in the order of the schedule.
     chunks: Range<u32>,
 }
@@ -69,6 +74,8 @@ pub(crate) struct Flows {
     chunks_by_pair: Vec<u32>,
     /// Parts of each transfer.
     pub(crate) parts: u32,
+    /// Some chunks are no payload: see [`Flows::message`].
+    has_handshakes: bool,
     /// First queue pair of the job that is being added.
     pub(super) first_queue_pair: u32,
     /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue pair are of
@@ -95,6 +102,7 @@ impl Flows {
             queue_pairs: Vec::new(),
             chunks_by_pair: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
+            has_handshakes: spec.jobs.iter().any(|job| job.rendezvous.is_some()),
             first_queue_pair: 0,
             unloaded: HashMap::new(),
             unloaded_operations: HashMap::new(),
@@ -147,17 +155,27 @@ impl Flows {
         if spec.transport.qp_mode == QpMode::PerChunk {
             self.queue_pairs.reserve_exact(chunks);
         }
-        let mut pairs: HashMap<(Rank, Rank, u32), u32> = HashMap::new();
-        for (id, transfer) in schedule.transfers().iter().enumerate() {
-            let mut open = || self.open_queue_pairs(fabric, index, job, transfer);
+        let mut pairs = HashMap::new();
+        let transfers = (0..).map(TransferId).zip(schedule.transfers());
+        if job.rendezvous.is_some() {
+            // What carries payload comes first: it draws the same with and without a handshake.
+            for (id, transfer) in transfers.clone() {
+                if schedule.message(id) == Message::Payload {
+                    self.pair_of(fabric, index, job, transfer, &mut pairs)?;
+                }
+            }
+        }
+        let first_of_handshake = self.queue_pairs.len();
+        for (id, transfer) in transfers {
             let first = match spec.transport.qp_mode {
-                QpMode::PerChunk => open()?,
-                QpMode::PerPair => match pairs.entry((transfer.src, transfer.dst, transfer.channel)) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(unknown) => *unknown.insert(open()?),
-                },
+                QpMode::PerChunk => self.open_queue_pairs(fabric, index, job, transfer)?,
+                QpMode::PerPair => self.pair_of(fabric, index, job, transfer, &mut pairs)?,
             };
-            self.add_chunks(index, TransferId(id as u32), transfer, first);
+            self.add_chunks(index, id, transfer, first);
+        }
+        if job.rendezvous.is_some() {
+            let of_handshake = &mut self.queue_pairs[first_of_handshake..];
+            of_handshake.iter_mut().for_each(|pair| pair.carries_payload = false);
         }
         if job.arrivals.is_some() {
             self.note_unloaded(spec, fabric, Parts::new(job.data_bytes, self.parts.into()));
@@ -165,6 +183,21 @@ impl Flows {
         self.schedules.push(schedule);
         self.first_chunk.push(self.chunks.len() as u32);
         Ok(())
+    }
+
+    /// The queue pairs of a transfer, which all between its ranks on its channel use; returns the first.
+    fn pair_of(
+        &mut self,
+        fabric: &Fabric,
+        index: u32,
+        job: &JobSpec,
+        transfer: &Transfer,
+        pairs: &mut HashMap<(Rank, Rank, u32), u32>,
+    ) -> Result<u32, SpecError> {
+        Ok(match pairs.entry((transfer.src, transfer.dst, transfer.channel)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => *unknown.insert(self.open_queue_pairs(fabric, index, job, transfer)?),
+        })
     }
 
     /// Notes what a chunk of each queue pair of the present job takes on an idle fabric, each message cut into `parts`.
@@ -232,10 +265,35 @@ impl Flows {
                 udp_source_port: UDP_SOURCE_PORT_MIN + port,
                 initial_psn: Psn::new(self.initial_psns.stream(id).next_u32() & 0xff_ffff),
                 receiver,
+                carries_payload: true,
                 chunks: 0..0,
             });
         }
         Ok(first)
+    }
+
+    /// Chunks of a job in a round, without those of handshakes.
+    pub(crate) fn payload_chunks(&self, job: usize) -> u64 {
+        let all = self.first_chunk[job]..self.first_chunk[job + 1];
+        if !self.schedules[job].has_handshakes() {
+            return all.len() as u64;
+        }
+        all.filter(|&chunk| self.message(chunk) == Message::Payload).count() as u64
+    }
+
+    /// What a chunk is part of: data of a collective, or the handshake before them.
+    #[inline]
+    pub(crate) fn message(&self, chunk: u32) -> Message {
+        if !self.has_handshakes {
+            return Message::Payload;
+        }
+        let message = |info: &Chunk| self.schedules[info.job as usize].message(info.transfer);
+        self.chunks.get(chunk as usize).map_or(Message::Payload, message)
+    }
+
+    /// The payload that a chunk of an announcement announces.
+    pub(crate) const fn announced_by(&self, chunk: u32) -> u32 {
+        chunk + (HANDSHAKE_TRANSFERS as u32 - 1) * self.parts
     }
 
     /// The transfer a chunk is part of.
@@ -269,7 +327,7 @@ pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecErr
 
 /// Checks that a job has a schedule; when open-loop messages are offered is drawn to know.
 fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError> {
-    if job.arrivals.is_some() {
+    if job.arrivals.is_some() || job.rendezvous.is_some() {
         return schedule(spec, index, job).map(drop);
     }
     workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
@@ -293,7 +351,24 @@ fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecE
             )
         }
     };
-    schedule.map_err(|error| job_refusal(index, job, &error))
+    let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
+    let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
+    check_handshakes(schedule.transfers().len() as u64).map_err(|error| job_refusal(index, job, &error))?;
+    // Ranks of one host do not announce what they copy.
+    let is_large = |transfer: &Transfer| {
+        let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
+        transfer.bytes >= rendezvous.threshold_bytes && !is_local
+    };
+    Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
+}
+
+/// That a schedule with a handshake before each of its transfers is not too long.
+fn check_handshakes(transfers: u64) -> Result<(), WorkloadError> {
+    let transfers = transfers * HANDSHAKE_TRANSFERS;
+    if transfers > MAX_TRANSFERS {
+        return Err(WorkloadError::TooManyTransfers { transfers, limit: MAX_TRANSFERS });
+    }
+    Ok(())
 }
 
 /// Why a job has no schedule, for the field that says so.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use topology::{Attachment, Graph};
 use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate, Recovery};
 use units::{AttachmentId, Instant, Rate, Span, TransferId};
-use workload::Schedule;
+use workload::{Message, Schedule};
 
 /// What one host sends and receives.
 #[derive(Default)]
@@ -158,7 +158,7 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
     let mut places = Vec::new();
     for (job, schedule) in spec.jobs.iter().zip(&flows.schedules) {
         let processes: Vec<_> =
-            job.hosts.iter().map(|&host| add_rank(job, flows, &mut hosts[host as usize])).collect();
+            job.hosts.iter().map(|&host| add_rank(spec, job, flows, &mut hosts[host as usize])).collect();
         let mut of_job = vec![Place::default(); schedule.transfers().len()];
         for (index, transfer) in schedule.transfers().iter().enumerate() {
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
@@ -185,14 +185,16 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
 }
 
 /// Places a rank of a job on a host; returns its number there.
-fn add_rank(job: &JobSpec, flows: &Flows, host: &mut HostFlows) -> u32 {
-    host.transfers.times = job_times(job);
+fn add_rank(spec: &RunSpec, job: &JobSpec, flows: &Flows, host: &mut HostFlows) -> u32 {
+    host.transfers.times = job_times(spec, job);
     host.transfers.split = flows.parts;
     host.transfers.push_process()
 }
 
-fn job_times(job: &JobSpec) -> JobTimes {
+fn job_times(spec: &RunSpec, job: &JobSpec) -> JobTimes {
+    let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
     JobTimes {
+        own_copy: Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
         start: Instant(job.start_ps),
         overhead: Span(job.step_overhead_ps),
         send_overhead: Span(job.send_overhead_ps),
@@ -201,13 +203,18 @@ fn job_times(job: &JobSpec) -> JobTimes {
     }
 }
 
-/// Makes each transfer wait until the one before it of the same rank has been acknowledged.
+/// Makes each transfer wait until the one before it of the same rank has been acknowledged. Of one with a handshake the
+/// announcement waits, and the next for the payload; a clearance answers a message of another rank and waits for none.
 fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place], hosts: &mut [HostFlows]) {
     let mut last = vec![None; job.hosts.len()];
-    for (transfer, place) in schedule.transfers().iter().zip(places) {
+    for ((id, transfer), place) in (0..).map(TransferId).zip(schedule.transfers()).zip(places) {
         let rank = transfer.src.index();
         let outgoing = &mut hosts[job.hosts[rank] as usize].transfers.outgoing;
-        let before: Option<u32> = last[rank].replace(place.outgoing);
+        let before: Option<u32> = match schedule.message(id) {
+            Message::Payload => last[rank].replace(place.outgoing),
+            Message::Rts => last[rank].take(),
+            Message::Cts => None,
+        };
         if let Some(before) = before {
             outgoing[before as usize].next = Some(place.outgoing);
         }

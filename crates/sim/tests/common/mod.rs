@@ -118,6 +118,8 @@ pub(crate) fn collective(
             step_overhead_ps: 0,
             send_overhead_ps: 0,
             receive_overhead_ps: 0,
+            rendezvous: None,
+            copies_own_block: false,
             repeat: RepeatSpec::Rounds { rounds: 1 },
             arrivals: None,
             storage: None,

@@ -31,6 +31,11 @@ pub struct JobSpec {
     pub send_overhead_ps: u64,
     /// Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
     pub receive_overhead_ps: u64,
+    /// Large messages between hosts are announced and wait until they are cleared, as in MPI.
+    pub rendezvous: Option<RendezvousSpec>,
+    /// Each rank copies its own block in memory at the beginning of a round, before it posts anything: of collectives
+    /// in which every rank has one, all-to-all and all-gather.
+    pub copies_own_block: bool,
     /// How often the job runs.
     pub repeat: RepeatSpec,
     /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
@@ -39,6 +44,16 @@ pub struct JobSpec {
     /// Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
     /// size.
     pub storage: Option<StorageSpec>,
+}
+
+/// The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RendezvousSpec {
+    /// Messages of this size and more have it [bytes].
+    pub threshold_bytes: u64,
+    /// Payload of an announcement, and of a clearance [bytes].
+    pub control_bytes: u64,
 }
 
 /// When open-loop messages are offered.

@@ -18,7 +18,7 @@ pub use fabric::{
     EcmpHash, ExtraDelaySpec, FabricSpec, LinkLayerSpec, LoadBalancing, PinSpec, SharedMemorySpec,
 };
 pub use failures::FailureSpec;
-pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RepeatSpec};
+pub use jobs::{ArrivalProcess, ArrivalsSpec, JobSpec, RendezvousSpec, RepeatSpec};
 pub use nic::{ImpairmentSpec, NicDirection, NicSpec};
 pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use scheduled::ScheduledSpec;

@@ -1,0 +1,193 @@
+//! Large messages as MPI libraries send them: announced, cleared, then sent.
+//!
+//! The sender announces a message (RTS), the receiver clears it (CTS) once it has a buffer for it, then the data go.
+//! Announcements and clearances are transfers of their own, with queue pairs of their own, so that they do not wait behind
+//! payload of the same pair. A program of blocking calls ([`Schedule::is_blocking`]) posts one receive after the other, in the order of
+//! the schedule; any other has posted all its receives when a round begins, and clears at once.
+//!
+//! Left out: RDMA READ by the receiver in place of a clearance, as some libraries do (a READ request takes the same way, but
+//! its data are not acknowledged, and the sender is told at the end), and clearances that wait behind payload
+//! on a queue pair that is used for both.
+
+use crate::{Message, Schedule, ScheduleBuilder, Transfer};
+use units::TransferId;
+
+/// Transfers of a message with a handshake: announcement, clearance, payload.
+pub const HANDSHAKE_TRANSFERS: u64 = 3;
+
+/// The same schedule, where each transfer that is large has a handshake of two messages of `control_bytes` before it:
+/// `rts`, `cts`, payload follow each other in the list.
+#[must_use]
+pub fn with_rendezvous(
+    schedule: &Schedule,
+    control_bytes: u64,
+    is_large: impl Fn(&Transfer) -> bool,
+) -> Schedule {
+    let transfers = schedule.transfers();
+    let mut writer = Writer::new(schedule, control_bytes);
+    for (transfer, before) in transfers.iter().zip(Predecessors::of(schedule).iter()) {
+        writer.push(transfer, before, is_large(transfer));
+    }
+    writer.finish(schedule.is_blocking())
+}
+
+/// What each transfer waits for.
+struct Predecessors {
+    starts: Vec<usize>,
+    list: Vec<TransferId>,
+}
+
+impl Predecessors {
+    fn of(schedule: &Schedule) -> Self {
+        let ids = || (0..schedule.transfers().len()).map(TransferId::from_index);
+        let mut starts = vec![0];
+        starts.extend(ids().scan(0, |end, id| {
+            *end += schedule.dependencies(id) as usize;
+            Some(*end)
+        }));
+        let mut free = starts.clone();
+        let mut list = vec![TransferId(0); starts[starts.len() - 1]];
+        for (before, after) in
+            ids().flat_map(|id| schedule.successors(id).iter().map(move |&after| (id, after)))
+        {
+            list[free[after.index()]] = before;
+            free[after.index()] += 1;
+        }
+        Self { starts, list }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[TransferId]> {
+        self.starts.windows(2).map(|range| &self.list[range[0]..range[1]])
+    }
+}
+
+/// A schedule in the making.
+struct Writer {
+    builder: ScheduleBuilder,
+    messages: Vec<Message>,
+    /// The transfer in place of each old one.
+    renamed: Vec<TransferId>,
+    /// What each rank of a program of blocking calls received last.
+    received: Option<Vec<Option<TransferId>>>,
+    control_bytes: u64,
+    /// First channel that no payload takes.
+    channel: u32,
+    /// Scratch space.
+    after: Vec<TransferId>,
+}
+
+impl Writer {
+    fn new(schedule: &Schedule, control_bytes: u64) -> Self {
+        let transfers = schedule.transfers();
+        let count = transfers.len() as u64 * HANDSHAKE_TRANSFERS;
+        let ranks = transfers.iter().map(|transfer| transfer.dst.index() + 1).max().unwrap_or(0);
+        Self {
+            builder: ScheduleBuilder::with_capacity(count, count),
+            messages: Vec::with_capacity(count as usize),
+            renamed: Vec::with_capacity(transfers.len()),
+            received: schedule.is_blocking().then(|| vec![None; ranks]),
+            control_bytes,
+            channel: transfers.iter().map(|transfer| transfer.channel + 1).max().unwrap_or(0),
+            after: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, transfer: &Transfer, before: &[TransferId], is_large: bool) {
+        self.after.clear();
+        self.after.extend(before.iter().map(|id| self.renamed[id.index()]));
+        if is_large {
+            self.push_handshake(transfer);
+        }
+        let id = self.add(*transfer, Message::Payload);
+        self.renamed.push(id);
+        if let Some(received) = &mut self.received {
+            received[transfer.dst.index()] = Some(id);
+        }
+    }
+
+    /// Announces `transfer` after what it waits for, and has it wait for its clearance.
+    fn push_handshake(&mut self, transfer: &Transfer) {
+        let control = Transfer { bytes: self.control_bytes, channel: self.channel, ..*transfer };
+        let announced = self.add(control, Message::Rts);
+        self.after.clear();
+        self.after.push(announced);
+        self.after.extend(self.received.as_ref().and_then(|received| received[transfer.dst.index()]));
+        let back = Transfer { src: transfer.dst, dst: transfer.src, channel: self.channel + 1, ..control };
+        let cleared = self.add(back, Message::Cts);
+        self.after.clear();
+        self.after.push(cleared);
+    }
+
+    fn add(&mut self, transfer: Transfer, message: Message) -> TransferId {
+        self.messages.push(message);
+        self.builder.push(transfer, &self.after)
+    }
+
+    fn finish(self, is_blocking: bool) -> Schedule {
+        let schedule = if is_blocking { self.builder.finish_blocking() } else { self.builder.finish() };
+        schedule.of_messages(self.messages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Shape, schedule_for};
+    use units::{Rank, Seed};
+
+    fn schedule(algorithm: &str, ranks: u32) -> Schedule {
+        let stream = Seed(1).stream("workload.permutation", 0);
+        let shape = Shape { ranks, data_bytes: u64::from(ranks) * 100, root: Rank(0), stream };
+        schedule_for("all-to-all", algorithm, &shape).unwrap()
+    }
+
+    fn ids(schedule: &Schedule, message: Message) -> Vec<TransferId> {
+        let all = (0..schedule.transfers().len()).map(TransferId::from_index);
+        all.filter(|&id| schedule.message(id) == message).collect()
+    }
+
+    #[test]
+    fn each_large_message_is_announced_and_cleared() {
+        let plain = schedule("parallel", 4);
+        let announced = with_rendezvous(&plain, 64, |transfer| transfer.src == Rank(1));
+        assert_eq!(announced.total_bytes(), plain.total_bytes() + 3 * 2 * 64);
+        let payload: Vec<_> = ids(&announced, Message::Payload);
+        let moved: Vec<_> = payload.iter().map(|id| announced.transfers()[id.index()]).collect();
+        assert_eq!(moved, plain.transfers());
+        for rts in ids(&announced, Message::Rts) {
+            let &[cts] = announced.successors(rts) else { panic!("a clearance alone waits for {rts}") };
+            let &[data] = announced.successors(cts) else { panic!("payload alone waits for {cts}") };
+            let [rts, cts, data] = [rts, cts, data].map(|id| announced.transfers()[id.index()]);
+            assert_eq!((rts.src, rts.dst, rts.bytes), (data.src, data.dst, 64));
+            assert_eq!((cts.src, cts.dst, cts.bytes), (data.dst, data.src, 64));
+            assert!(data.src == Rank(1) && data.bytes == 100);
+            assert_eq!([rts.channel, cts.channel, data.channel], [1, 2, 0]);
+        }
+    }
+
+    #[test]
+    fn what_is_small_stays_as_it_was() {
+        let plain = schedule("pairwise", 5);
+        let same = with_rendezvous(&plain, 64, |_| false);
+        assert_eq!(same.transfers(), plain.transfers());
+        for id in (0..plain.transfers().len()).map(TransferId::from_index) {
+            assert_eq!(same.successors(id), plain.successors(id));
+        }
+        assert!(same.is_blocking());
+    }
+
+    #[test]
+    fn a_program_of_blocking_calls_takes_one_message_after_the_other() {
+        let announced = with_rendezvous(&schedule("pairwise", 4), 64, |_| true);
+        let of_rank = |message| -> Vec<TransferId> {
+            let all = ids(&announced, message).into_iter();
+            all.filter(|id| announced.transfers()[id.index()].dst == Rank(0)).collect()
+        };
+        let payload = of_rank(Message::Payload);
+        for received in payload.windows(2) {
+            let cts = TransferId(received[1].0 - 1);
+            assert_eq!(announced.message(cts), Message::Cts);
+            assert!(announced.successors(received[0]).contains(&cts));
+        }
+    }
+}
