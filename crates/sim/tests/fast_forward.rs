@@ -19,22 +19,28 @@ fn skipped_percent(spec: &RunSpec) -> u64 {
     summary.fast_forward_ps * 100 / summary.end_ps
 }
 
-/// Few samples, so that there is room between them.
-fn sparse(mut spec: RunSpec) -> RunSpec {
-    spec.observe.series_points = 20;
+/// With so many samples at the most.
+fn sampled(mut spec: RunSpec, points: u32) -> RunSpec {
+    spec.observe.series_points = points;
     spec
 }
 
 #[test]
 fn most_of_a_ring_is_skipped() {
-    let ring = sparse(collective(leaf_spine(4), 8, "all-reduce", "ring", 8 * 16_000_000));
-    assert!(skipped_percent(&ring) >= 80, "{}", skipped_percent(&ring));
+    for points in [0, 20, 1_000] {
+        let ring = collective(leaf_spine(4), 8, "all-reduce", "ring", 8 * 16_000_000);
+        let skipped = skipped_percent(&sampled(ring, points));
+        assert!(skipped >= 80, "{skipped} of {points} points");
+    }
 }
 
 #[test]
 fn most_of_an_all_to_all_is_skipped() {
-    let spec = sparse(collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * 32_000_000));
-    assert!(skipped_percent(&spec) >= 60, "{}", skipped_percent(&spec));
+    for points in [0, 20, 1_000] {
+        let spec = collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * 32_000_000);
+        let skipped = skipped_percent(&sampled(spec, points));
+        assert!(skipped >= 60, "{skipped} of {points} points");
+    }
 }
 
 prop_compose! {
@@ -58,6 +64,8 @@ prop_compose! {
         timeout_us in prop::sample::select(vec![50_u64, 4_000]),
         seed in 0_u64..1_000,
         failure in prop::option::weighted(0.3, common::any_failure(2_000)),
+        points in prop::sample::select(vec![0_u32, 3, 20, 400]),
+        interval_ns in prop::sample::select(vec![0_u64, 200, 1_000, 10_000]),
     ) -> RunSpec {
         let ranks = ranks & !1;
         let ranks = ranks.max(2);
@@ -88,7 +96,8 @@ prop_compose! {
         if let Some(draw) = failure {
             common::fail(&mut spec, draw);
         }
-        sparse(spec)
+        spec.observe.series_interval_ps = interval_ns * 1_000;
+        sampled(spec, points)
     }
 }
 

@@ -164,6 +164,11 @@ impl<M: Message, R> Context<M, R> {
         (self.window.index + 1..self.horizon()).find(|&window| !self.active[self.slot(window)].is_empty())
     }
 
+    /// When the first of all messages arrives.
+    pub(super) fn first_arrival(&self) -> Instant {
+        self.inboxes.iter().map(Inbox::next_arrival).min().unwrap_or(Instant::NEVER)
+    }
+
     /// The window of the earliest message that left for another partition.
     pub(super) fn next_remote(&self) -> Option<u64> {
         (self.remote_earliest != Instant::NEVER).then(|| self.remote_earliest.0 / self.span.0)

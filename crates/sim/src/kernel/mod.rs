@@ -69,9 +69,6 @@ pub(crate) trait Node: Send {
 pub(crate) trait Probe<N>: Send {
     /// Called before each window is processed.
     fn observe(&mut self, window: Window, nodes: &[N]);
-
-    /// Nothing may be skipped beyond this time.
-    fn due(&self) -> Instant;
 }
 
 /// A half-open span of simulated time.

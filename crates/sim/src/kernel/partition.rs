@@ -97,7 +97,6 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         self.nodes.iter_mut().for_each(|node| node.visit(cycle));
         self.context.visit(cycle);
-        cycle.stop_before(self.probe.due());
     }
 
     /// Time has jumped to the start of `window`, which goes to [`Self::process_rest`] next.
@@ -190,6 +189,21 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     /// The probe.
     pub(crate) const fn probe(&self) -> &P {
         &self.probe
+    }
+
+    /// The probe.
+    pub(crate) const fn probe_mut(&mut self) -> &mut P {
+        &mut self.probe
+    }
+
+    /// Length of a window.
+    pub(crate) const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// When the first of the messages that no node has seen yet arrives.
+    pub(crate) fn next_arrival(&self) -> Instant {
+        self.context.first_arrival()
     }
 
     /// Node activations so far.

@@ -88,10 +88,6 @@ struct Blind;
 
 impl Probe<Relay> for Blind {
     fn observe(&mut self, _: Window, _: &[Relay]) {}
-
-    fn due(&self) -> Instant {
-        Instant::NEVER
-    }
 }
 
 #[derive(Default)]

@@ -20,7 +20,8 @@ pub(crate) trait Hooks<N: Node, P> {
         totals: Totals,
     ) -> ControlFlow<()>;
 
-    /// On one thread, asked before each window: a time in it at which [`Self::look`] is to be called.
+    /// On one thread, asked before each window, and after each look for the rest of it: a time in it at which
+    /// [`Self::look`] is to be called.
     fn cut(&mut self, window: Window, partition: &mut Partition<N, P>) -> Option<Instant> {
         let _ = (window, partition);
         None
@@ -77,13 +78,13 @@ where
     }
 }
 
-/// Processes a window of which the state is looked at on the way; returns the last part of it, or, if time was skipped,
-/// of the one that followed.
+/// Processes a window of which the state is looked at on the way, once or more; returns the last part of it, or, if time
+/// was skipped, of the one that followed.
 #[cold]
 fn process_cut<N, P, H>(
     partition: &mut Partition<N, P>,
     window: Window,
-    cut: Instant,
+    first: Instant,
     span: Span,
     hooks: &mut H,
 ) -> Window
@@ -92,20 +93,30 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
-    if cut > window.start {
-        partition.process(Window { end: cut, ..window });
+    let (mut rest, mut cut, mut is_whole) = (window, Some(first), true);
+    while let Some(at) = cut {
+        if at > rest.start {
+            process_part(partition, Window { end: at, ..rest }, is_whole);
+        }
+        let now = hooks.look(at, partition);
+        is_whole &= now == window.start;
+        rest = Window::from(now, span);
+        if now > at {
+            partition.jump(rest);
+        }
+        cut = hooks.cut(rest, partition).filter(|next| *next > now);
     }
-    let now = hooks.look(cut, partition);
-    let rest = Window::from(now, span);
-    if now > cut {
-        partition.jump(rest);
-    }
-    if rest == window {
-        partition.process(window);
-    } else {
-        partition.process_rest(rest);
-    }
+    process_part(partition, rest, is_whole);
     rest
+}
+
+/// Processes a part of a window; `is_first` if nothing of it was processed.
+fn process_part<N: Node, P: Probe<N>>(partition: &mut Partition<N, P>, part: Window, is_first: bool) {
+    if is_first {
+        partition.process(part);
+    } else {
+        partition.process_rest(part);
+    }
 }
 
 type Mail<M> = Mutex<Vec<(Destination, M)>>;

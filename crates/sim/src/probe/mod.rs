@@ -2,9 +2,11 @@
 
 mod fabric_links;
 mod series;
+mod skipped;
 mod tables;
 mod totals;
 
 pub(crate) use series::{SeriesProbe, hand_out_series};
+pub(crate) use skipped::Sample;
 pub(crate) use tables::{link_rows, port_rows, priority_rows};
 pub(crate) use totals::total_rows;

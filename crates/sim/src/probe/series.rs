@@ -71,10 +71,10 @@ pub(crate) struct SeriesProbe {
     /// When samples were taken.
     pub(super) times: Vec<Instant>,
     /// Of each sample the value of everything watched; none where there is none.
-    values: Vec<Option<u64>>,
-    points_max: usize,
-    interval_ps: u64,
-    next: Instant,
+    pub(super) values: Vec<Option<u64>>,
+    pub(super) points_max: usize,
+    pub(super) interval_ps: u64,
+    pub(super) next: Instant,
 }
 
 impl SeriesProbe {
@@ -108,6 +108,32 @@ impl SeriesProbe {
     /// Everything watched.
     fn series(&self) -> impl Iterator<Item = Series<'_>> {
         (0..self.watched.len()).map(|index| Series { probe: self, index })
+    }
+
+    /// What a sample at `now` consists of.
+    pub(super) fn sampled<F: Forward>(
+        &self,
+        nodes: &[FabricNode<F>],
+        now: Instant,
+    ) -> impl Iterator<Item = Option<u64>> {
+        self.watched.iter().map(move |watched| watched.sample(&nodes[watched.place as usize], now))
+    }
+
+    /// When the next sample is taken.
+    pub(crate) const fn due(&self) -> Instant {
+        if self.points_max == 0 { Instant::NEVER } else { self.next }
+    }
+
+    /// Sets the time of the sample after one at `at`.
+    pub(super) const fn set_next(&mut self, at: Instant) {
+        self.next = Instant((at.0 / self.interval_ps + 1) * self.interval_ps);
+    }
+
+    /// Makes room for one more sample.
+    pub(super) fn make_room(&mut self) {
+        if self.times.len() == self.points_max {
+            self.thin_out();
+        }
     }
 
     /// Drops every second sample and takes half as many from now on.
@@ -302,17 +328,11 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         if window.start < self.next || self.points_max == 0 {
             return;
         }
-        if self.times.len() == self.points_max {
-            self.thin_out();
-        }
-        let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
+        self.make_room();
         self.times.push(window.start);
+        let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
         self.values.extend(self.watched.iter().map(sample));
         self.totals.sample(nodes);
-        self.next = Instant((window.start.0 / self.interval_ps + 1) * self.interval_ps);
-    }
-
-    fn due(&self) -> Instant {
-        if self.points_max == 0 { Instant::NEVER } else { self.next }
+        self.set_next(window.start);
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Totals {
     jobs: Vec<Vec<u32>>,
     counts_losses: bool,
     /// Of each sample.
-    sums: Vec<u64>,
+    pub(super) sums: Vec<u64>,
 }
 
 impl Totals {
@@ -38,15 +38,22 @@ impl Totals {
         totals
     }
 
-    /// Sums at this time: of each job, then of losses.
+    /// Samples the sums.
     pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>]) {
+        let mut sums = std::mem::take(&mut self.sums);
+        self.sums_into(nodes, &mut sums);
+        self.sums = sums;
+    }
+
+    /// Adds to `sums` those of this time: of each job, then of losses.
+    pub(super) fn sums_into<F: Forward>(&self, nodes: &[FabricNode<F>], sums: &mut Vec<u64>) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };
-        self.sums.extend(self.jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>()));
+        sums.extend(self.jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>()));
         if self.counts_losses {
-            self.sums.push(frames_lost(nodes.iter()).total());
+            sums.push(frames_lost(nodes.iter()).total());
         }
     }
 

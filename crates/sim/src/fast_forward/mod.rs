@@ -2,16 +2,21 @@
 //!
 //! One queue pair is watched for the time between two of its messages. If the whole state is the same after that time,
 //! or a few times that, but for what a period adds, it is moved on by as many periods as fit before something else is due:
-//! a sample, a timer, the end of a chunk. The result is the same to the bit; see [`Cycle`]. Nothing repeats while packets
+//! a timer, the end of a chunk. If series are sampled meanwhile, one more period is simulated, to know what the samples
+//! show. The result is the same to the bit; see [`Cycle`]. Nothing repeats while packets
 //! are marked at random or paused without rhythm; then attempts become rare and cost nothing to speak of. On InfiniBand,
 //! where credits would have to be compared at both ends, and where a way
 //! is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state cuts one
 //! in two.
 
-use crate::kernel::{Partition, Probe, Window};
+mod rehearsal;
+
+use crate::kernel::{Partition, Window};
+use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::setup::FabricNode;
 use crate::switch::forward::{Choice, Forward, balancing, with_forward};
+use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -41,6 +46,8 @@ enum State {
     Watching(Option<Instant>, Instant),
     /// The state will be looked at then, for the first time or to compare it with an earlier look.
     Looking { at: Instant, period: Span, first: Option<Cycle> },
+    /// The state repeats; a period is simulated to know what samples of it show.
+    Rehearsing { period: Span, rehearsal: Rehearsal },
 }
 
 /// Looks for states that repeat, and skips what they repeat.
@@ -62,29 +69,31 @@ impl FastForward {
 
     /// Where the coming window is to be cut to look at the state.
     #[inline]
-    pub(crate) fn cut<F: Forward, P: Probe<FabricNode<F>>>(
+    pub(crate) fn cut<F: Forward>(
         &mut self,
         window: Window,
-        partition: &mut Partition<FabricNode<F>, P>,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Option<Instant> {
         if !self.is_on {
             return None;
         }
-        match self.state {
-            State::Waiting(until) if window.start >= until => self.watch(window.start, partition),
-            State::Watching(_, until) if window.start >= until => self.give_up(window.start, partition),
-            State::Looking { at, .. } if at < window.start => self.give_up(window.start, partition),
-            State::Looking { at, .. } if at < window.end => return Some(at),
+        match &mut self.state {
+            State::Rehearsing { rehearsal, .. } if rehearsal.is_missed(window.start) => {
+                self.give_up(window.start, partition);
+            }
+            State::Rehearsing { rehearsal, .. } => {
+                return Some(rehearsal.next_look(window.start)).filter(|&at| at < window.end);
+            }
+            &mut State::Waiting(until) if window.start >= until => self.watch(window.start, partition),
+            &mut State::Watching(_, until) if window.start >= until => self.give_up(window.start, partition),
+            &mut State::Looking { at, .. } if at < window.start => self.give_up(window.start, partition),
+            &mut State::Looking { at, .. } if at < window.end => return Some(at),
             _ => {}
         }
         None
     }
 
-    fn watch<F: Forward, P: Probe<FabricNode<F>>>(
-        &mut self,
-        now: Instant,
-        partition: &mut Partition<FabricNode<F>, P>,
-    ) {
+    fn watch<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
         Self::unwatch(partition);
         let nodes = partition.nodes_mut();
         let first = self.attempts % nodes.len();
@@ -100,7 +109,7 @@ impl FastForward {
         }
     }
 
-    fn unwatch<F: Forward, P: Probe<FabricNode<F>>>(partition: &mut Partition<FabricNode<F>, P>) {
+    fn unwatch<F: Forward>(partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
         for node in partition.nodes_mut() {
             if let FabricNode::Host(host) = node {
                 host.unwatch();
@@ -108,11 +117,7 @@ impl FastForward {
         }
     }
 
-    fn give_up<F: Forward, P: Probe<FabricNode<F>>>(
-        &mut self,
-        now: Instant,
-        partition: &mut Partition<FabricNode<F>, P>,
-    ) {
+    fn give_up<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
         Self::unwatch(partition);
         self.back_off(now);
     }
@@ -140,7 +145,7 @@ impl FastForward {
                     self.state = State::Looking { at: window.end, period, first: None };
                 }
                 (_, Record::MessageBegun(_)) => {}
-                (State::Looking { .. }, _) => {
+                (State::Looking { .. } | State::Rehearsing { .. }, _) => {
                     // Something ended: what comes now is something else.
                     self.back_off(window.end);
                 }
@@ -150,48 +155,118 @@ impl FastForward {
     }
 
     /// Looks at the state at a cut; returns the time to go on from, which is later if something was skipped.
-    pub(crate) fn look<F: Forward, P: Probe<FabricNode<F>>>(
+    pub(crate) fn look<F: Forward>(
         &mut self,
         now: Instant,
-        partition: &mut Partition<FabricNode<F>, P>,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Instant {
-        let State::Looking { period, first, .. } = &mut self.state else { return now };
-        let period = *period;
         if !partition.records().is_empty() {
             // They are taken in after the window.
             return now;
         }
-        let Some(mut cycle) = first.take() else {
-            Self::unwatch(partition);
-            self.record(now, period, partition);
-            return now;
-        };
+        match std::mem::replace(&mut self.state, State::Waiting(Instant::NEVER)) {
+            State::Looking { period, first: None, .. } => {
+                Self::unwatch(partition);
+                self.record(now, period, partition);
+                now
+            }
+            State::Looking { period, first: Some(cycle), .. } => self.compare(now, period, cycle, partition),
+            State::Rehearsing { period, rehearsal } => self.rehearse(now, period, rehearsal, partition),
+            other => {
+                self.state = other;
+                now
+            }
+        }
+    }
+
+    /// Looks whether the state is as it was, and skips what repeats then; see [`Self::look`].
+    fn compare<F: Forward>(
+        &mut self,
+        now: Instant,
+        period: Span,
+        mut cycle: Cycle,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Instant {
         cycle.compare(now);
         partition.visit(&mut cycle);
-        let periods = cycle.room();
-        if periods == 0 {
-            let next = now + period;
-            if cycle.period().0 < period.0 * MULTIPLES {
-                self.state = State::Looking { at: next, period, first: Some(cycle) };
-            } else {
-                self.give_up(now, partition);
+        let found = cycle.period();
+        match cycle.room() {
+            0 if found.0 < period.0 * MULTIPLES => {
+                self.state = State::Looking { at: now + period, period, first: Some(cycle) };
+                now
             }
+            0 => {
+                self.give_up(now, partition);
+                now
+            }
+            periods => {
+                let later = now + Span(found.0 * periods);
+                if partition.probe().due() <= later && periods > 1 {
+                    let rehearsal = Rehearsal::new(now, found, later, partition);
+                    self.state = State::Rehearsing { period: found, rehearsal };
+                    return now;
+                }
+                cycle.stop_before(partition.probe().due());
+                self.advance(now, cycle, partition)
+            }
+        }
+    }
+
+    /// Moves the state on by as many periods as fit.
+    fn advance<F: Forward>(
+        &mut self,
+        now: Instant,
+        mut cycle: Cycle,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Instant {
+        let period = cycle.period();
+        let later = cycle.advance(cycle.room());
+        partition.visit(&mut cycle);
+        self.go_on(now, later, period, partition)
+    }
+
+    /// Notes what is sampled, and skips what repeats at the end of the period.
+    fn rehearse<F: Forward>(
+        &mut self,
+        now: Instant,
+        period: Span,
+        mut rehearsal: Rehearsal,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Instant {
+        rehearsal.look(now, partition);
+        if !rehearsal.is_over(now) {
+            self.state = State::Rehearsing { period, rehearsal };
             return now;
         }
-        let later = cycle.advance(periods);
-        partition.visit(&mut cycle);
+        match rehearsal.skip(now, partition) {
+            Some(later) => self.go_on(now, later, period, partition),
+            None => {
+                self.give_up(now, partition);
+                now
+            }
+        }
+    }
+
+    /// Time has been skipped until `later`: the state is looked for again.
+    fn go_on<F: Forward>(
+        &mut self,
+        now: Instant,
+        later: Instant,
+        period: Span,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+    ) -> Instant {
         self.skipped = self.skipped + later.since(now);
         self.wait = WAIT;
-        self.record(later, cycle.period(), partition);
+        self.record(later, period, partition);
         later
     }
 
     /// Looks at the state for the first time.
-    fn record<F: Forward, P: Probe<FabricNode<F>>>(
+    fn record<F: Forward>(
         &mut self,
         now: Instant,
         period: Span,
-        partition: &mut Partition<FabricNode<F>, P>,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) {
         let mut cycle = Cycle::record(now);
         partition.visit(&mut cycle);

@@ -1,0 +1,84 @@
+//! Samples of time that is skipped.
+//!
+//! In what repeats, a value at some time is the value at the same place of a known period, and what each period since
+//! then adds to it. So a period is sampled wherever a skipped one would be, and the samples are made of that.
+
+use super::SeriesProbe;
+use crate::setup::FabricNode;
+use crate::switch::forward::Forward;
+use units::{Instant, Span};
+
+/// One sample of everything that a partition watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    values: Vec<Option<u64>>,
+    sums: Vec<u64>,
+}
+
+impl Sample {
+    /// What has been added since `earlier`; none if what there is to see is not the same.
+    pub(crate) fn since(&self, earlier: &Self) -> Option<Self> {
+        let step = |(now, before): (&Option<u64>, &Option<u64>)| match (now, before) {
+            (Some(now), Some(before)) => Some(Some(now.wrapping_sub(*before))),
+            (None, None) => Some(None),
+            _ => None,
+        };
+        let values = self.values.iter().zip(&earlier.values).map(step).collect::<Option<_>>()?;
+        let sums = self.sums.iter().zip(&earlier.sums).map(|(now, before)| now - before).collect();
+        Some(Self { values, sums })
+    }
+
+    /// The same after so many periods, of which each adds `step`.
+    fn after<'a>(
+        &'a self,
+        periods: u64,
+        step: &'a Self,
+    ) -> (impl Iterator<Item = Option<u64>> + 'a, impl Iterator<Item = u64> + 'a) {
+        let add = move |value: u64, step: u64| value.wrapping_add(step.wrapping_mul(periods));
+        let values = self.values.iter().zip(&step.values);
+        let values = values.map(move |(value, step)| Some(add((*value)?, (*step)?)));
+        let sums = self.sums.iter().zip(&step.sums).map(move |(sum, step)| add(*sum, *step));
+        (values, sums)
+    }
+}
+
+impl SeriesProbe {
+    /// When samples will be taken until `end`, if something happens in every window of length `span`.
+    pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
+        let (mut samples, mut interval_ps, mut next) = (self.times.len(), self.interval_ps, self.next);
+        let mut moments = Vec::new();
+        if self.points_max == 0 {
+            return moments;
+        }
+        loop {
+            let at = Instant(next.0.next_multiple_of(span.0));
+            if at > end {
+                return moments;
+            }
+            if samples == self.points_max {
+                samples = samples.div_ceil(2);
+                interval_ps *= 2;
+            }
+            samples += 1;
+            moments.push(at);
+            next = Instant((at.0 / interval_ps + 1) * interval_ps);
+        }
+    }
+
+    /// What a sample at `now` would be.
+    pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant) -> Sample {
+        let mut sums = Vec::new();
+        self.totals.sums_into(nodes, &mut sums);
+        Sample { values: self.sampled(nodes, now).collect(), sums }
+    }
+
+    /// Adds a sample of time that was skipped: so many periods after `sample`, of which each adds `step`.
+    pub(crate) fn add_skipped(&mut self, at: Instant, sample: &Sample, periods: u64, step: &Sample) {
+        self.make_room();
+        let (values, sums) = sample.after(periods, step);
+        self.times.push(at);
+        self.values.extend(values);
+        self.totals.sums.extend(sums);
+        self.set_next(at);
+    }
+}
