@@ -432,7 +432,11 @@ impl<R: RateControl> Requester<R> {
             work,
             rate,
         } = self;
-        [next, unacked, sent].into_iter().for_each(|sequence| cycle.count(sequence));
+        // What is sent again is so only until it has caught up.
+        let (ahead, outstanding) = (*next - *unacked, *sent - *unacked);
+        cycle.same_list([ahead, outstanding].into_iter());
+        cycle.count(unacked);
+        (*next, *sent) = (*unacked + ahead, *unacked + outstanding);
         cycle.time(deadline);
         cycle.same(*oldest_end);
         cursor.visit(cycle);
@@ -451,11 +455,49 @@ impl<R: RateControl> Requester<R> {
 mod tests {
     use super::*;
     use crate::LineRate;
+    use units::Span;
 
     #[test]
     fn a_queue_pair_stays_within_two_cache_lines() {
         // The simulator slows down when queue pairs grow; what a rate controller adds comes on top of this.
         let bytes = size_of::<Requester<LineRate>>();
         assert!(bytes <= 120, "{bytes} bytes");
+    }
+
+    /// Sends `count` packets and has them acknowledged.
+    fn exchange(requester: &mut Requester<LineRate>, config: &Config, now: Instant, count: u32) {
+        for _ in 0..count {
+            let sent = requester.poll_transmit(config, now).expect("the window is open");
+            assert!(requester.on_ack(config, now, sent.psn).progressed);
+        }
+    }
+
+    #[test]
+    fn what_is_sent_again_does_not_repeat() {
+        let config = Config {
+            mtu_bytes: 1_000,
+            message_bytes: 10_000,
+            ack_every: 1,
+            window_packets: 64,
+            timeout: Span::from_us(1),
+            retry_count: 7,
+            recovery: Recovery::GoBackN,
+        };
+        let mut requester = Requester::new(Psn::new(0xff_fff0), LineRate);
+        requester.post(&config, 1_000_000_000);
+        for lost in [0, 60] {
+            (0..lost).for_each(|_| _ = requester.poll_transmit(&config, Instant::ZERO));
+            let late = requester.deadline();
+            if lost > 0 {
+                assert_eq!(requester.on_timeout(&config, late), TimeoutOutcome::Resend);
+            }
+            exchange(&mut requester, &config, Instant(1_000), 10);
+            let mut cycle = Cycle::record(Instant(1_000));
+            requester.visit(&mut cycle);
+            exchange(&mut requester, &config, Instant(1_100), 10);
+            cycle.compare(Instant(1_000) + Span(100));
+            requester.visit(&mut cycle);
+            assert_eq!(cycle.room() > 0, lost == 0, "{lost} lost");
+        }
     }
 }

@@ -52,17 +52,14 @@ impl Reordering {
         })
     }
 
-    /// See [`Cycle`].
+    /// See [`Cycle`]. A period in which something is late does not count as repeating: what is sent again after a loss is
+    /// late only until it has caught up with the newest, and how far that is ahead is not compared.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { newest, late, distance_max } = self;
         let mut psn = newest.value();
         cycle.wrapping(&mut psn, 24);
         *newest = Psn::new(psn);
-        for count in late {
-            let mut frames = u64::from(*count);
-            cycle.count(&mut frames);
-            *count = u32::try_from(frames).unwrap_or(u32::MAX);
-        }
+        cycle.same_list(late.iter().copied().map(u64::from));
         cycle.same(u64::from(*distance_max));
     }
 }
