@@ -5,7 +5,7 @@
 //! per port cover every queue pair.
 
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::setup::{Direction, Fabric, Flows, QueuePair, entropy, forwards};
+use crate::setup::{Direction, Fabric, Flows, PathHash, QueuePair, forwards};
 use crate::switch::forward::{Choice, Forward};
 use spec::{PathRow, RunSpec};
 use transport::Position;
@@ -25,7 +25,7 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
     if F::CHOICE != Choice::PerFlow {
         return Paths { egress_qps, rows: Vec::new() };
     }
-    let mut walk = Walk::<F> { spec, fabric, forwards: forwards(spec, fabric, flows) };
+    let mut walk = Walk::<F> { fabric, hash: &flows.path_hash, forwards: forwards(spec, fabric, flows) };
     let mut links = Vec::with_capacity(flows.queue_pairs.len());
     for pair in &flows.queue_pairs {
         if pair.is_local() || !pair.carries_payload {
@@ -80,8 +80,8 @@ fn row(fabric: &Fabric, pair: &QueuePair, hop: u32, (node, port, peer): (NodeId,
 }
 
 struct Walk<'a, F> {
-    spec: &'a RunSpec,
     fabric: &'a Fabric,
+    hash: &'a PathHash,
     forwards: Vec<F>,
 }
 
@@ -89,7 +89,7 @@ impl<F: Forward> Walk<'_, F> {
     /// Calls `visit` with switch, egress port and next node for each switch on the way.
     fn each_hop(&mut self, pair: &QueuePair, mut visit: impl FnMut(NodeId, usize, NodeId)) {
         let graph = &self.fabric.graph;
-        let packet = probe_packet(self.spec, self.fabric, pair);
+        let packet = probe_packet(self.fabric, self.hash, pair);
         let mut node = graph.attachment(pair.src_attachment).switch;
         while node.index() >= graph.hosts() {
             let hops = self.fabric.routes.next_hops(node, pair.dst_attachment);
@@ -104,11 +104,11 @@ impl<F: Forward> Walk<'_, F> {
 }
 
 /// A packet that takes the way of a queue pair's data.
-fn probe_packet(spec: &RunSpec, fabric: &Fabric, pair: &QueuePair) -> Packet {
+fn probe_packet(fabric: &Fabric, hash: &PathHash, pair: &QueuePair) -> Packet {
     let path = Path {
         destination: pair.dst_attachment,
         queue_pair: pair.receiver,
-        entropy: entropy(spec, &fabric.graph, pair, Direction::Forward),
+        entropy: hash.of(&fabric.graph, pair, Direction::Forward),
     };
     Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn, 0, path)
 }

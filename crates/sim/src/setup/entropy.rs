@@ -21,20 +21,55 @@ pub(crate) enum Direction {
     Reverse,
 }
 
-/// Hash of the 5-tuple (source and destination address, source and destination port, protocol), and of the
-/// destination queue pair if the spec says so.
-pub(crate) fn entropy(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction: Direction) -> u32 {
-    let ip = |id| -> Ipv4Addr { graph.attachment(id).ip };
-    let (source, destination) = match direction {
-        Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
-        Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
-    };
-    let ports = (pair.udp_source_port, ROCE_UDP_PORT);
-    let mut input = [0; 16];
-    input[..13].copy_from_slice(&five_tuple((source, destination), ports, IP_PROTOCOL_UDP));
-    input[13..].copy_from_slice(&pair.identity.to_be_bytes()[1..]);
-    let (algorithm, include_qp) = hash_of(spec);
-    hash(algorithm, if include_qp { &input[..] } else { &input[..13] })
+/// The hash of a run, ready for many queue pairs.
+///
+/// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by the same bits
+/// whatever the other bytes are. So what each byte changes is computed once.
+pub(crate) struct PathHash {
+    /// Of an input of zeros.
+    zeros: u32,
+    changes: Box<[[u32; 256]; INPUT_BYTES]>,
+    include_qp: bool,
+}
+
+/// 5-tuple and destination queue pair.
+const INPUT_BYTES: usize = 16;
+const FIVE_TUPLE_BYTES: usize = 13;
+
+impl PathHash {
+    pub(crate) fn new(spec: &RunSpec) -> Self {
+        let (algorithm, include_qp) = hash_of(spec);
+        let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
+        let zeros = hash(algorithm, &[0; INPUT_BYTES][..bytes]);
+        let mut changes = Box::new([[0; 256]; INPUT_BYTES]);
+        for (place, of_place) in changes.iter_mut().enumerate().take(bytes) {
+            for (byte, change) in (0..).zip(of_place) {
+                let mut input = [0; INPUT_BYTES];
+                input[place] = byte;
+                *change = hash(algorithm, &input[..bytes]) ^ zeros;
+            }
+        }
+        Self { zeros, changes, include_qp }
+    }
+
+    /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a queue pair
+    /// sends, and of the destination queue pair if the spec says so.
+    pub(crate) fn of(&self, graph: &Graph, pair: &QueuePair, direction: Direction) -> u32 {
+        let ip = |id| -> Ipv4Addr { graph.attachment(id).ip };
+        let (source, destination) = match direction {
+            Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
+            Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
+        };
+        let ports = (pair.udp_source_port, ROCE_UDP_PORT);
+        let mut input = [0; INPUT_BYTES];
+        let (tuple, queue_pair) = input.split_at_mut(FIVE_TUPLE_BYTES);
+        tuple.copy_from_slice(&five_tuple((source, destination), ports, IP_PROTOCOL_UDP));
+        if self.include_qp {
+            queue_pair.copy_from_slice(&pair.identity.to_be_bytes()[1..]);
+        }
+        let changes = input.iter().zip(&*self.changes).map(|(byte, of_place)| of_place[usize::from(*byte)]);
+        changes.fold(self.zeros, |hash, change| hash ^ change)
+    }
 }
 
 /// Hash of the 5-tuple of a TCP connection.
@@ -43,8 +78,12 @@ pub(crate) fn five_tuple_hash(spec: &RunSpec, addresses: (Ipv4Addr, Ipv4Addr), p
 }
 
 /// Source and destination address, source and destination port, protocol.
-fn five_tuple((source, destination): (Ipv4Addr, Ipv4Addr), ports: (u16, u16), protocol: u8) -> [u8; 13] {
-    let mut input = [protocol; 13];
+fn five_tuple(
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+    ports: (u16, u16),
+    protocol: u8,
+) -> [u8; FIVE_TUPLE_BYTES] {
+    let mut input = [protocol; FIVE_TUPLE_BYTES];
     input[..4].copy_from_slice(&source.octets());
     input[4..8].copy_from_slice(&destination.octets());
     input[8..10].copy_from_slice(&ports.0.to_be_bytes());

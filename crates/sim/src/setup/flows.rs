@@ -1,6 +1,7 @@
 //! The queue pairs of a run and the chunks each of them carries.
 
 use super::Fabric;
+use super::entropy::PathHash;
 use super::switches::check_pins;
 use super::unloaded::unloaded;
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, QpMode, RunSpec, SpecError};
@@ -87,6 +88,8 @@ pub(crate) struct Flows {
     receivers: Vec<u32>,
     udp_source_ports: StreamFamily,
     initial_psns: StreamFamily,
+    /// What decides the way of packets wherever there are several.
+    pub(crate) path_hash: PathHash,
 }
 
 impl Flows {
@@ -109,6 +112,7 @@ impl Flows {
             receivers: vec![0; fabric.graph.hosts()],
             udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
             initial_psns: Seed(spec.seed).family("qp.initial_psn"),
+            path_hash: PathHash::new(spec),
         };
         for (index, job) in spec.jobs.iter().enumerate() {
             match &job.storage {

@@ -1,7 +1,7 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
 use super::Fabric;
-use super::entropy::{Direction, entropy};
+use super::entropy::Direction;
 use super::flows::{Flows, QueuePair};
 use super::storage::place_storage;
 use crate::nic::{
@@ -68,7 +68,7 @@ pub(crate) fn host_flows(
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: path(spec, graph, pair, Direction::Forward, receiver),
+            path: path(graph, flows, pair, Direction::Forward, receiver),
             priority: Priority(priorities.data),
             controller: controllers.of(pair.src_attachment),
             framing,
@@ -84,7 +84,7 @@ pub(crate) fn host_flows(
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: path(spec, graph, pair, Direction::Reverse, sender),
+            path: path(graph, flows, pair, Direction::Reverse, sender),
             priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: cnp_interval(spec),
             framing,
@@ -103,12 +103,12 @@ pub(crate) fn host_flows(
 }
 
 /// What decides the way of packets of `pair` to `queue_pair`, its number at their destination.
-fn path(spec: &RunSpec, graph: &Graph, pair: &QueuePair, direction: Direction, queue_pair: u32) -> Path {
+fn path(graph: &Graph, flows: &Flows, pair: &QueuePair, direction: Direction, queue_pair: u32) -> Path {
     let destination = match direction {
         Direction::Forward => pair.dst_attachment,
         Direction::Reverse => pair.src_attachment,
     };
-    Path { destination, queue_pair, entropy: entropy(spec, graph, pair, direction) }
+    Path { destination, queue_pair, entropy: flows.path_hash.of(graph, pair, direction) }
 }
 
 /// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change when routes

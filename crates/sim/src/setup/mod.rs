@@ -14,7 +14,7 @@ mod tcp;
 mod unloaded;
 mod world;
 
-pub(crate) use entropy::{Direction, entropy};
+pub(crate) use entropy::{Direction, PathHash};
 pub(crate) use fabric::Fabric;
 pub(crate) use failures::Reroute;
 pub(crate) use flows::{Flows, QueuePair, arrivals, check_flows, refusal, shape};

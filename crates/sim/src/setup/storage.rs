@@ -1,7 +1,7 @@
 //! Storage jobs: their connections, clients and targets.
 
 use super::Fabric;
-use super::entropy::{Direction, entropy};
+use super::entropy::Direction;
 use super::flows::{Flows, QueuePair, value};
 use super::hosts::{Controllers, HostFlows, cnp_interval};
 use super::unloaded::unloaded_operation;
@@ -132,7 +132,7 @@ fn place_connection(
             path: Path {
                 destination: attachments[1 - end],
                 queue_pair: connection_number(places[1 - end]),
-                entropy: entropy(spec, graph, pair, direction),
+                entropy: flows.path_hash.of(graph, pair, direction),
             },
             priority: Priority(priorities.data),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
