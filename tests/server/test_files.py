@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -47,6 +48,22 @@ def test_every_file_of_a_trial_is_what_the_command_line_writes(
     assert nbformat.reads(files["notebook.ipynb"].text, as_version=4).cells
     call("report", trial.id, "-o", "report.html", "--workspace", records, cwd=tmp_path)
     assert files["report.html"].content == (tmp_path / "report.html").read_bytes()
+
+
+def test_a_record_at_a_url_is_served_like_any_other(
+    client_of: ClientOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABRICBENCH_TABLES_URL", f"file://{tmp_path}/place")
+    root = tmp_path / "workspace"
+    (trial,) = fb.run(fb.load("jct-alltoall").with_(data_size="1MB"), workspace=root)
+    shutil.rmtree(root / "copies")
+    client, path = client_of(root), f"/api/v1/trials/{trial.id}"
+    files = ("downloads/chunks.parquet", "downloads/ports.csv", "downloads/report.html")
+    for file in (*files, "tables/chunks", "figures/timeline"):
+        assert client.get(f"{path}/{file}").status_code == 200
+    shutil.rmtree(tmp_path / "place")
+    shutil.rmtree(root / "copies")
+    assert client.get(f"{path}/downloads/chunks.parquet").status_code == 503
 
 
 def test_a_capture_has_the_frames_of_the_command_line(

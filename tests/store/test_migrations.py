@@ -60,7 +60,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("criteria", "size_kind", "reference"):
+    for column in ("criteria", "size_kind", "reference", "tables"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
@@ -76,7 +76,8 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
 def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    connection.execute("ALTER TABLE trials DROP COLUMN reference")
+    for column in ("reference", "tables"):
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0003'")
     connection.commit()

@@ -49,7 +49,10 @@ def test_an_older_catalog_is_migrated_with_its_trials(tmp_path: Path, postgresql
     run_trial(workspace, trial_facts(FIRST), FakeBackend())
     with engine.begin() as connection:
         connection.execute(
-            text("ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference")
+            text(
+                "ALTER TABLE trials DROP COLUMN criteria, DROP COLUMN size_kind, DROP COLUMN reference, "
+                "DROP COLUMN tables"
+            )
         )
         connection.execute(text("DROP TABLE runs, tags, trash"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))

@@ -65,6 +65,7 @@ def _checks(workspace: Path | None) -> Iterator[Check]:
     yield _python()
     yield _engine()
     yield _workspace(workspace)
+    yield from _tables()
     yield Check("CPUs", True, False, f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} may be used")
     yield _memory()
     yield _disk(workspace)
@@ -104,6 +105,18 @@ def _workspace(workspace: Path | None) -> Check:
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
     writable = os.access(_existing(folder), os.W_OK)
     return Check("workspace", writable, True, f"{folder} is made by the first run", hint)
+
+
+def _tables() -> Iterator[Check]:
+    """Look at the place of records, if it is another than the workspace."""
+    from fabricbench.store import StoreError, tables_location
+
+    try:
+        location = tables_location()
+        if location is not None:
+            yield Check("tables", True, True, f"{location.url}, {len(location.records())} records")
+    except StoreError as error:
+        yield Check("tables", False, True, str(error), error.hint)
 
 
 def _existing(folder: Path) -> Path:

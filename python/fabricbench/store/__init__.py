@@ -11,13 +11,14 @@ from fabricbench.store.errors import DiskFullError, StoreError, UnknownTrialErro
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial, TrialFacts
-    from fabricbench.store.workspace import Workspace, holds_workspace, workspace_folder
+    from fabricbench.store.workspace import Workspace, holds_workspace, tables_location, workspace_folder
 
 _LATER = {
     "Trial": "fabricbench.store.trial",
     "TrialFacts": "fabricbench.store.trial",
     "Workspace": "fabricbench.store.workspace",
     "holds_workspace": "fabricbench.store.workspace",
+    "tables_location": "fabricbench.store.workspace",
     "workspace_folder": "fabricbench.store.workspace",
 }
 
@@ -29,6 +30,7 @@ __all__ = [
     "UnknownTrialError",
     "Workspace",
     "holds_workspace",
+    "tables_location",
     "workspace_folder",
 ]
 

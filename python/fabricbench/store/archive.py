@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
-from uuid import uuid4
 
 from sqlalchemy import delete
 
@@ -25,7 +24,6 @@ from fabricbench.store.catalog_schema import FINISHED, trash, trials
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.inspection import table_problem
 from fabricbench.store.schema import TABLES
-from fabricbench.store.swap import PARTIAL
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import TRIAL_ID, Workspace
 
@@ -33,7 +31,7 @@ VERSION: Final = 1
 _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 1 << 30
-_MADE_AFRESH: Final = {"attempt"}
+_MADE_AFRESH: Final = {"attempt", "tables"}
 
 
 def write_archive(workspace: Workspace, chosen: Sequence[Trial], stream: IO[bytes]) -> int:
@@ -106,10 +104,10 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
     with _opened(path) as archive:
         rows = _rows(archive, path)
         for trial_id, row in rows.items():
-            folder = workspace.records / f".{trial_id}.{uuid4().hex[:12]}{PARTIAL}"
+            folder, url = workspace.new_record(trial_id)
             try:
                 _extract(archive, path, trial_id, folder)
-                (taken if _put_in_place(workspace, row, folder) else present).append(trial_id)
+                (taken if _put_in_place(workspace, row, folder, url) else present).append(trial_id)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     return taken, present
@@ -200,16 +198,25 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     return file
 
 
-def _put_in_place(workspace: Workspace, row: Mapping[str, Any], folder: Path) -> bool:
+def _put_in_place(workspace: Workspace, row: Mapping[str, Any], folder: Path, url: str | None) -> bool:
     """Move a record to its place and note it in the catalog, both or neither; false if there is one."""
-    record = workspace.records / row["id"]
-    with workspace.database.writing() as connection:
-        if workspace.catalog.has_record(connection, row["id"]):
-            connection.execute(delete(trash).where(trash.c.trial_id == row["id"]))
-            return False
-        workspace.catalog.add_finished(connection, {**row, "folder": folder.name})
-        try:
-            folder.rename(record)
-        except OSError as error:
-            raise write_error(record, error) from error
-    return True
+    swap = workspace.swap(row["id"], folder, url)
+    is_taken = False
+    try:
+        with workspace.database.writing() as connection:
+            if workspace.catalog.has_record(connection, row["id"]):
+                connection.execute(delete(trash).where(trash.c.trial_id == row["id"]))
+            else:
+                noted = {**row, "folder": folder.name, "tables": url}
+                workspace.catalog.add_finished(connection, noted)
+                swap.apply()
+                is_taken = True
+    except BaseException:
+        swap.undo()
+        workspace.remove_records([url])
+        raise
+    if is_taken:
+        swap.discard()
+    else:
+        workspace.remove_records([url])
+    return is_taken

@@ -20,15 +20,17 @@ from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
 class Catalog:
     """Statements on the table of trials, each within the caller's transaction."""
 
-    def __init__(self, path: Path | str, records: Path) -> None:
+    def __init__(self, path: Path | str, records: Path, copies: Path) -> None:
         """Name the places.
 
         Args:
             path: File or URL of the catalog, for errors.
-            records: Folder in which each finished trial has a folder of its id.
+            records: Folder in which each finished trial has a folder of its id, unless its record has a URL.
+            copies: Folder for copies of records that have one.
         """
         self._path = path
         self._records = records
+        self._copies = copies
 
     def select(
         self,
@@ -83,9 +85,21 @@ class Catalog:
         return self._trial(row) if row is not None else None
 
     def add_running(
-        self, connection: Connection, facts: TrialFacts, folder: str, machine: Mapping[str, Any]
+        self,
+        connection: Connection,
+        facts: TrialFacts,
+        folder: str,
+        tables: str | None,
+        machine: Mapping[str, Any],
     ) -> int:
         """Note that this process starts a trial, in place of earlier attempts that left no record.
+
+        Args:
+            connection: Open for writing.
+            facts: What is run.
+            folder: Name of the folder in which the record is written.
+            tables: URL that the record is going to have; none for a folder of the workspace.
+            machine: What runs it.
 
         Returns:
             The number of the attempt.
@@ -100,6 +114,7 @@ class Catalog:
             "pid": process.pid,
             "process_start": process.start,
             "folder": folder,
+            "tables": tables,
             "started_at": now(),
             "machine": to_json(machine),
         }
@@ -163,13 +178,25 @@ class Catalog:
         """Return the names of the temporary folders that running attempts own."""
         return set(connection.execute(select(trials.c.folder).where(trials.c.status == RUNNING)).scalars())
 
+    def remote_records(self, connection: Connection, *conditions: ColumnElement[bool]) -> set[str]:
+        """Return the URLs of records, finished or being written, of the attempts that meet the conditions."""
+        query = select(trials.c.tables).where(trials.c.tables.is_not(None), *conditions)
+        return set(connection.execute(query).scalars())
+
     def has_record(self, connection: Connection, trial_id: str) -> bool:
         """Tell whether a trial has a record."""
         query = select(trials.c.attempt).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED))
         return connection.execute(query).first() is not None
 
     def _trial(self, row: Row[Any]) -> Trial:
-        return trial_of(dict(row._mapping), TableFolder(self._records / row.id), self._path)
+        return trial_of(dict(row._mapping), self._tables(row), self._path)
+
+    def _tables(self, row: Row[Any]) -> TableFolder:
+        if row.tables is None:
+            return TableFolder(self._records / row.id)
+        from fabricbench.store.remote import RemoteTables
+
+        return RemoteTables(row.tables, self._copies)
 
 
 _BELONGING = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0005"
+REVISION = "0006"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -52,6 +52,7 @@ trials = Table(
     Column("pid", Integer, nullable=False),
     Column("process_start", Text, nullable=False),
     Column("folder", Text, nullable=False),
+    Column("tables", Text, nullable=True),
     Column("started_at", String(32), nullable=False),
     Column("ended_at", String(32), nullable=True),
     # What came out; JSON.

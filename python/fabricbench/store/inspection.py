@@ -10,14 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED
+from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, trials
 from fabricbench.store.errors import write_error
+from fabricbench.store.location import ASIDE, RECORD_NAME, Location
 from fabricbench.store.schema import TABLES
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import TRIAL_ID, Workspace
 
-ASIDE = "damaged"
-"""Folder of a workspace in which repairing puts what cannot be used, rather than removing it."""
+_UNKNOWN = "the catalog does not know this record"
 
 
 @dataclass(frozen=True)
@@ -28,28 +28,46 @@ class Damage:
         trial_id: The trial.
         found: What is wrong with its record.
         attempt: Its row in the catalog; none if the catalog does not know it.
+        url: Where its record is; none for the folder of the workspace.
     """
 
     trial_id: str
     found: str
     attempt: int | None
+    url: str | None = None
 
 
 def damages(workspace: Workspace) -> Iterator[Damage]:
     """Read every table of every finished trial, and look for records that the catalog does not know.
 
     Raises:
-        StoreError: The catalog cannot be read.
+        StoreError: The catalog cannot be read, or a place of records not be reached.
     """
+    here = {path.name for path in workspace.records.iterdir() if TRIAL_ID.fullmatch(path.name)}
+    there = _remote_records(workspace)
     known = workspace.trials(states=FINISHED, deleted=None)
     for trial in known:
         found = _first_problem(trial)
         if found:
-            yield Damage(trial.id, found, trial.attempt)
-    ids = {trial.id for trial in known}
-    for folder in sorted(workspace.records.iterdir()):
-        if TRIAL_ID.fullmatch(folder.name) and folder.name not in ids:
-            yield Damage(folder.name, "the catalog does not know this record", None)
+            yield Damage(trial.id, found, trial.attempt, trial.tables.url)
+    for trial_id in sorted(here - {trial.id for trial in known if trial.tables.url is None}):
+        yield Damage(trial_id, _UNKNOWN, None)
+    for url in sorted(there - _known_urls(workspace)):
+        match = RECORD_NAME.fullmatch(url.rpartition("/")[2])
+        if match:
+            yield Damage(match[1], _UNKNOWN, None, url)
+
+
+def _remote_records(workspace: Workspace) -> set[str]:
+    """Return the URLs of all records wherever the workspace has some or would put new ones."""
+    places = {url.rpartition("/")[0] for url in _known_urls(workspace)}
+    places |= {workspace.location.url} if workspace.location else set()
+    return {f"{place}/{name}" for place in places for name in Location(place).records()}
+
+
+def _known_urls(workspace: Workspace) -> set[str]:
+    with workspace.database.reading() as connection:
+        return workspace.catalog.remote_records(connection, trials.c.status.in_((RUNNING, *FINISHED)))
 
 
 def _first_problem(trial: Trial) -> str:
@@ -57,26 +75,32 @@ def _first_problem(trial: Trial) -> str:
     missing = trial.tables.missing(TABLES)
     if missing:
         return f"no table {', '.join(missing)}"
-    problems = (table_problem(trial.tables.path(table), trial.id) for table in TABLES)
+    problems = (_problem(trial, table) for table in TABLES)
     return next((problem for problem in problems if problem), "")
+
+
+def _problem(trial: Trial, table: str) -> str:
+    with trial.tables.checked(table) as path:
+        return table_problem(path, trial.id)
 
 
 def table_problem(path: Path, trial_id: str) -> str:
     """Read a table whole, page checksums and all; say what is wrong with it, or nothing."""
+    table = path.name.partition(".")[0]
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             metadata = file.schema_arrow.metadata or {}
             owner = metadata.get(b"fabricbench.trial", b"").decode(errors="replace")
             if owner != trial_id:
-                return f"table {path.stem} is of trial {owner or 'nobody'}"
+                return f"table {table} is of trial {owner or 'nobody'}"
             for _ in file.iter_batches():
                 pass
     except (OSError, pa.ArrowException) as error:
-        return f"table {path.stem} cannot be read: {' '.join(str(error).split())}"
+        return f"table {table} cannot be read: {' '.join(str(error).split())}"
     return ""
 
 
-def put_aside(workspace: Workspace, damage: Damage) -> Path | None:
+def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
     """Move a damaged record out of the way and note in the catalog that its trial has none.
 
     Returns:
@@ -85,20 +109,29 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | None:
     Raises:
         StoreError: A folder cannot be moved, or the catalog cannot be written.
     """
-    record = workspace.records / damage.trial_id
-    target = _free_name(workspace.root / ASIDE / damage.trial_id)
     moved = None
     with workspace.database.writing() as connection:
         if damage.attempt is not None:
             message = f"its record was damaged: {damage.found}"
             workspace.catalog.give_up(connection, damage.attempt, INTERRUPTED, message)
-        if record.exists():
-            try:
-                target.parent.mkdir(exist_ok=True)
-                moved = Path(shutil.move(record, target))
-            except OSError as error:
-                raise write_error(target, error) from error
-    return moved
+        if damage.url is None:
+            moved = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
+    if damage.url is None:
+        return moved
+    place, _, name = damage.url.rpartition("/")
+    shutil.rmtree(workspace.copies / name, ignore_errors=True)
+    return Location(place).put_aside(name)
+
+
+def _move(record: Path, aside: Path) -> Path | None:
+    if not record.exists():
+        return None
+    target = _free_name(aside)
+    try:
+        target.parent.mkdir(exist_ok=True)
+        return Path(shutil.move(record, target))
+    except OSError as error:
+        raise write_error(target, error) from error
 
 
 def _free_name(path: Path) -> Path:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 
-def recover(database: Database, catalog: Catalog, records: Path) -> None:
+def recover(database: Database, catalog: Catalog, records: Path, copies: Path) -> None:
     """Mark the attempts whose process is gone and remove or restore the folders they left.
 
     Attempts of processes that may still live, here or on another host, are left alone.
@@ -27,9 +27,11 @@ def recover(database: Database, catalog: Catalog, records: Path) -> None:
     with database.reading() as connection:
         if not catalog.abandoned(connection) and not _strays(connection, catalog, records):
             return
+    uploaded = []
     # Everything is looked up again, now that nobody else can be doing the same.
     with database.writing() as connection:
         for attempt in catalog.abandoned(connection):
+            uploaded += [attempt.tables] if attempt.tables else []
             message = f"process {attempt.pid} on {attempt.host} ended before the trial did"
             catalog.give_up(connection, attempt.attempt, INTERRUPTED, message)
             if not catalog.has_record(connection, attempt.id):
@@ -37,6 +39,16 @@ def recover(database: Database, catalog: Catalog, records: Path) -> None:
                 shutil.rmtree(records / attempt.id, ignore_errors=True)
         for stray in _strays(connection, catalog, records):
             _clear(stray)
+    _remove_uploaded(uploaded, copies)
+
+
+def _remove_uploaded(urls: list[str], copies: Path) -> None:
+    """Remove what was uploaded of records that nobody is going to finish."""
+    if urls:
+        from fabricbench.store.remote import remove_record
+
+        for url in urls:
+            remove_record(url, copies)
 
 
 def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:

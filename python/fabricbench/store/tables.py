@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -147,7 +148,14 @@ class RecordWriter:
 
 
 class TableFolder:
-    """Reads the tables of one trial, whole or batch by batch."""
+    """Reads the tables of one trial, whole or batch by batch.
+
+    Attributes:
+        folder: Where they are.
+        url: Where the record is if `folder` only has copies of it; none otherwise.
+    """
+
+    url: str | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -159,6 +167,11 @@ class TableFolder:
     def missing(self, tables: Sequence[str]) -> list[str]:
         """Return those of `tables` that have no file."""
         return [table for table in tables if not self.path(table).is_file()]
+
+    @contextmanager
+    def checked(self, table: str) -> Iterator[Path]:
+        """Open the file of a table for a check of what the record holds."""
+        yield self.path(table)
 
     def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a table in batches of at most a row group, so that any table fits in memory.
@@ -176,9 +189,9 @@ class TableFolder:
             with pq.ParquetFile(path) as file:
                 yield from file.iter_batches(batch_size=ROWS_PER_GROUP, columns=wanted)
         except FileNotFoundError as error:
-            raise _half_written(path, "the file is missing") from error
+            raise half_written(path, "the file is missing") from error
         except (OSError, pa.ArrowInvalid) as error:
-            raise _half_written(path, f"it cannot be read: {error}") from error
+            raise half_written(path, f"it cannot be read: {error}") from error
 
     def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a whole table, or some of its columns.
@@ -203,12 +216,13 @@ class TableFolder:
         try:
             return pq.read_schema(path)
         except FileNotFoundError as error:
-            raise _half_written(path, "the file is missing") from error
+            raise half_written(path, "the file is missing") from error
         except (OSError, pa.ArrowInvalid) as error:
-            raise _half_written(path, f"it cannot be read: {error}") from error
+            raise half_written(path, f"it cannot be read: {error}") from error
 
 
-def _half_written(path: Path, found: str) -> StoreError:
+def half_written(path: Path | str, found: str) -> StoreError:
+    """Say that a record lacks a table, or holds a damaged one."""
     return StoreError(
         path,
         f"this trial's record is incomplete: {found}",

@@ -68,19 +68,25 @@ def purge(workspace: Workspace, before: str) -> list[str]:
     Raises:
         StoreError: The catalog cannot be written.
     """
+    urls: set[str] = set()
     with workspace.database.writing() as connection:
         ids = sorted(
             set(connection.execute(select(trash.c.trial_id).where(trash.c.deleted_at < before)).scalars())
         )
         for trial_id in ids:
-            _remove(workspace, connection, trial_id)
+            urls |= _remove(workspace, connection, trial_id)
+    workspace.remove_records(urls)
     return ids
 
 
-def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> None:
+def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> set[str]:
+    """Remove the attempts of a trial that are in the trash; return the URLs that their records have."""
     deleted = select(trash.c.attempt).where(trash.c.trial_id == trial_id)
-    workspace.catalog.remove(connection, trials.c.attempt.in_(list(connection.execute(deleted).scalars())))
+    condition = trials.c.attempt.in_(list(connection.execute(deleted).scalars()))
+    urls = workspace.catalog.remote_records(connection, condition)
+    workspace.catalog.remove(connection, condition)
     if not workspace.catalog.has_record(connection, trial_id):
         shutil.rmtree(workspace.records / trial_id, ignore_errors=True)
     if connection.execute(select(trials.c.attempt).where(trials.c.id == trial_id)).first() is None:
         connection.execute(delete(tags).where(tags.c.trial_id == trial_id))
+    return urls

@@ -4,6 +4,7 @@
     trials/ID/TABLE.parquet    the record of a finished trial
     trials/.ID.N.partial/      the record of a trial that is running
     trials/.ID.N.old/          a record that is being replaced, for the moment of the exchange
+    copies/ID.N/TABLE.parquet  copies of records that lie at a URL
 
 A record appears under its id by renaming, within a transaction that excludes other writers, so a reader sees
 the old one or the new one. Whatever a crash leaves behind, the next start puts right.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -28,19 +29,23 @@ from fabricbench.store.databases import CATALOG_FILE, catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.recovery import recover
 from fabricbench.store.schema import TABLES
-from fabricbench.store.swap import PARTIAL
+from fabricbench.store.swap import PARTIAL, RecordSwap
 from fabricbench.store.trial import Trial, TrialFacts
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
+    from fabricbench.store.location import Location
+    from fabricbench.store.remote import Upload
     from fabricbench.store.writer import TrialWriter
 
 DEFAULT_FOLDER = "fabricbench-workspace"
 WORKSPACE_VARIABLE = "FABRICBENCH_WORKSPACE"
 CATALOG_URL_VARIABLE = "FABRICBENCH_CATALOG_URL"
+TABLES_URL_VARIABLE = "FABRICBENCH_TABLES_URL"
 
 _RECORDS = "trials"
+_COPIES = "copies"
 TRIAL_ID = re.compile(r"[0-9a-f]{12}")
 _LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 
@@ -50,19 +55,28 @@ class Workspace:
 
     Attributes:
         root: Its folder.
-        records: The folder of the records in it.
+        records: The folder of the records in it, and of those that are being written.
+        copies: The folder for copies of records that lie at a URL.
+        location: Where new records go in place of `records`; none for there.
     """
 
-    def __init__(self, root: Path, database: Database) -> None:
+    def __init__(self, root: Path, database: Database, location: Location | None = None) -> None:
         """Use a folder whose catalog has been checked; `Workspace.open` does that."""
         self.root = root
         self.records = root / _RECORDS
+        self.copies = root / _COPIES
         self.database = database
-        self.catalog = Catalog(database.place, self.records)
+        self.location = location
+        self.catalog = Catalog(database.place, self.records, self.copies)
 
     @classmethod
     def open(
-        cls, root: Path | None = None, *, create: bool = False, catalog_url: str | None = None
+        cls,
+        root: Path | None = None,
+        *,
+        create: bool = False,
+        catalog_url: str | None = None,
+        tables_url: str | None = None,
     ) -> Workspace:
         """Open a workspace and put right what a crash has left behind.
 
@@ -72,15 +86,20 @@ class Workspace:
             create: Make it if it does not exist.
             catalog_url: Database of the catalog, an SQLite file or PostgreSQL, as an SQLAlchemy URL; by
                 default that of FABRICBENCH_CATALOG_URL, or else a file in the workspace.
+            tables_url: Where new records go, as fsspec reads it; by default that of FABRICBENCH_TABLES_URL,
+                or else a folder in the workspace.
 
         Raises:
             StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign,
-                or written by a newer version.
+                or written by a newer version; or a URL cannot be used.
         """
         folder = workspace_folder(root)
-        _check_folder(folder, create=create)
-        database = catalog_database(folder, catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None)
-        workspace = cls(folder, database)
+        catalog = catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None
+        location = tables_location(tables_url)
+        # With catalog and records elsewhere, the folder holds nothing that was not there before.
+        _check_folder(folder, create=create or (catalog is not None and location is not None))
+        database = catalog_database(folder, catalog)
+        workspace = cls(folder, database, location)
         database.open(has_records=workspace._has_records())
         workspace.recover()
         return workspace
@@ -91,7 +110,7 @@ class Workspace:
         Raises:
             StoreError: The catalog or the folder cannot be read or written.
         """
-        recover(self.database, self.catalog, self.records)
+        recover(self.database, self.catalog, self.records, self.copies)
 
     def trials(
         self,
@@ -213,10 +232,44 @@ class Workspace:
         """
         from fabricbench.store.writer import TrialWriter
 
-        folder = f".{facts.id}.{uuid4().hex[:12]}{PARTIAL}"
+        folder, url = self.new_record(facts.id)
         with self.database.writing() as connection:
-            attempt = self.catalog.add_running(connection, facts, folder, machine)
-        return TrialWriter(self, facts, attempt, self.records / folder)
+            attempt = self.catalog.add_running(connection, facts, folder.name, url, machine)
+        return TrialWriter(self, facts, attempt, folder, url)
+
+    def new_record(self, trial_id: str) -> tuple[Path, str | None]:
+        """Return where to write a record, and the URL that it is going to have; none if it stays here.
+
+        Raises:
+            StoreError: The place of that URL cannot be reached or written.
+        """
+        name = f"{trial_id}.{uuid4().hex[:12]}"
+        folder = self.records / f".{name}{PARTIAL}"
+        if self.location is None:
+            return folder, None
+        self.location.check()
+        return folder, f"{self.location.url}/{name}"
+
+    def swap(self, trial_id: str, folder: Path, url: str | None) -> RecordSwap | Upload:
+        """Prepare to put a written record in its place, whatever is there.
+
+        Raises:
+            StoreError: The place of its URL cannot be reached or written.
+        """
+        record = self.records / trial_id
+        if url is None:
+            return RecordSwap(folder, record)
+        from fabricbench.store.remote import Upload
+
+        return Upload(folder, record, url, self.copies)
+
+    def remove_records(self, urls: Iterable[str | None]) -> None:
+        """Remove records that the catalog does not name any more. What cannot be reached stays there."""
+        for url in urls:
+            if url is not None:
+                from fabricbench.store.remote import remove_record
+
+                remove_record(url, self.copies)
 
     def _has_records(self) -> bool:
         with suppress(OSError):
@@ -227,6 +280,20 @@ class Workspace:
 def workspace_folder(root: Path | None = None) -> Path:
     """Return the folder of the workspace that `Workspace.open` would use."""
     return root or Path(os.environ.get(WORKSPACE_VARIABLE) or DEFAULT_FOLDER)
+
+
+def tables_location(url: str | None = None) -> Location | None:
+    """Return where records go by a URL, or by FABRICBENCH_TABLES_URL; none for a folder of the workspace.
+
+    Raises:
+        StoreError: The URL cannot be used.
+    """
+    wanted = url or os.environ.get(TABLES_URL_VARIABLE)
+    if not wanted:
+        return None
+    from fabricbench.store.location import Location
+
+    return Location(wanted)
 
 
 def holds_workspace(folder: Path) -> bool:

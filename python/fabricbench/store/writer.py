@@ -9,10 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from fabricbench.store.catalog_schema import COMPLETE, FAILED, INCOMPLETE, INTERRUPTED
+from fabricbench.store.catalog_schema import COMPLETE, FAILED, FINISHED, INCOMPLETE, INTERRUPTED, trials
 from fabricbench.store.errors import StoreError
 from fabricbench.store.schema import SCHEMA_VERSION, TRIALS
-from fabricbench.store.swap import RecordSwap
 from fabricbench.store.tables import RecordWriter, TableFolder
 from fabricbench.store.trial import TrialFacts, to_json
 
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sqlalchemy.engine import Connection
 
+    from fabricbench.store.remote import Upload
+    from fabricbench.store.swap import RecordSwap
     from fabricbench.store.workspace import Workspace
 
 
@@ -30,8 +31,12 @@ class TrialWriter:
     attempt as interrupted (KeyboardInterrupt) or failed and removes its rows.
     """
 
-    def __init__(self, workspace: Workspace, facts: TrialFacts, attempt: int, folder: Path) -> None:
+    def __init__(
+        self, workspace: Workspace, facts: TrialFacts, attempt: int, folder: Path, url: str | None
+    ) -> None:
         self._workspace = workspace
+        self._url = url
+        self._is_uploaded = False
         self._facts = facts
         self._attempt = attempt
         self._folder = folder
@@ -103,18 +108,29 @@ class TrialWriter:
     def ready(self, summary: Mapping[str, Any], engine: Mapping[str, Any], results: pa.Table) -> ReadyTrial:
         """Write the results, so that the record is whole and only has to be put in place; see `finish`.
 
+        A record that is going to lie at a URL is uploaded here.
+
         Raises:
-            StoreError: The disk is full or failing.
+            StoreError: The disk is full or failing, or the place of the URL cannot be written.
         """
         self._tables.write_results(TRIALS, results)
-        swap = RecordSwap(self._folder, self._workspace.records / self._facts.id)
+        self._is_uploaded = self._url is not None
+        swap = self._workspace.swap(self._facts.id, self._folder, self._url)
         return ReadyTrial(self, swap, summary, engine, results.to_pylist())
 
-    def note_end(self, connection: Connection, ready: ReadyTrial) -> None:
-        """Note in the catalog how the trial ended."""
+    def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
+        """Note in the catalog how the trial ended.
+
+        Returns:
+            The URLs of the records that this one replaces.
+        """
         summary = ready.summary
         reasons = (f"{job['name']}: {job['reason']}" for job in summary["jobs"] if job["reason"])
-        self._workspace.catalog.finish(
+        catalog = self._workspace.catalog
+        replaced = catalog.remote_records(
+            connection, trials.c.id == self._facts.id, trials.c.status.in_(FINISHED)
+        )
+        catalog.finish(
             connection,
             self._attempt,
             self._facts.id,
@@ -124,6 +140,7 @@ class TrialWriter:
             results=ready.results,
             engine=ready.engine,
         )
+        return replaced
 
     def mark_finished(self) -> None:
         """Take note that the record is in place."""
@@ -143,6 +160,8 @@ class TrialWriter:
         except StoreError:
             # Not even the note fits. The row says `running` until the next start finds this process gone.
             return
+        if self._is_uploaded:
+            self._workspace.remove_records([self._url])
 
 
 @dataclass(frozen=True)
@@ -150,30 +169,32 @@ class ReadyTrial:
     """A trial whose record is written and not yet in its place."""
 
     writer: TrialWriter
-    swap: RecordSwap
+    swap: RecordSwap | Upload
     summary: Mapping[str, Any]
     engine: Mapping[str, Any]
     results: Sequence[Mapping[str, Any]]
 
 
-def finish_together(workspace: Workspace, trials: Sequence[ReadyTrial]) -> None:
+def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
     """Put the records of several trials in place and note how they ended: all of them or none.
 
     Raises:
         StoreError: The disk is full or failing, or the catalog cannot be written.
     """
+    replaced: set[str] = set()
     try:
         with workspace.database.writing() as connection:
-            for trial in trials:
-                trial.writer.note_end(connection, trial)
+            for trial in ready:
+                replaced |= trial.writer.note_end(connection, trial)
                 trial.swap.apply()
     except BaseException:
-        for trial in reversed(trials):
+        for trial in reversed(ready):
             trial.swap.undo()
         raise
-    for trial in trials:
+    for trial in ready:
         trial.writer.mark_finished()
         trial.swap.discard()
+    workspace.remove_records(replaced)
 
 
 def _metadata(facts: TrialFacts) -> dict[str, str]:

@@ -1,0 +1,143 @@
+"""The tables of a trial whose record lies at a URL, read through copies in the workspace.
+
+    copies/ID.TOKEN/TABLE.parquet
+
+What lies under a name never changes, so a copy is never out of date, and may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from fabricbench.store.errors import StoreError, write_error
+from fabricbench.store.location import Location
+from fabricbench.store.swap import REPLACED
+from fabricbench.store.tables import TableFolder, half_written
+
+
+class RemoteTables(TableFolder):
+    """Reads the tables of one trial. A table is copied when it is read first.
+
+    Attributes:
+        folder: Where the copies are.
+        url: Where the record is.
+    """
+
+    def __init__(self, url: str, copies: Path) -> None:
+        """Name the places; nothing is copied yet.
+
+        Args:
+            url: The record.
+            copies: Folder of the copies of all records.
+        """
+        self.url: str = url
+        self._place, _, self._name = url.rpartition("/")
+        super().__init__(copies / self._name)
+
+    def path(self, table: str) -> Path:
+        """Return the copy of a table.
+
+        Raises:
+            StoreError: The table is missing, or cannot be reached.
+        """
+        target = super().path(table)
+        if not target.is_file():
+            self._copy(table, target)
+        return target
+
+    def missing(self, tables: Sequence[str]) -> list[str]:
+        """Return those of `tables` that the record does not have, whatever copies there are.
+
+        Raises:
+            StoreError: The record cannot be reached.
+        """
+        there = Location(self._place).files(self._name)
+        return [table for table in tables if f"{table}.parquet" not in there]
+
+    @contextmanager
+    def checked(self, table: str) -> Iterator[Path]:
+        """Copy a table anew, so that what is read is what the record holds."""
+        path = self.folder / f"{table}.{uuid4().hex[:12]}.check"
+        try:
+            self._copy(table, path)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _copy(self, table: str, target: Path) -> None:
+        """Copy a table, so that the target appears as a whole."""
+        partial = target.with_name(f".{target.name}.{uuid4().hex[:12]}")
+        try:
+            Location(self._place).download(self._name, f"{table}.parquet", partial)
+            partial.rename(target)
+        except FileNotFoundError as error:
+            raise half_written(f"{self.url}/{table}.parquet", "the file is missing") from error
+        except OSError as error:
+            raise write_error(target, error) from error
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+class Upload:
+    """A finished record on its way to a location, with the interface of `RecordSwap`."""
+
+    def __init__(self, partial: Path, record: Path, url: str, copies: Path) -> None:
+        """Upload the record. Nobody sees it before the catalog names it.
+
+        Args:
+            partial: The record, as it was written.
+            record: Where an older one may be, of when the workspace had its records in its folder.
+            url: The place of the new one.
+            copies: Folder of the copies of all records.
+
+        Raises:
+            StoreError: The place cannot be reached or written.
+        """
+        self._partial = partial
+        self._record = record
+        self._replaced = partial.with_suffix(REPLACED)
+        place, _, name = url.rpartition("/")
+        self._copy = copies / name
+        Location(place).upload(partial, name)
+
+    def apply(self) -> None:
+        """Move an older record aside; otherwise the catalog is all that changes.
+
+        Raises:
+            StoreError: It cannot be renamed.
+        """
+        try:
+            if self._record.exists():
+                self._record.rename(self._replaced)
+        except OSError as error:
+            raise write_error(self._record, error) from error
+
+    def undo(self) -> None:
+        """Put an older record back. Who gives the attempt up removes what was uploaded."""
+        with suppress(OSError):
+            if self._replaced.exists() and not self._record.exists():
+                self._replaced.rename(self._record)
+
+    def discard(self) -> None:
+        """Remove the older record, and keep what was written as the copy of the new one."""
+        shutil.rmtree(self._replaced, ignore_errors=True)
+        try:
+            self._copy.parent.mkdir(exist_ok=True)
+            self._partial.rename(self._copy)
+        except OSError:
+            shutil.rmtree(self._partial, ignore_errors=True)
+
+
+def remove_record(url: str, copies: Path) -> None:
+    """Remove a record that the catalog does not name any more, and its copy.
+
+    What cannot be reached stays; `fabricbench workspace check` names it.
+    """
+    place, _, name = url.rpartition("/")
+    shutil.rmtree(copies / name, ignore_errors=True)
+    with suppress(StoreError):
+        Location(place).remove(name)
