@@ -202,3 +202,19 @@ def test_the_end_of_a_long_table_is_a_key_away(page: Page, served: Served) -> No
     last = rows(page, "Table series").last
     expect(last).to_have_attribute("aria-rowindex", str(rows_total + 1))
     expect(last).not_to_contain_text("…")
+
+
+def test_columns_of_a_wide_table_are_drawn_as_they_come_into_sight(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/trials/{served.congested.id}/chunks")
+    table = page.get_by_role("table", name="Table chunks")
+    cells = rows(page, "Table chunks").first.get_by_role("cell")
+    expect(cells.first).to_have_attribute("aria-colindex", "1")
+    count = int(table.get_attribute("aria-colcount") or 0)
+    assert cells.count() < count == table.get_by_role("columnheader").count()
+    table.evaluate("(box) => box.scrollTo(box.scrollWidth, 0)")
+    expect(cells.last).to_have_attribute("aria-colindex", str(count))
+    heading = table.get_by_role("columnheader").last.bounding_box()
+    last = cells.last.bounding_box()
+    assert heading is not None
+    assert last is not None
+    assert abs(heading["x"] - last["x"]) < 2

@@ -188,10 +188,14 @@ class Chunks:
 
     def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
         """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
+        if not hosts:
+            return self._first_sent_share_of_all
         sent = self._frames_and_resends
-        some = [sent.get(host, (0, 0)) for host in hosts] if hosts else sent.values()
-        frames, again = (sum(column) for column in zip(*some, strict=True)) if some else (0, 0)
-        return 1 - again / frames if frames else 1.0
+        return _share_once([sent.get(host, (0, 0)) for host in hosts])
+
+    @cached_property
+    def _first_sent_share_of_all(self) -> float:
+        return _share_once(list(self._frames_and_resends.values()))
 
     @cached_property
     def wire_sent(self) -> dict[int, int]:
@@ -208,6 +212,12 @@ class Chunks:
         """Data frames that each host sent, and those of them that it sent again."""
         rows = self.sent.group_by("src_host").sum().select("src_host", "tx_frames", "retransmits")
         return {host: (frames, again) for host, frames, again in rows.iter_rows()}
+
+
+def _share_once(sent: Sequence[tuple[int, int]]) -> float:
+    """Return the share of frames that were not sent again, of frames and those of them that were."""
+    frames, again = sum(each[0] for each in sent), sum(each[1] for each in sent)
+    return 1 - again / frames if frames else 1.0
 
 
 def _wire_bytes(rows: pl.DataFrame, host: str) -> dict[int, int]:

@@ -33,6 +33,7 @@ from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
 from fabricbench.server.state import ServerState
+from fabricbench.server.warming import warm_up
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
@@ -81,10 +82,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Carry runs out as long as the application is up."""
     state: ServerState = app.state.server
     state.sandbox.start()
+    warming = warm_up()
     state.scheduler.start(lambda run_id: runs.tell_state(state, run_id))
     yield
     state.events.close()
     await run_in_threadpool(state.scheduler.stop)
+    await run_in_threadpool(warming.join)
 
 
 class _Headers:

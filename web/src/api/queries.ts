@@ -13,6 +13,7 @@ import type {
   Run,
   RunDetail,
   ShippedPlan,
+  Stretch,
   Trial,
   TrialDetail,
   TrialPage,
@@ -84,11 +85,6 @@ export function useFigures(id: string) {
   });
 }
 
-export interface Stretch {
-  from_ps: number;
-  to_ps: number;
-}
-
 /** Which chunks a timeline shows; without one of these, all. */
 export interface ChunkFilter {
   job?: string;
@@ -99,9 +95,12 @@ export interface ChunkFilter {
 export function useFigure(id: string, name: string, stretch: Stretch | null, filter: ChunkFilter) {
   return useQuery({
     queryKey: ['figure', id, name, stretch, filter],
-    queryFn: ({ signal }) =>
-      get<Figure>(path('trials', id, 'figures', name) + query({ ...stretch, ...filter }), signal),
+    queryFn: async ({ signal }) => {
+      const url = path('trials', id, 'figures', name) + query({ ...stretch, ...filter });
+      return { ...(await get<Figure>(url, signal)), stretch };
+    },
     staleTime: HOUR,
+    structuralSharing: false,
     placeholderData: (before, from) =>
       from?.queryKey[1] === id && from.queryKey[2] === name ? before : undefined,
   });

@@ -104,12 +104,20 @@ export interface TablePage {
 
 export type FigureName = Schemas['FigureInfo'];
 
+/** A stretch of simulated time. */
+export interface Stretch {
+  from_ps: number;
+  to_ps: number;
+}
+
 export interface Figure {
   data: Record<string, unknown>[];
   layout: Record<string, unknown>;
   caption?: string;
   /** Picoseconds of one unit of the horizontal axis, where that is time. */
   unit_ps?: number | null;
+  /** The stretch that it was drawn for; all of the time if there is none. */
+  stretch?: Stretch | null;
 }
 
 export interface ComparedMetric {

@@ -1,8 +1,8 @@
 import { Button, Group, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
-import { type Stretch, useFigure } from '../api/queries';
-import type { Figure, FigureName } from '../api/types';
+import { useFigure } from '../api/queries';
+import type { Figure, FigureName, Stretch } from '../api/types';
 import { simulatedTime } from '../format/numbers';
 import { Chart } from './Chart';
 import { ChunkFilterBar, chunkFilterOf } from './ChunkFilterBar';
@@ -43,7 +43,6 @@ export function FigurePanel({ trial, figure, jobs }: Props) {
           <Drawn
             drawn={drawn}
             title={figure.title}
-            stretch={stretch}
             onStretch={
               figure.zooms
                 ? (next) =>
@@ -63,12 +62,12 @@ export function FigurePanel({ trial, figure, jobs }: Props) {
 interface DrawnProps {
   drawn: Figure;
   title: string;
-  stretch: Stretch | null;
   onStretch: ((stretch: Stretch | null) => void) | undefined;
 }
 
-function Drawn({ drawn, title, stretch, onStretch }: DrawnProps) {
-  const figure = useMemo(() => withRange(drawn, stretch), [drawn, stretch]);
+function Drawn({ drawn, title, onStretch }: DrawnProps) {
+  // A zoom moves the axis at once; the figure is drawn again when the server has sent what that brings out.
+  const figure = useMemo(() => withRange(drawn, drawn.stretch ?? null), [drawn]);
   const factor = drawn.unit_ps ?? null;
   const zoomable = onStretch !== undefined && factor !== null;
   return (

@@ -1,6 +1,17 @@
 /** A table that draws only the rows in sight: a million rows scroll as quickly as a hundred. */
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+
+import { useColumnWindow } from './columnWindow';
+import { GridRow } from './GridRow';
 
 export interface GridColumn<Row> {
   key: string;
@@ -42,13 +53,18 @@ export function Grid<Row>(props: Props<Row>) {
     count: total,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 8,
   });
+  const shown = useColumnWindow(
+    box,
+    columns.map((column) => column.width),
+  );
   const items = virtualizer.getVirtualItems();
   useVisible(items[0]?.index, items.at(-1)?.index, props.onVisible);
-  const template: CSSProperties = {
-    gridTemplateColumns: columns.map((column) => widthOf(column.width)).join(' '),
-  };
+  const template: CSSProperties = useMemo(
+    () => ({ gridTemplateColumns: columns.map((column) => widthOf(column.width)).join(' ') }),
+    [columns],
+  );
   const move = (to: number) => {
     const next = Math.max(0, Math.min(total - 1, to));
     setFocused(next);
@@ -61,6 +77,7 @@ export function Grid<Row>(props: Props<Row>) {
       role="table"
       aria-label={props.label}
       aria-rowcount={total + 1}
+      aria-colcount={columns.length}
       tabIndex={0}
       style={{ height: props.height }}
       onKeyDown={(event) => onKey(event, props, focused, move)}
@@ -74,26 +91,20 @@ export function Grid<Row>(props: Props<Row>) {
         {items.map((item) => {
           const row = props.rowAt(item.index);
           return (
-            <div
+            <GridRow
               key={item.key}
-              className="grid-row"
-              role="row"
-              aria-rowindex={item.index + 2}
-              data-focused={item.index === focused}
-              data-key={row !== undefined ? props.rowKey?.(row) : undefined}
-              style={{
-                ...template,
-                height: item.size,
-                transform: `translateY(${item.start}px)`,
-              }}
-              onClick={() => setFocused(item.index)}
-            >
-              {columns.map((column) => (
-                <div key={column.key} role="cell" className={column.right ? 'grid-cell right' : 'grid-cell'}>
-                  {row === undefined ? '…' : column.cell(row, item.index)}
-                </div>
-              ))}
-            </div>
+              columns={columns}
+              from={shown.from}
+              to={shown.to}
+              row={row}
+              rowKey={row === undefined ? undefined : props.rowKey?.(row)}
+              index={item.index}
+              start={item.start}
+              height={item.size}
+              focused={item.index === focused}
+              template={template}
+              onFocus={setFocused}
+            />
           );
         })}
       </div>

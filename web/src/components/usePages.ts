@@ -4,6 +4,8 @@ import { useCallback, useState } from 'react';
 import { get } from '../api/client';
 
 const PAGE = 200;
+/** So many rows before and after those in sight are brought, too. */
+const AHEAD = 60;
 
 interface Page<Row> {
   total: number;
@@ -17,8 +19,7 @@ export function usePages<Answer, Row>(
   take: (answer: Answer) => Page<Row>,
   refreshMs: number | false = false,
 ) {
-  const [range, setRange] = useState<[number, number]>([0, 0]);
-  const numbers = wantedPages(range[0], range[1]);
+  const [numbers, setNumbers] = useState<readonly number[]>([0]);
   const queries = useQueries({
     queries: numbers.map((number) => ({
       queryKey: [...key, number],
@@ -30,7 +31,10 @@ export function usePages<Answer, Row>(
   });
   const answers = new Map(numbers.map((number, index) => [number, queries[index]?.data]));
   const first = queries.find((query) => query.data !== undefined)?.data;
-  const onVisible = useCallback((from: number, to: number) => setRange([from, to]), []);
+  const onVisible = useCallback((from: number, to: number) => {
+    const next = wantedPages(from - AHEAD, to + AHEAD);
+    setNumbers((before) => (before.join() === next.join() ? before : next));
+  }, []);
   const rowAt = (index: number): Row | undefined => {
     const answer = answers.get(Math.floor(index / PAGE));
     return answer === undefined ? undefined : take(answer).rows[index % PAGE];

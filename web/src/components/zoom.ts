@@ -1,6 +1,5 @@
 /** The stretch of simulated time that figures show: in picoseconds in the address, in the figure's unit on its axis. */
-import type { Stretch } from '../api/queries';
-import type { Figure } from '../api/types';
+import type { Figure, Stretch } from '../api/types';
 
 export function stretchOf(search: URLSearchParams): Stretch | null {
   const from = Number(search.get('from') ?? Number.NaN);

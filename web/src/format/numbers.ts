@@ -4,6 +4,28 @@ export const MISSING = '–';
 
 const SIZE_UNITS = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 
+/** Making a formatter takes a hundred times as long as using one. */
+const FORMATTERS = new Map<number, Intl.NumberFormat>();
+
+/** Thousands apart, with so many decimals: at least and at most. */
+function grouped(value: number, least: number, most: number): string {
+  const key = least * 100 + most;
+  let formatter = FORMATTERS.get(key);
+  if (formatter === undefined) {
+    formatter = new Intl.NumberFormat('en-US', {
+      minimumFractionDigits: least,
+      maximumFractionDigits: most,
+    });
+    FORMATTERS.set(key, formatter);
+  }
+  return formatter.format(value);
+}
+
+/** A whole number with its thousands apart; of others the first three decimals. */
+export function counted(value: number): string {
+  return grouped(value, 0, 3);
+}
+
 /** A data size as plans write it: 16 MB, 1.5 GB. */
 export function dataSize(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined) return MISSING;
@@ -20,23 +42,20 @@ export function dataSize(bytes: number | null | undefined): string {
 export function significant(value: number | null | undefined, digits = 4): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return '0';
-  if (Number.isInteger(value)) return value.toLocaleString('en-US');
+  if (Number.isInteger(value)) return counted(value);
   const whole = Math.floor(Math.log10(Math.abs(value))) + 1;
   const decimals = Math.min(Math.max(digits - whole, 0), 12);
-  return value.toLocaleString('en-US', { minimumFractionDigits: 0, maximumFractionDigits: decimals });
+  return grouped(value, 0, decimals);
 }
 
 /** Always the same number of decimals, for columns of numbers. */
 export function fixed(value: number | null | undefined, decimals: number): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
-  return value.toLocaleString('en-US', {
-    minimumFractionDigits: decimals,
-    maximumFractionDigits: decimals,
-  });
+  return grouped(value, decimals, decimals);
 }
 
 export function whole(value: number | null | undefined): string {
-  return value === null || value === undefined ? MISSING : Math.round(value).toLocaleString('en-US');
+  return value === null || value === undefined ? MISSING : counted(Math.round(value));
 }
 
 const TIME_UNITS = [

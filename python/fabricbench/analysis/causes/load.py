@@ -32,16 +32,16 @@ def hash_collisions(case: Case) -> Iterator[Finding]:
     The explained effect is the time that the busiest of them needs beyond the ideal run.
     """
     found = [
-        Finding(
-            "hash-collision", case.job["name"], _explained(case, _excess(case, worst)), *_words(case, *group)
-        )
+        (worst, group)
         for group in _groups(case)
         for worst in [max(group[1], key=case.needed_ps)]
         if _excess(case, worst) > 0 and _max_to_mean(case, group[1]) >= _UNEVEN
     ]
-    found.sort(key=lambda finding: -finding.evidence["needed_ps"])
+    found.sort(key=lambda one: -round(case.needed_ps(one[0])))
     # Links down are overloaded by what came up on overloaded links; they are named where that is not so.
-    yield from [one for one in found if one.evidence["direction"] == "up"] or found
+    for worst, group in [one for one in found if one[0].is_uplink] or found:
+        explained = _explained(case, _excess(case, worst))
+        yield Finding("hash-collision", case.job["name"], explained, *_words(case, *group))
     if not found:
         yield from _step_collisions(case)
 

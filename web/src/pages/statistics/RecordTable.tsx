@@ -9,7 +9,7 @@ import { Empty, Failure, Loading } from '../../components/States';
 import { usePages } from '../../components/usePages';
 import { useSearch } from '../../components/useSearch';
 import { conditions, conditionText } from './conditions';
-import { MISSING, simulatedTime } from '../../format/numbers';
+import { counted, MISSING, simulatedTime } from '../../format/numbers';
 
 interface Props {
   trial: string;
@@ -38,7 +38,7 @@ export function RecordTable({ trial, table, tall }: Props) {
         <Filter where={where} onChange={(next) => change({ where: next })} />
         <Group gap="sm" wrap="nowrap">
           <Text size="sm" className="muted" role="status">
-            {pages.total === undefined ? '' : `${pages.total.toLocaleString('en-US')} rows`}
+            {pages.total === undefined ? '' : `${counted(pages.total)} rows`}
           </Text>
           {['csv', 'parquet'].map((format) => (
             <Anchor
@@ -152,7 +152,6 @@ function widthOf({ name, type }: Column) {
 export function cellText(name: string, value: Cell): string {
   if (value === null) return MISSING;
   if (NAMES.has(name)) return String(value);
-  if (typeof value === 'number')
-    return name.endsWith('_ps') ? simulatedTime(value) : value.toLocaleString('en-US');
+  if (typeof value === 'number') return name.endsWith('_ps') ? simulatedTime(value) : counted(value);
   return String(value);
 }

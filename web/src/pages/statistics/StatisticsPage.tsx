@@ -1,11 +1,13 @@
 /** Everything about one trial, in views that share its header. */
 import { Stack, Tabs } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
+import { useEffect } from 'react';
 import { useNavigate, useParams } from 'react-router';
 
 import { useTrial } from '../../api/queries';
 import type { TrialDetail } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
+import { loadPlotly } from '../../components/plotly';
 import { dataSize } from '../../format/numbers';
 import { DiagnosisView } from './DiagnosisView';
 import { FiguresView } from './FiguresView';
@@ -19,6 +21,7 @@ import { isMeasured, jobsOf, type View, VIEWS } from './views';
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
   const trial = useTrial(id);
+  useDrawingLibrary(view);
   const data = trial.data;
   useDocumentTitle(
     data ? `${data.plan}, ${dataSize(data.data_size_bytes)} · fabricbench` : 'Trial · fabricbench',
@@ -28,6 +31,15 @@ export function Component() {
       {(detail) => <Statistics trial={detail} view={VIEWS.find(({ key }) => key === view) ?? VIEWS[0]} />}
     </Loaded>
   );
+}
+
+/** Have the library fetched and started while the server looks up the trial. */
+function useDrawingLibrary(view: string) {
+  const draws = (VIEWS.find(({ key }) => key === view)?.figures.length ?? 0) > 0;
+  useEffect(() => {
+    // Whoever draws a figure tells of a failure.
+    if (draws) loadPlotly().catch(() => undefined);
+  }, [draws]);
 }
 
 function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefined }) {

@@ -1,0 +1,32 @@
+"""Loads the code that the first trial needs, before somebody opens it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from threading import Thread
+from typing import Final
+
+_MODULES: Final = (
+    "fabricbench.analysis.diagnosis",
+    "fabricbench.report.insight",
+    "fabricbench.report.html.named",
+)
+"""They, or what they import when they are called, take tenths of a second to load."""
+
+
+def warm_up() -> Thread:
+    """Begin, beside everything else; the thread ends by itself."""
+    thread = Thread(target=_load, name="warming", daemon=True)
+    thread.start()
+    return thread
+
+
+def _load() -> None:
+    import plotly.graph_objects as go
+
+    for module in _MODULES:
+        import_module(module)
+    # The library loads the code of a kind of trace, and of an axis, when it draws the first.
+    traces = (go.Scatter(x=[0], y=[0]), go.Bar(x=[0], y=[0]), go.Heatmap(z=[[0]]))
+    figure = go.Figure(traces, layout={"xaxis": {"title": {"text": ""}}, "yaxis": {"title": {"text": ""}}})
+    figure.to_json(validate=False)
