@@ -126,6 +126,19 @@ def test_published_results_have_ours_beside_them(
     assert busbw["ours"] == summary["busbw_gb_per_s"]
     assert busbw["published"] == summary["published_busbw_gb_per_s"]
     assert busbw["deviation_percent"] == summary["deviation_percent_busbw_gb_per_s"]
+    assert plan["changed"] == 0
+
+
+def test_a_trial_that_was_changed_is_not_what_the_plan_gives(tmp_path: Path, client_of: ClientOf) -> None:
+    plan = fb.load("jct-alltoall").with_(data_size="16MB")
+    shipped = fb.run(plan, workspace=tmp_path)[0]
+    fb.run(plan.with_(seed=7), workspace=tmp_path)
+    fb.run(plan.with_({"transport.ack_every": 1}), workspace=tmp_path)
+    fb.import_results(SAMPLES / "nccl_alltoall.txt", workspace=tmp_path, plan="jct-alltoall")
+    plans = client_of(tmp_path).get("/api/v1/validation").json()["plans"]
+    found = next(plan for plan in plans if plan["plan"] == "jct-alltoall")
+    assert [row["trial"] for row in found["rows"] if row["trial"]] == [shipped.id]
+    assert found["changed"] == 2
 
 
 def test_metrics_are_open_metrics(reader: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.server.conftest import ClientOf
@@ -26,6 +27,24 @@ def test_a_measured_trial_is_listed_shown_and_drawn(tmp_path: Path, client_of: C
     assert client.get(f"{path}/figures/timeline").status_code == 404
     ids = [measured[0].id, measured[1].id]
     assert client.get("/api/v1/compare", params={"trial": ids}).status_code == 200
+
+
+def test_measured_and_simulated_runs_are_compared_size_by_size(tmp_path: Path, client_of: ClientOf) -> None:
+    root = tmp_path / "workspace"
+    sample = SAMPLE.with_name("nccl_alltoall.txt")
+    measured = fb.import_results(sample, workspace=root, plan="jct-alltoall")
+    simulated = fb.run(fb.load("jct-alltoall").with_(data_size=["2MB", "16MB"]), workspace=root)
+    path = f"/api/v1/compare?by=size&trial={measured[0].id}"
+    answer = client_of(root).get(f"{path}&trial={simulated[0].id}")
+    told = call(
+        *("compare", "--by", "size", measured[0].id, simulated[0].id, "--format", "json"),
+        *("--workspace", root),
+        cwd=tmp_path,
+    )
+    assert answer.json() == json.loads(told.stdout)
+    assert {pair["first"]["data_size_bytes"] for pair in answer.json()["jobs"]} == {2 << 20, 16 << 20}
+    for wrong in ("", f"&trial={simulated[0].id}&reference=x", f"&trial={simulated[0].id}&trial=latest"):
+        assert client_of(root).get(path + wrong).status_code == 422
 
 
 def test_a_measured_trial_is_downloaded_as_far_as_it_has_something(

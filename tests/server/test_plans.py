@@ -10,8 +10,11 @@ from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN, ClientOf
 from tests.support.samples import PLAN, call
 
+from fabricbench import runner
+from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.schema import plan_schema
 from fabricbench.plan.shipped import shipped_plans
+from fabricbench.server import plans, validation
 from fabricbench.server.settings import Settings
 
 
@@ -29,6 +32,31 @@ def test_the_shipped_plans_are_listed_and_shown(reader: TestClient) -> None:
     assert shown["yaml"] == shipped_plans()["jct-alltoall"].read_text()
     assert shown["document"]["jobs"][0]["collective"] == "all-to-all"
     assert reader.get("/api/v1/plans/jct-nothing").status_code == 404
+
+
+def test_a_plan_that_this_engine_cannot_load_is_listed_with_its_error(
+    reader: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = runner.load
+
+    def refusing(name: str) -> object:
+        if name == "jct-alltoall":
+            raise PlanError([Problem(Place(name), "", "unknown field `rendezvous`")])
+        return load(name)
+
+    for cached in (plans._shipped, validation._tables):
+        cached.cache_clear()
+    monkeypatch.setattr(runner, "load", refusing)
+    try:
+        listed = {plan["name"]: plan for plan in reader.get("/api/v1/plans").json()["plans"]}
+        published = {plan["plan"] for plan in reader.get("/api/v1/validation").json()["plans"]}
+    finally:
+        for cached in (plans._shipped, validation._tables):
+            cached.cache_clear()
+    assert "unknown field `rendezvous`" in listed["jct-alltoall"]["error"]
+    assert listed["lb-alltoall-ecmp"]["error"] == ""
+    assert "jct-alltoall" not in published
+    assert published
 
 
 def test_the_schema_is_that_of_the_command_line(reader: TestClient) -> None:

@@ -10,6 +10,7 @@ const plan = {
   size_kind: 'data',
   table: '',
   source: '',
+  changed: 0,
   note: '',
   rows: [
     { data_size_bytes: 1, trial: null, metrics: { a: metric } },

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from fabricbench.report.comparison import UnknownReferenceError, of_trials, of_variants
+from fabricbench.report.comparison import UnknownReferenceError, of_sizes, of_trials, of_variants
 from fabricbench.report.formats import comparison_json
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.state import ServerState
@@ -24,19 +24,41 @@ def compare_trials(
         list[_Id], Query(min_length=1, max_length=16, description="The first is the reference.")
     ],
     by: Annotated[
-        Literal["trial", "variant"], Query(description="`variant`: the variants of the run of one trial.")
+        Literal["trial", "size", "variant"],
+        Query(
+            description="`size`: two runs, each named by a trial, at every size that both have. `variant`: "
+            "the variants of the run of one trial."
+        ),
     ] = "trial",
     reference: Annotated[str | None, Query(max_length=200, description="Variant to compare with.")] = None,
 ) -> Response:
     """Compare trials: `parameters` that differ, and every metric of each pair of `jobs` with its ratio."""
     if by == "variant":
         return Response(_by_variant(state, trial, reference), media_type="application/json")
+    if reference is not None:
+        raise ApiError(
+            422, "reference: goes with by=variant", "otherwise the first trial is it", field="reference"
+        )
+    if by == "size":
+        return Response(_by_size(state, trial), media_type="application/json")
     if len(trial) < 2:
         raise ApiError(422, "trial: found 1", "name two trials or more, or by=variant", field="trial")
     found = of_trials([finished_trial(each, state) for each in trial])
     if not found.pairs:
         raise ApiError(422, "the trials have no job in common", field="trial")
     return Response(comparison_json(found), media_type="application/json")
+
+
+def _by_size(state: ServerState, trials: list[str]) -> str:
+    if len(trials) != 2:
+        raise ApiError(422, "trial: by=size takes two", "name a trial of each of two runs", field="trial")
+    first, second = (state.workspace.suite(finished_trial(each, state)) for each in trials)
+    found = of_sizes(first, second)
+    if not found.pairs:
+        raise ApiError(
+            422, "the runs have no collective, number of ranks and data size in common", field="trial"
+        )
+    return comparison_json(found)
 
 
 def _by_variant(state: ServerState, trials: list[str], reference: str | None) -> str:

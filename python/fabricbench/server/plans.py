@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fabricbench import runner
+from fabricbench.plan.errors import PlanError
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
 from fabricbench.server.sandbox import BusyError, SandboxError
 from fabricbench.server.state import ServerState, state_of
@@ -45,7 +46,7 @@ class PlanText(BaseModel):
 
 
 class ShippedPlan(BaseModel):
-    """A plan that comes with fabricbench."""
+    """A plan that comes with fabricbench; with an `error` nothing more is known of it than its name."""
 
     name: str
     group: str = Field(description="What it is about, such as `jct` or `lb`.")
@@ -58,6 +59,9 @@ class ShippedPlan(BaseModel):
     data_size_min_bytes: int
     data_size_max_bytes: int
     published: str | None = Field(description="Table of published results that it is set beside.")
+    error: str = Field(
+        "", description="Why it cannot be loaded, such as an engine that is older than it; empty if it can."
+    )
 
 
 class ShippedPlans(BaseModel):
@@ -104,10 +108,25 @@ def _shipped() -> list[ShippedPlan]:
 
     found = []
     for name, path in shipped_plans().items():
-        loaded = runner.load(name)
-        about = {"group": path.parent.name, "description": loaded.plan.description}
-        found.append(ShippedPlan.model_validate({**loaded.summary, **about, "name": name}))
+        about = {"name": name, "group": path.parent.name}
+        try:
+            loaded = runner.load(name)
+        except PlanError as error:
+            found.append(ShippedPlan.model_validate(_NOTHING | about | {"error": str(error)}))
+        else:
+            about |= {"description": loaded.plan.description}
+            found.append(ShippedPlan.model_validate({**loaded.summary, **about}))
     return found
+
+
+_NOTHING: Final[dict[str, Any]] = {
+    "title": "cannot be loaded",
+    "description": "",
+    **dict.fromkeys(("trials", "ranks", "hosts", "data_size_min_bytes", "data_size_max_bytes"), 0),
+    "variants": [],
+    "published": None,
+}
+"""What is told of a plan that cannot be loaded."""
 
 
 @cache

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from fabricbench import runner
+from fabricbench.plan.errors import PlanError
 from fabricbench.report.published import published_rows
 from fabricbench.report.trials import Beside, stored_reports
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.trials import State
 from fabricbench.store.catalog_schema import FINISHED
 
+if TYPE_CHECKING:
+    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.server.state import ServerState
+    from fabricbench.store import Trial
+
 router = APIRouter(prefix="/api/v1", tags=["validation"], responses=ERRORS)
 
 
 class PublishedResult(BaseModel):
-    """A line of a published table, and our newest trial of it."""
+    """A line of a published table, and our newest trial of the plan as it is shipped."""
 
     data_size_bytes: int
     trial: str | None = Field(description="Id of our trial; null if none has finished in this workspace.")
@@ -38,11 +45,14 @@ class PublishedPlan(BaseModel):
     table: str
     source: str = Field(description="Where the figures come from.")
     note: str = Field(description="What the plan says about them.")
+    changed: int = Field(
+        description="How many trials of the plan do not count here: something was changed for them."
+    )
     rows: list[PublishedResult]
 
 
 class Validation(BaseModel):
-    """Every published table."""
+    """Every published table of the shipped plans that can be loaded."""
 
     plans: list[PublishedPlan]
 
@@ -54,7 +64,10 @@ def _tables() -> list[dict[str, Any]]:
 
     found = []
     for name in shipped_plans():
-        loaded = runner.load(name)
+        try:
+            loaded = runner.load(name)
+        except PlanError:  # GET /api/v1/plans says why
+            continue
         for variant in loaded.variants:
             if variant.published is not None:
                 table = variant.published
@@ -66,26 +79,46 @@ def _tables() -> list[dict[str, Any]]:
                 }
                 about |= {"size_kind": table.size_kind, "source": table.source}
                 about |= {"note": variant.plan.published_note or ""}
-                found.append(about | {"values": table.rows})
+                found.append(about | {"values": table.rows, "specs": _specs(loaded, variant.label)})
     return found
+
+
+def _specs(loaded: LoadedPlan, variant: str) -> frozenset[str]:
+    """Return what the plan runs as it is shipped, for each size and iteration."""
+    return frozenset(trial.spec_json for trial in loaded.trials if trial.variant == variant)
 
 
 @router.get("/validation")
 def list_published(state: State) -> Validation:
     """Return the published results, with what the newest trials of this workspace say to each.
 
-    A trial counts whatever it was run with: compare its parameters where a deviation surprises.
+    A trial counts if it ran what the plan says as it is shipped: with another seed or with a parameter
+    changed it does not. Whatever chose some of its sizes or variants changed nothing.
     """
     tables = _tables()
-    newest: dict[tuple[str, str, int], Any] = {}
-    for plan in {about["plan"] for about in tables}:
-        for trial in state.workspace.trials(plan=plan, states=FINISHED):
-            if trial.facts.published is not None:
-                newest[plan, trial.facts.variant, trial.facts.data_size_bytes] = trial
-    jobs = {place: stored_reports(trial, Beside())[0] for place, trial in newest.items()}
-    plans = []
-    for about in tables:
-        own = {size: jobs.get((about["plan"], about["variant"], size)) for size in about["values"]}
-        rows = published_rows(about["values"], own)
-        plans.append(PublishedPlan.model_validate({**about, "rows": rows}))
-    return Validation(plans=plans)
+    trials = {name: _finished(state, name) for name in {about["plan"] for about in tables}}
+    return Validation(plans=[_published(about, trials[about["plan"]]) for about in tables])
+
+
+def _finished(state: ServerState, plan: str) -> list[Trial]:
+    """Return the simulated trials of a plan, the newest last."""
+    found = state.workspace.trials(plan=plan, states=FINISHED)
+    return [trial for trial in found if not trial.is_measured]
+
+
+def _spec_json(trial: Trial) -> str:
+    """Write what a trial ran as a plan writes it."""
+    return json.dumps(trial.facts.run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _published(about: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
+    """Set the newest trials of a plan, as it is shipped, beside a published table."""
+    ours = [trial for trial in trials if trial.facts.variant == about["variant"]]
+    as_shipped = [trial for trial in ours if _spec_json(trial) in about["specs"]]
+    newest = {trial.facts.data_size_bytes: trial for trial in as_shipped}
+    own = {
+        size: stored_reports(newest[size], Beside())[0] if size in newest else None
+        for size in about["values"]
+    }
+    rows = published_rows(about["values"], own)
+    return PublishedPlan.model_validate({**about, "changed": len(ours) - len(as_shipped), "rows": rows})

@@ -123,11 +123,12 @@ export function useRun(id: string) {
   });
 }
 
-export function useComparison(ids: readonly string[]) {
+/** Compares trials, two runs at every size that both have, or the variants of the run of one trial. */
+export function useComparison(ids: readonly string[], by: 'trial' | 'size' | 'variant', enabled: boolean) {
   return useQuery({
-    queryKey: ['compare', ids],
-    queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids }), signal),
-    enabled: ids.length > 1,
+    queryKey: ['compare', ids, by],
+    queryFn: ({ signal }) => get<Comparison>(path('compare') + query({ trial: ids, by }), signal),
+    enabled,
   });
 }
 

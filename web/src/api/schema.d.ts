@@ -424,7 +424,8 @@ export interface paths {
          * List Published
          * @description Return the published results, with what the newest trials of this workspace say to each.
          *
-         *     A trial counts whatever it was run with: compare its parameters where a deviation surprises.
+         *     A trial counts if it ran what the plan says as it is shipped: with another seed or with a parameter
+         *     changed it does not. Whatever chose some of its sizes or variants changed nothing.
          */
         get: operations["list_published_api_v1_validation_get"];
         put?: never;
@@ -873,12 +874,17 @@ export interface components {
              * @description What the plan says about them.
              */
             note: string;
+            /**
+             * Changed
+             * @description How many trials of the plan do not count here: something was changed for them.
+             */
+            changed: number;
             /** Rows */
             rows: components["schemas"]["PublishedResult"][];
         };
         /**
          * PublishedResult
-         * @description A line of a published table, and our newest trial of it.
+         * @description A line of a published table, and our newest trial of the plan as it is shipped.
          */
         PublishedResult: {
             /** Data Size Bytes */
@@ -1033,7 +1039,7 @@ export interface components {
         };
         /**
          * ShippedPlan
-         * @description A plan that comes with fabricbench.
+         * @description A plan that comes with fabricbench; with an `error` nothing more is known of it than its name.
          */
         ShippedPlan: {
             /** Name */
@@ -1064,6 +1070,12 @@ export interface components {
              * @description Table of published results that it is set beside.
              */
             published: string | null;
+            /**
+             * Error
+             * @description Why it cannot be loaded, such as an engine that is older than it; empty if it can.
+             * @default
+             */
+            error: string;
         };
         /**
          * ShippedPlans
@@ -1198,7 +1210,7 @@ export interface components {
         };
         /**
          * Validation
-         * @description Every published table.
+         * @description Every published table of the shipped plans that can be loaded.
          */
         Validation: {
             /** Plans */
@@ -3070,8 +3082,8 @@ export interface operations {
             query: {
                 /** @description The first is the reference. */
                 trial: string[];
-                /** @description `variant`: the variants of the run of one trial. */
-                by?: "trial" | "variant";
+                /** @description `size`: two runs, each named by a trial, at every size that both have. `variant`: the variants of the run of one trial. */
+                by?: "trial" | "size" | "variant";
                 /** @description Variant to compare with. */
                 reference?: string | null;
             };

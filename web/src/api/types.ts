@@ -148,6 +148,8 @@ export interface ComparedJob {
 export interface Comparison {
   compared: string[];
   parameters: { field: string; values: Record<string, string | null> }[];
+  /** What the parameters leave out. */
+  note?: string;
   jobs: ComparedJob[];
 }
 

@@ -1,5 +1,5 @@
 /** Trials side by side: the parameters that differ, and every metric with its ratio to the first. */
-import { Group, Stack, Switch, Text, Title } from '@mantine/core';
+import { Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
 
 import { useComparison } from '../../api/queries';
@@ -8,33 +8,77 @@ import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
 import { useSearch } from '../../components/useSearch';
 import { ComparedTable } from './ComparedTable';
+import { SizesTables } from './SizesTables';
 import { TrialPicker } from './TrialPicker';
 import { groups } from './groups';
+
+/** What can be set side by side, and how many trials name it. */
+const WAYS = [
+  {
+    value: 'trial',
+    label: 'Trials',
+    least: 2,
+    most: 16,
+    wanted: 'Choose two trials or more',
+    explained: 'Ratios are those to the first. Trials can be chosen here, or in the workspace.',
+  },
+  {
+    value: 'size',
+    label: 'Runs by size',
+    least: 2,
+    most: 2,
+    wanted: 'Choose two trials',
+    explained: 'The runs that they belong to are compared at every data size that both have.',
+  },
+  {
+    value: 'variant',
+    label: 'Variants of a run',
+    least: 1,
+    most: 1,
+    wanted: 'Choose one trial',
+    explained: 'The variants of the run that it belongs to are compared with the reference of their plan.',
+  },
+] as const;
 
 export function Component() {
   useDocumentTitle('Compare · fabricbench');
   const { search, change } = useSearch();
   const ids = search.getAll('trial');
-  const comparison = useComparison(ids);
+  const way = WAYS.find(({ value }) => value === search.get('by')) ?? WAYS[0];
+  const isReady = ids.length >= way.least && ids.length <= way.most;
+  const comparison = useComparison(ids, way.value, isReady);
   return (
     <Stack gap="sm">
       <Group justify="space-between">
         <Title order={1}>Compare</Title>
-        <Switch
-          label="Only what differs"
-          checked={search.has('differing')}
-          onChange={(event) => change({ differing: event.currentTarget.checked ? 'true' : null })}
-        />
+        <Group>
+          <SegmentedControl
+            aria-label="What is compared"
+            data={WAYS.map(({ value, label }) => ({ value, label }))}
+            value={way.value}
+            onChange={(by) => change({ by: by === 'trial' ? null : by })}
+          />
+          <Switch
+            label="Only what differs"
+            disabled={way.value === 'size'}
+            checked={search.has('differing')}
+            onChange={(event) => change({ differing: event.currentTarget.checked ? 'true' : null })}
+          />
+        </Group>
       </Group>
       <TrialPicker ids={ids} onChange={(trial) => change({ trial })} />
-      {ids.length < 2 ? (
-        <Empty title="Choose two trials or more">
-          Ratios are those to the first. Trials can be chosen here, or in the workspace.
-        </Empty>
-      ) : (
+      {isReady ? (
         <Loaded query={comparison} what="The comparison">
-          {(data) => <Compared comparison={data} onlyDiffering={search.has('differing')} />}
+          {(data) =>
+            way.value === 'size' ? (
+              <SizesTables comparison={data} />
+            ) : (
+              <Compared comparison={data} onlyDiffering={search.has('differing')} />
+            )
+          }
         </Loaded>
+      ) : (
+        <Empty title={way.wanted}>{way.explained}</Empty>
       )}
     </Stack>
   );
@@ -44,10 +88,20 @@ function Compared({ comparison, onlyDiffering }: { comparison: Comparison; onlyD
   return (
     <Stack gap="sm">
       <Parameters comparison={comparison} />
+      <Note text={comparison.note} />
       {groups(comparison).map((group) => (
         <ComparedTable key={group.key} group={group} onlyDiffering={onlyDiffering} />
       ))}
     </Stack>
+  );
+}
+
+function Note({ text }: { text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <Text size="sm" className="muted">
+      {text}
+    </Text>
   );
 }
 

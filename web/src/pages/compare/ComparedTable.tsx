@@ -15,7 +15,7 @@ export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiff
   return (
     <section className="panel" style={{ overflowX: 'auto' }}>
       <Title order={2} p="xs">
-        Job {group.first.job}
+        Job {group.first.job}, {dataSize(group.first.data_size_bytes)}
       </Title>
       <table className="plain" aria-label={`Metrics of job ${group.first.job}`}>
         <thead>
@@ -60,7 +60,7 @@ function HeadCell({ trial, ratio = false }: { trial: ComparedTrial; ratio?: bool
   );
 }
 
-function Pair({ metric }: { metric: ComparedMetric | undefined }) {
+export function Pair({ metric }: { metric: ComparedMetric | undefined }) {
   const verdict = differs(metric) ? metric?.verdict : null;
   const style = verdict === 'better' || verdict === 'worse' ? verdict : 'muted';
   return (

@@ -118,7 +118,11 @@ function Top({ onEmpty }: { onEmpty: () => void }) {
           placeholder="Start from a shipped plan"
           w={380}
           searchable
-          data={plans.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))}
+          data={plans.map(({ name, title, error }) => ({
+            value: name,
+            label: `${name}: ${title}`,
+            disabled: error !== '',
+          }))}
           value={search.get('plan')}
           onChange={(plan) => plan !== null && change({ plan, trial: null })}
         />

@@ -52,7 +52,7 @@ export function ImportOptions({ options, onChange }: Props) {
           label="Plan that simulates it"
           description="Its line rate and MTU give the share of the ideal"
           placeholder="None"
-          data={plans.map(({ name }) => name)}
+          data={plans.filter(({ error }) => error === '').map(({ name }) => name)}
           value={options.plan}
           onChange={(plan) => set({ plan })}
           searchable

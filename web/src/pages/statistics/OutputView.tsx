@@ -8,7 +8,7 @@ import { Empty } from '../../components/States';
 /** In place of the plan of a measured trial: what its benchmark printed. */
 export function OutputView({ trial }: { trial: TrialDetail }) {
   const plans = useShippedPlans().data?.plans ?? [];
-  const isKnown = plans.some(({ name }) => name === trial.plan);
+  const isKnown = plans.some(({ name, error }) => name === trial.plan && error === '');
   return (
     <Paper withBorder p="sm">
       <Group justify="space-between" mb={6}>

@@ -34,8 +34,9 @@ export function Component() {
         />
       </Group>
       <Text size="sm" className="muted" maw={900}>
-        Published results of test equipment and machines, and what the newest trials of this workspace say to
-        each. A deviation is ours less the published value, as a share of it.
+        Published results of test equipment and machines, and what this workspace says to each: the newest
+        trial of the plan as it is shipped. A trial that was run with another seed or with a parameter changed
+        does not count. A deviation is ours less the published value, as a share of it.
       </Text>
       <Loaded query={published} what="Published results">
         {({ plans }) => <Tables plans={only ? plans.filter((plan) => coverage(plan).ours > 0) : plans} />}
@@ -107,6 +108,7 @@ function Table({ plan }: { plan: PublishedPlan }) {
             <Badge color={ours === all ? 'teal' : 'gray'}>
               {ours} of {all} run here
             </Badge>
+            {plan.changed > 0 ? <Badge color="gray">{plan.changed} changed, not counted</Badge> : null}
           </Group>
           <Text size="sm">{plan.title}</Text>
           <Text size="xs" className="muted" maw={900}>
@@ -122,6 +124,7 @@ function Table({ plan }: { plan: PublishedPlan }) {
           <thead>
             <tr>
               <th rowSpan={2}>{plan.size_kind === 'message' ? 'Message size' : 'Data size'}</th>
+              <th rowSpan={2}>Trial</th>
               {names.map((name) => (
                 <th key={name} colSpan={3} className="right" title={name}>
                   {metricLabel(name)}
@@ -142,12 +145,11 @@ function Table({ plan }: { plan: PublishedPlan }) {
             {plan.rows.map((row) => (
               <tr key={row.data_size_bytes}>
                 <th scope="row" style={{ fontWeight: 400 }}>
-                  {row.trial === null ? (
-                    dataSize(row.data_size_bytes)
-                  ) : (
-                    <Link to={`/trials/${row.trial}`}>{dataSize(row.data_size_bytes)}</Link>
-                  )}
+                  {dataSize(row.data_size_bytes)}
                 </th>
+                <td className="mono">
+                  {row.trial === null ? '–' : <Link to={`/trials/${row.trial}`}>{row.trial}</Link>}
+                </td>
                 {names.map((name) => (
                   <Cells key={name} metric={row.metrics[name]} />
                 ))}

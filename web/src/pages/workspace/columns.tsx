@@ -59,16 +59,16 @@ export function trialColumns(selection: Selection): GridColumn<Trial>[] {
     },
     { key: 'collective', title: 'Collective', width: 'minmax(120px, 0.8fr)', cell: collectiveText },
     number('ranks', 'Ranks', 'Ranks of the job', 60, (job) => significant(job.ranks), false),
-    number('busbw_gb_per_s', 'busbw', 'Bus bandwidth [GB/s, decimal]', 74, (job) =>
+    number('busbw_gb_per_s', 'Busbw [GB/s]', 'Bus bandwidth, 1 GB/s = 10^9 bytes/s', 100, (job) =>
       fixed(job.busbw_gb_per_s, 2),
     ),
-    number('ideal_percent', 'Ideal', 'Goodput as a share of the ideal [%]', 66, (job) =>
+    number('ideal_percent', 'Ideal [%]', 'Goodput as a share of the ideal', 78, (job) =>
       fixed(job.ideal_percent, 1),
     ),
-    number('completion_time_ms', 'Time', 'Completion time [ms]', 86, (job) =>
+    number('completion_time_ms', 'Time [ms]', 'Completion time', 88, (job) =>
       significant(job.completion_time_ms, 5),
     ),
-    number('fct_ms_p99', 'FCT P99', 'Flow completion time, 99th percentile [ms]', 84, (job) =>
+    number('fct_ms_p99', 'FCT P99 [ms]', 'Flow completion time, 99th percentile', 108, (job) =>
       significant(job.fct_ms.p99, 5),
     ),
     {

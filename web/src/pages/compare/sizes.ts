@@ -1,0 +1,35 @@
+/** Two runs compared at every size: which pairs stand in one table, and which metrics it has. */
+import type { ComparedJob, Comparison } from '../../api/types';
+
+export interface SizeKind {
+  key: string;
+  title: string;
+  pairs: ComparedJob[];
+}
+
+/** One table for each job and variant of the first run, sizes rising. */
+export function kindsOf(comparison: Comparison): SizeKind[] {
+  const kinds = new Map<string, SizeKind>();
+  for (const pair of comparison.jobs) {
+    const { job, variant } = pair.first;
+    const title = variant === 'base' ? job : `${job}, ${variant}`;
+    const kind = kinds.get(title) ?? { key: title, title, pairs: [] };
+    kind.pairs.push(pair);
+    kinds.set(title, kind);
+  }
+  for (const kind of kinds.values()) kind.pairs.sort((a, b) => sizeOf(a) - sizeOf(b));
+  return [...kinds.values()];
+}
+
+function sizeOf(pair: ComparedJob): number {
+  return pair.first.data_size_bytes ?? 0;
+}
+
+const METRICS = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s', 'ideal_percent'];
+
+/** The metrics that benchmarks measure too, where either run has them. */
+export function sizeMetrics(pairs: readonly ComparedJob[]): string[] {
+  return METRICS.filter((name) =>
+    pairs.some(({ metrics }) => metrics[name]?.first != null || metrics[name]?.second != null),
+  );
+}
