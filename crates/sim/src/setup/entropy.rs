@@ -43,7 +43,7 @@ impl PathHash {
         let zeros = hash(algorithm, &[0; INPUT_BYTES][..bytes]);
         let mut changes = Box::new([[0; 256]; INPUT_BYTES]);
         for (place, of_place) in changes.iter_mut().enumerate().take(bytes) {
-            for (byte, change) in (0..).zip(of_place) {
+            for (byte, change) in (0..=u8::MAX).zip(of_place) {
                 let mut input = [0; INPUT_BYTES];
                 input[place] = byte;
                 *change = hash(algorithm, &input[..bytes]) ^ zeros;
