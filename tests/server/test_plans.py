@@ -92,6 +92,13 @@ def test_a_changed_document_keeps_the_comments_of_the_text(reader: TestClient) -
     assert changed == text.replace("hosts: 4", "hosts: 8")
 
 
+def test_the_fabric_of_a_plan_has_the_ranks_of_every_job(reader: TestClient) -> None:
+    text = reader.get("/api/v1/plans/isolation-alltoall-neighbour").json()["yaml"]
+    jobs = check(reader, yaml=text)["topology"]["jobs"]
+    assert [job["name"] for job in jobs] == ["ring", "neighbour"]
+    assert [len(job["hosts"]) for job in jobs] == [4, 4]
+
+
 def test_a_document_alone_becomes_a_plan(reader: TestClient) -> None:
     document = check(reader, yaml=PLAN)["document"]
     made = check(reader, document=document)

@@ -45,7 +45,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     assert (Settings().static / "index.html").is_file(), "the web application is not built: make web"
     root = tmp_path_factory.mktemp("web") / "lab"
     congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
-    clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "4MB"], tag="lab"), workspace=root)
+    clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
     process = _start(root)
     try:
         yield Served(_address_of(process), congested[0], clear[0])

@@ -113,3 +113,14 @@ def test_the_plan_of_a_trial_can_be_changed_and_run_again(page: Page, served: Se
     page.get_by_role("link", name="Change and run again").click()
     expect(field(page, "name")).to_have_value("cc-alltoall-pfc-ecn")
     expect(page.get_by_text("1 trial, 8 ranks on 8 hosts")).to_be_visible()
+
+
+def test_the_fabric_is_drawn_with_the_ranks_of_every_job(page: Page, served: Served) -> None:
+    page.goto(f"{served.address}/configure?plan=isolation-alltoall-neighbour")
+    fabric = page.get_by_role("region", name="Fabric")
+    for job in ("ring, 4 ranks", "neighbour, 4 ranks"):
+        expect(fabric.get_by_text(job)).to_be_visible()
+    picture = fabric.get_by_role("img", name="Map of the fabric")
+    colours = {circle.get_attribute("fill") for circle in picture.locator("circle").all()}
+    assert len(colours) == 2
+    assert picture.locator("circle").count() == 8

@@ -198,7 +198,7 @@ def _described(loaded: LoadedPlan) -> dict[str, Any]:
         "cost": _cost(estimates, "all trials") | {"text": loaded.cost},
         "trials": [_trial(trial) for trial in loaded.trials[:_TRIALS_MAX]],
         "trials_total": len(loaded.trials),
-        "topology": _topology(loaded.trials[0]),
+        "topology": _topology(_with_every_job(loaded.trials)),
     }
 
 
@@ -228,8 +228,13 @@ def _trial(trial: PlannedTrial) -> dict[str, Any]:
     }
 
 
+def _with_every_job(trials: Sequence[PlannedTrial]) -> PlannedTrial:
+    """Return the first trial that has all jobs; those of one job alone come before it."""
+    return next((trial for trial in trials if not trial.is_solo), trials[0])
+
+
 def _topology(trial: PlannedTrial) -> dict[str, Any]:
-    """Return the nodes and links of the fabric, and the hosts of each job's ranks, of a first trial."""
+    """Return the nodes and links of the fabric, and the hosts of each job's ranks."""
     jobs = [{"name": job["name"], "hosts": job["hosts"]} for job in trial.run_spec["jobs"]]
     estimate = engine.estimate(trial.spec_json)
     hosts = estimate["hosts"] if estimate else 0

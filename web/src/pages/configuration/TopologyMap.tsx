@@ -3,9 +3,13 @@ import { Group, Text } from '@mantine/core';
 import { useMemo } from 'react';
 
 import type { Topology } from '../../api/types';
-import { jobOfHost, pictureOf, ranksOfHost } from './topology';
+import { counted } from '../../format/numbers';
+import { HostMark } from './HostMark';
+import { jobsOfHost, pictureOf, ranksOfHost } from './topology';
 
-const COLOURS = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7a5195', '#8a8a8a'];
+const COLOURS = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7a5195', '#a6761d'];
+
+const JOBS_NAMED = 16;
 
 export function TopologyMap({ topology }: { topology: Topology | null }) {
   if (topology === null) {
@@ -18,7 +22,7 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
   if (topology.nodes.length === 0) {
     return (
       <Text size="sm" className="muted" p="md">
-        {topology.hosts.toLocaleString('en-US')} hosts: too many to draw.
+        {counted(topology.hosts)} hosts: too many to draw.
       </Text>
     );
   }
@@ -26,7 +30,7 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
     <div style={{ padding: '6px 10px' }}>
       <Picture topology={topology} />
       <Group gap="md">
-        {topology.jobs.map((job, index) => (
+        {topology.jobs.slice(0, JOBS_NAMED).map((job, index) => (
           <Text key={job.name} size="xs">
             <svg width="10" height="10" aria-hidden style={{ marginRight: 5 }}>
               <rect width="10" height="10" rx="2" fill={colourOf(index)} />
@@ -34,6 +38,11 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
             {job.name}, {job.hosts.length} ranks
           </Text>
         ))}
+        {topology.jobs.length > JOBS_NAMED ? (
+          <Text size="xs" className="muted">
+            and {topology.jobs.length - JOBS_NAMED} more
+          </Text>
+        ) : null}
       </Group>
     </div>
   );
@@ -41,7 +50,7 @@ export function TopologyMap({ topology }: { topology: Topology | null }) {
 
 function Picture({ topology }: { topology: Topology }) {
   const picture = useMemo(() => pictureOf(topology), [topology]);
-  const jobs = useMemo(() => jobOfHost(topology), [topology]);
+  const jobs = useMemo(() => jobsOfHost(topology), [topology]);
   const ranks = useMemo(() => ranksOfHost(topology), [topology]);
   const crowded = picture.nodes.length > 90;
   const hosts = topology.nodes.filter((node) => node.kind === 'host').length;
@@ -67,7 +76,7 @@ function Picture({ topology }: { topology: Topology }) {
         </line>
       ))}
       {picture.nodes.map((node, index) => {
-        const job = jobs.get(index);
+        const colours = (jobs.get(index) ?? []).map(colourOf);
         const isHost = node.tier === 0;
         const about = isHost ? (ranks.get(index) ?? ['no rank']).join(', ') : 'switch';
         const size = crowded ? 3 : isHost ? 7 : 9;
@@ -75,12 +84,7 @@ function Picture({ topology }: { topology: Topology }) {
           <g key={node.name}>
             <title>{`${node.name}: ${about}`}</title>
             {isHost ? (
-              <circle
-                cx={node.x}
-                cy={node.y}
-                r={size}
-                fill={job === undefined ? 'var(--wire)' : colourOf(job)}
-              />
+              <HostMark x={node.x} y={node.y} radius={size} colours={colours} />
             ) : (
               <rect
                 x={node.x - size * 1.6}
@@ -98,6 +102,9 @@ function Picture({ topology }: { topology: Topology }) {
                 textAnchor="middle"
                 fontSize="9.5"
                 fill="var(--muted)"
+                stroke="var(--panel)"
+                strokeWidth="3"
+                paintOrder="stroke"
               >
                 {isHost ? node.name.replace('host', '') : node.name}
               </text>

@@ -58,13 +58,25 @@ function linesOf(nodes: Placed[], links: TopologyLink[]): Line[] {
   return [...lines.values()];
 }
 
-/** The first job that has a rank on each host, by number of the host. */
-export function jobOfHost(topology: Topology): Map<number, number> {
-  const found = new Map<number, number>();
+/** The jobs that have a rank on each host, in their order, by number of the host. */
+export function jobsOfHost(topology: Topology): Map<number, number[]> {
+  const found = new Map<number, number[]>();
   topology.jobs.forEach((job, index) => {
-    for (const host of job.hosts) if (!found.has(host)) found.set(host, index);
+    for (const host of new Set(job.hosts)) found.set(host, [...(found.get(host) ?? []), index]);
   });
   return found;
+}
+
+/** Outlines of equal parts of a circle, clockwise from the top. */
+export function sectors(x: number, y: number, radius: number, count: number): string[] {
+  const at = (part: number) => {
+    const angle = (2 * Math.PI * part) / count - Math.PI / 2;
+    return `${(x + radius * Math.cos(angle)).toFixed(2)} ${(y + radius * Math.sin(angle)).toFixed(2)}`;
+  };
+  return Array.from(
+    { length: count },
+    (_, part) => `M${x} ${y}L${at(part)}A${radius} ${radius} 0 0 1 ${at(part + 1)}Z`,
+  );
 }
 
 /** The ranks on each host, as "ring 0", by number of the host. */

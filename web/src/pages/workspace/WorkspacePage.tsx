@@ -11,6 +11,7 @@ import { Grid } from '../../components/Grid';
 import { Empty, Failure, Loading } from '../../components/States';
 import { usePages } from '../../components/usePages';
 import { useSearch } from '../../components/useSearch';
+import { counted } from '../../format/numbers';
 import { Actions } from './Actions';
 import { trialColumns } from './columns';
 import { FilterBar } from './FilterBar';
@@ -35,7 +36,7 @@ export function Component() {
         <Group gap="sm" align="baseline">
           <Title order={1}>Workspace</Title>
           <Text size="sm" className="muted" role="status">
-            {pages.total === undefined ? '' : `${pages.total.toLocaleString('en-US')} trials`}
+            {pages.total === undefined ? '' : `${counted(pages.total)} trials`}
           </Text>
         </Group>
         <Group gap="xs">
