@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -79,7 +79,10 @@ def _tables() -> list[dict[str, Any]]:
                 }
                 about |= {"size_kind": table.size_kind, "source": table.source}
                 about |= {"note": variant.plan.published_note or ""}
-                found.append(about | {"values": table.rows, "specs": _specs(loaded, variant.label)})
+                found.append(
+                    about
+                    | {"values": table.rows, "specs": _specs(loaded, variant.label), "text": loaded.text}
+                )
     return found
 
 
@@ -106,6 +109,18 @@ def _finished(state: ServerState, plan: str) -> list[Trial]:
     return [trial for trial in found if not trial.is_measured]
 
 
+def _is_as_shipped(trial: Trial, about: dict[str, Any]) -> bool:
+    """Tell whether a trial ran what the plan says, of this version or, by its text, of an earlier one."""
+    facts = trial.facts
+    changed = {override.partition("=")[0].strip() for override in facts.overrides}
+    has_its_text = facts.plan_source == about["text"] and facts.size_kind == about["size_kind"]
+    return (has_its_text and changed <= _CHANGES_NOTHING) or _spec_json(trial) in about["specs"]
+
+
+_CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
+"""Fields that choose among the trials of a plan; a published line belongs to one size of one kind."""
+
+
 def _spec_json(trial: Trial) -> str:
     """Write what a trial ran as a plan writes it."""
     return json.dumps(trial.facts.run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -114,7 +129,7 @@ def _spec_json(trial: Trial) -> str:
 def _published(about: dict[str, Any], trials: list[Trial]) -> PublishedPlan:
     """Set the newest trials of a plan, as it is shipped, beside a published table."""
     ours = [trial for trial in trials if trial.facts.variant == about["variant"]]
-    as_shipped = [trial for trial in ours if _spec_json(trial) in about["specs"]]
+    as_shipped = [trial for trial in ours if _is_as_shipped(trial, about)]
     newest = {trial.facts.data_size_bytes: trial for trial in as_shipped}
     own = {
         size: stored_reports(newest[size], Beside())[0] if size in newest else None

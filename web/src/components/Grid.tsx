@@ -16,6 +16,8 @@ import { GridRow } from './GridRow';
 export interface GridColumn<Row> {
   key: string;
   title: ReactNode;
+  /** Stands below the title. */
+  unit?: string | undefined;
   /** What the heading's tooltip says, such as the unit and the meaning. */
   hint?: string | undefined;
   width: number | string;
@@ -151,7 +153,7 @@ interface HeadProps<Row> {
 
 function Head<Row>({ columns, template, sorting, onSort }: HeadProps<Row>) {
   return (
-    <div className="grid-row grid-head" role="row" style={{ ...template, height: 30 }}>
+    <div className="grid-row grid-head" role="row" style={{ ...template, height: headHeight(columns) }}>
       {columns.map((column) => {
         const order = sorting?.key === column.key ? sorting.order : null;
         const sorted = order === null ? 'none' : order === 'asc' ? 'ascending' : 'descending';
@@ -171,15 +173,27 @@ function Head<Row>({ columns, template, sorting, onSort }: HeadProps<Row>) {
               >
                 {column.title}
                 {order === null ? '' : order === 'asc' ? ' ↑' : ' ↓'}
+                <Unit unit={column.unit} />
               </button>
             ) : (
-              <b>{column.title}</b>
+              <b>
+                {column.title}
+                <Unit unit={column.unit} />
+              </b>
             )}
           </div>
         );
       })}
     </div>
   );
+}
+
+function Unit({ unit }: { unit: string | undefined }) {
+  return unit === undefined ? null : <span className="grid-unit">{unit}</span>;
+}
+
+function headHeight<Row>(columns: GridColumn<Row>[]) {
+  return columns.some((column) => column.unit !== undefined) ? 40 : 30;
 }
 
 function widthOf(width: number | string) {

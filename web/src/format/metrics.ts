@@ -57,6 +57,7 @@ const WORDS: Record<string, string> = {
   busbw: 'bus bandwidth',
   ideal: 'share of the ideal',
   fct: 'flow completion time',
+  fct_mean: 'flow completion time mean',
   iops: 'operations per second',
   jain_fairness: 'Jain fairness',
   pfc_rx: 'PFC pauses received',

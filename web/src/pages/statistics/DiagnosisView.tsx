@@ -73,9 +73,10 @@ function Fact({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** `ecn-too-eager` is "ECN too eager". */
+/** `hash-collision` is "Hash collision", `ecn-too-eager` "ECN too eager". */
 function causeTitle(cause: string): string {
-  return cause.replaceAll('-', ' ').replaceAll(/\b(ecn|pfc|nic)\b/g, (word) => word.toUpperCase());
+  const words = cause.replaceAll('-', ' ').replaceAll(/\b(ecn|pfc|nic)\b/g, (word) => word.toUpperCase());
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Evidence as names and texts, whether it came as a list or as a mapping. */

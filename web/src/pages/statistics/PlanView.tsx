@@ -2,7 +2,7 @@ import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { Facts, TrialDetail } from '../../api/types';
-import { MISSING, significant } from '../../format/numbers';
+import { fileSize, MISSING, significant, simulatedTime } from '../../format/numbers';
 
 /** What was run: the plan as written, what was changed, and what the run cost. */
 export function PlanView({ trial }: { trial: TrialDetail }) {
@@ -40,11 +40,19 @@ export function PlanView({ trial }: { trial: TrialDetail }) {
   );
 }
 
+/** With the unit that the name ends in. */
+function factText(name: string, value: Facts[string]) {
+  if (typeof value !== 'number') return String(value ?? MISSING);
+  if (name.endsWith('_ps')) return simulatedTime(value);
+  if (name.endsWith('_bytes')) return fileSize(value);
+  return name.endsWith('_s') ? `${significant(value, 4)} s` : significant(value, 6);
+}
+
 function EngineFact({ name, value }: { name: string; value: Facts[string] }) {
   return (
     <>
-      <dt>{name.replaceAll('_', ' ')}</dt>
-      <dd className="num">{typeof value === 'number' ? significant(value, 6) : String(value ?? MISSING)}</dd>
+      <dt>{name.replace(/_(s|ps|bytes)$/, '').replaceAll('_', ' ')}</dt>
+      <dd className="num">{factText(name, value)}</dd>
     </>
   );
 }

@@ -146,7 +146,8 @@ function heading(name: string) {
 }
 
 function widthOf({ name, type }: Column) {
-  return Math.max(type === 'String' ? 92 : 74, heading(name).length * 7.4 + 34);
+  const least = type === 'String' || name.endsWith('_ps') ? 92 : 74;
+  return Math.max(least, heading(name).length * 7.4 + 34);
 }
 
 export function cellText(name: string, value: Cell): string {

@@ -15,13 +15,14 @@ interface Selection {
 function number(
   key: string,
   title: string,
+  unit: string | undefined,
   hint: string,
   width: number,
   value: (job: JobMetrics) => string,
   sortable = true,
 ): GridColumn<Trial> {
   const cell = (trial: Trial) => (trial.jobs[0] ? value(trial.jobs[0]) : MISSING);
-  return { key, title, hint, width, right: true, sortable, cell };
+  return { key, title, unit, hint, width, right: true, sortable, cell };
 }
 
 /** Columns of the list of trials; figures are those of a trial's first job. */
@@ -58,17 +59,17 @@ export function trialColumns(selection: Selection): GridColumn<Trial>[] {
       cell: (trial) => dataSize(trial.data_size_bytes),
     },
     { key: 'collective', title: 'Collective', width: 'minmax(120px, 0.8fr)', cell: collectiveText },
-    number('ranks', 'Ranks', 'Ranks of the job', 60, (job) => significant(job.ranks), false),
-    number('busbw_gb_per_s', 'Busbw [GB/s]', 'Bus bandwidth, 1 GB/s = 10^9 bytes/s', 100, (job) =>
+    number('ranks', 'Ranks', undefined, 'Ranks of the job', 60, (job) => significant(job.ranks), false),
+    number('busbw_gb_per_s', 'Busbw', 'GB/s', 'Bus bandwidth, 1 GB/s = 10^9 bytes/s', 74, (job) =>
       fixed(job.busbw_gb_per_s, 2),
     ),
-    number('ideal_percent', 'Ideal [%]', 'Goodput as a share of the ideal', 78, (job) =>
+    number('ideal_percent', 'Ideal', '%', 'Goodput as a share of the ideal', 66, (job) =>
       fixed(job.ideal_percent, 1),
     ),
-    number('completion_time_ms', 'Time [ms]', 'Completion time', 88, (job) =>
+    number('completion_time_ms', 'Time', 'ms', 'Completion time', 86, (job) =>
       significant(job.completion_time_ms, 5),
     ),
-    number('fct_ms_p99', 'FCT P99 [ms]', 'Flow completion time, 99th percentile', 108, (job) =>
+    number('fct_ms_p99', 'FCT P99', 'ms', 'Flow completion time, 99th percentile', 84, (job) =>
       significant(job.fct_ms.p99, 5),
     ),
     {

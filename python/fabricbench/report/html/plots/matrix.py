@@ -60,6 +60,9 @@ def _panels(pair: tuple[int, int], rows: Sequence[MatrixRow]) -> tuple[_Panel, _
     )
 
 
+_MAX_TICKS = 16
+
+
 def _wrapped(rows: Sequence[tuple[str, list[DirectedLink]]]) -> tuple[list[str], list[list[DirectedLink]]]:
     """Cut rows longer than `_PORTS_PER_ROW` into several: one switch with a thousand hosts stays readable."""
     names: list[str] = []
@@ -121,7 +124,11 @@ def _figure(panels: Sequence[_Panel]) -> go.Figure:
         )
     )
     figure.update_annotations(font={"size": 12.5, "color": theme.INK})
-    figure.update_xaxes(theme.axis("port (in order, from 0)", showgrid=False, tickformat="d"))
+    figure.update_xaxes(theme.axis("port (in order, from 0)", showgrid=False, tickformat="d", tick0=0))
+    for index, panel in enumerate(panels):
+        # Left to itself the library puts marks between ports, which then bear numbers twice.
+        step = -(-max(len(row) for row in panel.cells) // _MAX_TICKS)
+        figure.update_xaxes({"dtick": step}, row=index // 2 + 1, col=index % 2 + 1)
     figure.update_yaxes(theme.axis("", showgrid=False, autorange="reversed", type="category", nticks=20))
     return figure
 
