@@ -39,6 +39,10 @@ run: $(STAMPS)/extension ## Run a shipped plan (PLAN=jct-alltoall) and write rep
 .PHONY: build
 build: $(STAMPS)/extension ## Install fabricbench with its release extension into .venv
 
+.PHONY: wheel
+wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, with the web application and the plans in it, into dist/
+	$(BIN)/maturin build --quiet --release --out dist
+
 .PHONY: web
 web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
 
@@ -136,7 +140,7 @@ LOCK_FLAGS := --quiet --extra server --universal --python-version 3.11 --generat
 
 .PHONY: clean
 clean: ## Remove what was built or downloaded; workspaces stay
-	rm -rf $(VENV) site target fuzz/target python/fabricbench/*.so $(REPORT)
+	rm -rf $(VENV) dist site target fuzz/target python/fabricbench/*.so $(REPORT)
 	rm -rf web/node_modules python/fabricbench/server/static
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find python tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

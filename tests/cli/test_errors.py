@@ -121,3 +121,26 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path, arguments: tuple[str,
     os.close(write_end)
     assert finished.stderr == b""
     assert finished.returncode == 128 + 13
+
+
+def test_a_processor_that_polars_is_not_built_for_is_named_before_it_dies(folder: Path) -> None:
+    warning = (
+        "Missing required CPU features.\n\nThe following required CPU features were not detected:\n"
+        "    avx, avx2\nContinuing to use this version of Polars will likely result in a crash.\n"
+    )
+    (folder / "polars.py").write_text(f"import warnings\nwarnings.warn({warning!r}, RuntimeWarning)\n")
+    assert call("run", "small.yaml", cwd=folder).returncode == 0
+    program = [sys.executable, "-c", "from fabricbench.cli import main; main()"]
+    finished = subprocess.run(
+        [*program, "report", "latest", "-o", "report.html"],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 2
+    assert finished.stderr == (
+        "error: polars is built for processors with more than this one has: avx, avx2\n"
+        "hint: pip install 'fabricbench[old-cpu]' brings a build for older ones\n"
+    )

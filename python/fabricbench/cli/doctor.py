@@ -18,6 +18,8 @@ from fabricbench.cli.output import Format, has_colour, write
 _PYTHON_MIN = (3, 11)
 _DISK_FREE_MIN_BYTES = 1 << 30
 _MEMORY_MIN_BYTES = 1 << 30
+_POLARS_FLAGS = {"avx", "avx2", "bmi1", "bmi2", "fma", "movbe", "pclmulqdq", "sse4_2"}
+"""What the usual build of polars takes for granted on x86-64, as Linux spells it."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -66,6 +68,7 @@ def _checks(workspace: Path | None) -> Iterator[Check]:
     yield _engine()
     yield _workspace(workspace)
     yield from _tables()
+    yield from _processor()
     yield Check("CPUs", True, False, f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} may be used")
     yield _memory()
     yield _disk(workspace)
@@ -89,6 +92,30 @@ def _engine() -> Check:
     except ImportError as error:
         hint = "build it: `make build` in the source tree, or install the package again"
         return Check("engine", False, True, str(error), hint)
+
+
+def _processor() -> Iterator[Check]:
+    """Look whether the libraries are built for this processor; the engine runs on any."""
+    from importlib.util import find_spec
+
+    flags = _processor_flags()
+    if not flags:
+        return
+    missing = ", ".join(sorted(_POLARS_FLAGS - flags))
+    if missing and find_spec("_polars_runtime_compat") is None:
+        hint = "pip install 'fabricbench[old-cpu]' brings a build of polars for older processors"
+        yield Check("processor", False, True, f"polars needs {missing}", hint)
+    else:
+        yield Check("processor", True, True, f"without {missing}" if missing else "has what polars needs")
+
+
+def _processor_flags() -> set[str]:
+    """Return what Linux says an x86 processor can do; nothing on others."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return set()
+    return set(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
 
 
 def _workspace(workspace: Path | None) -> Check:

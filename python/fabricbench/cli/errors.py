@@ -18,6 +18,9 @@ NOT_MET = 3
 SIGNALLED = 128
 """What is added to a signal's number, as shells do."""
 
+OLD_PROCESSOR = "Missing required CPU features"
+"""How the warning of polars begins where this processor lacks what it is built for."""
+
 OUT_OF_MEMORY = (
     "error: out of memory: the run needs more than this process can get\n"
     "hint: finished trials are intact, and --resume runs only the rest; `fabricbench plan check PLAN` "
@@ -63,7 +66,17 @@ def user_text(error: Exception) -> str | None:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "fabricbench"
         return f"error: {error.format_message()}\nhint: `{command} --help` shows what it takes"
-    return _hinted(error) or _about_plan(error)
+    return _about_processor(error) or _hinted(error) or _about_plan(error)
+
+
+def _about_processor(error: Exception) -> str | None:
+    if not isinstance(error, RuntimeWarning) or not str(error).startswith(OLD_PROCESSOR):
+        return None
+    missing = str(error).partition("not detected:")[2].strip().partition("\n")[0]
+    return (
+        f"error: polars is built for processors with more than this one has: {missing}\n"
+        "hint: pip install 'fabricbench[old-cpu]' brings a build for older ones"
+    )
 
 
 def _hinted(error: Exception) -> str | None:

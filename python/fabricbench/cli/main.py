@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -11,7 +12,7 @@ import typer
 from fabricbench.cli import workspace
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
-from fabricbench.cli.errors import exit_status
+from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
 from fabricbench.cli.export import export_command
 from fabricbench.cli.importing import import_command
 from fabricbench.cli.plans import plan_check_command, plan_schema_command, plans_command
@@ -86,6 +87,8 @@ def main() -> None:
     # The libraries make a hundred thousand objects that stay. Looking for garbage among them at every 700th
     # new one costs a small run a sixth of its time, and looking again before the end a tenth.
     gc.set_threshold(200_000, 20, 100)
+    # Where polars warns of the processor, it would die of an instruction that is not there.
+    warnings.filterwarnings("error", OLD_PROCESSOR, RuntimeWarning)
     status = run(sys.argv[1:])
     gc.freeze()
     sys.exit(status)
