@@ -306,10 +306,12 @@ impl Host {
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
-        if let Kind::Data(_) = packet.kind() {
+        if let Kind::Data(position) = packet.kind() {
             prefetch_whole(&self.receivers, queue_pair);
-            prefetch(&self.receives, queue_pair);
-            prefetch(&self.transfers.inbound, queue_pair);
+            if position.ends_message() {
+                prefetch(&self.receives, queue_pair);
+                prefetch(&self.transfers.inbound, queue_pair);
+            }
         } else {
             prefetch_whole(&self.senders, queue_pair);
             prefetch(&self.sends, queue_pair);

@@ -2,7 +2,7 @@
 //! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its queue.
 
 use super::ecn_law::MarkingRange;
-use crate::packet::{Packet, Priority};
+use crate::packet::Packet;
 use units::{Cycle, Stream};
 
 /// Thresholds of a port.
@@ -33,16 +33,16 @@ impl EcnMarker {
         stream.visit(cycle);
     }
 
-    /// Whether a frame of `priority` that finds `queue_bytes` waiting may be marked at all.
-    #[inline]
-    pub(crate) const fn is_concerned(&self, priority: Priority, queue_bytes: u64) -> bool {
-        queue_bytes > self.thresholds.range.kmin_bytes && self.thresholds.priorities & priority.bit() != 0
+    /// No frame is marked that finds so much waiting, or less [bytes].
+    pub(crate) const fn kmin_bytes(&self) -> u64 {
+        self.thresholds.range.kmin_bytes
     }
 
-    /// Marks `packet` or not, by the thresholds of the port; true if it did.
+    /// Marks `packet`, if it is of a priority that is marked, or not, by the thresholds of the port; true if it did.
     #[cold]
     pub(crate) fn decide(&mut self, packet: &mut Packet, queue_bytes: u64) -> bool {
-        self.decide_within(self.thresholds.range, packet, queue_bytes)
+        let is_concerned = self.thresholds.priorities & packet.priority().bit() != 0;
+        is_concerned && self.decide_within(self.thresholds.range, packet, queue_bytes)
     }
 
     /// Marks `packet` or not, by thresholds that dynamic ECN has set; true if it did.
@@ -75,7 +75,9 @@ impl EcnMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Seed;
+    use crate::packet::Priority;
+    use crate::switch::queue::testing::frame;
+    use units::{Instant, Seed};
 
     #[test]
     fn the_probability_rises_from_kmin_to_kmax_and_jumps_to_one() {
@@ -86,8 +88,18 @@ mod tests {
         assert_eq!(marker.probability_2e32(range, 200), (1 << 32) / 10);
         assert_eq!(marker.probability_2e32(range, 300), (1 << 32) / 5);
         assert_eq!(marker.probability_2e32(range, 301), 1 << 32);
-        assert!(!marker.is_concerned(Priority(3), 100));
-        assert!(marker.is_concerned(Priority(3), 101));
-        assert!(!marker.is_concerned(Priority(2), 101));
+        assert_eq!(marker.kmin_bytes(), 100);
+    }
+
+    #[test]
+    fn only_frames_of_the_marked_priorities_are_marked() {
+        let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
+        let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: 1 << 32 };
+        let mut marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
+        for (priority, is_marked) in [(3, true), (2, false)] {
+            let mut packet = frame(Priority(priority), 0, Instant::ZERO).packet;
+            assert_eq!(marker.decide(&mut packet, 301), is_marked);
+            assert_eq!(packet.is_marked(), is_marked);
+        }
     }
 }

@@ -110,6 +110,9 @@ pub(crate) struct EgressPort {
     control: Option<Box<EcnControl>>,
     /// Credits of the link, on InfiniBand: such a switch takes the exact path only.
     credits: Option<Box<Credits>>,
+    /// No queue that is not longer has frames marked [bytes].
+    marks_above_bytes: u64,
+    // Behind it.
     marker: Option<EcnMarker>,
     queues: [Queue; Priority::COUNT],
     /// Pause frames to send, ahead of everything.
@@ -132,6 +135,7 @@ impl EgressPort {
             occupied: 0,
             control: plan.control,
             credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
+            marks_above_bytes: plan.marker.as_ref().map_or(u64::MAX, EcnMarker::kmin_bytes),
             marker: plan.marker,
             queues: Default::default(),
             urgent: VecDeque::new(),
@@ -160,13 +164,16 @@ impl EgressPort {
         }
     }
 
-    /// Asks for the frames that wait, and for the place of the next one in the inbox at the other end.
+    /// Asks for the frames that wait, for the place of the next to wait, and for that of the next in the inbox at the other
+    /// end.
     #[inline]
     pub(crate) fn prefetch_frames<R>(&self, context: &Context<Packet, R>) {
         self.transmitter.prefetch_end(context);
         let mut occupied = self.occupied;
         while occupied != 0 {
-            self.queues[occupied.trailing_zeros() as usize].frames.prefetch();
+            let frames = &self.queues[occupied.trailing_zeros() as usize].frames;
+            frames.prefetch();
+            frames.prefetch_end();
             occupied &= occupied - 1;
         }
     }
@@ -353,11 +360,11 @@ impl EgressPort {
 
     #[inline]
     fn mark(&mut self, packet: &mut Packet) {
-        if let Some(marker) = &mut self.marker {
-            let queue_bytes = self.queues[packet.priority().index()].bytes;
-            if marker.is_concerned(packet.priority(), queue_bytes) {
-                self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
-            }
+        let queue_bytes = self.queues[packet.priority().index()].bytes;
+        if queue_bytes > self.marks_above_bytes
+            && let Some(marker) = &mut self.marker
+        {
+            self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
         }
     }
 
@@ -465,6 +472,7 @@ impl EgressPort {
             occupied,
             control,
             credits,
+            marks_above_bytes: _,
             marker,
             queues,
             urgent,
