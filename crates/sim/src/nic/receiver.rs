@@ -47,8 +47,9 @@ pub(crate) struct ReplyPriorities {
     pub(crate) cnp: Priority,
 }
 
-/// The responder side of a queue pair.
+/// The responder side of a queue pair: three lines of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Receiver {
     responder: Responder,
     /// To the sender at the source host.
@@ -72,6 +73,8 @@ pub(crate) struct Receiver {
     /// Where packets may overtake each other.
     reordering: Option<Box<Reordering>>,
 }
+
+const _: () = assert!(size_of::<Receiver>() <= 192, "a million of them are looked at in turn");
 
 /// Which receiver, and where it answers to.
 #[derive(Clone, Debug)]

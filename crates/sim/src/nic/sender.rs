@@ -32,8 +32,9 @@ enum Observed {
     Watched,
 }
 
-/// The requester side of a queue pair.
+/// The requester side of a queue pair: four lines of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Sender {
     requester: Requester<Controller>,
     /// To the receiver at the destination host.
@@ -53,6 +54,8 @@ pub(crate) struct Sender {
     /// Chunks posted and not completed, oldest first.
     open: OneOrMore<SendReport>,
 }
+
+const _: () = assert!(size_of::<Sender>() <= 256, "a million of them are looked at in turn");
 
 /// Which sender, and where it sends to.
 #[derive(Clone, Debug)]
