@@ -21,12 +21,15 @@ from tests.support.samples import PLAN
 
 SMALL = PLAN
 SLOW = (
-    PLAN.replace("name: small", "name: slow").replace("[1MB, 2MB]", "[1MB, 512MB]")
-    + "transport: {mtu: 256}\nobserve: {series_points: 5}\n"
+    PLAN.replace("name: small", "name: slow")
+    .replace("[1MB, 2MB]", "[1MB, 512MB]")
+    .replace("collective: all-to-all, algorithm: parallel", "collective: incast")
+    .replace("jobs:", "  switch: {pfc: on, ecn: alibaba}\njobs:")
+    + "transport: {mtu: 256, rate_control: dcqcn}\nobserve: {series_points: 5}\n"
 )
-"""Its first trial takes no time, its second a second or two."""
-ENDLESS = SLOW.replace("512MB", "64GB")
-"""The same, but its second trial takes minutes."""
+"""Its first trial takes no time, its second about a second: random marks leave nothing to fast-forward."""
+ENDLESS = SLOW.replace("512MB", "512GB")
+"""The same, but its second trial takes a quarter of an hour."""
 
 
 _MANY = httpx.Limits(max_connections=250)
