@@ -11,6 +11,7 @@ pub(crate) mod double_binary_tree;
 pub(crate) mod gather;
 pub(crate) mod halving_doubling;
 pub(crate) mod incast;
+pub(crate) mod neighbour_exchange;
 pub(crate) mod pairwise;
 pub(crate) mod permutation;
 pub(crate) mod ping_pong;

@@ -2,15 +2,15 @@
 
 use crate::patterns::{
     all_gather, all_reduce, all_to_all, binomial_gather, broadcast, bruck, double_binary_tree, gather,
-    halving_doubling, incast, pairwise, permutation, ping_pong, rabenseifner, recursive_doubling, reduce,
-    reduce_scatter, scatter, send_receive, uniform_random,
+    halving_doubling, incast, neighbour_exchange, pairwise, permutation, ping_pong, rabenseifner,
+    recursive_doubling, reduce, reduce_scatter, scatter, send_receive, uniform_random,
 };
 use crate::{Pattern, Schedule, Shape, WorkloadError, shares};
 
 /// Most transfers of a schedule: 2^25 = 33,554,432, which take 1.3 GB, and 4 bytes for each dependency.
 pub const MAX_TRANSFERS: u64 = 1 << 25;
 
-static PATTERNS: [&dyn Pattern; 25] = [
+static PATTERNS: [&dyn Pattern; 26] = [
     &all_reduce::RING,
     &all_reduce::RING_BIDIRECTIONAL,
     &halving_doubling::HalvingDoubling,
@@ -19,6 +19,7 @@ static PATTERNS: [&dyn Pattern; 25] = [
     &all_gather::RING,
     &all_gather::RING_BIDIRECTIONAL,
     &bruck::ALL_GATHER,
+    &neighbour_exchange::NeighbourExchange,
     &reduce_scatter::RING,
     &reduce_scatter::RING_BIDIRECTIONAL,
     &all_to_all::Parallel,

@@ -429,7 +429,7 @@ prop_compose! {
 pub(crate) fn supported(pattern: (&str, &str), ranks: u32) -> u32 {
     match pattern {
         (_, "halving-doubling" | "rabenseifner") => 1 << ranks.ilog2(),
-        ("ping-pong" | "send-receive", _) => ranks & !1,
+        ("ping-pong" | "send-receive", _) | (_, "neighbour-exchange") => ranks & !1,
         _ => ranks,
     }
 }
