@@ -22,6 +22,7 @@ import fabricbench as fb
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "web"
 TOKEN = "a-token-for-screenshots"
+MEASURED = Path(__file__).parents[1] / "tests" / "measured" / "samples" / "nccl_alltoall.txt"
 
 
 def main() -> None:
@@ -44,6 +45,7 @@ def main() -> None:
         page.goto(f"{address}/?token={TOKEN}")
         for name, path in pages.items():
             take(page, f"{address}/{path}", arguments.to / f"{name}.png")
+        take_refusal(page, address, arguments.to / "import.png")
         take_running(page, address, arguments.to / "run.png")
         browser.close()
 
@@ -52,6 +54,19 @@ def take(page: Page, address: str, path: Path) -> None:
     """Take the picture of a page once everything is drawn."""
     page.goto(address)
     page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(800)
+    page.screenshot(path=path)
+
+
+def take_refusal(page: Page, address: str, path: Path) -> None:
+    """Import a file of which a line is broken, and take the picture of what is said to that."""
+    text = MEASURED.read_text(encoding="utf-8").replace("351.0", "35x.0", 1)
+    page.goto(f"{address}/import")
+    file = {"name": "nccl.txt", "mimeType": "text/plain", "buffer": text.encode()}
+    page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("alert").locator("[data-meant=true]").wait_for()
+    page.mouse.move(0, 0)
     page.wait_for_timeout(800)
     page.screenshot(path=path)
 
@@ -86,8 +101,9 @@ def served(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 def pages_of(root: Path) -> dict[str, str]:
     """Run what the pictures show."""
+    measured = fb.import_results(MEASURED, workspace=root, plan="jct-alltoall", tag="cluster")[0]
     sizes = ["16MB", "32MB", "64MB"]
-    fb.run(fb.load("jct-alltoall").with_(data_size=sizes, tag="baseline"), workspace=root)
+    base = fb.run(fb.load("jct-alltoall").with_(data_size=sizes, tag="baseline"), workspace=root)[0]
     fb.run(fb.load("isolation-alltoall-neighbour").with_(data_size="16MB"), workspace=root)
     clear = fb.run(fb.load("lb-alltoall-ecmp").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
     slow = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="64MB", tag="uplinks"), workspace=root)[0]
@@ -97,6 +113,7 @@ def pages_of(root: Path) -> dict[str, str]:
         "configure": "configure?plan=cc-alltoall-pfc-ecn&section=fabric",
         **{view: f"trials/{slow.id}/{view}" for view in views},
         "compare": f"compare?trial={slow.id}&trial={clear.id}",
+        "compare-sizes": f"compare?by=size&trial={measured.id}&trial={base.id}",
         "validation": "validation#jct-alltoall-base",
     }
 
