@@ -73,11 +73,12 @@ def take_refusal(page: Page, address: str, path: Path) -> None:
 
 def take_running(page: Page, address: str, path: Path) -> None:
     """Start a run and take its picture while it works."""
-    page.goto(f"{address}/configure?plan=jct-allreduce-200gb")
+    page.goto(f"{address}/configure?plan=cc-alltoall-pfc-ecn")
     page.get_by_role("button", name="Run", exact=True).click()
     page.wait_for_url("**/runs/*")
-    page.locator(".figure[data-drawn=true]").first.wait_for()
-    page.wait_for_timeout(1200)
+    page.get_by_text("7 of 10", exact=True).wait_for(timeout=120_000)
+    page.get_by_role("figure", name="ECN marks").wait_for()
+    page.wait_for_timeout(2500)
     page.screenshot(path=path)
 
 

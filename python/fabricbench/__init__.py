@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fabricbench.api import Plan as Plan
     from fabricbench.api import PlanError as PlanError
     from fabricbench.api import Progress as Progress
+    from fabricbench.api import Sample as Sample
     from fabricbench.api import StoreError as StoreError
     from fabricbench.api import Trial as Trial
     from fabricbench.api import Trials as Trials
@@ -29,6 +30,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Progress",
+    "Sample",
     "StoreError",
     "Trial",
     "Trials",

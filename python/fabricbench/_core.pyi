@@ -80,12 +80,21 @@ class Estimate(TypedDict):
     memory_bytes: int
     time_ms: int
 
+class Sample(TypedDict):
+    sim_ps: int
+    span_ps: int
+    delivered_bytes: int
+    queue_max_bytes: int | None
+    marked_frames: int | None
+    paused_ps: int | None
+
 class Progress(TypedDict):
     delivered_bytes: int
     total_bytes: int
     sim_ps: int
     packet_hops: int
     wall_s: float
+    samples: list[Sample]
 
 def run_spec_schema() -> str:
     """Return the JSON Schema of RunSpec."""
@@ -138,7 +147,8 @@ def run(
         threads: Worker threads, as many as help without it; the result does not depend on it.
         path: `exact` keeps to the slower reference path; the result is the same.
         fast_forward: On one thread, skip what repeats; the result is the same.
-        on_progress: Called about ten times a second. What it raises stops the run and comes out of it.
+        on_progress: Called about ten times a second and at the end. What it raises stops the run and comes
+            out of it.
         on_batch: Called with a table's name and its rows, while running and at the end.
 
     Raises:

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.backend.capture import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
-    from fabricbench.backend.protocol import Backend as Backend  # noqa: PLC0414 -- workers take it from here
-    from fabricbench.backend.protocol import OnBatch as OnBatch  # noqa: PLC0414
-    from fabricbench.backend.protocol import OnProgress as OnProgress  # noqa: PLC0414
+    from fabricbench.backend.protocol import Backend, RunSummary
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
-    from fabricbench.backend.protocol import RunSummary as RunSummary  # noqa: PLC0414
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.limits import Limits
     from fabricbench.plan.load import LoadedPlan as LoadedPlan  # noqa: PLC0414

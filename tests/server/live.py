@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -134,9 +134,17 @@ def live(root: Path, *options: str) -> Iterator[Live]:
             server.close()
 
 
-def events(server: Live, run_id: str, last: str = "") -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the number, kind and content of each event of a run until the stream ends."""
-    found: list[tuple[str, str, dict[str, Any]]] = []
+Event = tuple[str, str, dict[str, Any]]
+"""Number, kind and content."""
+
+
+def events(server: Live, run_id: str, last: str = "") -> list[Event]:
+    """Return the events of a run until the stream ends."""
+    return list(follow(server, run_id, last))
+
+
+def follow(server: Live, run_id: str, last: str = "") -> Generator[Event]:
+    """Yield the events of a run as they come; close it to end the stream."""
     fields: dict[str, str] = {}
     headers = {"Last-Event-ID": last} if last else {}
     with server.client.stream("GET", f"/api/v1/runs/{run_id}/events", headers=headers) as stream:
@@ -145,6 +153,5 @@ def events(server: Live, run_id: str, last: str = "") -> list[tuple[str, str, di
                 name, _, value = line.partition(": ")
                 fields[name] = value
             elif "data" in fields:
-                found.append((fields.get("id", ""), fields["event"], json.loads(fields["data"])))
+                yield fields.get("id", ""), fields["event"], json.loads(fields["data"])
                 fields = {}
-    return found

@@ -7,13 +7,14 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN
-from tests.server.live import ENDLESS, SLOW, SMALL, Live, events, live
+from tests.server.live import ENDLESS, SLOW, SMALL, Event, Live, events, follow, live
 
 import fabricbench as fb
 from fabricbench.store import Workspace
@@ -66,6 +67,27 @@ def test_those_who_watch_see_it_happen(server: Live) -> None:
     ]
     again = server.client.get(f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": seen[-1][0]})
     assert again.status_code == 204
+
+
+def test_queues_are_told_while_a_trial_runs(server: Live) -> None:
+    run_id = server.submit(ENDLESS, set=["seed=13"])
+    seen: list[Event] = []
+    with closing(follow(server, run_id)) as stream:
+        for event in stream:
+            seen.append(event)
+            points = event[2].get("points", []) if is_of_the_second(event, seen) else []
+            if any(point["queue_max_bytes"] > 0 for point in points):
+                break
+    assert {"goodput_gb_per_s", "queue_max_bytes", "marks_per_us", "paused_mean"} <= points[0].keys()
+    assert [point["sim_ps"] for point in points] == sorted({point["sim_ps"] for point in points})
+    assert server.run(run_id)["state"] == "running"
+    server.client.post(f"/api/v1/runs/{run_id}/cancel")
+    server.until_state(run_id, "cancelled")
+
+
+def is_of_the_second(event: Event, seen: list[Event]) -> bool:
+    started = [content["id"] for _, kind, content in seen if kind == "trial_started"]
+    return event[1] == "samples" and event[2]["trial"] in started[1:]
 
 
 def test_a_running_run_is_cancelled_and_resumed(server: Live) -> None:

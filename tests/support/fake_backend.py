@@ -119,7 +119,14 @@ class FakeBackend:
 
 
 def _progress(done: int, total: int) -> dict[str, Any]:
-    return {"delivered_bytes": done, "total_bytes": total, "sim_ps": done, "packet_hops": done, "wall_s": 0.1}
+    return {
+        "delivered_bytes": done,
+        "total_bytes": total,
+        "sim_ps": done,
+        "packet_hops": done,
+        "wall_s": 0.1,
+        "samples": [],
+    }
 
 
 def batch(rows: list[dict[str, Any]]) -> pa.RecordBatch:

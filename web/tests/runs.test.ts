@@ -11,13 +11,14 @@ const before: Live = {
     [2, 6],
   ],
   queue: [],
+  marked: [],
+  paused: [],
 };
 
 describe('events of a run', () => {
   it('points are added once, each kind by itself, and a new trial begins with none', () => {
     const points = [
-      { sim_ps: 1, queue_max_bytes: 7 },
-      { sim_ps: 2, goodput_gb_per_s: 6 },
+      { sim_ps: 2, goodput_gb_per_s: 6, queue_max_bytes: 7, marks_per_us: 0, paused_mean: 0.5 },
       { sim_ps: 3, goodput_gb_per_s: 8 },
     ];
     const more = withSamples(before, { trial: 'a', points });
@@ -26,8 +27,8 @@ describe('events of a run', () => {
       [2, 6],
       [3, 8],
     ]);
-    expect(more.queue).toEqual([[1, 7]]);
-    expect(withSamples(before, { trial: 'b', points: [] }).goodput).toEqual([]);
+    expect([more.queue, more.marked, more.paused]).toEqual([[[2, 7]], [[2, 0]], [[2, 0.5]]]);
+    expect(withSamples(more, { trial: 'b', points: [] })).toMatchObject({ goodput: [], queue: [] });
   });
 
   it('long series are thinned', () => {

@@ -4,12 +4,13 @@ mod allocator;
 mod batches;
 mod errors;
 mod observer;
+mod progress;
 mod usage;
 
 use errors::{SpecException, spec_error};
 use observer::PyObserver;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyList};
 use sim::{Options, Path, RunError};
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -146,19 +147,4 @@ fn parse_path(path: &str) -> PyResult<Path> {
 fn to_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value).map_err(errors::bug)?;
     py.import("json")?.call_method1("loads", (text,))
-}
-
-/// What a callback of progress receives.
-fn progress_dict<'py>(
-    py: Python<'py>,
-    progress: &sim::Progress,
-    wall_s: f64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
-    dict.set_item("total_bytes", progress.total_bytes)?;
-    dict.set_item("sim_ps", progress.simulated.0)?;
-    dict.set_item("packet_hops", progress.packet_hops)?;
-    dict.set_item("wall_s", wall_s)?;
-    Ok(dict)
 }

@@ -1,6 +1,7 @@
 //! Hands rows and progress to Python callbacks.
 
-use crate::{batches, progress_dict};
+use crate::batches;
+use crate::progress::progress_dict;
 use pyo3::prelude::*;
 use sim::{Batch, Observer, Progress, Stopped};
 use spec::RunSpec;

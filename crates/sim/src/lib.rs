@@ -50,7 +50,7 @@ mod switch;
 pub use capture::{CapturedFrame, capture};
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
 pub use estimate::{Estimate, estimate, helpful_threads};
-pub use observer::{Batch, Observer, Progress, Stopped};
+pub use observer::{Batch, Observer, PortSample, Progress, Sample, Stopped};
 pub use run::{Options, Path, RunError, run};
 
 pub use workload::shares;

@@ -3,7 +3,7 @@
 use spec::{
     ChunkRow, ConnectionRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow,
 };
-use units::Instant;
+use units::{Instant, Span};
 
 /// Rows of one table.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub enum Batch {
 }
 
 /// How far a run has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Progress {
     /// Payload delivered in order [bytes].
     pub delivered_bytes: u64,
@@ -39,6 +39,33 @@ pub struct Progress {
     pub simulated: Instant,
     /// Frames that crossed a link.
     pub packet_hops: u64,
+    /// What was sampled since the last report, in order of time: 128 at the most. Where more were taken, neighbours are
+    /// joined.
+    pub samples: Vec<Sample>,
+}
+
+/// What happened between two samples of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// When it was taken.
+    pub at: Instant,
+    /// Time since the one before, never zero.
+    pub span: Span,
+    /// Payload delivered in that time, of all jobs [bytes].
+    pub delivered_bytes: u64,
+    /// What the sampled ports say; none where no port is sampled.
+    pub ports: Option<PortSample>,
+}
+
+/// What was seen at the sampled ports (`series_ports` of the spec).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSample {
+    /// Longest egress queue at the time of the sample [bytes].
+    pub queue_max_bytes: u64,
+    /// Frames marked with congestion experienced since the sample before.
+    pub marked_frames: u64,
+    /// Time spent paused since then, the sum of all ports and priorities.
+    pub paused: Span,
 }
 
 /// The observer wants the run to end.
@@ -53,7 +80,7 @@ pub trait Observer {
     /// [`Stopped`] ends the run.
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
 
-    /// Told about ten times a second of wall time.
+    /// Told about ten times a second of wall time, and once when the run has ended and before its last rows come.
     ///
     /// # Errors
     /// [`Stopped`] ends the run.

@@ -8,7 +8,7 @@ use crate::fast_forward::{self, FastForward};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows, total_rows};
+use crate::probe::{LiveView, SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows, total_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::reordering::reordering_rows;
@@ -90,8 +90,10 @@ fn run_with<F: Forward>(
     };
     let mut world = build::<F>(spec, &build_options)?;
     let mut partitions = std::mem::take(&mut world.partitions);
-    let mut driver = Driver::new(&world, spec, options, &mut *observer);
+    let live = LiveView::new(spec, partitions[0].probe().live().clone());
+    let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
     let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
+    driver.report_end(outcome.last, partitions.iter().map(kernel::Partition::totals).sum());
     let Driver { mut assembler, stopped, stalled_since, progress_at, fast_forward, .. } = driver;
     if stopped {
         return Err(RunError::Stopped);
@@ -234,6 +236,7 @@ struct Driver<'a> {
     total_bytes: u64,
     windows_until_look: u32,
     last_report: WallInstant,
+    live: LiveView,
     stopped: bool,
     /// Delivered so far, and when that last grew.
     progress: u64,
@@ -249,6 +252,7 @@ impl<'a> Driver<'a> {
         world: &'a World<F>,
         spec: &RunSpec,
         options: Options,
+        live: LiveView,
         observer: &'a mut dyn Observer,
     ) -> Self {
         let flows = &world.flows;
@@ -262,6 +266,7 @@ impl<'a> Driver<'a> {
             total_bytes: total_bytes(world, spec),
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
+            live,
             stopped: false,
             progress: 0,
             progress_at: Instant::ZERO,
@@ -289,11 +294,21 @@ impl<'a> Driver<'a> {
             return Ok(());
         }
         self.last_report = WallInstant::now();
+        self.tell(window, totals)
+    }
+
+    /// The last report of a run that the observer has not ended.
+    fn report_end(&mut self, last: Window, totals: Totals) {
+        self.stopped = self.stopped || self.tell(last, totals).is_err();
+    }
+
+    fn tell(&mut self, window: Window, totals: Totals) -> Result<(), Stopped> {
         self.observer.progress(Progress {
             delivered_bytes: totals.progress.min(self.total_bytes),
             total_bytes: self.total_bytes,
             simulated: window.end,
             packet_hops: totals.messages,
+            samples: self.live.take(window.end, totals.progress),
         })
     }
 

@@ -13,6 +13,7 @@ fn skipped_percent(spec: &RunSpec) -> u64 {
     let (summary, recorder) = run(spec);
     let (full_summary, full) = run_in_full(spec);
     assert!(tables(&recorder) == tables(&full), "tables differ");
+    assert_eq!(recorder.told, full.told);
     assert_eq!(summary.jobs, full_summary.jobs);
     assert_eq!(summary.packet_hops, full_summary.packet_hops);
     assert_eq!((summary.end_ps, full_summary.fast_forward_ps), (full_summary.end_ps, 0));

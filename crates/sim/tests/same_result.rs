@@ -270,6 +270,7 @@ proptest! {
             prop_assert_eq!(&summary.jobs, &other_summary.jobs);
             prop_assert_eq!(summary.packet_hops, other_summary.packet_hops);
             prop_assert!(tables(&other) == expected, "tables differ with {} threads, {:?}", threads, path);
+            prop_assert_eq!(&recorder.told, &other.told);
         }
         let rows = |job| recorder.chunks.iter().filter(|chunk| chunk.job == job).count() as u64;
         let once = spec.jobs[0].repeat == RepeatSpec::Rounds { rounds: 1 };

@@ -17,6 +17,7 @@ from fabricbench.api.comparison import compare
 from fabricbench.api.measured import import_results
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.runs import Progress, run
+from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace, workspace
@@ -29,6 +30,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "Progress",
+    "Sample",
     "StoreError",
     "Trial",
     "Trials",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench import runner
 from fabricbench.api.plans import Plan, load
+from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
@@ -30,6 +31,8 @@ class Progress:
         data_size_bytes: Data size of that trial [bytes].
         trial_share: How much of its payload is delivered, from 0 to 1.
         simulated_ps: Simulated time of it so far [ps].
+        samples: What was sampled since the last report, in order of time: goodput, queues, marks and pauses.
+            128 at the most; where more were taken, neighbours are joined.
 
     Example:
         >>> import fabricbench as fb
@@ -42,6 +45,7 @@ class Progress:
     data_size_bytes: int
     trial_share: float
     simulated_ps: int
+    samples: tuple[Sample, ...] = ()
 
     @property
     def share(self) -> float:
@@ -70,15 +74,28 @@ class _Listener:
 
     def trial_progressed(self, progress: runner.Progress) -> None:
         total = progress["total_bytes"]
-        self._tell(progress["delivered_bytes"] / total if total else 0.0, progress["sim_ps"])
+        samples = tuple(
+            Sample(
+                simulated_ps=sample["sim_ps"],
+                span_ps=sample["span_ps"],
+                delivered_bytes=sample["delivered_bytes"],
+                queue_max_bytes=sample["queue_max_bytes"],
+                marked_frames=sample["marked_frames"],
+                paused_ps=sample["paused_ps"],
+            )
+            for sample in progress["samples"]
+        )
+        share = progress["delivered_bytes"] / total if total else 0.0
+        self._tell(share, progress["sim_ps"], samples)
 
     def trial_finished(self, trial: StoredTrial, *, resumed: bool) -> None:
         self._number += resumed  # it has not been started
         self._data_size_bytes = trial.facts.data_size_bytes
         self._tell(1.0, (trial.summary or {})["end_ps"])
 
-    def _tell(self, share: float, simulated_ps: int) -> None:
-        self._on_progress(Progress(self._number, self._trials, self._data_size_bytes, share, simulated_ps))
+    def _tell(self, share: float, simulated_ps: int, samples: tuple[Sample, ...] = ()) -> None:
+        place = self._number, self._trials, self._data_size_bytes
+        self._on_progress(Progress(*place, share, simulated_ps, samples))
 
 
 def run(
@@ -99,8 +116,8 @@ def run(
             default that of the environment variable FABRICBENCH_WORKSPACE, or else `fabricbench-workspace` in
             the current folder.
         variants: Names of the variants to run; all of the plan's by default.
-        on_progress: Called when a trial begins and ends, and about ten times a second in between. What it
-            raises stops the run and comes out of it.
+        on_progress: Called when a trial begins and ends, and about ten times a second in between, with what
+            was sampled meanwhile. What it raises stops the run and comes out of it.
         threads: Worker threads, as many as help without it; the results do not depend on it.
         resume: Leave out the trials that are in the workspace already.
         force: Run though a trial is estimated to need more than this machine's memory or an hour.

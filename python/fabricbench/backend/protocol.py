@@ -52,18 +52,38 @@ class RunSummary(TypedDict):
     threads: int
 
 
+class Sample(TypedDict):
+    """What happened between two samples of a run: in bytes, frames and simulated picoseconds.
+
+    `queue_max_bytes` (at the end of the time), `marked_frames` and `paused_ps` (the sum of ports and
+    priorities) are those of the sampled ports, none if no port is sampled. `span_ps` is never zero.
+    """
+
+    sim_ps: int
+    span_ps: int
+    delivered_bytes: int
+    queue_max_bytes: int | None
+    marked_frames: int | None
+    paused_ps: int | None
+
+
 class Progress(TypedDict):
-    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, wall-clock seconds."""
+    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, wall-clock seconds.
+
+    `samples` are those since the last report, in order of time, 128 at the most: of more, neighbours are
+    joined to one, with the longer queue of the two.
+    """
 
     delivered_bytes: int
     total_bytes: int
     sim_ps: int
     packet_hops: int
     wall_s: float
+    samples: list[Sample]
 
 
 OnProgress = Callable[[Progress], None]
-"""Called about ten times a second. What it raises stops the run and comes out of it."""
+"""Called about ten times a second and at the end. What it raises stops the run and comes out of it."""
 
 OnBatch = Callable[[str, "pa.RecordBatch"], None]
 """Called with a table's name and its rows, while running and at the end."""

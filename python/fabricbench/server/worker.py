@@ -27,9 +27,6 @@ from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.store.tags import change_tags
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from fabricbench.runner import Backend, OnBatch, OnProgress, PlannedTrial, RunSummary
     from fabricbench.store import Trial, TrialFacts
 
 _TELL_S: Final = 0.25
@@ -66,22 +63,22 @@ class Teller:
         self._number, self._count = 0, len(self._weights)
         self._trial = ""
         self._told_at = 0.0
-        self.samples = Samples()
+        self._samples = Samples()
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         """Tell which trial begins."""
         self._number, self._count, self._trial = number, count, facts.id
-        self.samples = Samples()
+        self._samples = Samples()
         tell("trial_started", id=facts.id, number=number, count=count, data_size_bytes=facts.data_size_bytes)
 
     def trial_progressed(self, progress: runner.Progress) -> None:
         """Tell how far it is, unless that was told just now."""
-        self.samples.progressed(progress["sim_ps"], progress["delivered_bytes"])
+        self._samples.add(progress["samples"])
         if time.monotonic() - self._told_at < _TELL_S:
             return
         self._told_at = time.monotonic()
         self._tell_progress(progress)
-        points = self.samples.take()
+        points = self._samples.take()
         if points:
             tell("samples", trial=self._trial, points=points)
 
@@ -97,7 +94,7 @@ class Teller:
             trial_share=share,
             left_s=wall_s * (1 - share) / share if share else None,
             hops_per_s=round(progress["packet_hops"] / wall_s) if wall_s else 0,
-            **progress,
+            **{name: value for name, value in progress.items() if name != "samples"},
         )
 
     def _share(self, of_trial: float) -> float:
@@ -112,34 +109,12 @@ class Teller:
         self._number += resumed  # it has not been started
         if self._tags:
             change_tags(self._store, [trial.id], add=self._tags)
-        points = self.samples.take()
+        points = self._samples.take()
         if points:
             tell("samples", trial=trial.id, points=points)
         tell(
             "trial", id=trial.id, number=self._number, count=self._count, status=trial.status, resumed=resumed
         )
-
-
-class _Tapped:
-    """A backend whose sampled series are looked at on their way to the record."""
-
-    def __init__(self, backend: Backend, teller: Teller) -> None:
-        self._backend = backend
-        self._teller = teller
-        self.name = backend.name
-        self.version = backend.version
-
-    def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
-    ) -> RunSummary:
-        """Run one trial; see `Backend.run`."""
-
-        def tap(table: str, rows: pa.RecordBatch) -> None:
-            if table == "series":
-                self._teller.samples.sampled(rows)
-            on_batch(table, rows)
-
-        return self._backend.run(planned, on_progress=on_progress, on_batch=tap, threads=threads)
 
 
 def tell(event: str, **content: Any) -> None:
@@ -184,7 +159,7 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
         loaded = runner.load_text(run.plan_source, SOURCE, options["overrides"], limits, options["variants"])
         outcome = runner.Runner(
             store,
-            _Tapped(runner.simulator(), teller),
+            runner.simulator(),
             result_rows,
             teller,
             threads=options["threads"],

@@ -14,12 +14,16 @@ export interface Live {
   trial: string | null;
   goodput: Point[];
   queue: Point[];
+  /** Frames marked by ECN per microsecond, and paused priorities of ports on average, since the point before. */
+  marked: Point[];
+  paused: Point[];
 }
 
 /** A value at a moment of simulated time [ps]. */
 export type Point = readonly [at: number, value: number];
 
-const NOTHING: Live = { progress: null, trial: null, goodput: [], queue: [] };
+const NO_POINTS = { goodput: [], queue: [], marked: [], paused: [] };
+const NOTHING: Live = { progress: null, trial: null, ...NO_POINTS };
 
 /** What a run says while it runs; `following` is whether there is something to wait for. */
 export function useRunEvents(id: string, following: boolean): Live {
@@ -33,7 +37,10 @@ export function useRunEvents(id: string, following: boolean): Live {
       source.addEventListener(kind, (event: MessageEvent<string>) => take(JSON.parse(event.data)));
     on('progress', (data) => setLive((before) => ({ ...before, progress: data as Progress })));
     on('samples', (data) => setLive((before) => withSamples(before, data as Samples)));
-    on('trial_started', again);
+    on('trial_started', (data) => {
+      setLive((before) => ({ ...before, trial: (data as { id: string }).id, ...NO_POINTS }));
+      again();
+    });
     on('trial', () => {
       again();
       void client.invalidateQueries({ queryKey: ['trials'] });
@@ -50,14 +57,19 @@ export function useRunEvents(id: string, following: boolean): Live {
 
 /** Add points; a new trial begins with none, and what comes again after a lost connection is left out. */
 export function withSamples(before: Live, { trial, points }: Samples): Live {
-  const same = before.trial === trial;
-  const goodput = points.flatMap((point) => pointOf(point, point.goodput_gb_per_s));
-  const queue = points.flatMap((point) => pointOf(point, point.queue_max_bytes));
+  const kept = before.trial === trial ? before : NOTHING;
+  const line = (shown: Point[], value: (sample: Sample) => number | undefined) =>
+    joined(
+      shown,
+      points.flatMap((point) => pointOf(point, value(point))),
+    );
   return {
     ...before,
     trial,
-    goodput: joined(same ? before.goodput : [], goodput),
-    queue: joined(same ? before.queue : [], queue),
+    goodput: line(kept.goodput, (sample) => sample.goodput_gb_per_s),
+    queue: line(kept.queue, (sample) => sample.queue_max_bytes),
+    marked: line(kept.marked, (sample) => sample.marks_per_us),
+    paused: line(kept.paused, (sample) => sample.paused_mean),
   };
 }
 

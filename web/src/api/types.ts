@@ -56,11 +56,14 @@ export type RunState = Run['state'];
 /** A trial of a run; `waiting` until it starts. */
 export type RunTrial = Omit<Sibling, 'status'> & { status: Status | 'waiting' };
 
-/** What was seen at a moment of simulated time: the goodput since the last one, or the deepest queue. */
+/** What was seen since the sample before: all but the goodput only where ports are sampled. */
 export interface Sample {
   sim_ps: number;
-  goodput_gb_per_s?: number;
+  goodput_gb_per_s: number;
+  /** The deepest queue at the time of the sample. */
   queue_max_bytes?: number;
+  marks_per_us?: number;
+  paused_mean?: number;
 }
 
 export interface Samples {

@@ -51,7 +51,7 @@ impl Rehearsal {
         };
         let mut moments: Vec<Moment> = skipped.map(moment).collect();
         moments.sort_by_key(|moment| moment.place);
-        let first = partition.probe().look(partition.nodes(), now);
+        let first = partition.probe().look(partition.nodes(), partition.totals(), now);
         Self { cycle, first, end, moments, next: 0 }
     }
 
@@ -72,7 +72,8 @@ impl Rehearsal {
     ) {
         let is_active = partition.next_arrival() < now + partition.span();
         while let Some(moment) = self.moments.get_mut(self.next).filter(|moment| moment.place == now) {
-            moment.seen = is_active.then(|| partition.probe().look(partition.nodes(), now));
+            moment.seen =
+                is_active.then(|| partition.probe().look(partition.nodes(), partition.totals(), now));
             self.next += 1;
         }
     }
@@ -96,7 +97,7 @@ impl Rehearsal {
     ) -> Option<Instant> {
         self.cycle.compare(now);
         partition.visit(&mut self.cycle);
-        let step = partition.probe().look(partition.nodes(), now).since(&self.first);
+        let step = partition.probe().look(partition.nodes(), partition.totals(), now).since(&self.first);
         self.moments.sort_by_key(|moment| moment.at);
         let known = match &step {
             Some(_) => self.moments.iter().position(|moment| moment.seen.is_none()),

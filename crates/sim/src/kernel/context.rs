@@ -3,6 +3,7 @@
 use super::bits::BitSet;
 use super::{Inbox, Message, Window};
 use crate::prefetch::prefetch;
+use std::iter::Sum;
 use std::ops::Range;
 use units::{Cycle, Instant, Span};
 
@@ -44,6 +45,15 @@ pub(crate) struct Totals {
     pub(crate) messages: u64,
     /// Progress of the application, in its own unit.
     pub(crate) progress: u64,
+}
+
+impl Sum for Totals {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            messages: sum.messages + part.messages,
+            progress: sum.progress + part.progress,
+        })
+    }
 }
 
 impl<M: Message, R> Context<M, R> {

@@ -67,8 +67,8 @@ pub(crate) trait Node: Send {
 
 /// Watches the nodes of a partition between windows.
 pub(crate) trait Probe<N>: Send {
-    /// Called before each window is processed.
-    fn observe(&mut self, window: Window, nodes: &[N]);
+    /// Called before each window is processed, with what the partition has counted so far.
+    fn observe(&mut self, window: Window, nodes: &[N], totals: Totals);
 }
 
 /// A half-open span of simulated time.

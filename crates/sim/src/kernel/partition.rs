@@ -70,7 +70,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
 
     /// Processes every active node once.
     pub(crate) fn process(&mut self, window: Window) {
-        self.probe.observe(window, &self.nodes);
+        self.probe.observe(window, &self.nodes, self.context.totals);
         let mut turn = std::mem::take(&mut self.turn);
         self.wake_sleepers(window);
         self.context.enter(window, &mut turn);

@@ -87,7 +87,7 @@ impl Relay {
 struct Blind;
 
 impl Probe<Relay> for Blind {
-    fn observe(&mut self, _: Window, _: &[Relay]) {}
+    fn observe(&mut self, _: Window, _: &[Relay], _: Totals) {}
 }
 
 #[derive(Default)]

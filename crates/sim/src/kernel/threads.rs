@@ -179,10 +179,7 @@ impl<M, R> Shared<M, R> {
     }
 
     fn sum_totals(&self) -> Totals {
-        self.totals.iter().map(|totals| *lock(totals)).fold(Totals::default(), |sum, part| Totals {
-            messages: sum.messages + part.messages,
-            progress: sum.progress + part.progress,
-        })
+        self.totals.iter().map(|totals| *lock(totals)).sum()
     }
 
     fn next_window(&self) -> u64 {

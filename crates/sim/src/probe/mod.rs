@@ -1,11 +1,13 @@
 //! What is measured besides the chunks: counters of ports and links at the end, series while running.
 
 mod fabric_links;
+mod live;
 mod series;
 mod skipped;
 mod tables;
 mod totals;
 
+pub(crate) use live::LiveView;
 pub(crate) use series::{SeriesProbe, hand_out_series};
 pub(crate) use skipped::Sample;
 pub(crate) use tables::{link_rows, port_rows, priority_rows};

@@ -5,11 +5,13 @@
 //! always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as well: so many
 //! ports, switches first, and so many queue pairs, every k-th.
 
+use super::live::{Counts, LiveSamples, Seen};
 use super::totals::Totals;
-use crate::kernel::{Probe, Window};
+use crate::kernel::{self, Probe, Window};
 use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::setup::{FabricNode, Flows};
+use crate::switch::EgressPort;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use spec::{RateControl, RunSpec, SeriesRow};
@@ -68,6 +70,8 @@ struct Watched {
 pub(crate) struct SeriesProbe {
     watched: Vec<Watched>,
     pub(super) totals: Totals,
+    live: LiveSamples,
+    counts_marks: bool,
     /// When samples were taken.
     pub(super) times: Vec<Instant>,
     /// Of each sample the value of everything watched; none where there is none.
@@ -89,6 +93,7 @@ impl SeriesProbe {
         let empty = Self {
             points_max: spec.observe.series_points as usize,
             interval_ps: spec.observe.series_interval_ps.max(1),
+            counts_marks: spec.fabric.switch.ecn.is_some(),
             ..Self::default()
         };
         let mut probes = vec![empty; partitions];
@@ -103,6 +108,35 @@ impl SeriesProbe {
             }
         }
         probes
+    }
+
+    /// What is seen while the run goes on.
+    pub(crate) const fn live(&self) -> &LiveSamples {
+        &self.live
+    }
+
+    /// What is counted besides the values of a sample.
+    pub(super) fn counts<F: Forward>(&self, nodes: &[FabricNode<F>], totals: kernel::Totals) -> Counts {
+        let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
+        let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
+        Counts {
+            delivered_bytes: totals.progress,
+            marked_frames: if self.counts_marks { ports().map(marked).sum() } else { 0 },
+        }
+    }
+
+    /// Tells those who watch of the last sample.
+    pub(super) fn tell(&self, at: Instant, counts: Counts) {
+        let mut seen = Seen { at, counts, queue_max_bytes: 0, paused_ps: 0 };
+        let sample = &self.values[self.values.len() - self.watched.len()..];
+        for (watched, value) in self.watched.iter().zip(sample) {
+            match watched.metric {
+                Metric::Queue => seen.queue_max_bytes = seen.queue_max_bytes.max(value.unwrap_or(0)),
+                Metric::Paused(_) => seen.paused_ps += value.unwrap_or(0),
+                _ => {}
+            }
+        }
+        self.live.add(seen);
     }
 
     /// Everything watched.
@@ -225,6 +259,16 @@ impl Watched {
         }
     }
 
+    /// Frames that the port has marked with congestion experienced.
+    fn marked_frames<F: Forward>(&self, node: &FabricNode<F>) -> u64 {
+        let ports = match node {
+            FabricNode::Host(_) | FabricNode::Scheduled(Scheduled::Element(_)) => &[],
+            FabricNode::Switch(switch) => switch.ports(),
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) => leaf.ports(),
+        };
+        ports.get(usize::from(self.port)).map_or(0, EgressPort::marked_frames)
+    }
+
     fn sample<F: Forward>(&self, node: &FabricNode<F>, now: Instant) -> Option<u64> {
         let port = usize::from(self.port);
         match (node, self.metric) {
@@ -324,7 +368,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
 
 impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     #[inline]
-    fn observe(&mut self, window: Window, nodes: &[FabricNode<F>]) {
+    fn observe(&mut self, window: Window, nodes: &[FabricNode<F>], totals: kernel::Totals) {
         if window.start < self.next || self.points_max == 0 {
             return;
         }
@@ -333,6 +377,7 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
         self.values.extend(self.watched.iter().map(sample));
         self.totals.sample(nodes);
+        self.tell(window.start, self.counts(nodes, totals));
         self.set_next(window.start);
     }
 }

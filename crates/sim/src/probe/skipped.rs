@@ -4,6 +4,8 @@
 //! then adds to it. So a period is sampled wherever a skipped one would be, and the samples are made of that.
 
 use super::SeriesProbe;
+use super::live::Counts;
+use crate::kernel::Totals;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
 use units::{Instant, Span};
@@ -13,6 +15,7 @@ use units::{Instant, Span};
 pub(crate) struct Sample {
     values: Vec<Option<u64>>,
     sums: Vec<u64>,
+    counts: Counts,
 }
 
 impl Sample {
@@ -25,7 +28,7 @@ impl Sample {
         };
         let values = self.values.iter().zip(&earlier.values).map(step).collect::<Option<_>>()?;
         let sums = self.sums.iter().zip(&earlier.sums).map(|(now, before)| now - before).collect();
-        Some(Self { values, sums })
+        Some(Self { values, sums, counts: self.counts.since(earlier.counts) })
     }
 
     /// The same after so many periods, of which each adds `step`.
@@ -66,10 +69,10 @@ impl SeriesProbe {
     }
 
     /// What a sample at `now` would be.
-    pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant) -> Sample {
+    pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, &mut sums);
-        Sample { values: self.sampled(nodes, now).collect(), sums }
+        Sample { values: self.sampled(nodes, now).collect(), sums, counts: self.counts(nodes, totals) }
     }
 
     /// Adds a sample of time that was skipped: so many periods after `sample`, of which each adds `step`.
@@ -79,6 +82,7 @@ impl SeriesProbe {
         self.times.push(at);
         self.values.extend(values);
         self.totals.sums.extend(sums);
+        self.tell(at, sample.counts.after(periods, step.counts));
         self.set_next(at);
     }
 }

@@ -207,6 +207,11 @@ impl EgressPort {
         QueueCounters { queue_max_bytes: self.queue_max_bytes, ecn_changes, ..self.counters }
     }
 
+    /// Frames marked with congestion experienced.
+    pub(crate) const fn marked_frames(&self) -> u64 {
+        self.counters.marked
+    }
+
     pub(crate) fn by_priority(&self) -> [PriorityCounters; Priority::COUNT] {
         self.by_priority.as_deref().copied().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! Specs and observers for the tests of whole runs.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Stopped};
+use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Sample, Stopped};
 use proptest::prelude::*;
 use spec::{
     BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
@@ -223,6 +223,30 @@ pub(crate) struct Recorder {
     pub(crate) series: Vec<SeriesRow>,
     pub(crate) connections: Vec<spec::ConnectionRow>,
     pub(crate) events: Vec<spec::EventRow>,
+    pub(crate) told: Told,
+}
+
+/// What was told while the run went on, however samples were joined.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    until_ps: u64,
+    delivered_bytes: u64,
+    queue_max_bytes: u64,
+    marked_frames: u64,
+    paused_ps: u64,
+}
+
+impl Told {
+    fn add(&mut self, sample: &Sample) {
+        self.until_ps += sample.span.0;
+        assert_eq!(self.until_ps, sample.at.0);
+        self.delivered_bytes += sample.delivered_bytes;
+        if let Some(ports) = sample.ports {
+            self.queue_max_bytes = self.queue_max_bytes.max(ports.queue_max_bytes);
+            self.marked_frames += ports.marked_frames;
+            self.paused_ps += ports.paused.0;
+        }
+    }
 }
 
 impl Observer for Recorder {
@@ -241,7 +265,8 @@ impl Observer for Recorder {
         Ok(())
     }
 
-    fn progress(&mut self, _: Progress) -> Result<(), Stopped> {
+    fn progress(&mut self, progress: Progress) -> Result<(), Stopped> {
+        progress.samples.iter().for_each(|sample| self.told.add(sample));
         Ok(())
     }
 }

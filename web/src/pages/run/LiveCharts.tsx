@@ -1,40 +1,53 @@
-import { Paper, Text, Title } from '@mantine/core';
+import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
-import type { Live } from '../../api/events';
-import type { Figure } from '../../api/types';
+import type { Live, Point } from '../../api/events';
 import { Chart } from '../../components/Chart';
 import { liveFigure } from './figures';
 
-/** Goodput and the deepest queue of the trial at work, over its simulated time. */
+/** What is sampled of the trial at work, over its simulated time; marks and pauses where there are any. */
 export function LiveCharts({ live }: { live: Live }) {
-  const goodput = useMemo(() => liveFigure(live.goodput, 'goodput (GB/s)', '#0072B2', 1), [live.goodput]);
-  const queue = useMemo(() => liveFigure(live.queue, 'deepest queue (KB)', '#D55E00', 1024), [live.queue]);
+  const sampled = live.goodput.length === 0 || live.queue.length > 0;
   return (
-    <div style={{ display: 'grid', gridTemplateColumns: 'repeat(2, minmax(0, 1fr))', gap: 12 }}>
-      <LiveChart title="Goodput" figure={goodput} isEmpty={live.goodput.length === 0} hint="No sample yet." />
+    <SimpleGrid cols={2} spacing={12}>
+      <LiveChart title="Goodput" points={live.goodput} axis="goodput (GB/s)" colour="#0072B2" />
       <LiveChart
         title="Deepest egress queue"
-        figure={queue}
-        isEmpty={live.queue.length === 0}
-        hint="Samples of queues come when the trial ends."
+        points={live.queue}
+        axis="deepest queue (KB)"
+        colour="#D55E00"
+        divisor={1024}
+        hint={sampled ? undefined : 'The plan samples no port.'}
       />
-    </div>
+      {happened(live.marked) ? (
+        <LiveChart title="ECN marks" points={live.marked} axis="marked frames per us" colour="#009E73" />
+      ) : null}
+      {happened(live.paused) ? (
+        <LiveChart title="Pauses" points={live.paused} axis="paused priorities" colour="#CC79A7" />
+      ) : null}
+    </SimpleGrid>
   );
+}
+
+function happened(points: Point[]): boolean {
+  return points.some(([, value]) => value > 0);
 }
 
 interface Props {
   title: string;
-  figure: Figure;
-  isEmpty: boolean;
-  hint: string;
+  points: Point[];
+  axis: string;
+  colour: string;
+  divisor?: number;
+  hint?: string | undefined;
 }
 
-function LiveChart({ title, figure, isEmpty, hint }: Props) {
+function LiveChart({ title, points, axis, colour, divisor = 1, hint = 'No sample yet.' }: Props) {
+  const figure = useMemo(() => liveFigure(points, axis, colour, divisor), [points, axis, colour, divisor]);
   return (
     <Paper withBorder p="sm">
       <Title order={2}>{title}</Title>
-      {isEmpty ? (
+      {points.length === 0 ? (
         <Text size="sm" className="muted" h={230} pt="md">
           {hint}
         </Text>

@@ -1,0 +1,33 @@
+//! What a callback of progress receives.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use sim::{Progress, Sample};
+
+/// A report as a dictionary.
+pub(crate) fn progress_dict<'py>(
+    py: Python<'py>,
+    progress: &Progress,
+    wall_s: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("delivered_bytes", progress.delivered_bytes)?;
+    dict.set_item("total_bytes", progress.total_bytes)?;
+    dict.set_item("sim_ps", progress.simulated.0)?;
+    dict.set_item("packet_hops", progress.packet_hops)?;
+    dict.set_item("wall_s", wall_s)?;
+    let samples: PyResult<Vec<_>> = progress.samples.iter().map(|sample| sample_dict(py, sample)).collect();
+    dict.set_item("samples", PyList::new(py, samples?)?)?;
+    Ok(dict)
+}
+
+fn sample_dict<'py>(py: Python<'py>, sample: &Sample) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("sim_ps", sample.at.0)?;
+    dict.set_item("span_ps", sample.span.0)?;
+    dict.set_item("delivered_bytes", sample.delivered_bytes)?;
+    dict.set_item("queue_max_bytes", sample.ports.map(|ports| ports.queue_max_bytes))?;
+    dict.set_item("marked_frames", sample.ports.map(|ports| ports.marked_frames))?;
+    dict.set_item("paused_ps", sample.ports.map(|ports| ports.paused.0))?;
+    Ok(dict)
+}

@@ -1,0 +1,238 @@
+//! What is seen of a run while it goes on: a few figures of each sample, over everything that is sampled.
+//!
+//! All partitions sample at the same times, and each adds its part. What nobody has taken is kept, up to a bound: from
+//! then on two samples become one, then four, with the longest queue of them and the sums as of the last. Nothing here is in
+//! the record.
+
+use crate::observer::{PortSample, Sample};
+use spec::RunSpec;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::{Instant, Span};
+
+/// Samples that are kept at the most. Even, since they are joined in pairs.
+const SAMPLES_MAX: usize = 128;
+
+/// What one sample saw, in a partition or in all of them; sums are those since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) at: Instant,
+    pub(super) counts: Counts,
+    /// Longest queue of the sampled ports.
+    pub(super) queue_max_bytes: u64,
+    pub(super) paused_ps: u64,
+}
+
+/// What a sample counts that no series has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Payload delivered.
+    pub(super) delivered_bytes: u64,
+    /// Frames marked at the sampled ports.
+    pub(super) marked_frames: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.delivered_bytes += other.delivered_bytes;
+        self.marked_frames += other.marked_frames;
+    }
+
+    /// What has been added since `earlier`.
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            delivered_bytes: self.delivered_bytes - earlier.delivered_bytes,
+            marked_frames: self.marked_frames - earlier.marked_frames,
+        }
+    }
+
+    /// The same after so many periods, of which each adds `step`.
+    pub(super) const fn after(self, periods: u64, step: Self) -> Self {
+        Self {
+            delivered_bytes: self.delivered_bytes + periods * step.delivered_bytes,
+            marked_frames: self.marked_frames + periods * step.marked_frames,
+        }
+    }
+}
+
+impl Seen {
+    /// The same sample in another partition.
+    fn add(&mut self, other: &Self) {
+        self.counts.add(other.counts);
+        self.queue_max_bytes = self.queue_max_bytes.max(other.queue_max_bytes);
+        self.paused_ps += other.paused_ps;
+    }
+
+    /// This sample and the one that followed as one.
+    fn joined(&self, later: &Self) -> Self {
+        Self { queue_max_bytes: self.queue_max_bytes.max(later.queue_max_bytes), ..*later }
+    }
+}
+
+/// Samples that nobody has taken yet.
+#[derive(Debug)]
+struct Kept {
+    samples: Vec<Seen>,
+    /// How many are joined to one, and how many the last is.
+    stride: u32,
+    in_last: u32,
+}
+
+impl Kept {
+    const fn new() -> Self {
+        Self { samples: Vec::new(), stride: 1, in_last: 1 }
+    }
+
+    fn add(&mut self, seen: Seen) {
+        match self.samples.last_mut() {
+            Some(last) if last.at == seen.at => last.add(&seen),
+            Some(last) if self.in_last < self.stride => {
+                *last = last.joined(&seen);
+                self.in_last += 1;
+            }
+            _ => self.push(seen),
+        }
+    }
+
+    fn push(&mut self, seen: Seen) {
+        if self.samples.len() == SAMPLES_MAX {
+            for pair in 0..SAMPLES_MAX / 2 {
+                self.samples[pair] = self.samples[2 * pair].joined(&self.samples[2 * pair + 1]);
+            }
+            self.samples.truncate(SAMPLES_MAX / 2);
+            self.stride *= 2;
+        }
+        self.samples.push(seen);
+        self.in_last = 1;
+    }
+}
+
+/// Samples that nobody has taken yet, shared by the partitions and by who watches them.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveSamples(Arc<Mutex<Kept>>);
+
+impl Default for LiveSamples {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Kept::new())))
+    }
+}
+
+impl LiveSamples {
+    /// Adds what a partition saw. No partition samples a later time before all have sampled this one.
+    pub(super) fn add(&self, seen: Seen) {
+        self.kept().add(seen);
+    }
+
+    fn take(&self) -> Vec<Seen> {
+        std::mem::replace(&mut *self.kept(), Kept::new()).samples
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells what was new since it was asked last.
+#[derive(Debug)]
+pub(crate) struct LiveView {
+    samples: LiveSamples,
+    last: Seen,
+    is_sampled: bool,
+    has_ports: bool,
+}
+
+impl LiveView {
+    /// Of a run of `spec` whose probes add to `samples`.
+    pub(crate) fn new(spec: &RunSpec, samples: LiveSamples) -> Self {
+        Self {
+            samples,
+            last: Seen::default(),
+            is_sampled: spec.observe.series_points > 0,
+            has_ports: spec.observe.series_points > 0 && spec.observe.series_ports > 0,
+        }
+    }
+
+    /// The samples since this was called last. Where nothing is sampled it is what was delivered until `now`, between two
+    /// windows.
+    pub(crate) fn take(&mut self, now: Instant, delivered_bytes: u64) -> Vec<Sample> {
+        let mut seen = self.samples.take();
+        if !self.is_sampled {
+            let counts = Counts { delivered_bytes, ..Counts::default() };
+            seen.push(Seen { at: now, counts, ..Seen::default() });
+        }
+        seen.iter().filter_map(|seen| self.since_last(seen)).collect()
+    }
+
+    /// What happened from the sample before to this one; none at the start of the run.
+    fn since_last(&mut self, seen: &Seen) -> Option<Sample> {
+        let before = std::mem::replace(&mut self.last, *seen);
+        let Counts { delivered_bytes, marked_frames } = seen.counts.since(before.counts);
+        let ports = PortSample {
+            queue_max_bytes: seen.queue_max_bytes,
+            marked_frames,
+            paused: Span(seen.paused_ps - before.paused_ps),
+        };
+        (seen.at > before.at).then(|| Sample {
+            at: seen.at,
+            span: seen.at.since(before.at),
+            delivered_bytes,
+            ports: self.has_ports.then_some(ports),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(at: u64, queue_max_bytes: u64) -> Seen {
+        let counts = Counts { delivered_bytes: 10 * at, marked_frames: at };
+        Seen { at: Instant(at), counts, queue_max_bytes, paused_ps: 2 * at }
+    }
+
+    fn view(samples: &LiveSamples) -> LiveView {
+        LiveView { samples: samples.clone(), last: Seen::default(), is_sampled: true, has_ports: true }
+    }
+
+    #[test]
+    fn partitions_add_up_to_one_sample_and_each_is_told_once() {
+        let samples = LiveSamples::default();
+        let mut view = view(&samples);
+        [seen(0, 0), seen(0, 0), seen(5, 7), seen(5, 3)].into_iter().for_each(|seen| samples.add(seen));
+        let ports = PortSample { queue_max_bytes: 7, marked_frames: 10, paused: Span(20) };
+        let expected = Sample { at: Instant(5), span: Span(5), delivered_bytes: 100, ports: Some(ports) };
+        assert_eq!(view.take(Instant(6), 0), [expected]);
+        assert!(view.take(Instant(7), 0).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_takes_is_bounded_and_keeps_its_peaks_and_sums() {
+        let samples = LiveSamples::default();
+        let queue = |at: u64| if at == 4_321 { 99 } else { at % 50 };
+        for at in 1..=10_000 {
+            // Two partitions.
+            samples.add(seen(at, queue(at)));
+            samples.add(seen(at, 0));
+        }
+        let told = view(&samples).take(Instant(10_000), 0);
+        assert!(told.len() <= SAMPLES_MAX && told.len() >= SAMPLES_MAX / 2, "{}", told.len());
+        assert!(told.iter().rev().skip(1).all(|sample| sample.span.0 == 128), "{told:?}");
+        let ports = || told.iter().filter_map(|sample| sample.ports);
+        assert_eq!(ports().map(|ports| ports.queue_max_bytes).max(), Some(99));
+        assert_eq!(ports().map(|ports| ports.marked_frames).sum::<u64>(), 20_000);
+        assert_eq!(told.iter().map(|sample| sample.span.0).sum::<u64>(), 10_000);
+        assert_eq!(told.iter().map(|sample| sample.delivered_bytes).sum::<u64>(), 200_000);
+    }
+
+    #[test]
+    fn without_samples_what_was_delivered_is_told() {
+        let mut view = LiveView { is_sampled: false, has_ports: false, ..view(&LiveSamples::default()) };
+        let delivered =
+            |told: Vec<Sample>| told.iter().map(|told| (told.span.0, told.delivered_bytes)).collect();
+        let first: Vec<_> = delivered(view.take(Instant(10), 70));
+        assert_eq!(first, [(10, 70)]);
+        let nothing: Vec<_> = delivered(view.take(Instant(10), 70));
+        assert!(nothing.is_empty());
+        let second: Vec<_> = delivered(view.take(Instant(30), 90));
+        assert_eq!(second, [(20, 20)]);
+    }
+}

@@ -1,0 +1,57 @@
+"""What is seen of a trial while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What happened between two samples of a trial that runs.
+
+    The ports are those that the plan samples (`observe.series_ports`); if there are none, what they would say
+    is none.
+
+    Attributes:
+        simulated_ps: Simulated time of the sample [ps].
+        span_ps: Time since the sample before, never zero [ps].
+        delivered_bytes: Payload delivered in that time, of all jobs [bytes].
+        queue_max_bytes: Longest egress queue at the time of the sample [bytes].
+        marked_frames: Frames marked by ECN in that time.
+        paused_ps: Time spent paused by PFC in that time, the sum of ports and priorities [ps].
+
+    Example:
+        >>> import fabricbench as fb
+        >>> sample = fb.Sample(2_000_000, 1_000_000, 50_000, 4096, 0, 500_000)
+        >>> sample.goodput_gb_per_s, sample.paused_mean
+        (50.0, 0.5)
+    """
+
+    simulated_ps: int
+    span_ps: int
+    delivered_bytes: int
+    queue_max_bytes: int | None
+    marked_frames: int | None
+    paused_ps: int | None
+
+    @property
+    def goodput_gb_per_s(self) -> float:
+        """Mean goodput of all jobs together since the sample before [GB/s, decimal].
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.Sample(1000, 1000, 25, None, None, None).goodput_gb_per_s
+            25.0
+        """
+        return self.delivered_bytes * 1000 / self.span_ps
+
+    @property
+    def paused_mean(self) -> float | None:
+        """How many priorities of ports were paused, on average, since the sample before.
+
+        Example:
+            >>> import fabricbench as fb
+            >>> fb.Sample(1000, 1000, 25, 0, 0, 2500).paused_mean
+            2.5
+        """
+        return None if self.paused_ps is None else self.paused_ps / self.span_ps
