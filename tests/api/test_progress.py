@@ -54,6 +54,10 @@ def test_they_come_while_the_trial_runs(tmp_path: Path) -> None:
             assert progress.trial_share < 0.5
             raise SeenError
 
-    endless = congested().with_(data_size="16GB").with_({"transport.mtu": 256})
+    endless = (
+        congested()
+        .with_(data_size="16GB")
+        .with_({"transport.mtu": 256, "fabric.load_balancing": "spray-random"})
+    )
     with pytest.raises(SeenError):
         fb.run(endless, workspace=tmp_path, on_progress=stop, threads=1, force=True)

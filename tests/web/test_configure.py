@@ -10,13 +10,14 @@ fabricbench: 1
 name: endless
 fabric:
   topology: {kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2, host_link: 400Gbps}
+  load_balancing: spray-random
   switch: {pfc: on, ecn: alibaba}
 transport: {mtu: 256, rate_control: dcqcn}
 jobs:
   - {collective: incast, ranks: "0-7"}
 sweep: {data_size: [256GB]}
 """
-"""Takes a core more than twenty minutes, with queues, marks and pauses from the start."""
+"""Takes more than ten minutes, with queues, marks and pauses; sprayed, so that nothing is skipped."""
 
 
 def field(page: Page, name: str):  # type: ignore[no-untyped-def]
