@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +47,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = tmp_path_factory.mktemp("web") / "lab"
     congested = fb.run(fb.load("cc-alltoall-pfc-ecn").with_(data_size="16MB"), workspace=root)
     clear = fb.run(fb.load("jct-alltoall").with_(data_size=["1MB", "2MB"], tag="lab"), workspace=root)
+    with serving(root) as address:
+        yield Served(address, congested[0], clear[0])
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[str]:
+    """Serve a workspace and give the address."""
     process = _start(root)
     try:
-        yield Served(_address_of(process), congested[0], clear[0])
+        yield _address_of(process)
     finally:
         process.terminate()
         process.communicate(timeout=30)

@@ -113,7 +113,7 @@ def test_wrong_input_is_told_at_its_field_and_at_its_line(page: Page, served: Se
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
     expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
     section(page, "Test")
-    page.get_by_role("button", name="transport.message_size").click()
+    page.get_by_role("button", name="transport.message_size", exact=True).click()
     expect(field(page, "transport.message_size")).to_be_focused()
     field(page, "transport.message_size").fill("64KB")
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()

@@ -1,13 +1,25 @@
 """Results measured on a real fabric: brought in by the browser, and read beside simulated ones."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.web.conftest import Served
+from tests.web.conftest import Served, serving
+
+import fabricbench as fb
 
 SAMPLES = Path(__file__).parents[1] / "measured" / "samples"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A workspace of its own with a simulated trial: other tests count what is in theirs."""
+    root = tmp_path_factory.mktemp("imports") / "lab"
+    simulated = fb.run(fb.load("jct-alltoall").with_(data_size="2MB"), workspace=root)[0]
+    with serving(root) as address:
+        yield Served(address, simulated, simulated)
 
 
 @pytest.fixture
