@@ -43,6 +43,10 @@ build: $(STAMPS)/extension ## Install fabricbench with its release extension int
 wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, with the web application and the plans in it, into dist/
 	$(BIN)/maturin build --quiet --release --out dist
 
+.PHONY: tuned-wheel
+tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile of the benchmarks (some 5 % faster; needs rustup's llvm-tools)
+	$(BIN)/python tools/tuned_wheel.py
+
 .PHONY: web
 web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
 

@@ -1,0 +1,70 @@
+"""Builds the wheel with a profile: where branches usually go, as the benchmarks of `make bench` take them.
+
+Three steps: the benchmarks built so that they count, run, and the wheel built with the counts. The results of
+simulations are the same, and so are the processors that it runs on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "target/tuned"
+WORKLOADS = ("B1", "B2", "B3", "B4", "B5")
+HINT = "hint: rustup component add llvm-tools, or name the one of this LLVM: --llvm-profdata PROGRAM"
+
+
+def main() -> None:
+    """Build the wheel into a folder."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of the wheel")
+    parser.add_argument("--llvm-profdata", default=None, help="the program; that of the toolchain by default")
+    options = parser.parse_args()
+    merge = options.llvm_profdata or _of_toolchain() or shutil.which("llvm-profdata")
+    if merge is None:
+        sys.exit(f"error: no llvm-profdata found\n{HINT}")
+    counts, profile = TARGET / "counts", TARGET / "fabricbench.profdata"
+    shutil.rmtree(counts, ignore_errors=True)
+    _count(counts)
+    if subprocess.run([merge, "merge", "-o", profile, counts], check=False).returncode:
+        sys.exit(f"error: {merge} does not read what rustc {_of_rustc('release')} writes\n{HINT}")
+    _run([*_maturin(), "--out", str(options.out)], f"-Cprofile-use={profile}")
+
+
+def _count(counts: Path) -> None:
+    """Build the benchmarks so that they count, and run them."""
+    bench = ["cargo", "bench", "--quiet", "--locked", "-p", "fabricbench-sim", "--bench", "fabric", "--"]
+    _run([*bench, "--runs", "1", "--threads", "1", *WORKLOADS], f"-Cprofile-generate={counts}")
+
+
+def _maturin() -> list[str]:
+    return [str(Path(sys.executable).with_name("maturin")), "build", "--quiet", "--release"]
+
+
+def _run(command: list[str], flags: str) -> None:
+    environment = os.environ | {"RUSTFLAGS": flags, "CARGO_TARGET_DIR": str(TARGET)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+
+
+def _of_toolchain() -> str | None:
+    """Return the program of the component llvm-tools, if it is installed."""
+    sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True)
+    program = Path(sysroot.stdout.strip()) / f"lib/rustlib/{_of_rustc('host')}/bin/llvm-profdata"
+    return str(program) if program.is_file() else None
+
+
+def _of_rustc(fact: str) -> str:
+    """Return what `rustc -vV` says of the host, the release or LLVM."""
+    told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    return dict(line.split(": ", 1) for line in told.splitlines() if ": " in line)[fact]
+
+
+if __name__ == "__main__":
+    main()
