@@ -1,6 +1,7 @@
 //! Joins the two ends of each chunk into one row.
 
 use crate::hash::NumberMap;
+use crate::observer::Stopped;
 use crate::prefetch::prefetch;
 use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
@@ -9,6 +10,9 @@ use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
 use std::collections::BTreeMap;
 use units::{Instant, Span};
 use workload::Message;
+
+/// Rows of one batch of chunks, or few more.
+pub(crate) const CHUNK_BATCH_ROWS: usize = 8_192;
 
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
@@ -208,13 +212,15 @@ impl<'a> Assembler<'a> {
     }
 
     /// Makes rows of the chunks that never ended, of every round that began. `sent` and `received` are what their
-    /// hosts know of them. A job that was cut off has rows only of what was posted.
+    /// hosts know of them. A job that was cut off has rows only of what was posted. Full batches go to `hand_out`, the last
+    /// rows stay.
     pub(crate) fn finish_rest(
         &mut self,
         sent: impl Iterator<Item = SendReport>,
         received: impl Iterator<Item = ReceiveReport>,
         ending: Ending,
-    ) {
+        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
@@ -237,7 +243,11 @@ impl<'a> Assembler<'a> {
             for round in posted..begun {
                 self.push_row(chunk, round, None, &ReceiveReport::new(chunk, round));
             }
+            if self.rows.len() >= CHUNK_BATCH_ROWS {
+                hand_out(self.take_rows())?;
+            }
         }
+        Ok(())
     }
 
     /// Makes a row of a chunk that was posted and has not ended.

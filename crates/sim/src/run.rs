@@ -1,6 +1,6 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
-use crate::assemble::{Assembler, Ending};
+use crate::assemble::{Assembler, CHUNK_BATCH_ROWS, Ending};
 use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 use crate::deadlock::deadlock_events;
 use crate::estimate;
@@ -21,8 +21,6 @@ use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
 use units::{Instant, Rate, Span};
 
-/// Rows of one batch of chunks at the most.
-const CHUNK_BATCH_ROWS: usize = 8_192;
 /// Windows between two looks at the wall clock.
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
@@ -94,7 +92,9 @@ fn run_with<F: Forward>(
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
     let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
     driver.report_end(outcome.last, partitions.iter().map(kernel::Partition::totals).sum());
-    let Driver { mut assembler, stopped, stalled_since, progress_at, fast_forward, .. } = driver;
+    let Driver {
+        mut assembler, observer: watcher, stopped, stalled_since, progress_at, fast_forward, ..
+    } = driver;
     if stopped {
         return Err(RunError::Stopped);
     }
@@ -102,7 +102,8 @@ fn run_with<F: Forward>(
     let has_losses = summary::frames_lost(world.nodes_of(&partitions)).total() > 0;
     let never_resends = spec.transport.recovery == LossRecovery::None;
     let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;
-    finish_chunks(&partitions, &mut assembler, Ending { is_idle: !outcome.stopped, has_waited, has_losses });
+    let ending = Ending { is_idle: !outcome.stopped, has_waited, has_losses };
+    finish_chunks(&partitions, &mut assembler, ending, watcher).map_err(|Stopped| RunError::Stopped)?;
     // Where others went on, a failed chunk says why the rest never came.
     let has_failed = has_background && assembler.jobs.iter().any(|job| job.failed > 0);
     let stalled_since = stalled_since.filter(|_| !has_failed);
@@ -128,14 +129,15 @@ fn run_with<F: Forward>(
     Ok(summary)
 }
 
-/// Rows for what never ended.
+/// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are made.
 fn finish_chunks<F: Forward>(
     partitions: &[kernel::Partition<FabricNode<F>, SeriesProbe>],
     assembler: &mut Assembler,
     ending: Ending,
-) {
+    observer: &mut dyn Observer,
+) -> Result<(), Stopped> {
     if assembler.open == 0 && !assembler.jobs.iter().any(JobProgress::is_background) {
-        return;
+        return Ok(());
     }
     let hosts = || {
         partitions.iter().flat_map(|partition| partition.nodes()).filter_map(|node| match node {
@@ -147,7 +149,8 @@ fn finish_chunks<F: Forward>(
         hosts().flat_map(|host| host.open_chunks()),
         hosts().flat_map(|host| host.undelivered_chunks()),
         ending,
-    );
+        |rows| observer.batch(Batch::Chunks(rows)),
+    )
 }
 
 /// Hands out everything that is known only at the end.
