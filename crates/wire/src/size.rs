@@ -139,6 +139,19 @@ impl Framing {
         }
     }
 
+    /// The payload of a packet of `opcode` in a frame of `frame_bytes`, with the bytes that fill it up to a multiple of four.
+    #[inline]
+    #[must_use]
+    pub const fn payload_bytes(self, opcode: Opcode, frame_bytes: u32) -> u32 {
+        let base_bytes = match self {
+            // The shortest frame has no payload: one byte of it makes more.
+            Self::Ethernet if frame_bytes <= MIN_FRAME_BYTES => return 0,
+            Self::Ethernet => BASE_FRAME_BYTES,
+            Self::Infiniband => Self::INFINIBAND_BASE_BYTES,
+        };
+        frame_bytes - base_bytes - extension_bytes(opcode)
+    }
+
     /// The size of a frame that carries an ACK or a NAK.
     #[inline]
     #[must_use]
@@ -317,6 +330,10 @@ mod tests {
                 left -= u64::from(payload_bytes);
                 let opcode = Opcode::write(packets == 0, left == 0);
                 frame_bytes += u64::from(data_frame_bytes(opcode, payload_bytes));
+                for framing in [Framing::Ethernet, Framing::Infiniband] {
+                    let found = framing.payload_bytes(opcode, framing.frame_bytes(opcode, payload_bytes));
+                    prop_assert_eq!(found, payload_bytes + pad_bytes(payload_bytes));
+                }
                 packets += 1;
                 if left == 0 {
                     break;

@@ -163,8 +163,7 @@ impl Receiver {
         }
         if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
             report.add_latency(latency);
-            outcome.payload_bytes =
-                packet.frame_bytes() - self.framing.frame_bytes(write_opcode(position), 0);
+            outcome.payload_bytes = self.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
             outcome.chunk_delivered = match chunk {
                 Some(chunk) => chunk.count_placed(),
                 None => {

@@ -14,7 +14,7 @@ use transport::{
 };
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
-use wire::{Opcode, Psn};
+use wire::{Framing, Opcode, Psn};
 
 /// Which end of a connection this is, and where the other one is.
 #[derive(Clone, Debug)]
@@ -274,5 +274,5 @@ pub(super) const fn payload_bytes(packet: &Packet, carried: Carried, position: P
         Carried::ReadRequest => Opcode::ReadRequest,
         Carried::ReadResponse => Opcode::read_response(first, last),
     };
-    packet.frame_bytes() - data_frame_bytes(opcode, 0)
+    Framing::Ethernet.payload_bytes(opcode, packet.frame_bytes())
 }
