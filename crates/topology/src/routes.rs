@@ -80,6 +80,22 @@ impl Routes {
         self.ports.list(self.cells[(row.start + target.column) as usize])
     }
 
+    /// What [`Self::next_hops`] reads first, to be asked for ahead; none for what is not of the graph.
+    #[inline]
+    #[must_use]
+    pub fn first_read(&self, destination: AttachmentId) -> Option<&impl Sized> {
+        self.targets.get(destination.index())
+    }
+
+    /// What it reads last but one, once the first is there.
+    #[inline]
+    #[must_use]
+    pub fn second_read(&self, switch: NodeId, destination: AttachmentId) -> Option<&impl Sized> {
+        let column = self.targets.get(destination.index())?.column;
+        let row = self.rows.get((switch.0 - self.first_switch) as usize)?;
+        self.cells.get((row.start + column) as usize)
+    }
+
     /// Size of the tables [bytes].
     #[must_use]
     pub fn memory_bytes(&self) -> usize {

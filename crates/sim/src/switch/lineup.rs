@@ -88,6 +88,12 @@ impl Arrivals {
         &self.packets[place]
     }
 
+    /// The frame at `place`, if there is one.
+    #[inline]
+    pub(super) fn get(&self, place: usize) -> Option<&Packet> {
+        self.packets.get(place)
+    }
+
     /// The frame at `place`, with its ingress port.
     #[inline]
     pub(super) fn stored(&self, place: usize) -> Stored {

@@ -29,6 +29,7 @@ pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueC
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Packet, Priority};
+use crate::prefetch::prefetch_item;
 use crate::setup::Reroute;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
@@ -50,6 +51,10 @@ use wire::Framing;
 const AHEAD: usize = 3;
 /// How many inboxes ahead of the one being read memory is asked for.
 const INBOXES_AHEAD: usize = 4;
+/// How many arrivals ahead of the one being directed each of two reads of the routes is asked for.
+const ROUTES_AHEAD: usize = 4;
+/// Routes that take more are not in a second-level cache of 1 MiB with everything else.
+const LARGE_ROUTES_BYTES: usize = 256 << 10;
 
 /// What a switch is made of.
 pub(crate) struct SwitchPlan {
@@ -98,6 +103,8 @@ pub(crate) struct Switch<F> {
     returns: Option<Box<Returns>>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
+    /// Routes are asked for ahead.
+    has_large_routes: bool,
     exact_only: bool,
     paths: PathCounters,
     received: Vec<Received>,
@@ -141,6 +148,7 @@ impl<F: Forward> Switch<F> {
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         Self {
             node: plan.node,
+            has_large_routes: plan.routes.memory_bytes() > LARGE_ROUTES_BYTES,
             routes: plan.routes,
             reroute_at: plan.reroutes.first().map_or(Instant::NEVER, |reroute| reroute.at),
             reroutes: plan.reroutes,
@@ -198,6 +206,19 @@ impl<F: Forward> Switch<F> {
 
     pub(crate) const fn paths(&self) -> PathCounters {
         self.paths
+    }
+
+    /// Asks for what finding the way of those that arrive after the one at `place` reads.
+    #[inline]
+    fn prefetch_routes(&self, arrivals: &Arrivals, place: usize) {
+        let destination = |ahead: usize| arrivals.get(place + ahead).map(Packet::destination);
+        if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| self.routes.first_read(to)) {
+            prefetch_item(first);
+        }
+        if let Some(second) = destination(ROUTES_AHEAD).and_then(|to| self.routes.second_read(self.node, to))
+        {
+            prefetch_item(second);
+        }
     }
 
     /// The egress port `packet` takes; none when failures have left no way to its destination.
@@ -363,6 +384,9 @@ impl<F: Forward> Switch<F> {
     fn direct(&mut self, scratch: &mut Scratch) -> Arriving {
         let mut arriving = Arriving { charge: 0, has_pause: false };
         for place in 0..scratch.arrivals.len() {
+            if self.has_large_routes {
+                self.prefetch_routes(&scratch.arrivals, place);
+            }
             let packet = *scratch.arrivals.packet(place);
             if packet.is_link_control() {
                 arriving.has_pause = true;
@@ -503,6 +527,7 @@ impl<F: Forward> Switch<F> {
             returns: _,
             incoming,
             is_pause_active,
+            has_large_routes: _,
             exact_only: _,
             paths: _,
             received,
