@@ -14,7 +14,7 @@ mod threads;
 mod volume;
 
 pub use threads::helpful_threads;
-pub(crate) use volume::storage_operations;
+pub(crate) use volume::{storage_operations, transfers_per_message};
 
 use crate::setup::Fabric;
 use serde::Serialize;

@@ -78,7 +78,7 @@ impl Job {
             rounds: job.repeat.rounds(),
             start_ps: job.start_ps,
             is_storage: false,
-            pairs: if job.rendezvous.is_some() { HANDSHAKE_TRANSFERS } else { 1 },
+            pairs: transfers_per_message(job),
         })
     }
 
@@ -158,9 +158,14 @@ pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec)
     u64::try_from(limits.into_iter().min().unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
-/// Frames of the handshake of a chunk, each with its acknowledgement, if all have one.
+/// Transfers of a message: more than its payload if all have a handshake.
+pub(crate) const fn transfers_per_message(job: &JobSpec) -> u64 {
+    if job.rendezvous.is_some() { HANDSHAKE_TRANSFERS } else { 1 }
+}
+
+/// Frames of the handshake of a chunk, each with its acknowledgement.
 const fn handshake_frames(job: &JobSpec) -> u64 {
-    if job.rendezvous.is_some() { 4 } else { 0 }
+    2 * (transfers_per_message(job) - 1)
 }
 
 /// Data frames of a chunk and their acknowledgements.

@@ -47,7 +47,7 @@ enum State {
     /// The state will be looked at then, for the first time or to compare it with an earlier look.
     Looking { at: Instant, period: Span, first: Option<Cycle> },
     /// The state repeats; a period is simulated to know what samples of it show.
-    Rehearsing { period: Span, rehearsal: Rehearsal },
+    Rehearsing(Rehearsal),
 }
 
 /// Looks for states that repeat, and skips what they repeat.
@@ -78,10 +78,10 @@ impl FastForward {
             return None;
         }
         match &mut self.state {
-            State::Rehearsing { rehearsal, .. } if rehearsal.is_missed(window.start) => {
+            State::Rehearsing(rehearsal) if rehearsal.is_missed(window.start) => {
                 self.give_up(window.start, partition);
             }
-            State::Rehearsing { rehearsal, .. } => {
+            State::Rehearsing(rehearsal) => {
                 return Some(rehearsal.next_look(window.start)).filter(|&at| at < window.end);
             }
             &mut State::Waiting(until) if window.start >= until => self.watch(window.start, partition),
@@ -145,7 +145,7 @@ impl FastForward {
                     self.state = State::Looking { at: window.end, period, first: None };
                 }
                 (_, Record::MessageBegun(_)) => {}
-                (State::Looking { .. } | State::Rehearsing { .. }, _) => {
+                (State::Looking { .. } | State::Rehearsing(_), _) => {
                     // Something ended: what comes now is something else.
                     self.back_off(window.end);
                 }
@@ -171,7 +171,7 @@ impl FastForward {
                 now
             }
             State::Looking { period, first: Some(cycle), .. } => self.compare(now, period, cycle, partition),
-            State::Rehearsing { period, rehearsal } => self.rehearse(now, period, rehearsal, partition),
+            State::Rehearsing(rehearsal) => self.rehearse(now, rehearsal, partition),
             other => {
                 self.state = other;
                 now
@@ -202,8 +202,7 @@ impl FastForward {
             periods => {
                 let later = now + Span(found.0 * periods);
                 if partition.probe().due() <= later && periods > 1 {
-                    let rehearsal = Rehearsal::new(now, found, later, partition);
-                    self.state = State::Rehearsing { period: found, rehearsal };
+                    self.state = State::Rehearsing(Rehearsal::new(now, found, later, partition));
                     return now;
                 }
                 cycle.stop_before(partition.probe().due());
@@ -229,15 +228,15 @@ impl FastForward {
     fn rehearse<F: Forward>(
         &mut self,
         now: Instant,
-        period: Span,
         mut rehearsal: Rehearsal,
         partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Instant {
         rehearsal.look(now, partition);
         if !rehearsal.is_over(now) {
-            self.state = State::Rehearsing { period, rehearsal };
+            self.state = State::Rehearsing(rehearsal);
             return now;
         }
+        let period = rehearsal.period();
         match rehearsal.skip(now, partition) {
             Some(later) => self.go_on(now, later, period, partition),
             None => {

@@ -22,6 +22,7 @@ struct Moment {
 
 /// A period that is being rehearsed.
 pub(super) struct Rehearsal {
+    period: Span,
     /// The state at its beginning.
     cycle: Cycle,
     /// What would have been sampled then.
@@ -52,7 +53,7 @@ impl Rehearsal {
         let mut moments: Vec<Moment> = skipped.map(moment).collect();
         moments.sort_by_key(|moment| moment.place);
         let first = partition.probe().look(partition.nodes(), partition.totals(), now);
-        Self { cycle, first, end, moments, next: 0 }
+        Self { period, cycle, first, end, moments, next: 0 }
     }
 
     /// When to look next, not before `now`. Places that were passed, because nothing happened there, stay unseen.
@@ -78,6 +79,10 @@ impl Rehearsal {
         }
     }
 
+    pub(super) const fn period(&self) -> Span {
+        self.period
+    }
+
     /// The period is over.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         now == self.end
@@ -99,13 +104,9 @@ impl Rehearsal {
         partition.visit(&mut self.cycle);
         let step = partition.probe().look(partition.nodes(), partition.totals(), now).since(&self.first);
         self.moments.sort_by_key(|moment| moment.at);
-        let known = match &step {
-            Some(_) => self.moments.iter().position(|moment| moment.seen.is_none()),
-            None => Some(0),
-        };
         // Where a sample cannot be made the run goes on as ever.
-        let unknown = self.moments.get(known.unwrap_or(usize::MAX)).map(|moment| moment.at);
-        self.cycle.stop_before(unknown.unwrap_or(Instant::NEVER));
+        let unknown = self.moments.iter().find(|moment| step.is_none() || moment.seen.is_none());
+        self.cycle.stop_before(unknown.map_or(Instant::NEVER, |moment| moment.at));
         self.stop_where_samples_differ(partition.probe(), partition.span());
         let periods = self.cycle.room();
         if periods == 0 {

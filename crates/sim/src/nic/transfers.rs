@@ -152,13 +152,11 @@ impl Transfers {
     pub(super) fn begin(&mut self) {
         for process in 0..self.processes.len() as u32 {
             self.arm(process);
-            if self.times.own_copy > Span::ZERO {
-                self.copy_own_block(process, self.times.start);
-            }
+            self.copy_own_block(process, self.times.start);
         }
     }
 
-    /// A rank copies its own block as a round begins.
+    /// A rank copies its own block, if it makes that copy, as a round begins.
     fn copy_own_block(&mut self, process: u32, now: Instant) {
         let busy_until = &mut self.processes[process as usize].busy_until;
         *busy_until = now.max(*busy_until) + self.times.own_copy;
@@ -238,9 +236,7 @@ impl Transfers {
         let round = state.round;
         let early = state.early.remove(&round).unwrap_or_default();
         self.arm(process);
-        if self.times.own_copy > Span::ZERO {
-            self.copy_own_block(process, now);
-        }
+        self.copy_own_block(process, now);
         started.extend(self.initial(process));
         for inbound in early {
             self.deliver_part(inbound, round, started);

@@ -5,6 +5,7 @@ mod live;
 mod series;
 mod skipped;
 mod tables;
+mod times;
 mod totals;
 
 pub(crate) use live::LiveView;

@@ -6,6 +6,7 @@
 //! ports, switches first, and so many queue pairs, every k-th.
 
 use super::live::{Counts, LiveSamples, Seen};
+use super::times::SampleTimes;
 use super::totals::Totals;
 use crate::kernel::{self, Probe, Window};
 use crate::observer::Stopped;
@@ -76,9 +77,7 @@ pub(crate) struct SeriesProbe {
     pub(super) times: Vec<Instant>,
     /// Of each sample the value of everything watched; none where there is none.
     pub(super) values: Vec<Option<u64>>,
-    pub(super) points_max: usize,
-    pub(super) interval_ps: u64,
-    pub(super) next: Instant,
+    pub(super) times_to_come: SampleTimes,
 }
 
 impl SeriesProbe {
@@ -91,8 +90,10 @@ impl SeriesProbe {
         partitions: usize,
     ) -> Vec<Self> {
         let empty = Self {
-            points_max: spec.observe.series_points as usize,
-            interval_ps: spec.observe.series_interval_ps.max(1),
+            times_to_come: SampleTimes::new(
+                spec.observe.series_points as usize,
+                spec.observe.series_interval_ps.max(1),
+            ),
             counts_marks: spec.fabric.switch.ecn.is_some(),
             ..Self::default()
         };
@@ -144,33 +145,25 @@ impl SeriesProbe {
         (0..self.watched.len()).map(|index| Series { probe: self, index })
     }
 
-    /// What a sample at `now` consists of.
-    pub(super) fn sampled<F: Forward>(
-        &self,
-        nodes: &[FabricNode<F>],
-        now: Instant,
-    ) -> impl Iterator<Item = Option<u64>> {
-        self.watched.iter().map(move |watched| watched.sample(&nodes[watched.place as usize], now))
+    /// What a sample at `now` would show.
+    pub(super) fn sampled<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant) -> Vec<Option<u64>> {
+        sampled(&self.watched, nodes, now).collect()
     }
 
     /// When the next sample is taken.
     pub(crate) const fn due(&self) -> Instant {
-        if self.points_max == 0 { Instant::NEVER } else { self.next }
+        self.times_to_come.due()
     }
 
-    /// Sets the time of the sample after one at `at`.
-    pub(super) const fn set_next(&mut self, at: Instant) {
-        self.next = Instant((at.0 / self.interval_ps + 1) * self.interval_ps);
-    }
-
-    /// Makes room for one more sample.
-    pub(super) fn make_room(&mut self) {
-        if self.times.len() == self.points_max {
+    /// Begins a sample at `at`, for which there is room then.
+    pub(super) fn begin(&mut self, at: Instant) {
+        if self.times_to_come.take(at) {
             self.thin_out();
         }
+        self.times.push(at);
     }
 
-    /// Drops every second sample and takes half as many from now on.
+    /// Drops every second sample.
     fn thin_out(&mut self) {
         let width = self.watched.len();
         let kept = self.times.len().div_ceil(2);
@@ -181,8 +174,16 @@ impl SeriesProbe {
         self.times.truncate(kept);
         self.values.truncate(kept * width);
         self.totals.thin_out(kept);
-        self.interval_ps *= 2;
     }
+}
+
+/// What is watched shows at `now`.
+fn sampled<F: Forward>(
+    watched: &[Watched],
+    nodes: &[FabricNode<F>],
+    now: Instant,
+) -> impl Iterator<Item = Option<u64>> {
+    watched.iter().map(move |watched| watched.sample(&nodes[watched.place as usize], now))
 }
 
 /// What was sampled of one thing.
@@ -369,15 +370,12 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
 impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     #[inline]
     fn observe(&mut self, window: Window, nodes: &[FabricNode<F>], totals: kernel::Totals) {
-        if window.start < self.next || self.points_max == 0 {
+        if window.start < self.due() {
             return;
         }
-        self.make_room();
-        self.times.push(window.start);
-        let sample = |watched: &Watched| watched.sample(&nodes[watched.place as usize], window.start);
-        self.values.extend(self.watched.iter().map(sample));
+        self.begin(window.start);
+        self.values.extend(sampled(&self.watched, nodes, window.start));
         self.totals.sample(nodes);
         self.tell(window.start, self.counts(nodes, totals));
-        self.set_next(window.start);
     }
 }

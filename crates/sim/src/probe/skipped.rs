@@ -48,41 +48,32 @@ impl Sample {
 impl SeriesProbe {
     /// When samples will be taken until `end`, if something happens in every window of length `span`.
     pub(crate) fn moments(&self, end: Instant, span: Span) -> Vec<Instant> {
-        let (mut samples, mut interval_ps, mut next) = (self.times.len(), self.interval_ps, self.next);
+        let mut times = self.times_to_come;
         let mut moments = Vec::new();
-        if self.points_max == 0 {
-            return moments;
-        }
-        loop {
-            let at = Instant(next.0.next_multiple_of(span.0));
+        while times.due() <= end {
+            let at = Instant(times.due().0.next_multiple_of(span.0));
             if at > end {
-                return moments;
+                break;
             }
-            if samples == self.points_max {
-                samples = samples.div_ceil(2);
-                interval_ps *= 2;
-            }
-            samples += 1;
+            times.take(at);
             moments.push(at);
-            next = Instant((at.0 / interval_ps + 1) * interval_ps);
         }
+        moments
     }
 
     /// What a sample at `now` would be.
     pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, &mut sums);
-        Sample { values: self.sampled(nodes, now).collect(), sums, counts: self.counts(nodes, totals) }
+        Sample { values: self.sampled(nodes, now), sums, counts: self.counts(nodes, totals) }
     }
 
     /// Adds a sample of time that was skipped: so many periods after `sample`, of which each adds `step`.
     pub(crate) fn add_skipped(&mut self, at: Instant, sample: &Sample, periods: u64, step: &Sample) {
-        self.make_room();
+        self.begin(at);
         let (values, sums) = sample.after(periods, step);
-        self.times.push(at);
         self.values.extend(values);
         self.totals.sums.extend(sums);
         self.tell(at, sample.counts.after(periods, step.counts));
-        self.set_next(at);
     }
 }
