@@ -29,6 +29,11 @@ SCHEMA_VERSION: Final = 1
 _SEED_BITS: Final = 63
 
 
+def canonical_json(run_spec: Mapping[str, object]) -> str:
+    """Write a run spec as the identity of its result has it: sorted keys, no spaces."""
+    return json.dumps(run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 @dataclass(frozen=True)
 class PlannedTrial:
     """One run spec to execute.
@@ -60,7 +65,7 @@ class PlannedTrial:
     @cached_property
     def spec_json(self) -> str:
         """The run spec as canonical JSON: sorted keys, no spaces."""
-        return json.dumps(self.run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return canonical_json(self.run_spec)
 
     @cached_property
     def id(self) -> str:

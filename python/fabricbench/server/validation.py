@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from fabricbench import runner
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.expand import canonical_json
 from fabricbench.report.published import published_rows
 from fabricbench.report.trials import Beside, stored_reports
 from fabricbench.server.errors import ERRORS
@@ -114,16 +114,11 @@ def _is_as_shipped(trial: Trial, about: dict[str, Any]) -> bool:
     facts = trial.facts
     changed = {override.partition("=")[0].strip() for override in facts.overrides}
     has_its_text = facts.plan_source == about["text"] and facts.size_kind == about["size_kind"]
-    return (has_its_text and changed <= _CHANGES_NOTHING) or _spec_json(trial) in about["specs"]
+    return (has_its_text and changed <= _CHANGES_NOTHING) or canonical_json(facts.run_spec) in about["specs"]
 
 
 _CHANGES_NOTHING: Final = frozenset({"sweep.data_size", "sweep.message_size", "tag"})
 """Fields that choose among the trials of a plan; a published line belongs to one size of one kind."""
-
-
-def _spec_json(trial: Trial) -> str:
-    """Write what a trial ran as a plan writes it."""
-    return json.dumps(trial.facts.run_spec, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _published(about: dict[str, Any], trials: list[Trial]) -> PublishedPlan:

@@ -16,17 +16,20 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
 
-def recover(database: Database, catalog: Catalog, records: Path, copies: Path) -> None:
+def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
     """Mark the attempts whose process is gone and remove or restore the folders they left.
 
     Attempts of processes that may still live, here or on another host, are left alone.
+
+    Returns:
+        The URLs of the records that the marked attempts were going to have; something may lie there.
 
     Raises:
         StoreError: The catalog or the folder cannot be read or written.
     """
     with database.reading() as connection:
         if not catalog.abandoned(connection) and not _strays(connection, catalog, records):
-            return
+            return []
     uploaded = []
     # Everything is looked up again, now that nobody else can be doing the same.
     with database.writing() as connection:
@@ -39,16 +42,7 @@ def recover(database: Database, catalog: Catalog, records: Path, copies: Path) -
                 shutil.rmtree(records / attempt.id, ignore_errors=True)
         for stray in _strays(connection, catalog, records):
             _clear(stray)
-    _remove_uploaded(uploaded, copies)
-
-
-def _remove_uploaded(urls: list[str], copies: Path) -> None:
-    """Remove what was uploaded of records that nobody is going to finish."""
-    if urls:
-        from fabricbench.store.remote import remove_record
-
-        for url in urls:
-            remove_record(url, copies)
+    return uploaded
 
 
 def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.location import Location
-from fabricbench.store.swap import REPLACED
+from fabricbench.store.swap import RecordSwap
 from fabricbench.store.tables import TableFolder, half_written
 
 
@@ -82,14 +82,14 @@ class RemoteTables(TableFolder):
             partial.unlink(missing_ok=True)
 
 
-class Upload:
-    """A finished record on its way to a location, with the interface of `RecordSwap`."""
+class Upload(RecordSwap):
+    """A finished record on its way to a location; one of its trial in the folder of the workspace goes."""
 
     def __init__(self, partial: Path, record: Path, url: str, copies: Path) -> None:
-        """Upload the record. Nobody sees it before the catalog names it.
+        """Upload the record. Nobody sees it before the catalog names it, and nothing here moves yet.
 
         Args:
-            partial: The record, as it was written.
+            partial: The record, as it was written; its name ends in `PARTIAL`.
             record: Where an older one may be, of when the workspace had its records in its folder.
             url: The place of the new one.
             copies: Folder of the copies of all records.
@@ -97,34 +97,17 @@ class Upload:
         Raises:
             StoreError: The place cannot be reached or written.
         """
-        self._partial = partial
-        self._record = record
-        self._replaced = partial.with_suffix(REPLACED)
+        super().__init__(partial, record)
         place, _, name = url.rpartition("/")
         self._copy = copies / name
         Location(place).upload(partial, name)
 
-    def apply(self) -> None:
-        """Move an older record aside; otherwise the catalog is all that changes.
-
-        Raises:
-            StoreError: It cannot be renamed.
-        """
-        try:
-            if self._record.exists():
-                self._record.rename(self._replaced)
-        except OSError as error:
-            raise write_error(self._record, error) from error
-
-    def undo(self) -> None:
-        """Put an older record back. Who gives the attempt up removes what was uploaded."""
-        with suppress(OSError):
-            if self._replaced.exists() and not self._record.exists():
-                self._replaced.rename(self._record)
+    def _put_in_place(self) -> None:
+        """Do nothing: the catalog is all that changes. Who gives the attempt up removes what was uploaded."""
 
     def discard(self) -> None:
         """Remove the older record, and keep what was written as the copy of the new one."""
-        shutil.rmtree(self._replaced, ignore_errors=True)
+        super().discard()
         try:
             self._copy.parent.mkdir(exist_ok=True)
             self._partial.rename(self._copy)

@@ -39,10 +39,13 @@ class RecordSwap:
         try:
             if self._record.exists():
                 self._record.rename(self._replaced)
-            self._partial.rename(self._record)
-            sync(self._record.parent)
+            self._put_in_place()
         except OSError as error:
             raise write_error(self._record, error) from error
+
+    def _put_in_place(self) -> None:
+        self._partial.rename(self._record)
+        sync(self._record.parent)
 
     def undo(self) -> None:
         """Put everything back as far as it was moved: the transaction has failed.

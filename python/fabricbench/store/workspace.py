@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
 
     from fabricbench.store.location import Location
-    from fabricbench.store.remote import Upload
     from fabricbench.store.writer import TrialWriter
 
 DEFAULT_FOLDER = "fabricbench-workspace"
@@ -110,7 +109,7 @@ class Workspace:
         Raises:
             StoreError: The catalog or the folder cannot be read or written.
         """
-        recover(self.database, self.catalog, self.records, self.copies)
+        self.remove_records(recover(self.database, self.catalog, self.records))
 
     def trials(
         self,
@@ -250,7 +249,7 @@ class Workspace:
         self.location.check()
         return folder, f"{self.location.url}/{name}"
 
-    def swap(self, trial_id: str, folder: Path, url: str | None) -> RecordSwap | Upload:
+    def swap(self, trial_id: str, folder: Path, url: str | None) -> RecordSwap:
         """Prepare to put a written record in its place, whatever is there.
 
         Raises:

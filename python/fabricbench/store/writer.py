@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from sqlalchemy.engine import Connection
 
-    from fabricbench.store.remote import Upload
     from fabricbench.store.swap import RecordSwap
     from fabricbench.store.workspace import Workspace
 
@@ -169,7 +168,7 @@ class ReadyTrial:
     """A trial whose record is written and not yet in its place."""
 
     writer: TrialWriter
-    swap: RecordSwap | Upload
+    swap: RecordSwap
     summary: Mapping[str, Any]
     engine: Mapping[str, Any]
     results: Sequence[Mapping[str, Any]]
