@@ -2,8 +2,8 @@ import { Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
 import type { ComparedJob, Comparison } from '../../api/types';
+import { MetricHead } from '../../components/MetricHead';
 import { MetricValue } from '../../components/MetricValue';
-import { metricLabel } from '../../format/metrics';
 import { dataSize } from '../../format/numbers';
 import { Pair } from './ComparedTable';
 import { kindsOf, type SizeKind, sizeMetrics } from './sizes';
@@ -36,25 +36,9 @@ function SizesTable({ kind }: { kind: SizeKind }) {
         {kind.title}
       </Title>
       <table className="plain" aria-label={`Sizes, ${kind.title}`}>
-        <thead>
-          <tr>
-            <th rowSpan={2}>Data size</th>
-            {names.map((name) => (
-              <th key={name} colSpan={3} className="right" title={name}>
-                {metricLabel(name)}
-              </th>
-            ))}
-          </tr>
-          <tr>
-            {names.flatMap((name) =>
-              ['1', '2', 'ratio'].map((title) => (
-                <th key={`${name} ${title}`} className="right muted" style={{ fontWeight: 400 }}>
-                  {title}
-                </th>
-              )),
-            )}
-          </tr>
-        </thead>
+        <MetricHead names={names} parts={['1', '2', 'ratio']}>
+          <th rowSpan={2}>Data size</th>
+        </MetricHead>
         <tbody>
           {kind.pairs.map((pair) => (
             <Row key={`${pair.first.id} ${pair.first.job}`} pair={pair} names={names} />

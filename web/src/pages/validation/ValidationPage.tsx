@@ -8,10 +8,10 @@ import { Link } from 'react-router';
 import { get, path } from '../../api/client';
 import type { PublishedMetric, PublishedPlan } from '../../api/types';
 import { Loaded } from '../../components/Loaded';
+import { MetricHead } from '../../components/MetricHead';
 import { MetricValue } from '../../components/MetricValue';
 import { Empty } from '../../components/States';
 import { useSearch } from '../../components/useSearch';
-import { metricLabel } from '../../format/metrics';
 import { dataSize } from '../../format/numbers';
 import { coverage, deviationStyle, deviationText, metricNames } from './deviation';
 
@@ -121,26 +121,10 @@ function Table({ plan }: { plan: PublishedPlan }) {
       </Group>
       <div style={{ overflowX: 'auto' }}>
         <table className="plain" aria-label={`Published and ours, ${nameOf(plan)}`}>
-          <thead>
-            <tr>
-              <th rowSpan={2}>{plan.size_kind === 'message' ? 'Message size' : 'Data size'}</th>
-              <th rowSpan={2}>Trial</th>
-              {names.map((name) => (
-                <th key={name} colSpan={3} className="right" title={name}>
-                  {metricLabel(name)}
-                </th>
-              ))}
-            </tr>
-            <tr>
-              {names.flatMap((name) =>
-                ['published', 'ours', 'deviation'].map((title) => (
-                  <th key={`${name} ${title}`} className="right muted" style={{ fontWeight: 400 }}>
-                    {title}
-                  </th>
-                )),
-              )}
-            </tr>
-          </thead>
+          <MetricHead names={names} parts={['published', 'ours', 'deviation']}>
+            <th rowSpan={2}>{plan.size_kind === 'message' ? 'Message size' : 'Data size'}</th>
+            <th rowSpan={2}>Trial</th>
+          </MetricHead>
           <tbody>
             {plan.rows.map((row) => (
               <tr key={row.data_size_bytes}>
