@@ -2,7 +2,6 @@
 
 use crate::hash::NumberMap;
 use crate::observer::Stopped;
-use crate::prefetch::prefetch;
 use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::{Flows, QueuePair};
@@ -39,8 +38,8 @@ impl Ending {
 }
 
 /// Where a chunk stands in its job.
-pub(crate) struct Place<'a> {
-    pub(crate) pair: &'a QueuePair,
+pub(crate) struct Place {
+    pub(crate) pair: QueuePair,
     pub(crate) transfer: u32,
     pub(crate) round: u32,
     pub(crate) step: u32,
@@ -101,7 +100,7 @@ impl<'a> Assembler<'a> {
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
-            rounds_ended: vec![0; flows.chunks.len()],
+            rounds_ended: vec![0; flows.chunk_count() as usize],
             sent: Vec::new(),
             rows: Vec::new(),
             events: Vec::new(),
@@ -126,7 +125,7 @@ impl<'a> Assembler<'a> {
                     self.note_handshake(&report);
                 }
                 Record::Sent(report) => {
-                    self.prefetch_row(report.chunk);
+                    self.flows.prefetch(report.chunk);
                     sent.push(report);
                 }
                 Record::Served(report) => _ = self.served.insert((report.chunk, report.round), report),
@@ -166,7 +165,7 @@ impl<'a> Assembler<'a> {
     }
 
     fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
-        let pair = &self.flows.queue_pairs[queue_pair as usize];
+        let pair = self.flows.queue_pair(queue_pair);
         self.events.push(EventRow {
             time_ps: at.0,
             kind: "qp_failed",
@@ -204,9 +203,9 @@ impl<'a> Assembler<'a> {
     }
 
     pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
-        let job = match self.flows.chunks.get(chunk as usize) {
-            Some(info) => info.job,
-            None => self.flows.storage_pair(chunk).job,
+        let job = match self.is_operation(chunk) {
+            false => self.flows.chunk(chunk).job,
+            true => self.flows.storage_pair(chunk).job,
         };
         &mut self.jobs[job as usize]
     }
@@ -231,8 +230,7 @@ impl<'a> Assembler<'a> {
         }
         self.finish_operations(&sent);
         let flows = self.flows;
-        let payload =
-            (0..flows.chunks.len() as u32).filter(|&chunk| flows.message(chunk) == Message::Payload);
+        let payload = (0..flows.chunk_count()).filter(|&chunk| flows.message(chunk) == Message::Payload);
         for chunk in payload {
             let mut posted = self.rounds_ended[chunk as usize];
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
@@ -288,7 +286,7 @@ impl<'a> Assembler<'a> {
 
     /// Whether a chunk stands for the operations of a storage connection.
     fn is_operation(&self, chunk: u32) -> bool {
-        chunk as usize >= self.flows.chunks.len()
+        chunk >= self.flows.chunk_count()
     }
 
     /// What was reported of the delivery of a chunk, if anything was.
@@ -296,26 +294,15 @@ impl<'a> Assembler<'a> {
         self.delivered.remove(&(chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
     }
 
-    /// Asks for what the row of `chunk` is made from. The lists have the same order when each chunk has a queue pair of
-    /// its own.
-    #[inline]
-    fn prefetch_row(&self, chunk: u32) {
-        let index = chunk as usize;
-        prefetch(&self.flows.chunks, index);
-        prefetch(&self.flows.queue_pairs, index);
-        if let [only] = &self.flows.schedules[..] {
-            prefetch(only.transfers(), index);
-        }
-    }
-
     /// Where a chunk stands in its job.
-    fn place(&self, chunk: u32, round: u32) -> Place<'a> {
-        let Some(info) = self.flows.chunks.get(chunk as usize) else {
+    fn place(&self, chunk: u32, round: u32) -> Place {
+        if self.is_operation(chunk) {
             return self.operation_place(chunk, round);
-        };
-        let transfer = self.flows.transfer(info);
+        }
+        let info = self.flows.chunk(chunk);
+        let transfer = self.flows.transfer(&info);
         Place {
-            pair: &self.flows.queue_pairs[info.queue_pair as usize],
+            pair: self.flows.queue_pair(info.queue_pair),
             transfer: info.transfer.0,
             round,
             step: transfer.step,

@@ -10,7 +10,7 @@ use crate::record::SendReport;
 use spec::ChunkStatus;
 use std::collections::BTreeMap;
 
-impl<'a> Assembler<'a> {
+impl Assembler<'_> {
     /// An operation ended at its client.
     pub(crate) fn finish_operation(&mut self, sent: &SendReport) {
         match sent.completed() {
@@ -22,7 +22,7 @@ impl<'a> Assembler<'a> {
 
     /// Makes rows of the operations that were issued and have not ended.
     pub(crate) fn finish_operations(&mut self, sent: &BTreeMap<Key, SendReport>) {
-        let first = self.flows.chunks.len() as u32;
+        let first = self.flows.chunk_count();
         for (_, report) in sent.range((first, 0)..) {
             self.push_operation(&report.ended(ChunkStatus::Unfinished, None));
         }
@@ -40,7 +40,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Where an operation stands: its number on the connection, and 1 for a step if it reads.
-    pub(crate) fn operation_place(&self, chunk: u32, operation: u32) -> Place<'a> {
+    pub(crate) fn operation_place(&self, chunk: u32, operation: u32) -> Place {
         let pair = self.flows.storage_pair(chunk);
         let is_read = operation & 1;
         let unloaded = self.flows.unloaded_operations.get(&pair.number);

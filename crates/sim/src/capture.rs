@@ -10,7 +10,7 @@ use crate::connections::open_connections;
 use crate::kernel::{self, Hooks, Node, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
-use crate::setup::{BuildOptions, Fabric, QueuePair, build};
+use crate::setup::{BuildOptions, Fabric, QueuePair, World, build};
 use crate::switch::forward::{Forward, with_forward};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
@@ -61,7 +61,7 @@ fn capture_with<F: Forward>(
     count: usize,
 ) -> Result<Vec<CapturedFrame>, SpecError> {
     // TCP connections are numbered after the queue pairs, of which there are as many whatever is captured.
-    let first_tcp = build::<F>(spec, &BuildOptions::default())?.flows.queue_pairs.len() as u32;
+    let first_tcp = build::<F>(spec, &BuildOptions::default())?.flows.queue_pair_count();
     let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
     let options = BuildOptions {
         threads: 1,
@@ -70,8 +70,7 @@ fn capture_with<F: Forward>(
         ..BuildOptions::default()
     };
     let mut world = build::<F>(spec, &options)?;
-    let pairs = &world.flows.queue_pairs;
-    let known = pairs.len() + world.connections.len();
+    let known = world.flows.queue_pair_count() as usize + world.connections.len();
     if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= known) {
         return Err(SpecError::Value {
             field: "qps".into(),
@@ -86,7 +85,7 @@ fn capture_with<F: Forward>(
     taker.assembler.open_tcp = open_tcp;
     kernel::run(&mut partitions, world.fabric.span, &mut taker);
     let Assembler { frames, tcp_frames, .. } = taker.assembler;
-    let rdma = frames.iter().map(|frame| write_out(spec, &world.fabric, pairs, frame));
+    let rdma = frames.iter().map(|frame| write_out(spec, &world, frame));
     let tcp = TcpWriter::new(spec, &world.fabric, &world.connections, first_tcp);
     let mut written: Vec<_> = rdma.chain(tcp.write_out(&tcp_frames)).collect();
     written.sort_by_key(|frame| frame.at);
@@ -111,8 +110,8 @@ impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
     }
 }
 
-fn write_out(spec: &RunSpec, fabric: &Fabric, pairs: &[QueuePair], frame: &Frame) -> CapturedFrame {
-    let pair = &pairs[frame.queue_pair as usize];
+fn write_out<F: Forward>(spec: &RunSpec, world: &World<F>, frame: &Frame) -> CapturedFrame {
+    let (fabric, pair) = (&world.fabric, world.flows.queue_pair(frame.queue_pair));
     let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
     let (from, to) = (pair.src_attachment, pair.dst_attachment);
     let (from, to) = if frame.is_backward { (to, from) } else { (from, to) };
@@ -121,7 +120,7 @@ fn write_out(spec: &RunSpec, fabric: &Fabric, pairs: &[QueuePair], frame: &Frame
     let mut bytes = vec![0; fabric.framing.frame_bytes(bth.opcode, payload.len() as u32) as usize];
     let written = match fabric.framing {
         Framing::Ethernet => {
-            RoceFrame::new(network(fabric, pair, from, to, is_data), bth, extension, &payload)
+            RoceFrame::new(network(fabric, &pair, from, to, is_data), bth, extension, &payload)
                 .and_then(|frame| frame.emit(&mut bytes))
         }
         Framing::Infiniband => {

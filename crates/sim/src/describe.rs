@@ -113,7 +113,7 @@ pub fn describe(spec: &RunSpec) -> Result<Description, SpecError> {
     spec::check(spec)?;
     let fabric = Fabric::new(&spec.fabric)?;
     let flows = Flows::new(spec, &fabric)?;
-    let connections = tcp_connections(spec, &fabric, flows.queue_pairs.len() as u32)?;
+    let connections = tcp_connections(spec, &fabric, flows.queue_pair_count())?;
     let qps = queue_pairs(spec, &fabric, &flows);
     Ok(Description { nodes: nodes(&fabric), links: links(&fabric), qps, connections })
 }
@@ -149,10 +149,10 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
 
 fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairDescription> {
     let ip = |attachment| fabric.graph.attachment(attachment).ip.to_string();
-    let numbered = (0..).zip(&flows.queue_pairs);
-    numbered
-        .map(|(qp, pair)| QueuePairDescription {
-            qp,
+    flows
+        .queue_pairs()
+        .map(|pair| QueuePairDescription {
+            qp: pair.number,
             job: spec.jobs[pair.job as usize].name.clone(),
             part: pair.part,
             src_rank: pair.src.0,
@@ -165,7 +165,7 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             dst_lid: lid(pair.dst_attachment),
             udp_source_port: pair.udp_source_port,
             channel: pair.channel,
-            step: first_step(flows, pair),
+            step: first_step(flows, &pair),
         })
         .collect()
 }
@@ -193,5 +193,5 @@ fn tcp_connections(
 
 /// Step of a queue pair's first chunk; every queue pair has one.
 fn first_step(flows: &Flows, pair: &QueuePair) -> u32 {
-    flows.chunks_of(pair).first().map_or(0, |&chunk| flows.transfer(&flows.chunks[chunk as usize]).step)
+    flows.chunks_of(pair.number).next().map_or(0, |chunk| flows.transfer(&flows.chunk(chunk)).step)
 }

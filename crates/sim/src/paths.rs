@@ -26,8 +26,8 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
         return Paths { egress_qps, rows: Vec::new() };
     }
     let mut walk = Walk::<F> { fabric, hash: &flows.path_hash, forwards: forwards(spec, fabric, flows) };
-    let mut links = Vec::with_capacity(flows.queue_pairs.len());
-    for pair in &flows.queue_pairs {
+    let mut links = Vec::with_capacity(flows.queue_pair_count() as usize);
+    for pair in flows.queue_pairs() {
         if pair.is_local() || !pair.carries_payload {
             links.push(0);
             continue;
@@ -35,7 +35,7 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
         let source = graph.attachment(pair.src_attachment);
         egress_qps[pair.src_host.index()][usize::from(source.host_port)] += 1;
         let mut count: usize = 0;
-        walk.each_hop(pair, |node, port, peer| {
+        walk.each_hop(&pair, |node, port, peer| {
             egress_qps[node.index()][port] += 1;
             count += usize::from(peer.index() >= graph.hosts());
         });
@@ -45,12 +45,12 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
         return Paths { egress_qps, rows: Vec::new() };
     };
     let mut rows = Vec::new();
-    let shown = |pair: &&QueuePair| !pair.is_local() && pair.carries_payload;
-    for pair in flows.queue_pairs.iter().step_by(stride).filter(shown) {
+    let shown = |pair: &QueuePair| !pair.is_local() && pair.carries_payload;
+    for pair in flows.queue_pairs().step_by(stride).filter(shown) {
         let mut hop = 0;
-        walk.each_hop(pair, |node, port, peer| {
+        walk.each_hop(&pair, |node, port, peer| {
             if peer.index() >= graph.hosts() {
-                rows.push(row(fabric, pair, hop, (node, port, peer)));
+                rows.push(row(fabric, &pair, hop, (node, port, peer)));
                 hop += 1;
             }
         });

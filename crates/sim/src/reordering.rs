@@ -24,7 +24,7 @@ pub(crate) fn reordering_rows<F: Forward>(spec: &RunSpec, world: &World<F>) -> V
         .filter(|(_, distances): &(u32, Vec<Distances>)| !distances.is_empty())
         .collect();
     of_pairs.sort_unstable_by_key(|&(queue_pair, _)| queue_pair);
-    let job_of = |queue_pair: u32| world.flows.queue_pairs[queue_pair as usize].job;
+    let job_of = |queue_pair: u32| world.flows.queue_pair(queue_pair).job;
     let mut rows = Vec::new();
     for job in 0..spec.jobs.len() as u32 {
         let own = of_pairs.iter().filter(|&&(queue_pair, _)| job_of(queue_pair) == job);

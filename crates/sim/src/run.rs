@@ -182,10 +182,7 @@ fn hand_out<F: Forward>(
 /// Payload of the jobs that end by themselves, in all their rounds.
 fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
-    let round_bytes = |job: usize| -> u64 {
-        let chunks = flows.first_chunk[job] as usize..flows.first_chunk[job + 1] as usize;
-        flows.chunks[chunks].iter().map(|chunk| chunk.bytes).sum()
-    };
+    let round_bytes = |job: usize| -> u64 { flows.schedules[job].total_bytes() };
     let rounds = spec.jobs.iter().map(|job| u64::from(job.repeat.rounds().unwrap_or(0)));
     let of_schedules = rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds));
     let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).map(|job| {
@@ -275,7 +272,7 @@ impl<'a> Driver<'a> {
             patience: patience(spec),
             stalled_since: None,
             fast_forward: FastForward::new(
-                options.fast_forward && fast_forward::applies(spec, flows.queue_pairs.len() as u64),
+                options.fast_forward && fast_forward::applies(spec, flows.queue_pair_count().into()),
             ),
         }
     }

@@ -162,19 +162,20 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     let Some(first) = progress.first_failed else {
         return format!("{waiting} of {chunks} chunks never completed");
     };
-    let Some(chunk) = flows.chunks.get(first.chunk as usize) else {
+    if first.chunk >= flows.chunk_count() {
         let pair = flows.storage_pair(first.chunk);
         return format!(
             "{} of {chunks} operations failed and {waiting} never completed; first: client {} to target {}, queue pair {} used up its {} retries",
             progress.failed, pair.src, pair.dst, pair.number, spec.transport.retry_count
         );
-    };
-    let pair = &flows.queue_pairs[chunk.queue_pair as usize];
+    }
+    let chunk = flows.chunk(first.chunk);
+    let pair = flows.queue_pair(chunk.queue_pair);
     let place = format!(
         "first: rank {} to rank {}, step {}, queue pair {}",
         pair.src,
         pair.dst,
-        flows.transfer(chunk).step,
+        flows.transfer(&chunk).step,
         chunk.queue_pair
     );
     let ended = format!("{} of {chunks} chunks failed and {waiting} never completed", progress.failed);

@@ -133,7 +133,7 @@ mod tests {
             let schedule = open_loop_for("uniform-random", "parallel", &shape(ranks), arrivals(50), Seed(seed), 3).unwrap();
             let mut next = vec![0; ranks as usize];
             let mut last = Span::ZERO;
-            for (index, transfer) in schedule.transfers().iter().enumerate() {
+            for (index, transfer) in schedule.transfers().enumerate() {
                 let release = schedule.releases()[index];
                 prop_assert!(release >= last && transfer.src != transfer.dst && transfer.dst.0 < ranks);
                 prop_assert_eq!(transfer.step, next[transfer.src.index()]);
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn every_rank_but_the_root_sends_to_it() {
         let schedule = schedule("incast", 4, 50).unwrap();
-        assert!(schedule.transfers().iter().all(|transfer| transfer.dst == Rank(1)));
-        let senders: std::collections::BTreeSet<u32> = schedule.transfers().iter().map(|t| t.src.0).collect();
+        assert!(schedule.transfers().all(|transfer| transfer.dst == Rank(1)));
+        let senders: std::collections::BTreeSet<u32> = schedule.transfers().map(|t| t.src.0).collect();
         assert_eq!(senders.into_iter().collect::<Vec<_>>(), [0, 2, 3]);
     }
 

@@ -126,10 +126,25 @@ impl Schedule {
         self.is_blocking
     }
 
-    /// All transfers, by [`TransferId`].
+    /// A transfer.
+    ///
+    /// # Panics
+    /// When there is no such transfer.
+    #[inline]
     #[must_use]
-    pub fn transfers(&self) -> &[Transfer] {
-        &self.transfers
+    pub fn transfer(&self, id: TransferId) -> Transfer {
+        self.transfers[id.index()]
+    }
+
+    /// Where a transfer is kept, for who wants to ask for that memory ahead; none if there is nothing to ask for.
+    #[must_use]
+    pub fn place(&self, id: TransferId) -> Option<&Transfer> {
+        self.transfers.get(id.index())
+    }
+
+    /// All transfers, by [`TransferId`].
+    pub fn transfers(&self) -> impl ExactSizeIterator<Item = Transfer> + Clone + '_ {
+        self.transfers.iter().copied()
     }
 
     /// What waits for `transfer` to be delivered, in posting order; each starts at the rank that received it.
@@ -137,10 +152,9 @@ impl Schedule {
     /// # Panics
     /// When there is no such transfer.
     #[inline]
-    #[must_use]
-    pub fn successors(&self, transfer: TransferId) -> &[TransferId] {
+    pub fn successors(&self, transfer: TransferId) -> impl ExactSizeIterator<Item = TransferId> + '_ {
         let starts = &self.successor_starts[transfer.index()..][..2];
-        &self.successors[starts[0] as usize..starts[1] as usize]
+        self.successors[starts[0] as usize..starts[1] as usize].iter().copied()
     }
 
     /// How many transfers must be delivered before `transfer` may start.

@@ -103,11 +103,11 @@ proptest! {
             let slack = if pattern.algorithm() == "rabenseifner" { pattern.transfers(ranks, data_bytes) } else { 0 };
             let apart = schedule.total_bytes().abs_diff(pattern.payload_bytes(ranks, data_bytes));
             prop_assert!(apart <= slack, "{}", name);
-            let ends = schedule.transfers().iter().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
+            let ends = schedule.transfers().map(|transfer| (transfer.src, transfer.dst, transfer.channel));
             let connections = ends.collect::<std::collections::HashSet<_>>().len() as u64;
             prop_assert_eq!(connections, pattern.connections(ranks, data_bytes), "{}", name);
-            let is_near = |t: &Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
-            let is_between_neighbours = schedule.transfers().iter().all(is_near);
+            let is_near = |t: Transfer| [1, ranks - 1].contains(&t.src.0.abs_diff(t.dst.0));
+            let is_between_neighbours = schedule.transfers().all(is_near);
             prop_assert!(is_between_neighbours || !pattern.is_between_neighbours(), "{}", name);
         }
     }
@@ -148,10 +148,10 @@ proptest! {
         let pattern = find(collective, algorithm).unwrap();
         let shape = shape(ranks, even_size(pattern, ranks), 0, 1);
         let schedule = pattern.schedule(&shape);
-        for (index, transfer) in schedule.transfers().iter().enumerate() {
+        for (index, transfer) in schedule.transfers().enumerate() {
             let id = TransferId::from_index(index);
             prop_assert_eq!(schedule.dependencies(id), u32::from(transfer.step > 0));
-            for next in schedule.successors(id).iter().map(|next| schedule.transfers()[next.index()]) {
+            for next in schedule.successors(id).map(|next| schedule.transfer(next)) {
                 let expected = (transfer.step + 1, transfer.channel, transfer.block, transfer.dst);
                 prop_assert_eq!((next.step, next.channel, next.block, next.src), expected);
             }
@@ -169,7 +169,7 @@ fn halving_doubling_halves_the_data_and_doubles_the_distance() {
         let k = transfer.step.min(2 * halvings - 1 - transfer.step);
         assert_eq!((transfer.src.0 ^ transfer.dst.0, transfer.bytes), (1 << k, s >> (k + 1)));
     }
-    let steps = schedule.transfers().iter().map(|transfer| transfer.step);
+    let steps = schedule.transfers().map(|transfer| transfer.step);
     assert_eq!(steps.max(), Some(2 * halvings - 1));
 }
 
@@ -177,7 +177,7 @@ fn halving_doubling_halves_the_data_and_doubles_the_distance() {
 #[test]
 fn halving_doubling_comes_back_with_what_it_went_out_for() {
     let schedule = schedule_for("all-reduce", "halving-doubling", &shape(16, 16 * BLOCK, 0, 1)).unwrap();
-    let transfers = schedule.transfers();
+    let transfers: Vec<_> = schedule.transfers().collect();
     for out in &transfers[..transfers.len() / 2] {
         let back = |t: &&Transfer| (t.src, t.dst, t.step) == (out.dst, out.src, 7 - out.step);
         let back = transfers.iter().find(back).unwrap();
@@ -190,10 +190,10 @@ fn halving_doubling_comes_back_with_what_it_went_out_for() {
 fn a_chunk_of_a_double_binary_tree_waits_for_itself_and_at_leaves_for_the_window() {
     let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * CHUNK, 0, 1)).unwrap();
     let mut opened = 0;
-    for (index, transfer) in schedule.transfers().iter().enumerate() {
+    for (index, transfer) in schedule.transfers().enumerate() {
         assert_eq!(transfer.block / 64, transfer.channel);
         for next in schedule.successors(TransferId::from_index(index)) {
-            let next = schedule.transfers()[next.index()];
+            let next = schedule.transfer(next);
             assert_eq!((next.channel, next.src), (transfer.channel, transfer.dst));
             if next.block == transfer.block {
                 assert!(next.step > transfer.step);
@@ -212,8 +212,8 @@ fn a_chunk_of_a_double_binary_tree_waits_for_itself_and_at_leaves_for_the_window
 fn the_chunks_of_a_double_binary_tree_follow_each_other() {
     let schedule = schedule_for("all-reduce", "double-binary-tree", &shape(13, 128 * CHUNK, 0, 1)).unwrap();
     let pair = |t: &Transfer| (t.src, t.dst, t.channel);
-    for first in schedule.transfers().iter().filter(|t| t.block % 64 == 0) {
-        let blocks = schedule.transfers().iter().filter(|t| pair(t) == pair(first)).map(|t| t.block);
+    for first in schedule.transfers().filter(|t| t.block % 64 == 0) {
+        let blocks = schedule.transfers().filter(|t| pair(t) == pair(&first)).map(|t| t.block);
         assert_eq!(blocks.collect::<Vec<_>>(), (first.block..first.block + 64).collect::<Vec<_>>());
     }
 }
@@ -224,7 +224,7 @@ fn a_binomial_tree_doubles_the_ranks_that_hold_the_data() {
     for ranks in 2..40 {
         let count = |collective, round: u32| {
             let schedule = schedule_for(collective, "tree", &shape(ranks, BLOCK, 1, 1)).unwrap();
-            schedule.transfers().iter().filter(|transfer| transfer.step == round).count()
+            schedule.transfers().filter(|transfer| transfer.step == round).count()
         };
         let rounds = ranks.next_power_of_two().ilog2();
         let sent: Vec<_> = (0..=rounds).map(|round| count("broadcast", round)).collect();
@@ -240,7 +240,7 @@ fn a_binomial_tree_doubles_the_ranks_that_hold_the_data() {
 fn each_step_of_a_pairwise_all_to_all_is_a_permutation_without_fixed_points() {
     let schedule = schedule_for("all-to-all", "pairwise", &shape(6, 6 * BLOCK, 0, 1)).unwrap();
     for step in 0..5 {
-        let of_step = schedule.transfers().iter().filter(|transfer| transfer.step == step);
+        let of_step = schedule.transfers().filter(|transfer| transfer.step == step);
         let (sources, mut targets): (Vec<_>, Vec<_>) = of_step.map(|t| (t.src.0, t.dst.0)).unzip();
         assert!(sources.iter().zip(&targets).all(|(src, dst)| (src + step + 1) % 6 == *dst));
         targets.sort_unstable();
@@ -262,7 +262,7 @@ fn only_programs_of_blocking_sends_are_blocking() {
 fn a_byte_in_a_ring_is_one_part_and_the_rest_only_keep_the_steps() {
     let schedule = schedule_for("all-reduce", "ring", &shape(4, 1, 0, 1)).unwrap();
     assert_eq!((schedule.transfers().len(), schedule.total_bytes()), (2 * 3 * 4, 2 * 3));
-    assert!(schedule.transfers().iter().all(|transfer| transfer.bytes == u64::from(transfer.block == 0)));
+    assert!(schedule.transfers().all(|transfer| transfer.bytes == u64::from(transfer.block == 0)));
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn the_second_channel_of_a_two_way_ring_runs_backwards_with_the_other_half() {
 #[test]
 fn an_all_to_all_hits_every_receiver_once_in_each_round() {
     let schedule = schedule_for("all-to-all", "parallel", &shape(6, 6 * BLOCK, 0, 1)).unwrap();
-    let of = |rank: u32| schedule.transfers().iter().filter(move |t| t.src == Rank(rank));
+    let of = |rank: u32| schedule.transfers().filter(move |t| t.src == Rank(rank));
     for round in 0..5 {
         let mut receivers: Vec<_> = (0..6).filter_map(|rank| of(rank).nth(round)).map(|t| t.dst.0).collect();
         receivers.sort_unstable();

@@ -262,7 +262,7 @@ proptest! {
         let shape = shape(n, seed, pattern);
         let schedule = pattern.schedule(&shape);
         prop_assert!(schedule.is_blocking());
-        let transfer = |id: TransferId| &schedule.transfers()[id.index()];
+        let transfer = |id: TransferId| schedule.transfer(id);
         // Steps of what has been delivered from and to each rank.
         let (mut sent, mut received) = (vec![Vec::new(); n], vec![Vec::new(); n]);
         for event in events_one_at_a_time(pattern, &schedule, &shape) {

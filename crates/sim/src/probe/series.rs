@@ -352,10 +352,10 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
     if most == 0 || matches!(spec.transport.rate_control, RateControl::LineRate {}) {
         return Vec::new();
     }
-    let stride = flows.queue_pairs.len().div_ceil(most).max(1);
+    let stride = (flows.queue_pair_count() as usize).div_ceil(most).max(1);
     let mut senders = vec![0; graph.hosts()];
     let mut places = Vec::new();
-    for (index, pair) in flows.queue_pairs.iter().enumerate() {
+    for (index, pair) in flows.queue_pairs().enumerate() {
         let sender = senders[pair.src_host.index()];
         senders[pair.src_host.index()] += 1;
         if index.is_multiple_of(stride) && pair.carries_payload {

@@ -4,10 +4,10 @@ use super::Fabric;
 use super::entropy::PathHash;
 use super::switches::check_pins;
 use super::unloaded::unloaded;
+use crate::prefetch::{prefetch, prefetch_item};
 use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, QpMode, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::ops::Range;
 use topology::Attachment;
 use units::{AttachmentId, HostId, Rank, Rate, Seed, Span, StreamFamily, TransferId};
 use wire::Psn;
@@ -32,7 +32,7 @@ pub(crate) struct Chunk {
 }
 
 /// A queue pair: one direction of data between two ranks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuePair {
     /// Its number in the run.
     pub(crate) number: u32,
@@ -53,8 +53,6 @@ pub(crate) struct QueuePair {
     pub(crate) receiver: u32,
     /// It carries data of the collective, not the handshake before them.
     pub(crate) carries_payload: bool,
-    /// Its chunks in [`Flows::chunks_by_pair`], in the order of the schedule.
-    chunks: Range<u32>,
 }
 
 impl QueuePair {
@@ -69,10 +67,11 @@ pub(crate) struct Flows {
     pub(crate) schedules: Vec<Schedule>,
     /// First chunk of each job, and one past the last.
     pub(crate) first_chunk: Vec<u32>,
-    pub(crate) chunks: Vec<Chunk>,
-    pub(crate) queue_pairs: Vec<QueuePair>,
-    /// Chunks, queue pair by queue pair.
+    chunk_list: Vec<Chunk>,
+    pub(super) pair_list: Vec<QueuePair>,
+    /// Chunks, queue pair by queue pair, and where those of each begin.
     chunks_by_pair: Vec<u32>,
+    first_by_pair: Vec<u32>,
     /// Parts of each transfer.
     pub(crate) parts: u32,
     /// Some chunks are no payload: see [`Flows::message`].
@@ -101,9 +100,10 @@ impl Flows {
         let mut flows = Self {
             schedules: Vec::new(),
             first_chunk: vec![0],
-            chunks: Vec::new(),
-            queue_pairs: Vec::new(),
+            chunk_list: Vec::new(),
+            pair_list: Vec::new(),
             chunks_by_pair: Vec::new(),
+            first_by_pair: Vec::new(),
             parts: spec.transport.qps_per_rank_pair,
             has_handshakes: spec.jobs.iter().any(|job| job.rendezvous.is_some()),
             first_queue_pair: 0,
@@ -124,22 +124,55 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The chunks of a queue pair, in the order of the schedule.
-    pub(crate) fn chunks_of(&self, pair: &QueuePair) -> &[u32] {
-        &self.chunks_by_pair[pair.chunks.start as usize..pair.chunks.end as usize]
+    pub(crate) fn chunk_count(&self) -> u32 {
+        self.chunk_list.len() as u32
     }
 
-    /// Deals the chunks out to their queue pairs, which know how many they have.
+    pub(crate) fn queue_pair_count(&self) -> u32 {
+        self.pair_list.len() as u32
+    }
+
+    /// A chunk, by its number.
+    #[inline]
+    pub(crate) fn chunk(&self, number: u32) -> Chunk {
+        self.chunk_list[number as usize]
+    }
+
+    /// All chunks, by number: job by job, in the order of its schedule, part by part.
+    pub(crate) fn chunks(&self) -> impl ExactSizeIterator<Item = Chunk> + '_ {
+        self.chunk_list.iter().copied()
+    }
+
+    /// A queue pair, by its number.
+    #[inline]
+    pub(crate) fn queue_pair(&self, number: u32) -> QueuePair {
+        self.pair_list[number as usize]
+    }
+
+    /// All queue pairs, by number.
+    pub(crate) fn queue_pairs(&self) -> impl ExactSizeIterator<Item = QueuePair> + '_ {
+        self.pair_list.iter().copied()
+    }
+
+    /// The chunks of a queue pair, in the order of the schedule.
+    pub(crate) fn chunks_of(&self, queue_pair: u32) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
+        let range = &self.first_by_pair[queue_pair as usize..][..2];
+        self.chunks_by_pair[range[0] as usize..range[1] as usize].iter().copied()
+    }
+
+    /// Deals the chunks out to their queue pairs.
     fn sort_chunks(&mut self) {
-        let mut first = 0;
-        for pair in &mut self.queue_pairs {
-            let count = pair.chunks.end;
-            pair.chunks = first..first;
-            first += count;
+        let mut free = vec![0; self.pair_list.len() + 1];
+        for chunk in &self.chunk_list {
+            free[chunk.queue_pair as usize + 1] += 1;
         }
-        self.chunks_by_pair = vec![0; self.chunks.len()];
-        for (number, chunk) in (0..).zip(&self.chunks) {
-            let place = &mut self.queue_pairs[chunk.queue_pair as usize].chunks.end;
+        for pair in 1..free.len() {
+            free[pair] += free[pair - 1];
+        }
+        self.first_by_pair = free.clone();
+        self.chunks_by_pair = vec![0; self.chunk_list.len()];
+        for (number, chunk) in (0..).zip(&self.chunk_list) {
+            let place = &mut free[chunk.queue_pair as usize];
             self.chunks_by_pair[*place as usize] = number;
             *place += 1;
         }
@@ -153,11 +186,11 @@ impl Flows {
         job: &JobSpec,
     ) -> Result<(), SpecError> {
         let schedule = schedule(spec, index, job)?;
-        self.first_queue_pair = self.queue_pairs.len() as u32;
+        self.first_queue_pair = self.pair_list.len() as u32;
         let chunks = schedule.transfers().len() * self.parts as usize;
-        self.chunks.reserve_exact(chunks);
+        self.chunk_list.reserve_exact(chunks);
         if spec.transport.qp_mode == QpMode::PerChunk {
-            self.queue_pairs.reserve_exact(chunks);
+            self.pair_list.reserve_exact(chunks);
         }
         let mut pairs = HashMap::new();
         let transfers = (0..).map(TransferId).zip(schedule.transfers());
@@ -165,27 +198,27 @@ impl Flows {
             // What carries payload comes first: it draws the same with and without a handshake.
             for (id, transfer) in transfers.clone() {
                 if schedule.message(id) == Message::Payload {
-                    self.pair_of(fabric, index, job, transfer, &mut pairs)?;
+                    self.pair_of(fabric, index, job, &transfer, &mut pairs)?;
                 }
             }
         }
-        let first_of_handshake = self.queue_pairs.len();
+        let first_of_handshake = self.pair_list.len();
         for (id, transfer) in transfers {
             let first = match spec.transport.qp_mode {
-                QpMode::PerChunk => self.open_queue_pairs(fabric, index, job, transfer)?,
-                QpMode::PerPair => self.pair_of(fabric, index, job, transfer, &mut pairs)?,
+                QpMode::PerChunk => self.open_queue_pairs(fabric, index, job, &transfer)?,
+                QpMode::PerPair => self.pair_of(fabric, index, job, &transfer, &mut pairs)?,
             };
-            self.add_chunks(index, id, transfer, first);
+            self.add_chunks(index, id, &transfer, first);
         }
         if job.rendezvous.is_some() {
-            let of_handshake = &mut self.queue_pairs[first_of_handshake..];
+            let of_handshake = &mut self.pair_list[first_of_handshake..];
             of_handshake.iter_mut().for_each(|pair| pair.carries_payload = false);
         }
         if job.arrivals.is_some() {
             self.note_unloaded(spec, fabric, Parts::new(job.data_bytes, self.parts.into()));
         }
         self.schedules.push(schedule);
-        self.first_chunk.push(self.chunks.len() as u32);
+        self.first_chunk.push(self.chunk_list.len() as u32);
         Ok(())
     }
 
@@ -207,7 +240,7 @@ impl Flows {
     /// Notes what a chunk of each queue pair of the present job takes on an idle fabric, each message cut into `parts`.
     fn note_unloaded(&mut self, spec: &RunSpec, fabric: &Fabric, parts: Parts) {
         let mut known = HashMap::new();
-        for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
+        for pair in &self.pair_list[self.first_queue_pair as usize..] {
             let ends = (pair.src_attachment, pair.dst_attachment);
             let bytes = parts.of(pair.part.into());
             let idle = || match pair.is_local() {
@@ -223,9 +256,8 @@ impl Flows {
         let parts = Parts::new(transfer.bytes, self.parts.into());
         for part in 0..self.parts {
             let queue_pair = first_queue_pair + part;
-            self.queue_pairs[queue_pair as usize].chunks.end += 1;
             let bytes = parts.of(part.into());
-            self.chunks.push(Chunk { job, transfer: id, part, queue_pair, bytes });
+            self.chunk_list.push(Chunk { job, transfer: id, part, queue_pair, bytes });
         }
     }
 
@@ -245,16 +277,16 @@ impl Flows {
             let found = format!("host {src_host} cannot reach host {dst_host}");
             return Err(value(format!("jobs[{index}].hosts"), found, "hosts that are joined by switches"));
         }
-        let first = self.queue_pairs.len() as u32;
+        let first = self.pair_list.len() as u32;
         for part in 0..self.parts {
-            let number = self.queue_pairs.len() as u32;
+            let number = self.pair_list.len() as u32;
             let in_job = number - self.first_queue_pair;
             // A job draws the same whichever other jobs there are.
             let id = (u64::from(job.stream) << 32) | u64::from(in_job);
             let receiver = self.receivers[dst_host.index()];
             self.receivers[dst_host.index()] += 1;
             let port = self.udp_source_ports.stream(id).below(UDP_SOURCE_PORTS) as u16;
-            self.queue_pairs.push(QueuePair {
+            self.pair_list.push(QueuePair {
                 number,
                 identity: ((job.stream << 16) ^ in_job) & 0xff_ffff,
                 job: index,
@@ -270,10 +302,20 @@ impl Flows {
                 initial_psn: Psn::new(self.initial_psns.stream(id).next_u32() & 0xff_ffff),
                 receiver,
                 carries_payload: true,
-                chunks: 0..0,
             });
         }
         Ok(first)
+    }
+
+    /// Asks for what a chunk and its queue pair are told from. The lists have the same order when each chunk has a queue
+    /// pair of its own.
+    #[inline]
+    pub(crate) fn prefetch(&self, chunk: u32) {
+        prefetch(&self.chunk_list, chunk as usize);
+        prefetch(&self.pair_list, chunk as usize);
+        if let [only] = &self.schedules[..] {
+            only.place(TransferId(chunk)).inspect(|place| prefetch_item(*place));
+        }
     }
 
     /// Chunks of a job in a round, without those of handshakes.
@@ -292,7 +334,7 @@ impl Flows {
             return Message::Payload;
         }
         let message = |info: &Chunk| self.schedules[info.job as usize].message(info.transfer);
-        self.chunks.get(chunk as usize).map_or(Message::Payload, message)
+        self.chunk_list.get(chunk as usize).map_or(Message::Payload, message)
     }
 
     /// The payload that a chunk of an announcement announces.
@@ -301,8 +343,9 @@ impl Flows {
     }
 
     /// The transfer a chunk is part of.
-    pub(crate) fn transfer(&self, chunk: &Chunk) -> &Transfer {
-        &self.schedules[chunk.job as usize].transfers()[chunk.transfer.index()]
+    #[inline]
+    pub(crate) fn transfer(&self, chunk: &Chunk) -> Transfer {
+        self.schedules[chunk.job as usize].transfer(chunk.transfer)
     }
 }
 

@@ -50,25 +50,25 @@ pub(crate) fn host_flows(
     let may_reorder = may_reorder(&spec.fabric);
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
-    let mut sends = vec![(0, 0); flows.chunks.len()];
-    let of_schedules = |pair: &&QueuePair| spec.jobs[pair.job as usize].storage.is_none();
-    for (id, pair) in flows.queue_pairs.iter().filter(of_schedules).map(|pair| (pair.number, pair)) {
+    let mut sends = vec![(0, 0); flows.chunk_count() as usize];
+    let of_schedules = |pair: &QueuePair| spec.jobs[pair.job as usize].storage.is_none();
+    for (id, pair) in flows.queue_pairs().filter(of_schedules).map(|pair| (pair.number, pair)) {
         let is_captured = captured.contains(&id);
         let (sender, receiver) = (hosts[pair.src_host.index()].senders.len() as u32, pair.receiver);
         debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
         let source = &mut hosts[pair.src_host.index()];
         let first = source.sends.len() as u32;
-        let chunks = flows.chunks_of(pair);
-        for &chunk in chunks {
+        let chunks = flows.chunks_of(id);
+        for chunk in chunks.clone() {
             sends[chunk as usize] = (sender, source.sends.len() as u32);
-            let info = &flows.chunks[chunk as usize];
+            let info = flows.chunk(chunk);
             let outgoing = places[info.job as usize][info.transfer.index()].outgoing;
             source.sends.push(SendChunk { chunk, outgoing, is_ready: false, bytes: info.bytes });
         }
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: path(graph, flows, pair, Direction::Forward, receiver),
+            path: path(graph, flows, &pair, Direction::Forward, receiver),
             priority: Priority(priorities.data),
             controller: controllers.of(pair.src_attachment),
             framing,
@@ -79,12 +79,13 @@ pub(crate) fn host_flows(
         }));
         let target = &mut hosts[pair.dst_host.index()];
         let first = target.receives.len() as u32;
-        target.receives.extend(chunks.iter().map(|&chunk| receive_chunk(flows, config, &places, chunk)));
+        let receives = chunks.clone().map(|chunk| receive_chunk(flows, config, &places, chunk));
+        target.receives.extend(receives);
         let first_packets = target.receives[first as usize..].first().map(|receive| receive.packets);
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn,
-            path: path(graph, flows, pair, Direction::Reverse, sender),
+            path: path(graph, flows, &pair, Direction::Reverse, sender),
             priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: cnp_interval(spec),
             framing,
@@ -125,8 +126,8 @@ const fn may_reorder(fabric: &FabricSpec) -> bool {
 fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
     let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
     let mut counts = vec![[0; 4]; hosts.len()];
-    for pair in &flows.queue_pairs {
-        let chunks = flows.chunks_of(pair).len();
+    for pair in flows.queue_pairs() {
+        let chunks = flows.chunks_of(pair.number).len();
         let [senders, sends, ..] = &mut counts[pair.src_host.index()];
         (*senders, *sends) = (*senders + 1, *sends + chunks);
         let [.., receivers, receives] = &mut counts[pair.dst_host.index()];
@@ -145,7 +146,7 @@ fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
 }
 
 fn receive_chunk(flows: &Flows, config: &Config, places: &[Vec<Place>], chunk: u32) -> ReceiveChunk {
-    let info = &flows.chunks[chunk as usize];
+    let info = flows.chunk(chunk);
     ReceiveChunk {
         chunk,
         inbound: places[info.job as usize][info.transfer.index()].inbound,
@@ -160,7 +161,7 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
         let processes: Vec<_> =
             job.hosts.iter().map(|&host| add_rank(spec, job, flows, &mut hosts[host as usize])).collect();
         let mut of_job = vec![Place::default(); schedule.transfers().len()];
-        for (index, transfer) in schedule.transfers().iter().enumerate() {
+        for (index, transfer) in schedule.transfers().enumerate() {
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
             of_job[index].outgoing = source.outgoing.len() as u32;
             source.outgoing.push(Outgoing::of(processes[transfer.src.index()]));
@@ -170,13 +171,13 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
         if schedule.is_blocking() {
             place_one_after_another(job, schedule, &of_job, hosts);
         }
-        for (index, transfer) in schedule.transfers().iter().enumerate() {
+        for (index, transfer) in schedule.transfers().enumerate() {
             let target = &mut hosts[job.hosts[transfer.dst.index()] as usize].transfers;
             of_job[index].inbound = target.inbound.len() as u32;
             let waiting = schedule.successors(TransferId(index as u32));
             target.push_inbound(
                 processes[transfer.dst.index()],
-                waiting.iter().map(|next| of_job[next.index()].outgoing),
+                waiting.map(|next| of_job[next.index()].outgoing),
             );
         }
         places.push(of_job);
@@ -225,8 +226,8 @@ fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place],
 /// outgoing transfers of a host by job and transfer, so each host's next chunk belongs to its next transfer.
 fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
     let mut next = vec![0; hosts.len()];
-    for (chunk, &place) in flows.chunks.iter().zip(sends) {
-        let host = flows.queue_pairs[chunk.queue_pair as usize].src_host.index();
+    for (chunk, &place) in flows.chunks().zip(sends) {
+        let host = flows.queue_pair(chunk.queue_pair).src_host.index();
         let transfers = &mut hosts[host].transfers;
         let part = transfers.parts.len() as u32;
         transfers.parts.push(place);

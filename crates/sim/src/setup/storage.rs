@@ -26,7 +26,7 @@ impl Flows {
         job: &JobSpec,
         storage: &StorageSpec,
     ) -> Result<(), SpecError> {
-        self.first_queue_pair = self.queue_pairs.len() as u32;
+        self.first_queue_pair = self.queue_pair_count();
         for client in 0..storage.clients {
             for target in storage.clients..job.hosts.len() as u32 {
                 let (src, dst) = (Rank(client), Rank(target));
@@ -37,14 +37,14 @@ impl Flows {
         self.note_operations(spec, fabric, job, storage);
         self.check_duration(index, storage)?;
         self.schedules.push(ScheduleBuilder::with_capacity(0, 0).finish());
-        self.first_chunk.push(self.chunks.len() as u32);
+        self.first_chunk.push(self.chunk_count());
         Ok(())
     }
 
     /// Notes what an operation on each connection of the present job takes on an idle fabric.
     fn note_operations(&mut self, spec: &RunSpec, fabric: &Fabric, job: &JobSpec, storage: &StorageSpec) {
         let mut known = HashMap::new();
-        for pair in &self.queue_pairs[self.first_queue_pair as usize..] {
+        for pair in &self.pair_list[self.first_queue_pair as usize..] {
             let ends = (pair.src_attachment, pair.dst_attachment);
             let spans = *known.entry(ends).or_insert_with(|| {
                 [false, true].map(|is_read| {
@@ -57,7 +57,7 @@ impl Flows {
 
     fn check_duration(&self, index: u32, storage: &StorageSpec) -> Result<(), SpecError> {
         let StorageLength::Duration { duration_ps } = storage.length else { return Ok(()) };
-        let pairs = self.queue_pairs[self.first_queue_pair as usize..].iter();
+        let pairs = self.queue_pairs().skip(self.first_queue_pair as usize);
         let spans = pairs.flat_map(|pair| self.unloaded_operations[&pair.number]);
         let longest = spans.max().unwrap_or_default();
         let measured = Span(duration_ps - storage.warm_up_ps);
@@ -72,12 +72,12 @@ impl Flows {
 
     /// What the operations of a storage connection are reported as: a chunk beyond those of all schedules.
     pub(crate) fn storage_chunk(&self, pair: &QueuePair) -> u32 {
-        self.chunks.len() as u32 + pair.number
+        self.chunk_count() + pair.number
     }
 
     /// The connection of such a chunk.
-    pub(crate) fn storage_pair(&self, chunk: u32) -> &QueuePair {
-        &self.queue_pairs[chunk as usize - self.chunks.len()]
+    pub(crate) fn storage_pair(&self, chunk: u32) -> QueuePair {
+        self.queue_pair(chunk - self.chunk_count())
     }
 }
 
@@ -102,9 +102,9 @@ pub(super) fn place_storage(
             hosts[host as usize].storage = Some(StoragePlan { role, connections: Vec::new(), is_background });
         }
     }
-    let pairs = flows.queue_pairs.iter();
+    let pairs = flows.queue_pairs();
     for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].storage.is_some()) {
-        place_connection(spec, graph, flows, controllers, captured, pair, hosts);
+        place_connection(spec, graph, flows, controllers, captured, &pair, hosts);
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
                 name: &node.name,
                 ways_below: ways_below(&fabric.graph, node.tier),
                 spec: &spec.fabric.load_balancing,
-                queue_pairs: &flows.queue_pairs,
+                flows,
             })
         })
         .collect()
@@ -192,10 +192,11 @@ pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Resu
         let Some(node) = fabric.graph.nodes.iter().position(is_it) else {
             return Err(refuse("switch", pin.switch.clone(), "a switch of the topology".into()));
         };
-        let pairs = flows.queue_pairs.len();
-        let Some(pair) = flows.queue_pairs.get(pin.qp as usize) else {
+        let pairs = flows.queue_pair_count();
+        if pin.qp >= pairs {
             return Err(refuse("qp", pin.qp.to_string(), format!("0 to {}", pairs.saturating_sub(1))));
-        };
+        }
+        let pair = flows.queue_pair(pin.qp);
         let hops = fabric.routes.next_hops(NodeId(node as u32), pair.dst_attachment).len();
         if pin.uplink as usize >= hops {
             let found = format!("uplink {} of {} towards host {}", pin.uplink, pin.switch, pair.dst_host);

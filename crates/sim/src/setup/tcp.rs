@@ -84,7 +84,7 @@ fn pairs(spec: &RunSpec, index: u32, tcp: &TcpSpec) -> Result<Vec<(Rank, Rank)>,
     };
     let schedule = workload::schedule_for(&tcp.collective, &tcp.algorithm, &shape).map_err(refuse)?;
     let mut known = HashSet::new();
-    let pairs = schedule.transfers().iter().map(|transfer| (transfer.src, transfer.dst));
+    let pairs = schedule.transfers().map(|transfer| (transfer.src, transfer.dst));
     Ok(pairs.filter(|&pair| known.insert(pair)).collect())
 }
 

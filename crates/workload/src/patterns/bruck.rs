@@ -104,7 +104,7 @@ mod tests {
             let shape = Shape { ranks, data_bytes: share * u64::from(ranks), root: Rank(0), stream };
             let schedule = ALL_TO_ALL.schedule(&shape);
             let mut left: HashMap<(u32, u32, u32), u64> =
-                schedule.transfers().iter().map(|t| ((t.step, t.src.0, t.dst.0), t.bytes)).collect();
+                schedule.transfers().map(|t| ((t.step, t.src.0, t.dst.0), t.bytes)).collect();
             for src in 0..ranks {
                 for dst in (0..ranks).filter(|&dst| dst != src) {
                     let (way, mut place) = ((dst + ranks - src) % ranks, src);

@@ -59,7 +59,7 @@ impl<'a> Run<'a> {
     /// The same with one transfer of each rank under way at a time.
     pub(crate) fn one_at_a_time(mut self) -> Self {
         let mut last = vec![None; self.buffers.len()];
-        for (index, transfer) in self.schedule.transfers().iter().enumerate() {
+        for (index, transfer) in self.schedule.transfers().enumerate() {
             let id = TransferId::from_index(index);
             if let Some(before) = last[transfer.src.index()].replace(id) {
                 let before: TransferId = before;
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
 
     /// A transfer may start: its sender keeps what it holds for it until it has been sent.
     fn make_ready(&mut self, id: TransferId, delivery: impl Fn(&Transfer) -> Delivery) {
-        let transfer = self.schedule.transfers()[id.index()];
+        let transfer = self.schedule.transfer(id);
         self.take_in(transfer.src.index(), transfer.step, delivery);
         let held = &self.buffers[transfer.src.index()];
         let data = self.blocks(&transfer).into_iter().map(|block| held[block].clone()).collect();
@@ -122,13 +122,13 @@ impl<'a> Run<'a> {
 
     /// A rank takes in what has arrived of the steps before `step`.
     fn take_in(&mut self, rank: usize, step: u32, delivery: impl Fn(&Transfer) -> Delivery) {
-        let step_of = |id: &TransferId| self.schedule.transfers()[id.index()].step;
+        let step_of = |id: &TransferId| self.schedule.transfer(*id).step;
         let mut arrived = std::mem::take(&mut self.arrived[rank]);
         arrived.sort_by_key(|(id, _)| step_of(id));
         let later = arrived.split_off(arrived.partition_point(|(id, _)| step_of(id) < step));
         self.arrived[rank] = later;
         for (id, data) in arrived {
-            let transfer = self.schedule.transfers()[id.index()];
+            let transfer = self.schedule.transfer(id);
             for (block, data) in self.blocks(&transfer).into_iter().zip(data) {
                 let held = &mut self.buffers[rank][block];
                 match delivery(&transfer) {
@@ -141,11 +141,11 @@ impl<'a> Run<'a> {
 
     fn deliver(&mut self, arrival: usize, delivery: impl Fn(&Transfer) -> Delivery) {
         let (id, data) = self.in_flight.swap_remove(arrival);
-        let transfer = self.schedule.transfers()[id.index()];
+        let transfer = self.schedule.transfer(id);
         self.arrived[transfer.dst.index()].push((id, data));
         self.events.push(Event::Delivered(id));
-        for &successor in self.schedule.successors(id) {
-            assert_eq!(self.schedule.transfers()[successor.index()].src, transfer.dst);
+        for successor in self.schedule.successors(id) {
+            assert_eq!(self.schedule.transfer(successor).src, transfer.dst);
             self.release(successor, &delivery);
         }
         if let Some(next) = self.next[id.index()] {

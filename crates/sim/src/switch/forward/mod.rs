@@ -17,7 +17,7 @@ pub(crate) use spray::{SprayRandom, SprayRoundRobin};
 pub(crate) use weighted::Weighted;
 
 use crate::packet::Packet;
-use crate::setup::QueuePair;
+use crate::setup::Flows;
 use spec::{LoadBalancing, RunSpec};
 use units::{Seed, mix64};
 
@@ -39,8 +39,8 @@ pub(crate) struct ForwardPlan<'a> {
     /// Ways from a host up to a switch of its tier, in a tree.
     pub(crate) ways_below: u64,
     pub(crate) spec: &'a LoadBalancing,
-    /// Every queue pair of the run, by number.
-    pub(crate) queue_pairs: &'a [QueuePair],
+    /// Every queue pair of the run.
+    pub(crate) flows: &'a Flows,
 }
 
 /// Chooses among equal next hops; one instance per switch.

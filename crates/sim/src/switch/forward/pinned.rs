@@ -23,7 +23,7 @@ impl Forward for Pinned {
         let mut uplinks: Vec<Vec<u16>> = Vec::new();
         if let LoadBalancing::Pinned { pins } = plan.spec {
             for pin in pins.iter().filter(|pin| pin.switch == plan.name) {
-                let pair = &plan.queue_pairs[pin.qp as usize];
+                let pair = plan.flows.queue_pair(pin.qp);
                 let (attachment, queue_pair) = (pair.dst_attachment, pair.receiver);
                 grow(&mut uplinks, attachment.index(), Vec::new());
                 let of_host = &mut uplinks[attachment.index()];
