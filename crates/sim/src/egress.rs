@@ -62,9 +62,9 @@ impl Transmitter {
 
     /// Sends `packet` from `start` on. The port must be free by then.
     #[inline(always)]
-    pub(crate) fn transmit<R>(&mut self, packet: Packet, start: Instant, context: &mut Context<Packet, R>) {
+    pub(crate) fn transmit<R>(&mut self, packet: &Packet, start: Instant, context: &mut Context<Packet, R>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
-        let survives = self.changes.is_none() || self.survives(&packet, start);
+        let survives = self.changes.is_none() || self.survives(packet, start);
         let frame_bytes = packet.frame_bytes();
         self.free_at = self.wire.frame_end(start, frame_bytes);
         self.frames += 1;
@@ -77,7 +77,8 @@ impl Transmitter {
         } else {
             self.wire.rate.frame_end(start, self.wire.head_bytes.into(), 0)
         };
-        context.send(self.wire.to, packet.arriving(through + self.wire.latency));
+        let at = through + self.wire.latency;
+        context.send_with(self.wire.to, at, || packet.arriving(at));
     }
 
     /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed.

@@ -46,6 +46,12 @@ impl<T: Copy> Ring<T> {
         Some(item)
     }
 
+    /// Takes out the first item, which was looked at where it stands.
+    #[inline]
+    pub(crate) const fn drop_front(&mut self) {
+        self.taken = self.taken.wrapping_add(1);
+    }
+
     /// Takes out items from the first on while `is_next` holds, and hands them to `take`.
     #[inline]
     pub(crate) fn pop_while(&mut self, is_next: impl Fn(&T) -> bool, mut take: impl FnMut(&T)) {
@@ -70,11 +76,17 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     pub(crate) fn push_back(&mut self, item: T) {
+        self.push_with(|| item);
+    }
+
+    /// Puts in what `make` gives, which is put together where it is to stand.
+    #[inline(always)]
+    pub(crate) fn push_with(&mut self, make: impl Fn() -> T) {
         if self.len() == self.slots.len() {
-            self.grow(item);
+            self.grow(make());
         }
         let slot = self.slot(self.put);
-        self.slots[slot] = item;
+        self.slots[slot] = make();
         self.put = self.put.wrapping_add(1);
     }
 

@@ -29,7 +29,7 @@ pub use error::TopologyError;
 pub use graph::{Attachment, End, Graph, Link, Node, NodeKind, Port};
 pub use limits::{MAX_ATTACHMENTS, MAX_HOST_PORTS, MAX_LINKS, MAX_PORTS};
 pub use oversubscription::Oversubscription;
-pub use routes::Routes;
+pub use routes::{Routes, SwitchRoutes};
 
 #[cfg(test)]
 mod testing;

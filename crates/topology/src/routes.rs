@@ -66,34 +66,27 @@ impl Routes {
     ///
     /// # Panics
     /// When `switch` is a host, or either is not of the graph.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn next_hops(&self, switch: NodeId, destination: AttachmentId) -> &[u16] {
-        let target = &self.targets[destination.index()];
-        if target.switch == switch {
-            return slice::from_ref(&target.switch_port);
-        }
+        self.of(switch).next_hops(destination)
+    }
+
+    /// The routes of `switch`.
+    ///
+    /// # Panics
+    /// When `switch` is a host, or not of the graph.
+    #[inline]
+    #[must_use]
+    pub fn of(&self, switch: NodeId) -> SwitchRoutes<'_> {
         let row = self.rows[(switch.0 - self.first_switch) as usize];
-        if row.component != target.component {
-            return &[];
+        SwitchRoutes {
+            switch,
+            component: row.component,
+            targets: &self.targets,
+            cells: &self.cells[row.start as usize..],
+            ports: &self.ports,
         }
-        self.ports.list(self.cells[(row.start + target.column) as usize])
-    }
-
-    /// What [`Self::next_hops`] reads first, to be asked for ahead; none for what is not of the graph.
-    #[inline]
-    #[must_use]
-    pub fn first_read(&self, destination: AttachmentId) -> Option<&impl Sized> {
-        self.targets.get(destination.index())
-    }
-
-    /// What it reads last but one, once the first is there.
-    #[inline]
-    #[must_use]
-    pub fn second_read(&self, switch: NodeId, destination: AttachmentId) -> Option<&impl Sized> {
-        let column = self.targets.get(destination.index())?.column;
-        let row = self.rows.get((switch.0 - self.first_switch) as usize)?;
-        self.cells.get((row.start + column) as usize)
     }
 
     /// Size of the tables [bytes].
@@ -103,5 +96,49 @@ impl Routes {
             + size_of_val(&*self.rows)
             + size_of_val(&*self.cells)
             + self.ports.memory_bytes()
+    }
+}
+
+/// Next hops of one switch towards every attachment.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchRoutes<'a> {
+    switch: NodeId,
+    component: u32,
+    targets: &'a [Target],
+    /// From the first of its row on.
+    cells: &'a [u32],
+    ports: &'a PortLists,
+}
+
+impl<'a> SwitchRoutes<'a> {
+    /// See [`Routes::next_hops`].
+    ///
+    /// # Panics
+    /// When `destination` is not of the graph.
+    #[inline(always)]
+    #[must_use]
+    pub fn next_hops(&self, destination: AttachmentId) -> &'a [u16] {
+        let target = &self.targets[destination.index()];
+        if target.switch == self.switch {
+            return slice::from_ref(&target.switch_port);
+        }
+        if target.component != self.component {
+            return &[];
+        }
+        self.ports.list(self.cells[target.column as usize])
+    }
+
+    /// What [`Self::next_hops`] reads first, to be asked for ahead; none for what is not of the graph.
+    #[inline]
+    #[must_use]
+    pub fn first_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
+        self.targets.get(destination.index())
+    }
+
+    /// What it reads last but one, once the first is there.
+    #[inline]
+    #[must_use]
+    pub fn second_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
+        self.cells.get(self.targets.get(destination.index())?.column as usize)
     }
 }

@@ -82,24 +82,34 @@ impl<M: Message, R> Context<M, R> {
     /// Sends `message`, which must arrive after the present window and no sooner than what was sent there before.
     #[inline(always)]
     pub(crate) fn send(&mut self, to: Destination, message: M) {
-        debug_assert!(message.at() >= self.window.end, "a message outran the lookahead");
+        self.send_with(to, message.at(), || message);
+    }
+
+    /// The same for the message that `make` gives, which arrives at `at` and is put together where it is to stand.
+    #[inline(always)]
+    pub(crate) fn send_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
+        debug_assert!(at >= self.window.end, "a message outran the lookahead");
         self.totals.messages += 1;
         if to.partition == self.partition {
-            self.receive(to, message);
+            self.receive_with(to, at, make);
         } else {
-            self.remote_earliest = self.remote_earliest.min(message.at());
-            self.remote[to.partition as usize].push((to, message));
+            self.remote_earliest = self.remote_earliest.min(at);
+            self.remote[to.partition as usize].push((to, make()));
         }
     }
 
-    /// Takes in a message, from this or another partition.
-    #[inline(always)]
+    /// Takes in a message from another partition.
     pub(super) fn receive(&mut self, to: Destination, message: M) {
+        self.receive_with(to, message.at(), || message);
+    }
+
+    #[inline(always)]
+    fn receive_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
         let inbox = &mut self.inboxes[to.inbox as usize];
-        inbox.push(message);
-        if message.at() >= inbox.known_until {
+        inbox.push_with(make);
+        if at >= inbox.known_until {
             // The first of its window on this link.
-            let window = message.at().0 / self.span.0;
+            let window = at.0 / self.span.0;
             inbox.known_until = Window::new(window, self.span).end;
             self.wake(window, to.node);
         }

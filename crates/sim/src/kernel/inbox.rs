@@ -42,11 +42,18 @@ impl<M: Message> Inbox<M> {
         self.messages.iter()
     }
 
+    /// Nothing is on its way.
     #[inline]
-    pub(super) fn push(&mut self, message: M) {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Puts in what `make` gives, see [`Ring::push_with`].
+    #[inline(always)]
+    pub(super) fn push_with(&mut self, make: impl Fn() -> M) {
         let last = || self.messages.iter().next_back().map(Message::at);
-        debug_assert!(last().is_none_or(|last| last <= message.at()), "a link is a queue");
-        self.messages.push_back(message);
+        debug_assert!(last().is_none_or(|last| last <= make().at()), "a link is a queue");
+        self.messages.push_with(make);
     }
 
     /// See [`Cycle`].
@@ -87,7 +94,7 @@ mod tests {
     #[test]
     fn only_what_arrives_before_the_end_is_taken() {
         let mut inbox = Inbox::new();
-        [10, 20, 20, 30].into_iter().for_each(|at| inbox.push(At(at)));
+        [10, 20, 20, 30].into_iter().for_each(|at| inbox.push_with(|| At(at)));
         let taken: Vec<u64> =
             std::iter::from_fn(|| inbox.take_before(Instant(30))).map(|message| message.0).collect();
         assert_eq!(taken, [10, 20, 20]);

@@ -357,7 +357,7 @@ impl NicPort {
         {
             credits.spend(&packet);
         }
-        self.transmitter.transmit(packet, now, context);
+        self.transmitter.transmit(&packet, now, context);
     }
 
     /// Sends payload; an impaired NIC then waits.

@@ -116,7 +116,7 @@ pub(crate) struct SharedBuffer {
     lossy_alpha: Option<Ratio>,
     lossless: Option<LosslessPlan>,
     ports: usize,
-    /// By priority and ingress port.
+    /// By priority and ingress port. Nothing depends on them without lossless priorities, so then they are not kept.
     groups: Vec<Group>,
     /// Groups that ask for a pause.
     pausing: u32,
@@ -209,6 +209,10 @@ impl SharedBuffer {
     /// Stores a frame without looking at thresholds: the caller knows that none is in reach.
     #[inline]
     pub(crate) fn store(&mut self, ingress: u16, priority: Priority, charge: u64) {
+        if self.lossless.is_none() {
+            self.shared_used += charge;
+            return;
+        }
         let reserved = self.reserved(priority);
         let index = self.group_index(ingress, priority);
         let group = &mut self.groups[index];
@@ -273,9 +277,29 @@ impl SharedBuffer {
         }
     }
 
+    /// [`Self::release`] while no group asks for a pause: no headroom is in use then.
+    #[inline]
+    pub(crate) fn release_unpaused(&mut self, ingress: u16, priority: Priority, charge: u64) {
+        debug_assert!(!self.any_pausing(), "a pause may end with this frame");
+        if self.lossless.is_none() {
+            self.shared_used -= charge;
+            return;
+        }
+        let reserved = self.reserved(priority);
+        let index = self.group_index(ingress, priority);
+        let used = &mut self.groups[index].used;
+        let before = used.saturating_sub(reserved);
+        *used -= charge;
+        self.shared_used -= before - used.saturating_sub(reserved);
+    }
+
     /// Takes out a frame whose transmission starts. True when its group no longer needs a pause it asked for.
     #[inline]
     pub(crate) fn release(&mut self, ingress: u16, priority: Priority, charge: u64) -> bool {
+        if self.lossless.is_none() {
+            self.shared_used -= charge;
+            return false;
+        }
         let reserved = self.reserved(priority);
         let index = self.group_index(ingress, priority);
         let group = &mut self.groups[index];

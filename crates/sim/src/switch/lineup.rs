@@ -41,9 +41,7 @@ impl Turn {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     start: Instant,
-    packets: Vec<Packet>,
-    /// The ingress port of each.
-    ingress: Vec<u16>,
+    frames: Vec<Stored>,
     turns: Vec<Vec<Turn>>,
 }
 
@@ -52,8 +50,7 @@ impl Arrivals {
     #[inline]
     pub(super) fn begin(&mut self, start: Instant, ports: usize) {
         self.start = start;
-        self.packets.clear();
-        self.ingress.clear();
+        self.frames.clear();
         if self.turns.len() < ports {
             self.turns.resize_with(ports, Vec::new);
         }
@@ -68,50 +65,31 @@ impl Arrivals {
         end: Instant,
         came: &mut Received,
     ) {
+        let (before, mut bytes) = (self.frames.len(), 0);
         inbox.take_all_before(end, |packet| {
-            came.frames += 1;
-            came.bytes += u64::from(packet.frame_bytes());
-            self.packets.push(*packet);
-            self.ingress.push(ingress);
+            bytes += u64::from(packet.frame_bytes());
+            self.frames.push(Stored { packet: *packet, ingress });
         });
+        came.frames += (self.frames.len() - before) as u64;
+        came.bytes += bytes;
     }
 
-    /// Frames taken in.
+    /// Finds the way of everything taken in: `way` tells the egress port of the frame at a place, if it has one.
     #[inline]
-    pub(super) const fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    /// The frame at `place`, of those taken in.
-    #[inline]
-    pub(super) fn packet(&self, place: usize) -> &Packet {
-        &self.packets[place]
-    }
-
-    /// The frame at `place`, if there is one.
-    #[inline]
-    pub(super) fn get(&self, place: usize) -> Option<&Packet> {
-        self.packets.get(place)
-    }
-
-    /// The frame at `place`, with its ingress port.
-    #[inline]
-    pub(super) fn stored(&self, place: usize) -> Stored {
-        Stored { packet: self.packets[place], ingress: self.ingress[place] }
-    }
-
-    /// The frame at `place` is bound for port `egress`.
-    #[inline]
-    pub(super) fn direct(&mut self, place: usize, egress: u16) {
-        let turn = Turn::new(self.packets[place].at(), self.start, place);
-        self.turns[usize::from(egress)].push(turn);
+    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&[Stored], usize) -> Option<u16>) {
+        let Self { start, frames, turns } = self;
+        for (place, stored) in frames.iter().enumerate() {
+            if let Some(egress) = way(frames, place) {
+                turns[usize::from(egress)].push(Turn::new(stored.packet.at(), *start, place));
+            }
+        }
     }
 
     /// Takes in a frame bound for port `egress`, whatever came before.
     pub(super) fn push(&mut self, stored: Stored, egress: u16) {
-        self.packets.push(stored.packet);
-        self.ingress.push(stored.ingress);
-        self.direct(self.len() - 1, egress);
+        let turn = Turn::new(stored.packet.at(), self.start, self.frames.len());
+        self.turns[usize::from(egress)].push(turn);
+        self.frames.push(stored);
     }
 
     /// Something arrives for port `egress`.
@@ -120,20 +98,18 @@ impl Arrivals {
     }
 
     /// What arrives for port `egress`, in order of ingress ports unless it was sorted.
-    pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = Stored> {
-        self.turns[egress].iter().map(|turn| self.stored(turn.place()))
+    pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = &Stored> {
+        self.turns[egress].iter().map(|turn| &self.frames[turn.place()])
     }
 
     /// What arrives for port `egress`, to be changed: what `keep` refuses no longer arrives.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
-        let Self { start, packets, ingress, turns } = self;
+        let Self { start, frames, turns } = self;
         turns[egress].retain_mut(|turn| {
-            let place = turn.place();
-            let mut stored = Stored { packet: packets[place], ingress: ingress[place] };
-            let stays = keep(&mut stored);
+            let stored = &mut frames[turn.place()];
+            let stays = keep(stored);
             if stays {
-                packets[place] = stored.packet;
-                *turn = Turn::new(stored.packet.at(), *start, place);
+                *turn = Turn::new(stored.packet.at(), *start, turn.place());
             }
             stays
         });
@@ -141,8 +117,8 @@ impl Arrivals {
 
     /// Sorts what arrives for port `egress` when frames have come in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
-        let Self { start, ingress, turns, .. } = self;
-        turns[egress].sort_by_key(|turn| (turn.at(*start), ingress[turn.place()]));
+        let Self { start, frames, turns } = self;
+        turns[egress].sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
     }
 
     /// Sorts what arrives for port `egress`, if ports came in order.
@@ -154,8 +130,8 @@ impl Arrivals {
     /// What arrives for port `egress`, sorted.
     #[inline]
     pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
-        let Self { start, packets, ingress, turns } = self;
-        Lineup { start: *start, turns: &turns[egress], packets, ingress }
+        let Self { start, frames, turns } = self;
+        Lineup { start: *start, turns: &turns[egress], frames }
     }
 
     /// Port `egress` has been served.
@@ -169,8 +145,7 @@ impl Arrivals {
 pub(crate) struct Lineup<'a> {
     start: Instant,
     turns: &'a [Turn],
-    packets: &'a mut [Packet],
-    ingress: &'a [u16],
+    frames: &'a mut [Stored],
 }
 
 impl Lineup<'_> {
@@ -186,19 +161,13 @@ impl Lineup<'_> {
     }
 
     #[inline]
-    pub(super) fn packet(&self, index: usize) -> &Packet {
-        &self.packets[self.turns[index].place()]
+    pub(super) fn frame(&self, index: usize) -> &Stored {
+        &self.frames[self.turns[index].place()]
     }
 
     #[inline]
-    pub(super) fn packet_mut(&mut self, index: usize) -> &mut Packet {
-        &mut self.packets[self.turns[index].place()]
-    }
-
-    /// The port by which the frame at `index` came in.
-    #[inline]
-    pub(super) fn ingress(&self, index: usize) -> u16 {
-        self.ingress[self.turns[index].place()]
+    pub(super) fn frame_mut(&mut self, index: usize) -> &mut Stored {
+        &mut self.frames[self.turns[index].place()]
     }
 
     /// The first `count` of them, which are taken out.
@@ -206,7 +175,7 @@ impl Lineup<'_> {
     pub(super) fn take_first(&mut self, count: usize) -> Lineup<'_> {
         let (turns, others) = self.turns.split_at(count);
         self.turns = others;
-        Lineup { start: self.start, turns, packets: self.packets, ingress: self.ingress }
+        Lineup { start: self.start, turns, frames: self.frames }
     }
 }
 
@@ -256,7 +225,7 @@ mod tests {
             arrivals.sort(0);
             let lineup = arrivals.lineup(0);
             let found: Vec<_> =
-                (0..lineup.len()).map(|index| (lineup.at(index), lineup.ingress(index))).collect();
+                (0..lineup.len()).map(|index| (lineup.at(index), lineup.frame(index).ingress)).collect();
             prop_assert_eq!(found, expected);
             prop_assert_eq!(lineup.at(lineup.len()), Instant::NEVER);
         }

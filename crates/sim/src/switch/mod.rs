@@ -42,7 +42,7 @@ use queue::Stored;
 use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
-use topology::Routes;
+use topology::{Routes, SwitchRoutes};
 use units::{Cycle, Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
 use wire::Framing;
@@ -208,44 +208,6 @@ impl<F: Forward> Switch<F> {
         self.paths
     }
 
-    /// Asks for what finding the way of those that arrive after the one at `place` reads.
-    #[inline]
-    fn prefetch_routes(&self, arrivals: &Arrivals, place: usize) {
-        let destination = |ahead: usize| arrivals.get(place + ahead).map(Packet::destination);
-        if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| self.routes.first_read(to)) {
-            prefetch_item(first);
-        }
-        if let Some(second) = destination(ROUTES_AHEAD).and_then(|to| self.routes.second_read(self.node, to))
-        {
-            prefetch_item(second);
-        }
-    }
-
-    /// The egress port `packet` takes; none when failures have left no way to its destination.
-    #[inline]
-    fn route(&mut self, packet: &Packet) -> Option<u16> {
-        let hops = self.routes.next_hops(self.node, packet.destination());
-        match hops {
-            [only] => Some(*only),
-            [] => None,
-            _ => {
-                let port = hops[self.forward.choose(packet, hops, &self.loads)];
-                if F::NEEDS_LOADS {
-                    self.loads[usize::from(port)] += u64::from(packet.frame_bytes());
-                }
-                Some(port)
-            }
-        }
-    }
-
-    /// Counts a frame that no way is left for.
-    #[cold]
-    fn strand(&mut self, stored: &Stored) {
-        let stranded = &mut self.stranded[usize::from(stored.ingress)];
-        stranded.frames += 1;
-        stranded.bytes += u64::from(stored.packet.frame_bytes());
-    }
-
     /// See [`crate::kernel::Node::process`].
     #[inline]
     pub(crate) fn process<R>(
@@ -350,8 +312,8 @@ impl<F: Forward> Switch<F> {
         for (egress, port) in self.ports.iter().enumerate().filter(|(egress, _)| arrivals.has(*egress)) {
             let mut bound = port.queued_bytes();
             for stored in arrivals.iter(egress) {
-                bound += charge(&stored);
-                charges[usize::from(stored.ingress)] += charge(&stored);
+                bound += charge(stored);
+                charges[usize::from(stored.ingress)] += charge(stored);
             }
             if bound > limits.queue {
                 return false;
@@ -371,35 +333,45 @@ impl<F: Forward> Switch<F> {
         inboxes: &mut [Inbox<Packet>],
     ) {
         arrivals.begin(window.start, self.ports.len());
-        for ingress in 0..inboxes.len() {
-            if is_large && let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
+        let mut to_come = inboxes;
+        for (ingress, came) in (0..).zip(&mut self.received) {
+            let Some((inbox, others)) = to_come.split_first_mut() else { break };
+            if is_large && let Some(ahead) = others.get(INBOXES_AHEAD - 1) {
                 ahead.prefetch();
             }
-            arrivals.take(&mut inboxes[ingress], ingress as u16, window.end, &mut self.received[ingress]);
+            if !inbox.is_empty() {
+                arrivals.take(inbox, ingress, window.end, came);
+            }
+            to_come = others;
         }
     }
 
     /// Finds the way of everything that arrives.
     #[inline]
     fn direct(&mut self, scratch: &mut Scratch) -> Arriving {
+        let Self { node, routes, forward, loads, buffer, busy, stranded, .. } = self;
+        let (routes, asks_ahead) = (routes.of(*node), self.has_large_routes);
+        let Scratch { arrivals, replay, .. } = scratch;
         let mut arriving = Arriving { charge: 0, has_pause: false };
-        for place in 0..scratch.arrivals.len() {
-            if self.has_large_routes {
-                self.prefetch_routes(&scratch.arrivals, place);
+        arrivals.direct_all(|frames, place| {
+            if asks_ahead {
+                prefetch_routes(&routes, frames, place);
             }
-            let packet = *scratch.arrivals.packet(place);
-            if packet.is_link_control() {
+            let stored = &frames[place];
+            if stored.packet.is_link_control() {
                 arriving.has_pause = true;
-                let stored = scratch.arrivals.stored(place);
-                scratch.replay.push(stored, stored.ingress);
-            } else if let Some(egress) = self.route(&packet) {
-                arriving.charge += self.buffer.charge(packet.frame_bytes());
-                scratch.arrivals.direct(place, egress);
-                self.busy.insert(egress);
-            } else {
-                self.strand(&scratch.arrivals.stored(place));
+                replay.push(*stored, stored.ingress);
+                return None;
             }
-        }
+            let hops = routes.next_hops(stored.packet.destination());
+            let Some(egress) = choose(&stored.packet, hops, forward, loads) else {
+                stranded[usize::from(stored.ingress)].count(&stored.packet);
+                return None;
+            };
+            arriving.charge += buffer.charge(stored.packet.frame_bytes());
+            busy.insert(egress);
+            Some(egress)
+        });
         arriving
     }
 
@@ -469,7 +441,7 @@ impl<F: Forward> Switch<F> {
     ) -> Instant {
         for egress in self.busy.iter() {
             let arrivals = scratch.arrivals.iter(usize::from(egress));
-            arrivals.for_each(|stored| scratch.replay.push(stored, egress));
+            arrivals.for_each(|stored| scratch.replay.push(*stored, egress));
             scratch.arrivals.clear(usize::from(egress));
         }
         let parts = Parts {
@@ -505,6 +477,34 @@ impl<F: Forward> Switch<F> {
             watchdog.forget();
         }
         watchdog.next_due()
+    }
+}
+
+/// The egress port of `hops` that `packet` takes; none when failures have left no way to its destination.
+#[inline]
+fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<u16> {
+    match hops {
+        [only] => Some(*only),
+        [] => None,
+        _ => {
+            let port = hops[forward.choose(packet, hops, loads)];
+            if F::NEEDS_LOADS {
+                loads[usize::from(port)] += u64::from(packet.frame_bytes());
+            }
+            Some(port)
+        }
+    }
+}
+
+/// Asks for what finding the way of those that arrive after the one at `place` reads.
+#[inline]
+fn prefetch_routes(routes: &SwitchRoutes<'_>, frames: &[Stored], place: usize) {
+    let destination = |ahead: usize| frames.get(place + ahead).map(|stored| stored.packet.destination());
+    if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| routes.first_read(to)) {
+        prefetch_item(first);
+    }
+    if let Some(second) = destination(ROUTES_AHEAD).and_then(|to| routes.second_read(to)) {
+        prefetch_item(second);
     }
 }
 

@@ -78,6 +78,15 @@ pub(crate) struct Dropped {
     pub(crate) bytes: u64,
 }
 
+impl Dropped {
+    /// Counts one more.
+    #[cold]
+    pub(super) fn count(&mut self, packet: &Packet) {
+        self.frames += 1;
+        self.bytes += u64::from(packet.frame_bytes());
+    }
+}
+
 /// How an egress port is set up.
 #[derive(Debug)]
 pub(crate) struct EgressPlan {
@@ -342,20 +351,20 @@ impl EgressPort {
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, mut stored: Stored) {
-        let priority = self.take_in(&mut stored.packet, stored.ingress);
+        let priority = self.take_in(&mut stored);
         self.queues[priority.index()].frames.push_back(stored);
     }
 
     /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
     #[inline]
-    fn take_in(&mut self, packet: &mut Packet, ingress: u16) -> Priority {
-        let priority = packet.priority();
+    fn take_in(&mut self, stored: &mut Stored) -> Priority {
+        let priority = stored.packet.priority();
         if self.control.is_none() {
-            self.mark(packet);
+            self.mark(&mut stored.packet);
         } else {
-            self.mark_dynamically(packet, ingress);
+            self.mark_dynamically(stored);
         }
-        let bytes = u64::from(packet.frame_bytes());
+        let bytes = u64::from(stored.packet.frame_bytes());
         self.queues[priority.index()].bytes += bytes;
         self.occupied |= priority.bit();
         self.queued_bytes += bytes;
@@ -375,11 +384,12 @@ impl EgressPort {
 
     /// Marks by the thresholds that hold at the arrival, of which the control is told.
     #[cold]
-    fn mark_dynamically(&mut self, packet: &mut Packet, ingress: u16) {
+    fn mark_dynamically(&mut self, stored: &mut Stored) {
+        let Stored { packet, ingress } = stored;
         let (Some(control), Some(marker)) = (&mut self.control, &mut self.marker) else { return };
         let (priority, bytes) = (packet.priority(), u64::from(packet.frame_bytes()));
         let queue_bytes = self.queues[priority.index()].bytes;
-        let range = control.arrive(priority, ingress, bytes, packet.at());
+        let range = control.arrive(priority, *ingress, bytes, packet.at());
         if let Some(range) = range.filter(|range| queue_bytes > range.kmin_bytes)
             && marker.decide_within(range, packet, queue_bytes)
         {
@@ -398,8 +408,7 @@ impl EgressPort {
             DropCause::Watchdog => (&mut self.counters.dropped_watchdog, &mut of_priority.dropped_watchdog),
         };
         *frames += 1;
-        dropped.frames += 1;
-        dropped.bytes += u64::from(packet.frame_bytes());
+        dropped.count(packet);
     }
 
     /// Sends what is due at `start`; returns it unless it was a pause frame. Something must be able to go.
@@ -411,7 +420,7 @@ impl EgressPort {
     ) -> Option<Stored> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
-            self.transmitter.transmit(link_control, start, context);
+            self.transmitter.transmit(&link_control, start, context);
             return None;
         }
         self.pause.expire(start);
@@ -433,25 +442,17 @@ impl EgressPort {
         let priority = self.scheduler.pick(eligible, head_bytes);
         let frames = &mut self.queues[priority.index()].frames;
         let stored = frames.pop_front().expect("the occupied bit of an empty queue is clear");
-        let is_last = frames.is_empty();
-        self.send(&stored.packet, is_last, start, context);
-        stored
-    }
-
-    /// Sends a frame that was taken in, the last of its priority or not.
-    #[inline(always)]
-    fn send<R>(&mut self, packet: &Packet, is_last: bool, start: Instant, context: &mut Context<Packet, R>) {
-        let priority = packet.priority();
-        if is_last {
+        if frames.is_empty() {
             self.occupied &= !priority.bit();
         }
-        let bytes = u64::from(packet.frame_bytes());
+        let bytes = u64::from(stored.packet.frame_bytes());
         self.queues[priority.index()].bytes -= bytes;
         self.queued_bytes -= bytes;
-        self.transmitter.transmit(*packet, start, context);
+        self.transmitter.transmit(&stored.packet, start, context);
         if let Some(control) = &mut self.control {
             control.depart(priority, bytes, start, self.transmitter.free_at());
         }
+        stored
     }
 
     #[inline]

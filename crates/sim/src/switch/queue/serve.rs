@@ -1,7 +1,7 @@
 //! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and only what
 //! stays is put into queues.
 
-use super::{EgressPort, Stored, release};
+use super::{EgressPort, Queue, Stored};
 use crate::kernel::Context;
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
@@ -9,7 +9,6 @@ use crate::switch::lineup::Lineup;
 use units::Instant;
 
 /// What waits: frames in queues, and arrivals of the window that were taken in and not sent, by their place.
-#[derive(Default)]
 struct Waiting {
     /// Bit `p` is set while queue `p` holds frames from before: they come first.
     queued: u8,
@@ -25,13 +24,14 @@ impl Waiting {
     }
 
     #[inline]
-    const fn contains(&self, priority: Priority, place: usize) -> bool {
-        self.places[priority.index()] >> place & 1 == 1
+    const fn is_queued(&self, priority: Priority) -> bool {
+        self.queued & priority.bit() != 0
     }
 
+    /// No arrival of the window waits.
     #[inline]
-    const fn is_empty(&self, priority: Priority) -> bool {
-        self.places[priority.index()] == 0 && self.queued & priority.bit() == 0
+    const fn has_no_arrivals(&self, priority: Priority) -> bool {
+        self.places[priority.index()] == 0
     }
 
     /// The place of the first; one past all places if there is none.
@@ -83,7 +83,7 @@ impl EgressPort {
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        let mut waiting = Waiting { queued: self.occupied, ..Waiting::default() };
+        let mut waiting = Waiting { queued: self.occupied, places: [0; Priority::COUNT] };
         let mut next = 0;
         loop {
             let mut now = self.transmitter.free_at();
@@ -93,7 +93,7 @@ impl EgressPort {
                 }
                 now = now.max(arrivals.at(next));
                 if now < end && arrivals.at(next + 1) > now {
-                    self.pass(&arrivals, next, now, context);
+                    self.pass(arrivals.frame(next), now, context);
                     next += 1;
                     continue;
                 }
@@ -102,39 +102,24 @@ impl EgressPort {
                 break;
             }
             while arrivals.at(next) <= now {
-                let ingress = arrivals.ingress(next);
-                waiting.insert(self.take_in(arrivals.packet_mut(next), ingress), next);
+                waiting.insert(self.take_in(arrivals.frame_mut(next)), next);
                 next += 1;
             }
             self.send_waiting(&arrivals, &mut waiting, buffer, now, context);
         }
-        for index in 0..arrivals.len() {
-            let ingress = arrivals.ingress(index);
-            let packet = arrivals.packet_mut(index);
-            if index >= next {
-                self.take_in(packet, ingress);
-            } else if !waiting.contains(packet.priority(), index) {
-                continue;
-            }
-            self.store(Stored { packet: *packet, ingress }, buffer);
+        for index in next..arrivals.len() {
+            waiting.insert(self.take_in(arrivals.frame_mut(index)), index);
         }
+        self.store_all(&arrivals, waiting, buffer);
     }
 
-    /// Sends the frame at `index`, alone at a free port: no need to pass through a queue.
+    /// Sends a frame that is alone at a free port: no need to pass through a queue.
     #[inline]
-    fn pass<R>(
-        &mut self,
-        arrivals: &Lineup<'_>,
-        index: usize,
-        now: Instant,
-        context: &mut Context<Packet, R>,
-    ) {
-        let packet = arrivals.packet(index);
-        self.note_depth(u64::from(packet.frame_bytes()));
-        self.transmitter.transmit(*packet, now, context);
+    fn pass<R>(&mut self, stored: &Stored, now: Instant, context: &mut Context<Packet, R>) {
+        self.note_depth(u64::from(stored.packet.frame_bytes()));
+        self.transmitter.transmit(&stored.packet, now, context);
         if let Some(control) = &mut self.control {
-            let stored = Stored { packet: *packet, ingress: arrivals.ingress(index) };
-            control.pass(&stored, now, self.transmitter.free_at());
+            control.pass(stored, now, self.transmitter.free_at());
         }
     }
 
@@ -148,39 +133,58 @@ impl EgressPort {
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {
+        let priority = self.pick(arrivals, waiting);
+        let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
+        let is_queued = waiting.is_queued(priority);
+        let stored = if is_queued {
+            frames.front().expect("a queue that holds something was marked")
+        } else {
+            arrivals.frame(waiting.pop_first(priority))
+        };
+        let frame_bytes = stored.packet.frame_bytes();
+        *queue_bytes -= u64::from(frame_bytes);
+        self.queued_bytes -= u64::from(frame_bytes);
+        self.transmitter.transmit(&stored.packet, now, context);
+        if is_queued {
+            buffer.release_unpaused(stored.ingress, priority, buffer.charge(frame_bytes));
+            frames.drop_front();
+            if frames.is_empty() {
+                frames.rewind();
+                waiting.queued &= !priority.bit();
+            }
+        }
+        if waiting.has_no_arrivals(priority) && !waiting.is_queued(priority) {
+            self.occupied &= !priority.bit();
+        }
+        if let Some(control) = &mut self.control {
+            control.depart(priority, frame_bytes.into(), now, self.transmitter.free_at());
+        }
+    }
+
+    /// The priority whose turn it is; something waits.
+    #[inline]
+    fn pick(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front();
-            let first = queued.map(|stored| &stored.packet);
-            first.unwrap_or_else(|| arrivals.packet(waiting.first(priority))).frame_bytes()
+            queued.unwrap_or_else(|| arrivals.frame(waiting.first(priority))).packet.frame_bytes()
         };
-        let priority = self.scheduler.pick(self.occupied, head_bytes);
-        let packet = if waiting.queued & priority.bit() == 0 {
-            *arrivals.packet(waiting.pop_first(priority))
-        } else {
-            self.pop_queued(priority, waiting, buffer)
-        };
-        self.send(&packet, waiting.is_empty(priority), now, context);
+        self.scheduler.pick(self.occupied, head_bytes)
     }
 
-    /// Takes the first frame out of a queue that holds some from before.
+    /// Puts the arrivals that still wait into their queues, and has `buffer` count them.
     #[inline]
-    fn pop_queued(&mut self, priority: Priority, waiting: &mut Waiting, buffer: &mut SharedBuffer) -> Packet {
-        let frames = &mut self.queues[priority.index()].frames;
-        let stored = frames.pop_front().expect("a queue that holds something was marked");
-        if frames.is_empty() {
-            frames.rewind();
-            waiting.queued &= !priority.bit();
+    fn store_all(&mut self, arrivals: &Lineup<'_>, mut waiting: Waiting, buffer: &mut SharedBuffer) {
+        let mut occupied = self.occupied;
+        while occupied != 0 {
+            let priority = Priority(occupied.trailing_zeros() as u8);
+            occupied &= occupied - 1;
+            let frames = &mut self.queues[priority.index()].frames;
+            while !waiting.has_no_arrivals(priority) {
+                let stored = arrivals.frame(waiting.pop_first(priority));
+                buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
+                frames.push_with(|| *stored);
+            }
         }
-        release(buffer, &stored);
-        stored.packet
-    }
-
-    /// Puts a frame that was taken in into its queue, and has `buffer` count it.
-    #[inline]
-    fn store(&mut self, stored: Stored, buffer: &mut SharedBuffer) {
-        let priority = stored.packet.priority();
-        buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
-        self.queues[priority.index()].frames.push_back(stored);
     }
 }
