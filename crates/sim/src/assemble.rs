@@ -204,7 +204,7 @@ impl<'a> Assembler<'a> {
 
     pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
         let job = match self.is_operation(chunk) {
-            false => self.flows.chunk(chunk).job,
+            false => self.flows.job_of(chunk),
             true => self.flows.storage_pair(chunk).job,
         };
         &mut self.jobs[job as usize]
@@ -299,10 +299,9 @@ impl<'a> Assembler<'a> {
         if self.is_operation(chunk) {
             return self.operation_place(chunk, round);
         }
-        let info = self.flows.chunk(chunk);
-        let transfer = self.flows.transfer(&info);
+        let (info, transfer, pair) = self.flows.place(chunk);
         Place {
-            pair: self.flows.queue_pair(info.queue_pair),
+            pair,
             transfer: info.transfer.0,
             round,
             step: transfer.step,
@@ -323,7 +322,7 @@ impl<'a> Assembler<'a> {
             part: pair.part,
             round: place.round,
             qp: pair.number,
-            udp_source_port: pair.udp_source_port,
+            udp_source_port: pair.udp_source_port(),
             src_rank: pair.src.0,
             dst_rank: pair.dst.0,
             src_host: pair.src_host.0,

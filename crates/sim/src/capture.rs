@@ -173,7 +173,7 @@ fn network(
         destination_mac: MacAddress(destination.mac),
         source_ip: source.ip,
         destination_ip: destination.ip,
-        udp_source_port: pair.udp_source_port,
+        udp_source_port: pair.udp_source_port(),
         dscp: ipv4::Dscp::new(dscp).unwrap_or_default(),
         ecn: ipv4::Ecn::Ect0,
         ttl: TTL,

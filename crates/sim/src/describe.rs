@@ -163,7 +163,7 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             dst_ip: ip(pair.dst_attachment),
             src_lid: lid(pair.src_attachment),
             dst_lid: lid(pair.dst_attachment),
-            udp_source_port: pair.udp_source_port,
+            udp_source_port: pair.udp_source_port(),
             channel: pair.channel,
             step: first_step(flows, &pair),
         })

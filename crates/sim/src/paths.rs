@@ -110,7 +110,7 @@ fn probe_packet(fabric: &Fabric, hash: &PathHash, pair: &QueuePair) -> Packet {
         queue_pair: pair.receiver,
         entropy: hash.of(&fabric.graph, pair, Direction::Forward),
     };
-    Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn, 0, path)
+    Packet::new(Kind::Data(Position::Only), Priority::default(), pair.initial_psn(), 0, path)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Schedules in the making.
 
+use crate::lists::Lists;
 use crate::{Schedule, Transfer};
 use units::{Span, TransferId};
 
@@ -51,7 +52,7 @@ impl ScheduleBuilder {
     /// The schedule.
     #[must_use]
     pub fn finish(self) -> Schedule {
-        Schedule::new(self.transfers, self.dependency_starts, &self.dependencies)
+        Schedule::listed(Lists::new(self.transfers, self.dependency_starts, &self.dependencies))
     }
 
     /// The schedule, with [`Schedule::releases`]: one for each transfer, in order.

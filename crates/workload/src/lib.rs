@@ -9,10 +9,12 @@
 //! 3. `patterns`: one file for each; `patterns::ring` is what the ring algorithms share, `patterns::tree` what
 //!    the tree algorithms share;
 //! 4. `arrivals`, `open_loop`: messages at given times instead ([`open_loop_for`]), for patterns that have peers;
-//! 5. `builder`: [`ScheduleBuilder`] takes transfers one by one and checks what every schedule promises;
-//! 6. `schedule`: the finished [`Schedule`] of [`Transfer`]s;
-//! 7. `rendezvous`: the handshake of MPI before large messages ([`with_rendezvous`]);
-//! 8. `volume`: how much that is, told without making it ([`volume_for`]).
+//! 5. `closed_form`: schedules of which nothing is stored, as each transfer follows from its number;
+//! 6. `builder`: [`ScheduleBuilder`] takes the transfers of all others one by one, checks what every schedule promises, and
+//!    makes `lists` of them;
+//! 7. `schedule`: the finished [`Schedule`] of [`Transfer`]s, of either kind;
+//! 8. `rendezvous`: the handshake of MPI before large messages ([`with_rendezvous`]);
+//! 9. `volume`: how much that is, told without making it ([`volume_for`]).
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
 //!
@@ -23,7 +25,9 @@
 
 mod arrivals;
 mod builder;
+mod closed_form;
 mod error;
+mod lists;
 mod message;
 mod open_loop;
 mod parts;
@@ -44,6 +48,6 @@ pub use parts::Parts;
 pub use pattern::Pattern;
 pub use registry::{MAX_TRANSFERS, check_schedule, find, patterns, schedule_for};
 pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
-pub use schedule::{Message, Schedule, Transfer};
+pub use schedule::{Message, Schedule, Successors, Transfer};
 pub use shape::Shape;
 pub use volume::{Volume, volume_for};

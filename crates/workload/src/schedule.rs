@@ -1,5 +1,8 @@
 //! The finished schedule.
 
+use crate::closed_form::ClosedForm;
+use crate::lists::Lists;
+use std::sync::Arc;
 use units::{Rank, Span, TransferId};
 
 /// One transfer of one data chunk.
@@ -34,53 +37,48 @@ pub enum Message {
 
 /// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
 /// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
-/// queue pair in the order of this list, which is an order in which they can be carried out, even one by one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// queue pair in the order of their numbers, which is an order in which they can be carried out, even one by one.
+#[derive(Clone, Debug)]
 pub struct Schedule {
-    transfers: Vec<Transfer>,
-    /// What transfer `t` depends on is counted by `dependency_starts[t + 1] - dependency_starts[t]`.
-    dependency_starts: Vec<u32>,
-    /// The successors of transfer `t` are `successors[successor_starts[t]..successor_starts[t + 1]]`.
-    successor_starts: Vec<u32>,
-    successors: Vec<TransferId>,
+    order: Order,
     is_blocking: bool,
     releases: Vec<Span>,
     /// What each transfer is; empty where all are payload.
     messages: Vec<Message>,
 }
 
+/// Transfers and their dependencies.
+#[derive(Clone, Debug)]
+enum Order {
+    Closed(Arc<dyn ClosedForm>),
+    Listed(Lists),
+}
+
 impl Schedule {
-    /// From the predecessors of each transfer: those of `t` are
-    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`.
-    pub(crate) fn new(
-        transfers: Vec<Transfer>,
-        dependency_starts: Vec<u32>,
-        dependencies: &[TransferId],
-    ) -> Self {
-        let successor_starts = count_successors(transfers.len(), dependencies);
-        let mut free = successor_starts.clone();
-        let mut successors = vec![TransferId(0); dependencies.len()];
-        for (index, range) in dependency_starts.windows(2).enumerate() {
-            for before in &dependencies[range[0] as usize..range[1] as usize] {
-                let place = &mut free[before.index()];
-                successors[*place as usize] = TransferId::from_index(index);
-                *place += 1;
-            }
-        }
-        Self {
-            transfers,
-            dependency_starts,
-            successor_starts,
-            successors,
-            is_blocking: false,
-            releases: Vec::new(),
-            messages: Vec::new(),
+    /// One of which nothing is stored.
+    pub(crate) fn closed(form: impl ClosedForm + 'static) -> Self {
+        Self::new(Order::Closed(Arc::new(form)))
+    }
+
+    pub(crate) fn listed(lists: Lists) -> Self {
+        Self::new(Order::Listed(lists))
+    }
+
+    const fn new(order: Order) -> Self {
+        Self { order, is_blocking: false, releases: Vec::new(), messages: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn closed_form(&self) -> Option<&dyn ClosedForm> {
+        match &self.order {
+            Order::Closed(form) => Some(&**form),
+            Order::Listed(_) => None,
         }
     }
 
     /// The same schedule with [`Schedule::message`].
     pub(crate) fn of_messages(self, messages: Vec<Message>) -> Self {
-        assert!(messages.len() == self.transfers.len(), "one for each transfer");
+        assert!(messages.len() == self.transfers().len(), "one for each transfer");
         Self { messages, ..self }
     }
 
@@ -105,7 +103,7 @@ impl Schedule {
     /// The same schedule with [`Schedule::releases`].
     pub(crate) fn released(self, releases: Vec<Span>) -> Self {
         assert!(
-            releases.len() == self.transfers.len() && releases.is_sorted(),
+            releases.len() == self.transfers().len() && releases.is_sorted(),
             "one for each transfer, in order"
         );
         Self { releases, ..self }
@@ -119,7 +117,7 @@ impl Schedule {
     }
 
     /// Whether each rank has at most one transfer under way, as a program of blocking sends does: it posts
-    /// the next of its transfers, in the order of the list, once the one before has been acknowledged.
+    /// the next of its transfers, in the order of their numbers, once the one before has been acknowledged.
     /// Otherwise it posts each as soon as what it depends on has been delivered.
     #[must_use]
     pub const fn is_blocking(&self) -> bool {
@@ -129,73 +127,90 @@ impl Schedule {
     /// A transfer.
     ///
     /// # Panics
-    /// When there is no such transfer.
+    /// When it is none of a list. A closed form does not look.
     #[inline]
     #[must_use]
     pub fn transfer(&self, id: TransferId) -> Transfer {
-        self.transfers[id.index()]
-    }
-
-    /// Where a transfer is kept, for who wants to ask for that memory ahead; none if there is nothing to ask for.
-    #[must_use]
-    pub fn place(&self, id: TransferId) -> Option<&Transfer> {
-        self.transfers.get(id.index())
+        match &self.order {
+            Order::Closed(form) => form.transfer(id),
+            Order::Listed(lists) => lists.transfers[id.index()],
+        }
     }
 
     /// All transfers, by [`TransferId`].
     pub fn transfers(&self) -> impl ExactSizeIterator<Item = Transfer> + Clone + '_ {
-        self.transfers.iter().copied()
+        let count = match &self.order {
+            Order::Closed(form) => form.count(),
+            Order::Listed(lists) => lists.transfers.len() as u32,
+        };
+        (0..count).map(|id| self.transfer(TransferId(id)))
+    }
+
+    /// After how many transfers sender, receiver and channel come again, in the same order, where that is known; none
+    /// come twice before.
+    #[must_use]
+    pub fn period(&self) -> Option<u32> {
+        match &self.order {
+            Order::Closed(form) => Some(form.period()),
+            Order::Listed(_) => None,
+        }
     }
 
     /// What waits for `transfer` to be delivered, in posting order; each starts at the rank that received it.
-    ///
-    /// # Panics
-    /// When there is no such transfer.
     #[inline]
-    pub fn successors(&self, transfer: TransferId) -> impl ExactSizeIterator<Item = TransferId> + '_ {
-        let starts = &self.successor_starts[transfer.index()..][..2];
-        self.successors[starts[0] as usize..starts[1] as usize].iter().copied()
+    pub fn successors(&self, transfer: TransferId) -> Successors<'_> {
+        match &self.order {
+            Order::Closed(form) => Successors { only: form.successor(transfer), listed: &[] },
+            Order::Listed(lists) => Successors { only: None, listed: lists.successors(transfer) },
+        }
     }
 
     /// How many transfers must be delivered before `transfer` may start.
-    ///
-    /// # Panics
-    /// When there is no such transfer.
     #[inline]
     #[must_use]
     pub fn dependencies(&self, transfer: TransferId) -> u32 {
-        let starts = &self.dependency_starts[transfer.index()..][..2];
-        starts[1] - starts[0]
+        match &self.order {
+            Order::Closed(form) => form.predecessor(transfer).map_or(0, |_| 1),
+            Order::Listed(lists) => lists.dependencies(transfer),
+        }
     }
 
     /// Sum of all transfers [bytes].
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        self.transfers.iter().map(|transfer| transfer.bytes).sum()
+        self.transfers().map(|transfer| transfer.bytes).sum()
     }
 
     /// Size of the schedule itself [bytes].
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.transfers)
-            + size_of_val(&*self.dependency_starts)
-            + size_of_val(&*self.successor_starts)
-            + size_of_val(&*self.successors)
-            + size_of_val(&*self.releases)
-            + size_of_val(&*self.messages)
+        let order = match &self.order {
+            Order::Closed(form) => size_of_val(&**form),
+            Order::Listed(lists) => lists.memory_bytes(),
+        };
+        order + size_of_val(&*self.releases) + size_of_val(&*self.messages)
     }
 }
 
-/// Where the successors of each transfer start, with one past the end behind.
-fn count_successors(transfers: usize, dependencies: &[TransferId]) -> Vec<u32> {
-    let mut starts = vec![0; transfers + 1];
-    for before in dependencies {
-        starts[before.index() + 1] += 1;
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
-    }
-    starts
+/// What waits for a transfer.
+#[derive(Clone, Debug)]
+pub struct Successors<'a> {
+    only: Option<TransferId>,
+    listed: &'a [TransferId],
 }
+
+impl Iterator for Successors<'_> {
+    type Item = TransferId;
+
+    #[inline]
+    fn next(&mut self) -> Option<TransferId> {
+        self.only.take().or_else(|| self.listed.split_off_first().copied())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.listed.len() + usize::from(self.only.is_some());
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Successors<'_> {}

@@ -309,15 +309,19 @@ fn an_all_to_all_hits_every_receiver_once_in_each_round() {
 #[test]
 fn a_permutation_differs_by_seed() {
     let of = |seed| schedule_for("permutation", "parallel", &shape(32, BLOCK, 0, seed)).unwrap();
-    assert_eq!(of(1), of(1));
-    assert_ne!(of(1), of(2));
+    assert!(of(1).transfers().eq(of(1).transfers()));
+    assert!(of(1).transfers().ne(of(2).transfers()));
 }
 
-/// 1,024 ranks all-to-all: a million transfers.
+/// 1,024 ranks all-to-all: a million transfers that nothing is stored of. Open-loop traffic and trees are lists.
 #[test]
 fn a_million_transfers_stay_small() {
     assert_eq!(size_of::<Transfer>(), 32);
-    let schedule = schedule_for("all-to-all", "parallel", &shape(1024, 1 << 30, 0, 1)).unwrap();
-    assert_eq!(schedule.transfers().len(), 1024 * 1023);
-    assert!(schedule.memory_bytes() <= 42_000_000, "{} bytes", schedule.memory_bytes());
+    for algorithm in ["parallel", "pairwise"] {
+        let schedule = schedule_for("all-to-all", algorithm, &shape(1024, 1 << 30, 0, 1)).unwrap();
+        assert_eq!(schedule.transfers().len(), 1024 * 1023);
+        assert!(schedule.memory_bytes() < 64, "{} bytes", schedule.memory_bytes());
+    }
+    let listed = schedule_for("permutation", "parallel", &shape(1024, 1 << 20, 0, 1)).unwrap();
+    assert_eq!(listed.memory_bytes(), 1024 * size_of::<Transfer>());
 }

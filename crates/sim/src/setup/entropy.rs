@@ -60,7 +60,7 @@ impl PathHash {
             Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
             Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
         };
-        let ports = (pair.udp_source_port, ROCE_UDP_PORT);
+        let ports = (pair.udp_source_port(), ROCE_UDP_PORT);
         let mut input = [0; INPUT_BYTES];
         let (tuple, queue_pair) = input.split_at_mut(FIVE_TUPLE_BYTES);
         tuple.copy_from_slice(&five_tuple((source, destination), ports, IP_PROTOCOL_UDP));

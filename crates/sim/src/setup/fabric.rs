@@ -29,7 +29,7 @@ const SPAN_MIN: Span = Span(1_000);
 
 /// The network with everything that follows from the spec alone.
 pub(crate) struct Fabric {
-    pub(crate) graph: Graph,
+    pub(crate) graph: Arc<Graph>,
     pub(crate) routes: Arc<Routes>,
     pub(crate) failures: Failures,
     pub(crate) nic_latency: Span,
@@ -60,7 +60,7 @@ impl Fabric {
         let routes = Arc::new(Routes::compute(&graph));
         let failures = Failures::new(spec, &graph)?;
         let mut fabric = Self {
-            graph,
+            graph: Arc::new(graph),
             routes,
             failures,
             nic_latency: Span(spec.nic.latency_ps),

@@ -67,7 +67,7 @@ pub(crate) fn host_flows(
         }
         source.senders.push(Sender::new(SenderPlan {
             queue_pair: id,
-            initial_psn: pair.initial_psn,
+            initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Forward, receiver),
             priority: Priority(priorities.data),
             controller: controllers.of(pair.src_attachment),
@@ -84,7 +84,7 @@ pub(crate) fn host_flows(
         let first_packets = target.receives[first as usize..].first().map(|receive| receive.packets);
         target.receivers.push(Receiver::new(ReceiverPlan {
             queue_pair: id,
-            initial_psn: pair.initial_psn,
+            initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Reverse, sender),
             priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
             cnp_interval: cnp_interval(spec),

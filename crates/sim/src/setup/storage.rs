@@ -2,8 +2,10 @@
 
 use super::Fabric;
 use super::entropy::Direction;
-use super::flows::{Flows, QueuePair, value};
+use super::flows::{Flows, QueuePair};
 use super::hosts::{Controllers, HostFlows, cnp_interval};
+use super::rank_connections::RankConnections;
+use super::schedules::value;
 use super::unloaded::unloaded_operation;
 use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
@@ -11,10 +13,11 @@ use crate::nic::{
 use crate::packet::{Path, Priority};
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use topology::Graph;
-use units::{Instant, Rank, Rate, Seed, Span};
+use units::{Instant, Rate, Seed, Span};
 use wire::Psn;
-use workload::{ScheduleBuilder, Transfer};
+use workload::ScheduleBuilder;
 
 impl Flows {
     /// Opens the connections of a storage job: those of each client in the order of the targets, each with its queues.
@@ -26,25 +29,26 @@ impl Flows {
         job: &JobSpec,
         storage: &StorageSpec,
     ) -> Result<(), SpecError> {
-        self.first_queue_pair = self.queue_pair_count();
-        for client in 0..storage.clients {
-            for target in storage.clients..job.hosts.len() as u32 {
-                let (src, dst) = (Rank(client), Rank(target));
-                let transfer = Transfer { src, dst, bytes: job.data_bytes, step: 0, channel: 0, block: 0 };
-                self.open_queue_pairs(fabric, index, job, &transfer)?;
-            }
-        }
-        self.note_operations(spec, fabric, job, storage);
-        self.check_duration(index, storage)?;
-        self.schedules.push(ScheduleBuilder::with_capacity(0, 0).finish());
-        self.first_chunk.push(self.chunk_count());
-        Ok(())
+        let targets = job.hosts.len() as u32 - storage.clients;
+        let connections = RankConnections::Storage { clients: storage.clients, targets };
+        let none = ScheduleBuilder::with_capacity(0, 0).finish();
+        let pairs = self.add_connections(fabric, index, job, none, connections)?;
+        self.note_operations(spec, fabric, job, storage, pairs.clone());
+        self.check_duration(index, storage, pairs)
     }
 
-    /// Notes what an operation on each connection of the present job takes on an idle fabric.
-    fn note_operations(&mut self, spec: &RunSpec, fabric: &Fabric, job: &JobSpec, storage: &StorageSpec) {
+    /// Notes what an operation on each of the queue pairs takes on an idle fabric.
+    fn note_operations(
+        &mut self,
+        spec: &RunSpec,
+        fabric: &Fabric,
+        job: &JobSpec,
+        storage: &StorageSpec,
+        pairs: Range<u32>,
+    ) {
         let mut known = HashMap::new();
-        for pair in &self.pair_list[self.first_queue_pair as usize..] {
+        for pair in pairs {
+            let pair = self.queue_pair(pair);
             let ends = (pair.src_attachment, pair.dst_attachment);
             let spans = *known.entry(ends).or_insert_with(|| {
                 [false, true].map(|is_read| {
@@ -55,10 +59,9 @@ impl Flows {
         }
     }
 
-    fn check_duration(&self, index: u32, storage: &StorageSpec) -> Result<(), SpecError> {
+    fn check_duration(&self, index: u32, storage: &StorageSpec, pairs: Range<u32>) -> Result<(), SpecError> {
         let StorageLength::Duration { duration_ps } = storage.length else { return Ok(()) };
-        let pairs = self.queue_pairs().skip(self.first_queue_pair as usize);
-        let spans = pairs.flat_map(|pair| self.unloaded_operations[&pair.number]);
+        let spans = pairs.flat_map(|pair| self.unloaded_operations[&pair]);
         let longest = spans.max().unwrap_or_default();
         let measured = Span(duration_ps - storage.warm_up_ps);
         if longest <= measured {
@@ -119,7 +122,7 @@ fn place_connection(
 ) {
     let places = [pair.src_host, pair.dst_host].map(|host| connections(hosts, host.index()).len() as u32);
     let back_psn = Seed(spec.seed).stream("qp.initial_psn.target", u64::from(pair.identity)).next_u32();
-    let psns = [pair.initial_psn, Psn::new(back_psn & 0xff_ffff)];
+    let psns = [pair.initial_psn(), Psn::new(back_psn & 0xff_ffff)];
     let attachments = [pair.src_attachment, pair.dst_attachment];
     let priorities = spec.transport.priorities;
     let reads = spec.jobs[pair.job as usize].storage.as_ref().map_or(1, |storage| storage.outstanding_reads);

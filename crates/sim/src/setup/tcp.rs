@@ -2,7 +2,7 @@
 
 use super::Fabric;
 use super::entropy::five_tuple_hash;
-use super::flows::refusal;
+use super::schedules::refusal;
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
 use spec::{RunSpec, SpecError, TcpCongestion, TcpSpec};

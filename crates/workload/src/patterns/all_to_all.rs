@@ -1,7 +1,8 @@
 //! All-to-all: rank r's block d ends at rank d, for every pair.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
-use units::Rank;
+use crate::closed_form::ClosedForm;
+use crate::{Pattern, Schedule, Shape, Transfer};
+use units::{Rank, TransferId};
 
 /// Every rank sends S/n to each other rank, all at once. Rank r posts to r + 1, r + 2, ... around the ring, so
 /// that no receiver is everyone's first.
@@ -26,14 +27,30 @@ impl Pattern for Parallel {
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let bytes = shape.share_bytes();
-        let mut builder = ScheduleBuilder::with_capacity(self.transfers(shape.ranks, shape.data_bytes), 0);
-        for src in 0..shape.ranks {
-            for dst in super::others(src, shape.ranks) {
-                let (src, block) = (Rank(src), dst);
-                builder.push(Transfer { src, dst: Rank(dst), bytes, step: 0, channel: 0, block }, &[]);
-            }
-        }
-        builder.finish()
+        Schedule::closed(Pairs { ranks: shape.ranks, bytes: shape.share_bytes() })
+    }
+}
+
+/// Every ordered pair of ranks, sender by sender.
+#[derive(Debug)]
+struct Pairs {
+    ranks: u32,
+    /// Of each transfer.
+    bytes: u64,
+}
+
+impl ClosedForm for Pairs {
+    fn count(&self) -> u32 {
+        self.ranks * (self.ranks - 1)
+    }
+
+    fn transfer(&self, id: TransferId) -> Transfer {
+        let (src, ahead) = (id.0 / (self.ranks - 1), id.0 % (self.ranks - 1) + 1);
+        let dst = if src + ahead < self.ranks { src + ahead } else { src + ahead - self.ranks };
+        Transfer { src: Rank(src), dst: Rank(dst), bytes: self.bytes, step: 0, channel: 0, block: dst }
+    }
+
+    fn period(&self) -> u32 {
+        self.count()
     }
 }

@@ -3,7 +3,8 @@
 //! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on terascale Linux
 //! cluster with fast Ethernet", HPC Asia 2005. n is even.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};
+use crate::closed_form::ClosedForm;
+use crate::{Pattern, Schedule, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
 /// At step 0 ranks 2k and 2k + 1 exchange their blocks. From then on rank r exchanges two blocks at a time, at odd steps with
@@ -46,21 +47,50 @@ impl Pattern for NeighbourExchange {
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
-        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
-        let mut received: Vec<Option<TransferId>> = vec![None; ranks as usize];
-        for step in 0..ranks / 2 {
-            let blocks = if step == 0 { 1 } else { 2 };
-            let send = |rank: u32| {
-                let (dst, block) = (partner(rank, step, ranks), first_block(rank, step, ranks));
-                let bytes = shape.share_bytes() * blocks;
-                let transfer = Transfer { src: Rank(rank), dst: Rank(dst), bytes, step, channel: 0, block };
-                (dst, builder.push(transfer, received[rank as usize].as_slice()))
-            };
-            let sent: Vec<_> = (0..ranks).map(send).collect();
-            sent.into_iter().for_each(|(dst, id)| received[dst as usize] = Some(id));
+        Schedule::closed(Exchanges { ranks: shape.ranks, block_bytes: shape.share_bytes() })
+    }
+}
+
+/// Step by step, each rank sends to its partner.
+#[derive(Debug)]
+struct Exchanges {
+    ranks: u32,
+    block_bytes: u64,
+}
+
+impl ClosedForm for Exchanges {
+    fn count(&self) -> u32 {
+        self.ranks * (self.ranks / 2)
+    }
+
+    fn transfer(&self, id: TransferId) -> Transfer {
+        let (ranks, step, rank) = (self.ranks, id.0 / self.ranks, id.0 % self.ranks);
+        let blocks = if step == 0 { 1 } else { 2 };
+        Transfer {
+            src: Rank(rank),
+            dst: Rank(partner(rank, step, ranks)),
+            bytes: self.block_bytes * blocks,
+            step,
+            channel: 0,
+            block: first_block(rank, step, ranks),
         }
-        builder.finish()
+    }
+
+    fn period(&self) -> u32 {
+        self.count().min(2 * self.ranks)
+    }
+
+    /// What the sender received at the step before.
+    fn predecessor(&self, id: TransferId) -> Option<TransferId> {
+        let (step, rank) = ((id.0 / self.ranks).checked_sub(1)?, id.0 % self.ranks);
+        Some(TransferId(step * self.ranks + partner(rank, step, self.ranks)))
+    }
+
+    /// What the receiver sends at the next step.
+    fn successor(&self, id: TransferId) -> Option<TransferId> {
+        let (step, rank) = (id.0 / self.ranks, id.0 % self.ranks);
+        let next = (step + 1) * self.ranks + partner(rank, step, self.ranks);
+        (next < self.count()).then_some(TransferId(next))
     }
 }
 

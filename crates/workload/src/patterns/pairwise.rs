@@ -1,6 +1,7 @@
 //! All-to-all in steps, one receiver and one sender at a time.
 
-use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use crate::closed_form::ClosedForm;
+use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// At step k of n - 1, from 0, rank r sends S/n to rank r + k + 1 and receives from rank r - k - 1, so that
@@ -31,22 +32,44 @@ impl Pattern for Pairwise {
     }
 
     fn schedule(&self, shape: &Shape) -> Schedule {
-        let (ranks, transfers) = (shape.ranks, self.transfers(shape.ranks, shape.data_bytes));
-        let bytes = shape.share_bytes();
-        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
-        for step in 0..ranks - 1 {
-            for src in 0..ranks {
-                let block = (src + step + 1) % ranks;
-                let transfer = Transfer { src: Rank(src), dst: Rank(block), bytes, step, channel: 0, block };
-                builder.push(transfer, receive_before(src, step, ranks).as_slice());
-            }
-        }
-        builder.finish_blocking()
+        Schedule::closed(Shifts { ranks: shape.ranks, bytes: shape.share_bytes() }).blocking()
     }
 }
 
-/// What `rank` receives at the step before `step`.
-fn receive_before(rank: u32, step: u32, ranks: u32) -> Option<TransferId> {
-    let src = (rank + ranks - step) % ranks;
-    Some(TransferId(step.checked_sub(1)? * ranks + src))
+/// Step by step, each rank sends to the one so many places ahead.
+#[derive(Debug)]
+struct Shifts {
+    ranks: u32,
+    /// Of each transfer.
+    bytes: u64,
+}
+
+impl ClosedForm for Shifts {
+    fn count(&self) -> u32 {
+        self.ranks * (self.ranks - 1)
+    }
+
+    fn transfer(&self, id: TransferId) -> Transfer {
+        let (step, src) = (id.0 / self.ranks, id.0 % self.ranks);
+        let block = (src + step + 1) % self.ranks;
+        Transfer { src: Rank(src), dst: Rank(block), bytes: self.bytes, step, channel: 0, block }
+    }
+
+    fn period(&self) -> u32 {
+        self.count()
+    }
+
+    /// What the sender receives at the step before.
+    fn predecessor(&self, id: TransferId) -> Option<TransferId> {
+        let (step, src) = (id.0 / self.ranks, id.0 % self.ranks);
+        let before = (src + self.ranks - step) % self.ranks;
+        Some(TransferId(step.checked_sub(1)? * self.ranks + before))
+    }
+
+    /// What the receiver sends at the next step.
+    fn successor(&self, id: TransferId) -> Option<TransferId> {
+        let Transfer { dst, step, .. } = self.transfer(id);
+        let next = (step + 1) * self.ranks + dst.0;
+        (next < self.count()).then_some(TransferId(next))
+    }
 }

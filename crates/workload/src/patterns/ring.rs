@@ -5,7 +5,8 @@
 //! sends the block that it received at step k - 1, as soon as that block has arrived: there is no barrier between
 //! steps. Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
 
-use crate::{Parts, Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
+use crate::closed_form::ClosedForm;
+use crate::{Parts, Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
 /// Which ways data goes around the ring.
@@ -27,7 +28,7 @@ impl Ways {
 }
 
 /// A collective on a ring.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
     pub(super) collective: &'static str,
     pub(super) ways: Ways,
@@ -73,46 +74,73 @@ impl Pattern for Ring {
 
     fn schedule(&self, shape: &Shape) -> Schedule {
         let parts = shape.parts(self.parts(shape.ranks, shape.data_bytes));
-        let transfers = self.transfers(shape.ranks, shape.data_bytes);
-        let mut builder = ScheduleBuilder::with_capacity(transfers, transfers);
-        for step in 0..self.steps(shape.ranks) {
-            for rank in 0..shape.ranks {
-                for channel in 0..self.ways.count() {
-                    let way = Way { ring: self, ranks: shape.ranks, channel };
-                    builder.push(way.transfer(rank, step, parts), way.waits_for(rank, step).as_slice());
-                }
-            }
-        }
-        builder.finish()
+        Schedule::closed(Laps { ring: *self, ranks: shape.ranks, parts })
     }
 }
 
-/// One way around a ring: channel 0 to the next rank, channel 1 to the previous.
-struct Way<'a> {
-    ring: &'a Ring,
+/// Step by step, each rank sends each of its ways.
+#[derive(Debug)]
+struct Laps {
+    ring: Ring,
     ranks: u32,
-    channel: u32,
+    parts: Parts,
 }
 
-impl Way<'_> {
-    fn transfer(&self, rank: u32, step: u32, parts: Parts) -> Transfer {
-        let block = self.channel * self.ranks + self.behind(rank, self.ring.first_block_back + step);
+impl Laps {
+    /// Step, rank and way of a transfer.
+    fn place(&self, id: TransferId) -> (u32, u32, Way) {
+        let ways = self.ring.ways.count();
+        let (place, channel) = (id.0 / ways, id.0 % ways);
+        (place / self.ranks, place % self.ranks, Way { ranks: self.ranks, channel })
+    }
+
+    fn id(&self, step: u32, rank: u32, way: &Way) -> TransferId {
+        TransferId((step * self.ranks + rank) * self.ring.ways.count() + way.channel)
+    }
+}
+
+impl ClosedForm for Laps {
+    fn count(&self) -> u32 {
+        self.ring.steps(self.ranks) * self.period()
+    }
+
+    fn transfer(&self, id: TransferId) -> Transfer {
+        let (step, rank, way) = self.place(id);
+        let block = way.channel * self.ranks + way.behind(rank, self.ring.first_block_back + step);
         Transfer {
             src: Rank(rank),
-            dst: Rank(self.ahead(rank, 1)),
-            bytes: parts.of(block.into()),
+            dst: Rank(way.ahead(rank, 1)),
+            bytes: self.parts.of(block.into()),
             step,
-            channel: self.channel,
+            channel: way.channel,
             block,
         }
     }
 
-    /// The transfer that brings `rank` the block it sends at `step`.
-    fn waits_for(&self, rank: u32, step: u32) -> Option<TransferId> {
-        let place = (step.checked_sub(1)? * self.ranks + self.behind(rank, 1)) * self.ring.ways.count();
-        Some(TransferId(place + self.channel))
+    fn period(&self) -> u32 {
+        self.ranks * self.ring.ways.count()
     }
 
+    /// What brings the sender the block.
+    fn predecessor(&self, id: TransferId) -> Option<TransferId> {
+        let (step, rank, way) = self.place(id);
+        Some(self.id(step.checked_sub(1)?, way.behind(rank, 1), &way))
+    }
+
+    /// What takes the block on.
+    fn successor(&self, id: TransferId) -> Option<TransferId> {
+        let (step, rank, way) = self.place(id);
+        (step + 1 < self.ring.steps(self.ranks)).then(|| self.id(step + 1, way.ahead(rank, 1), &way))
+    }
+}
+
+/// One way around a ring: channel 0 to the next rank, channel 1 to the previous.
+struct Way {
+    ranks: u32,
+    channel: u32,
+}
+
+impl Way {
     /// The rank `places` before `rank`, in the direction of this way.
     fn behind(&self, rank: u32, places: u32) -> u32 {
         self.ahead(rank, self.ranks - places % self.ranks)

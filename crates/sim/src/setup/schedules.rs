@@ -1,0 +1,128 @@
+//! What the jobs send, as schedules, and why there may be none.
+
+use super::switches::check_pins;
+use super::{Fabric, Flows};
+use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, RunSpec, SpecError};
+use units::{Rank, Seed, Span};
+use workload::{
+    Arrivals, HANDSHAKE_TRANSFERS, MAX_TRANSFERS, Process, Schedule, Shape, Transfer, WorkloadError,
+    with_rendezvous,
+};
+
+/// What the schedule of a job is made for.
+pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
+    Shape {
+        ranks: job.hosts.len() as u32,
+        data_bytes: job.data_bytes,
+        root: Rank(job.root),
+        stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
+    }
+}
+
+/// Checks what the jobs will send, without making their chunks unless only those show whether it can be sent.
+///
+/// # Errors
+/// Those of [`Flows::new`], and of pins that name what is not there.
+pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
+    let is_pinned = matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. });
+    let is_storage = spec.jobs.iter().any(|job| job.storage.is_some());
+    if is_pinned || is_storage || !fabric.graph.is_joined_by_switches() {
+        return check_pins(spec, fabric, &Flows::new(spec, fabric)?);
+    }
+    spec.jobs.iter().zip(0..).try_for_each(|(job, index)| check_job(spec, index, job))
+}
+
+/// Checks that a job has a schedule; when open-loop messages are offered is drawn to know.
+fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError> {
+    if job.arrivals.is_some() || job.rendezvous.is_some() {
+        return schedule(spec, index, job).map(drop);
+    }
+    workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
+        .map(drop)
+        .map_err(|error| job_refusal(index, job, &error))
+}
+
+/// The schedule of a job.
+pub(super) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
+    let shape = shape(spec, job);
+    let schedule = match job.arrivals {
+        None => workload::schedule_for(&job.collective, &job.algorithm, &shape),
+        Some(given) => {
+            let given = arrivals(given);
+            workload::open_loop_for(
+                &job.collective,
+                &job.algorithm,
+                &shape,
+                given,
+                Seed(spec.seed),
+                job.stream,
+            )
+        }
+    };
+    let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
+    let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
+    check_handshakes(schedule.transfers().len() as u64).map_err(|error| job_refusal(index, job, &error))?;
+    // Ranks of one host do not announce what they copy.
+    let is_large = |transfer: &Transfer| {
+        let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
+        transfer.bytes >= rendezvous.threshold_bytes && !is_local
+    };
+    Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
+}
+
+/// That a schedule with a handshake before each of its transfers is not too long.
+fn check_handshakes(transfers: u64) -> Result<(), WorkloadError> {
+    let transfers = transfers * HANDSHAKE_TRANSFERS;
+    if transfers > MAX_TRANSFERS {
+        return Err(WorkloadError::TooManyTransfers { transfers, limit: MAX_TRANSFERS });
+    }
+    Ok(())
+}
+
+/// Why a job has no schedule, for the field that says so.
+fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
+    let field = match error {
+        WorkloadError::Indivisible { .. } => "data_bytes",
+        WorkloadError::ClosedLoop { .. } => "collective",
+        WorkloadError::NoMessages => "arrivals.duration_ps",
+        WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
+        WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
+        _ => "algorithm",
+    };
+    refusal(&format!("jobs[{index}].{field}"), error)
+}
+
+/// When the messages of a job are offered.
+pub(crate) const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
+    let process = match spec.process {
+        ArrivalProcess::Poisson => Process::Poisson,
+        ArrivalProcess::Constant => Process::Constant,
+    };
+    Arrivals { process, rate_bps: spec.rate_bps, duration: Span(spec.duration_ps) }
+}
+
+/// Why a collective cannot be carried out, for the field that says so.
+pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
+    let (found, allowed) = match *error {
+        WorkloadError::NotPowerOfTwo { ranks, below, above } => {
+            (format!("{ranks} ranks"), format!("a power of two, such as {below} or {above}"))
+        }
+        WorkloadError::ClosedLoop { ref collective, ref open } => {
+            (format!("{collective} with arrivals"), open.clone())
+        }
+        WorkloadError::Indivisible { data_bytes, shares } => {
+            (format!("{data_bytes} bytes"), format!("a multiple of {shares}, one equal share for each rank"))
+        }
+        WorkloadError::NoMessages => (error.to_string(), "a longer one, or a higher rate".into()),
+        WorkloadError::TooManyTransfers { transfers, limit } => {
+            (format!("{transfers} transfers"), format!("at most {limit}"))
+        }
+        WorkloadError::OddRanks { ranks } => (format!("{ranks} ranks"), "an even number of ranks".into()),
+        _ => (error.to_string(), "see the collectives of the registry".into()),
+    };
+    value(field.into(), found, &allowed)
+}
+
+pub(super) fn value(field: String, found: String, allowed: &str) -> SpecError {
+    SpecError::Value { field, found, allowed: allowed.into() }
+}

@@ -1,0 +1,87 @@
+//! Schedules of which nothing is stored: each transfer follows from its number.
+
+use crate::Transfer;
+use std::fmt::Debug;
+use units::TransferId;
+
+/// Transfers by number. Each waits for one other at the most, and one at the most waits for it; the order is that of a
+/// [`crate::Schedule`].
+pub(crate) trait ClosedForm: Debug + Send + Sync {
+    /// How many there are.
+    fn count(&self) -> u32;
+
+    /// One of them.
+    fn transfer(&self, id: TransferId) -> Transfer;
+
+    /// After how many transfers sender, receiver and channel come again, in the same order; none come twice before.
+    fn period(&self) -> u32;
+
+    /// What must be delivered before a transfer may start.
+    fn predecessor(&self, _id: TransferId) -> Option<TransferId> {
+        None
+    }
+
+    /// What waits for a transfer to be delivered.
+    fn successor(&self, _id: TransferId) -> Option<TransferId> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Schedule, ScheduleBuilder, Shape, find};
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+    use units::{Rank, Seed, TransferId};
+
+    const CLOSED: [(&str, &str); 9] = [
+        ("all-to-all", "parallel"),
+        ("all-to-all", "pairwise"),
+        ("all-gather", "neighbour-exchange"),
+        ("all-gather", "ring"),
+        ("all-gather", "ring-bidirectional"),
+        ("reduce-scatter", "ring"),
+        ("reduce-scatter", "ring-bidirectional"),
+        ("all-reduce", "ring"),
+        ("all-reduce", "ring-bidirectional"),
+    ];
+
+    /// The same in lists, after the checks of a builder.
+    fn listed(schedule: &Schedule) -> Schedule {
+        let form = schedule.closed_form().expect("it is one");
+        let mut builder = ScheduleBuilder::with_capacity(form.count().into(), form.count().into());
+        for id in (0..form.count()).map(TransferId) {
+            builder.push(form.transfer(id), form.predecessor(id).as_slice());
+        }
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn a_closed_form_is_a_schedule(pick in 0..CLOSED.len(), half in 1..12_u32, is_odd: bool, share in 1..50_u64) {
+            let (collective, algorithm) = CLOSED[pick];
+            let pattern = find(collective, algorithm).unwrap();
+            let ranks = 2 * half + u32::from(is_odd && pattern.supports(3).is_ok());
+            let stream = Seed(1).stream("test", 0);
+            let schedule = pattern.schedule(&Shape { ranks, data_bytes: share * u64::from(ranks), root: Rank(0), stream });
+            let listed = listed(&schedule);
+            prop_assert!(schedule.transfers().eq(listed.transfers()));
+            for id in (0..schedule.transfers().len()).map(TransferId::from_index) {
+                prop_assert!(schedule.successors(id).eq(listed.successors(id)));
+                prop_assert_eq!(schedule.dependencies(id), listed.dependencies(id));
+            }
+        }
+
+        #[test]
+        fn connections_come_again_after_a_period(pick in 0..CLOSED.len(), half in 1..12_u32) {
+            let pattern = find(CLOSED[pick].0, CLOSED[pick].1).unwrap();
+            let stream = Seed(1).stream("test", 0);
+            let shape = Shape { ranks: 2 * half, data_bytes: 2 * u64::from(half), root: Rank(0), stream };
+            let schedule = pattern.schedule(&shape);
+            let period = schedule.period().expect("it has one") as usize;
+            let ends: Vec<_> = schedule.transfers().map(|t| (t.src, t.dst, t.channel)).collect();
+            prop_assert_eq!(ends[..period].iter().collect::<HashSet<_>>().len(), period);
+            prop_assert!(ends.iter().zip(&ends[period..]).all(|(before, after)| before == after));
+        }
+    }
+}
