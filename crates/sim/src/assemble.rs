@@ -1,5 +1,6 @@
 //! Joins the two ends of each chunk into one row.
 
+use crate::deliveries::Deliveries;
 use crate::hash::NumberMap;
 use crate::observer::Stopped;
 use crate::progress::{Failure, JobProgress};
@@ -54,8 +55,7 @@ pub(crate) struct Assembler<'a> {
     pub(crate) flows: &'a Flows,
     /// Data size of each job [bytes].
     pub(crate) data_bytes: Vec<u64>,
-    /// Delivered and not yet acknowledged.
-    delivered: NumberMap<Key, ReceiveReport>,
+    deliveries: Deliveries,
     /// What targets sent for storage operations that read.
     pub(crate) served: NumberMap<Key, SendReport>,
     /// When the payload of chunks that had a handshake was announced.
@@ -67,10 +67,9 @@ pub(crate) struct Assembler<'a> {
     pub(crate) open: u64,
     /// TCP connections that end by themselves and have not.
     pub(crate) open_tcp: u64,
-    /// Rounds in which each chunk has ended.
-    rounds_ended: Vec<u32>,
-    /// Scratch space: what was sent in this window.
+    /// Scratch space: what was sent in this window, and in which order it ended.
     sent: Vec<SendReport>,
+    order: Vec<u128>,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
     pub(crate) events: Vec<EventRow>,
@@ -93,15 +92,15 @@ impl<'a> Assembler<'a> {
         Self {
             flows,
             data_bytes: data_bytes.collect(),
-            delivered: NumberMap::default(),
+            deliveries: Deliveries::new(flows.chunk_count()),
             served: NumberMap::default(),
             announced: NumberMap::default(),
             acknowledged: NumberMap::default(),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
-            rounds_ended: vec![0; flows.chunk_count() as usize],
             sent: Vec::new(),
+            order: Vec::new(),
             rows: Vec::new(),
             events: Vec::new(),
             frames: Vec::new(),
@@ -112,20 +111,22 @@ impl<'a> Assembler<'a> {
     /// Takes in what was reported in one window. Rows come out in the order (completion, chunk), whatever the
     /// order of the reports.
     pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
+        self.prefetch(records);
         let mut sent = std::mem::take(&mut self.sent);
         for record in records.drain(..) {
             match record {
                 Record::Delivered(report) if self.flows.message(report.chunk) != Message::Payload => {}
                 Record::Delivered(report) => {
-                    let key = (report.chunk, report.round);
-                    sent.extend(self.acknowledged.remove(&key));
-                    self.delivered.insert(key, report);
+                    if !self.acknowledged.is_empty() {
+                        sent.extend(self.acknowledged.remove(&(report.chunk, report.round)));
+                    }
+                    self.deliveries.insert(report);
                 }
                 Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
                     self.note_handshake(&report);
                 }
                 Record::Sent(report) => {
-                    self.flows.prefetch(report.chunk);
+                    self.deliveries.prefetch_report(report.chunk);
                     sent.push(report);
                 }
                 Record::Served(report) => _ = self.served.insert((report.chunk, report.round), report),
@@ -141,16 +142,44 @@ impl<'a> Assembler<'a> {
                 Record::MessageBegun(_) => {}
             }
         }
-        sent.sort_unstable_by_key(|report| (report.completed(), report.chunk, report.round));
-        for report in sent.drain(..) {
-            let key = (report.chunk, report.round);
-            if report.completed().is_some() && !self.delivered.contains_key(&key) {
-                self.acknowledged.insert(key, report);
-            } else {
-                self.finish(&report);
+        self.finish_in_order(&sent);
+        sent.clear();
+        self.sent = sent;
+    }
+
+    /// Asks for what the reports of a window will need.
+    fn prefetch(&self, records: &[Record]) {
+        for record in records {
+            match record {
+                Record::Delivered(report) => self.deliveries.prefetch(report.chunk),
+                Record::Sent(report) => {
+                    self.deliveries.prefetch(report.chunk);
+                    self.flows.prefetch(report.chunk);
+                }
+                _ => {}
             }
         }
-        self.sent = sent;
+    }
+
+    /// Makes rows of what was `sent` in the order (completion, chunk); what was not delivered has to wait. Of one chunk the
+    /// rounds are in order already.
+    fn finish_in_order(&mut self, sent: &[SendReport]) {
+        let mut order = std::mem::take(&mut self.order);
+        order.extend((0..).zip(sent).map(|(index, report): (u32, _)| {
+            let completed = report.completed().map_or(0, |at| at.0 + 1);
+            u128::from(completed) << 64 | u128::from(report.chunk) << 32 | u128::from(index)
+        }));
+        order.sort_unstable();
+        for key in order.drain(..) {
+            let report = &sent[key as u32 as usize];
+            match self.deliveries.take(report.chunk, report.round) {
+                None if report.completed().is_some() => {
+                    self.acknowledged.insert((report.chunk, report.round), *report);
+                }
+                received => self.finish(report, received),
+            }
+        }
+        self.order = order;
     }
 
     /// Every chunk so far and to come was delivered and acknowledged.
@@ -187,18 +216,18 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn finish(&mut self, sent: &SendReport) {
+    fn finish(&mut self, sent: &SendReport, received: Option<ReceiveReport>) {
+        let received = received.unwrap_or(ReceiveReport::new(sent.chunk, sent.round));
         if self.is_operation(sent.chunk) {
-            return self.finish_operation(sent);
+            return self.finish_operation(sent, &received);
         }
-        let received = self.take_delivered(sent.chunk, sent.round);
         let job = self.job_of(sent.chunk);
         match sent.completed() {
             Some(at) => job.complete_chunk(sent.round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
         self.open -= u64::from(!self.job_of(sent.chunk).is_background());
-        self.rounds_ended[sent.chunk as usize] += 1;
+        self.deliveries.end_round(sent.chunk);
         self.push_row(sent.chunk, sent.round, Some(sent), &received);
     }
 
@@ -223,7 +252,7 @@ impl<'a> Assembler<'a> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
-        self.delivered.extend(received.map(|report| ((report.chunk, report.round), report)));
+        received.for_each(|report| self.deliveries.insert(report));
         for (&(_, round), report) in &sent {
             let job = self.job_of(report.chunk);
             job.begun = job.begun.max(round + 1);
@@ -232,7 +261,7 @@ impl<'a> Assembler<'a> {
         let flows = self.flows;
         let payload = (0..flows.chunk_count()).filter(|&chunk| flows.message(chunk) == Message::Payload);
         for chunk in payload {
-            let mut posted = self.rounds_ended[chunk as usize];
+            let mut posted = self.deliveries.rounds_ended(chunk);
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
                 posted += 1;
                 self.finish_open(round, *report, ending);
@@ -278,7 +307,9 @@ impl<'a> Assembler<'a> {
     ) {
         self.job_of(chunk).rows += 1;
         let mut row = self.row(chunk, round, sent, received);
-        if let Some(announced) = self.announced.remove(&(chunk, round)) {
+        if !self.announced.is_empty()
+            && let Some(announced) = self.announced.remove(&(chunk, round))
+        {
             row.start_ps = Some(announced.0);
         }
         self.rows.push(row);
@@ -291,7 +322,7 @@ impl<'a> Assembler<'a> {
 
     /// What was reported of the delivery of a chunk, if anything was.
     pub(crate) fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
-        self.delivered.remove(&(chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
+        self.deliveries.take(chunk, round).unwrap_or(ReceiveReport::new(chunk, round))
     }
 
     /// Where a chunk stands in its job.

@@ -6,37 +6,37 @@
 
 use crate::assemble::{Assembler, Key, Place};
 use crate::progress::Failure;
-use crate::record::SendReport;
+use crate::record::{ReceiveReport, SendReport};
 use spec::ChunkStatus;
 use std::collections::BTreeMap;
 
 impl Assembler<'_> {
     /// An operation ended at its client.
-    pub(crate) fn finish_operation(&mut self, sent: &SendReport) {
+    pub(crate) fn finish_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         match sent.completed() {
             Some(at) => self.job_of(sent.chunk).complete_operation(at),
             None => self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None }),
         }
-        self.push_operation(sent);
+        self.push_operation(sent, received);
     }
 
     /// Makes rows of the operations that were issued and have not ended.
     pub(crate) fn finish_operations(&mut self, sent: &BTreeMap<Key, SendReport>) {
         let first = self.flows.chunk_count();
         for (_, report) in sent.range((first, 0)..) {
-            self.push_operation(&report.ended(ChunkStatus::Unfinished, None));
+            let received = self.take_delivered(report.chunk, report.round);
+            self.push_operation(&report.ended(ChunkStatus::Unfinished, None), &received);
         }
     }
 
-    fn push_operation(&mut self, sent: &SendReport) {
-        let received = self.take_delivered(sent.chunk, sent.round);
+    fn push_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let mut sent = *sent;
         // Of an operation that reads, the target sent the data.
         if let Some(mut served) = self.served.remove(&(sent.chunk, sent.round)) {
             served.posted = sent.posted;
             sent = served.ended(sent.status, sent.completed());
         }
-        self.push_row(sent.chunk, sent.round, Some(&sent), &received);
+        self.push_row(sent.chunk, sent.round, Some(&sent), received);
     }
 
     /// Where an operation stands: its number on the connection, and 1 for a step if it reads.

@@ -23,6 +23,7 @@ mod capture_tcp;
 mod connections;
 mod credits;
 mod deadlock;
+mod deliveries;
 mod describe;
 mod egress;
 mod estimate;
