@@ -1,6 +1,6 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
-use crate::kernel::{Context, Destination};
+use crate::kernel::{Context, Destination, Outlet};
 use crate::link_changes::{Carried, LinkChanges};
 use crate::packet::Packet;
 use crate::switch::Dropped;
@@ -27,19 +27,19 @@ pub(crate) struct Wire {
     pub(crate) latency: Span,
 }
 
-impl Wire {
-    /// When a frame that starts at `start` has left the port.
-    #[inline]
-    pub(crate) fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
-        self.rate.frame_end(start, frame_bytes, self.framing.link_overhead_bytes())
-    }
-}
-
 /// A port that sends one frame at a time.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Transmitter {
-    wire: Wire,
+    rate: Rate,
+    to: Destination,
+    head_bytes: u16,
+    framing: Framing,
+    /// What the link adds to each frame.
+    overhead_bytes: u8,
+    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the last bit,
+    /// from the start of the frame.
+    delay: Span,
     /// When the frame in transmission, its gap included, is through.
     free_at: Instant,
     frames: u64,
@@ -51,7 +51,19 @@ pub(crate) struct Transmitter {
 
 impl Transmitter {
     pub(crate) fn new(wire: Wire, changes: Option<LinkChanges>) -> Self {
-        Self { wire, free_at: Instant::ZERO, frames: 0, bytes: 0, changes: changes.map(Box::new) }
+        let Wire { to, rate, head_bytes, framing, latency } = wire;
+        Self {
+            rate,
+            to,
+            head_bytes,
+            framing,
+            overhead_bytes: framing.link_overhead_bytes() as u8,
+            delay: latency + head_span(rate, head_bytes),
+            free_at: Instant::ZERO,
+            frames: 0,
+            bytes: 0,
+            changes: changes.map(Box::new),
+        }
     }
 
     /// When the next frame may start.
@@ -60,33 +72,57 @@ impl Transmitter {
         self.free_at
     }
 
+    /// The link, for all that is sent at once.
+    #[inline(always)]
+    pub(crate) fn outlet<'a, R>(&self, context: &'a mut Context<Packet, R>) -> Outlet<'a, Packet> {
+        context.outlet(self.to)
+    }
+
     /// Sends `packet` from `start` on. The port must be free by then.
     #[inline(always)]
     pub(crate) fn transmit<R>(&mut self, packet: &Packet, start: Instant, context: &mut Context<Packet, R>) {
+        self.transmit_by(packet, start, &mut self.outlet(context));
+    }
+
+    /// The same by the [`Self::outlet`] of the port.
+    #[inline(always)]
+    pub(crate) fn transmit_by(&mut self, packet: &Packet, start: Instant, outlet: &mut Outlet<'_, Packet>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
         let survives = self.changes.is_none() || self.survives(packet, start);
         let frame_bytes = packet.frame_bytes();
-        self.free_at = self.wire.frame_end(start, frame_bytes);
+        self.free_at = self.frame_end(start, frame_bytes);
         self.frames += 1;
         self.bytes += u64::from(frame_bytes);
-        if !survives {
-            return;
+        if survives {
+            let from = if self.head_bytes == WHOLE_FRAME { self.free_at } else { start };
+            let at = from + self.delay;
+            outlet.send_with(at, || packet.arriving(at));
         }
-        let through = if self.wire.head_bytes == WHOLE_FRAME {
-            self.free_at
-        } else {
-            self.wire.rate.frame_end(start, self.wire.head_bytes.into(), 0)
-        };
-        let at = through + self.wire.latency;
-        context.send_with(self.wire.to, at, || packet.arriving(at));
+    }
+
+    /// When a frame that starts at `start` has left the port.
+    #[inline]
+    fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
+        self.rate.frame_end(start, frame_bytes, self.overhead_bytes.into())
     }
 
     /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed.
     #[cold]
     fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
-        let Some(changes) = &mut self.changes else { return true };
-        self.wire.rate = changes.catch_up(start, self.frames, self.bytes);
-        changes.carries(packet, self.wire.frame_end(start, packet.frame_bytes()))
+        self.catch_up(start);
+        let end = self.frame_end(start, packet.frame_bytes());
+        self.changes.as_mut().is_none_or(|changes| changes.carries(packet, end))
+    }
+
+    /// Takes in what has happened to the link by `now`.
+    fn catch_up(&mut self, now: Instant) {
+        let Some(changes) = &mut self.changes else { return };
+        let rate = changes.catch_up(now, self.frames, self.bytes);
+        if rate != self.rate {
+            let head = |rate| head_span(rate, self.head_bytes);
+            self.delay = Span(self.delay.0 - head(self.rate).0 + head(rate).0);
+            self.rate = rate;
+        }
     }
 
     /// Frames that were lost while the link was down, without pauses.
@@ -101,26 +137,37 @@ impl Transmitter {
 
     /// What packets are wrapped in.
     pub(crate) const fn framing(&self) -> Framing {
-        self.wire.framing
+        self.framing
     }
 
     /// Asks for the inbox at the other end.
     #[inline]
     pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
-        context.prefetch(self.wire.to);
+        context.prefetch(self.to);
     }
 
     /// Asks for the place of the next frame in that inbox, once that is there.
     #[inline]
     pub(crate) fn prefetch_end<R>(&self, context: &Context<Packet, R>) {
-        context.prefetch_end(self.wire.to);
+        context.prefetch_end(self.to);
     }
 
     /// See [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { wire, free_at, frames, bytes, changes } = self;
+        self.catch_up(cycle.now());
+        let Self {
+            rate: _,
+            to: _,
+            head_bytes: _,
+            framing: _,
+            overhead_bytes: _,
+            delay: _,
+            free_at,
+            frames,
+            bytes,
+            changes,
+        } = self;
         if let Some(changes) = changes {
-            wire.rate = changes.catch_up(cycle.now(), *frames, *bytes);
             changes.visit(cycle);
         }
         cycle.time(free_at);
@@ -142,16 +189,16 @@ impl Transmitter {
     pub(crate) fn busy(&self) -> Span {
         let before = self.changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
         before.busy
-            + occupied(
-                self.wire.rate,
-                self.wire.framing,
-                self.frames - before.frames,
-                self.bytes - before.bytes,
-            )
+            + occupied(self.rate, self.framing, self.frames - before.frames, self.bytes - before.bytes)
     }
 }
 
 /// The time that frames occupy a link, preamble and gaps included.
 pub(crate) const fn occupied(rate: Rate, framing: Framing, frames: u64, bytes: u64) -> Span {
     rate.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
+}
+
+/// The time after which enough of a frame is through for the next node to act; none if it waits for the last bit.
+fn head_span(rate: Rate, head_bytes: u16) -> Span {
+    if head_bytes == WHOLE_FRAME { Span::ZERO } else { rate.frame_span(head_bytes.into(), 0) }
 }

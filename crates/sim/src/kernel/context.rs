@@ -23,19 +23,33 @@ pub(crate) struct Destination {
 
 /// Inboxes, who has work in the coming windows, and what is leaving for other partitions.
 pub(crate) struct Context<M, R> {
+    inboxes: Vec<Inbox<M>>,
+    post: Post<M>,
+    /// Reported in this window.
+    pub(crate) records: Vec<R>,
+    /// Sent and achieved since the start.
+    pub(crate) totals: Totals,
+}
+
+/// What a message needs besides its inbox.
+struct Post<M> {
     partition: u32,
     span: Span,
     window: Window,
-    inboxes: Vec<Inbox<M>>,
     /// `active[window % active.len()]`.
     active: Vec<BitSet>,
     remote: Vec<Vec<(Destination, M)>>,
     /// Earliest arrival among what left for other partitions in this window.
     remote_earliest: Instant,
-    /// Reported in this window.
-    pub(crate) records: Vec<R>,
-    /// Sent and achieved since the start.
-    pub(crate) totals: Totals,
+}
+
+/// The near end of a link, looked up once for all that a node sends on it.
+pub(crate) struct Outlet<'a, M> {
+    to: Destination,
+    /// None in another partition.
+    inbox: Option<&'a mut Inbox<M>>,
+    post: &'a mut Post<M>,
+    messages: &'a mut u64,
 }
 
 /// What a partition counts for the outside.
@@ -66,14 +80,17 @@ impl<M: Message, R> Context<M, R> {
         slots: usize,
     ) -> Self {
         assert!(slots.is_power_of_two(), "slots are addressed by masking");
-        Self {
+        let post = Post {
             partition,
             span,
             window: Window::new(0, span),
-            inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
             active: vec![BitSet::new(nodes); slots],
             remote: (0..partitions).map(|_| Vec::new()).collect(),
             remote_earliest: Instant::NEVER,
+        };
+        Self {
+            inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
+            post,
             records: Vec::new(),
             totals: Totals::default(),
         }
@@ -88,31 +105,20 @@ impl<M: Message, R> Context<M, R> {
     /// The same for the message that `make` gives, which arrives at `at` and is put together where it is to stand.
     #[inline(always)]
     pub(crate) fn send_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
-        debug_assert!(at >= self.window.end, "a message outran the lookahead");
-        self.totals.messages += 1;
-        if to.partition == self.partition {
-            self.receive_with(to, at, make);
-        } else {
-            self.remote_earliest = self.remote_earliest.min(at);
-            self.remote[to.partition as usize].push((to, make()));
-        }
+        self.outlet(to).send_with(at, make);
+    }
+
+    /// The link to `to`.
+    #[inline(always)]
+    pub(crate) fn outlet(&mut self, to: Destination) -> Outlet<'_, M> {
+        let Self { inboxes, post, totals, .. } = self;
+        let inbox = if to.partition == post.partition { Some(&mut inboxes[to.inbox as usize]) } else { None };
+        Outlet { to, inbox, post, messages: &mut totals.messages }
     }
 
     /// Takes in a message from another partition.
     pub(super) fn receive(&mut self, to: Destination, message: M) {
-        self.receive_with(to, message.at(), || message);
-    }
-
-    #[inline(always)]
-    fn receive_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
-        let inbox = &mut self.inboxes[to.inbox as usize];
-        inbox.push_with(make);
-        if at >= inbox.known_until {
-            // The first of its window on this link.
-            let window = at.0 / self.span.0;
-            inbox.known_until = Window::new(window, self.span).end;
-            self.wake(window, to.node);
-        }
+        self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || message);
     }
 
     /// When the first message of an inbox of the node being processed arrives; never if there is none.
@@ -142,7 +148,7 @@ impl<M: Message, R> Context<M, R> {
     /// Asks for an inbox that will be sent to.
     #[inline]
     pub(crate) fn prefetch(&self, to: Destination) {
-        if to.partition == self.partition {
+        if to.partition == self.post.partition {
             prefetch(&self.inboxes, to.inbox as usize);
         }
     }
@@ -150,7 +156,7 @@ impl<M: Message, R> Context<M, R> {
     /// Asks for the memory of the next message to an inbox, once that is there.
     #[inline]
     pub(crate) fn prefetch_end(&self, to: Destination) {
-        if to.partition == self.partition {
+        if to.partition == self.post.partition {
             self.inboxes[to.inbox as usize].prefetch_end();
         }
     }
@@ -158,30 +164,26 @@ impl<M: Message, R> Context<M, R> {
     /// Makes `node` active in `window`, which must be within the horizon.
     #[inline]
     pub(super) fn wake(&mut self, window: u64, node: u32) {
-        let slot = self.slot(window);
-        self.active[slot].insert(node);
+        self.post.wake(window, node);
     }
 
     /// One past the last window that has a slot, seen from the present one.
     pub(super) const fn horizon(&self) -> u64 {
-        self.window.index + self.active.len() as u64
-    }
-
-    const fn slot(&self, window: u64) -> usize {
-        window as usize & (self.active.len() - 1)
+        self.post.window.index + self.post.active.len() as u64
     }
 
     /// Enters `window` and tells who is active in it, in ascending order.
     pub(super) fn enter(&mut self, window: Window, nodes: &mut Vec<u32>) {
-        self.window = window;
-        self.remote_earliest = Instant::NEVER;
-        let slot = self.slot(window.index);
-        self.active[slot].drain(|node| nodes.push(node));
+        self.post.window = window;
+        self.post.remote_earliest = Instant::NEVER;
+        let slot = self.post.slot(window.index);
+        self.post.active[slot].drain(|node| nodes.push(node));
     }
 
     /// The next window in which something here is active.
     pub(super) fn next_active(&self) -> Option<u64> {
-        (self.window.index + 1..self.horizon()).find(|&window| !self.active[self.slot(window)].is_empty())
+        let post = &self.post;
+        (post.window.index + 1..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
     }
 
     /// When the first of all messages arrives.
@@ -191,27 +193,18 @@ impl<M: Message, R> Context<M, R> {
 
     /// The window of the earliest message that left for another partition.
     pub(super) fn next_remote(&self) -> Option<u64> {
-        (self.remote_earliest != Instant::NEVER).then(|| self.remote_earliest.0 / self.span.0)
+        let Post { remote_earliest, span, .. } = self.post;
+        (remote_earliest != Instant::NEVER).then(|| remote_earliest.0 / span.0)
     }
 
     /// What left for `partition`; drain it.
     pub(super) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, M)> {
-        &mut self.remote[partition]
+        &mut self.post.remote[partition]
     }
 
     /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            partition: _,
-            span: _,
-            window: _,
-            inboxes,
-            active: _,
-            remote: _,
-            remote_earliest: _,
-            records: _,
-            totals: Totals { messages, progress },
-        } = self;
+        let Self { inboxes, post: _, records: _, totals: Totals { messages, progress } } = self;
         inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
         cycle.count(messages);
         cycle.count(progress);
@@ -221,24 +214,67 @@ impl<M: Message, R> Context<M, R> {
     /// node after time has jumped to `window`.
     pub(super) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
         for inbox in inboxes {
+            let span = self.post.span;
             let arrivals: Vec<u64> =
-                self.inboxes[inbox as usize].iter().map(|message| message.at().0 / self.span.0).collect();
+                self.inboxes[inbox as usize].iter().map(|message| message.at().0 / span.0).collect();
             let last = arrivals.last().map_or(window.index, |&last| last.max(window.index));
-            self.inboxes[inbox as usize].known_until = Window::new(last, self.span).end;
+            self.inboxes[inbox as usize].known_until = Window::new(last, span).end;
             arrivals.into_iter().filter(|&at| at > window.index).for_each(|at| self.wake(at, node));
         }
     }
 
     /// Nobody is active in any window.
     pub(super) fn clear_active(&mut self, window: Window) {
-        self.window = window;
-        self.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
+        self.post.window = window;
+        self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
     /// Messages that no node has seen yet and that `counts` tells to count.
     pub(super) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
         let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();
-        let leaving = self.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
+        let leaving = self.post.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
         (waiting + leaving) as u64
+    }
+}
+
+impl<M: Message> Post<M> {
+    /// Puts what `make` gives, which arrives at `at`, into the inbox of `node`.
+    #[inline(always)]
+    fn put(&mut self, inbox: &mut Inbox<M>, node: u32, at: Instant, make: impl Fn() -> M) {
+        inbox.push_with(make);
+        if at >= inbox.known_until {
+            // The first of its window on this link.
+            let window = at.0 / self.span.0;
+            inbox.known_until = Window::new(window, self.span).end;
+            self.wake(window, node);
+        }
+    }
+
+    #[inline]
+    fn wake(&mut self, window: u64, node: u32) {
+        let slot = self.slot(window);
+        self.active[slot].insert(node);
+    }
+
+    const fn slot(&self, window: u64) -> usize {
+        window as usize & (self.active.len() - 1)
+    }
+
+    fn leave(&mut self, to: Destination, message: M) {
+        self.remote_earliest = self.remote_earliest.min(message.at());
+        self.remote[to.partition as usize].push((to, message));
+    }
+}
+
+impl<M: Message> Outlet<'_, M> {
+    /// See [`Context::send_with`].
+    #[inline(always)]
+    pub(crate) fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
+        debug_assert!(at >= self.post.window.end, "a message outran the lookahead");
+        *self.messages += 1;
+        match &mut self.inbox {
+            Some(inbox) => self.post.put(inbox, self.to.node, at, make),
+            None => self.post.leave(self.to, make()),
+        }
     }
 }

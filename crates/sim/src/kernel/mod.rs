@@ -17,7 +17,7 @@ mod threads;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use context::{Context, Destination, Totals};
+pub(crate) use context::{Context, Destination, Outlet, Totals};
 pub(crate) use inbox::Inbox;
 pub(crate) use partition::{Partition, PartitionPlan};
 pub(crate) use threads::{Hooks, run};

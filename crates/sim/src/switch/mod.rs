@@ -47,8 +47,6 @@ use units::{Cycle, Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
 use wire::Framing;
 
-/// How many ports ahead of the one being served memory is asked for.
-const AHEAD: usize = 3;
 /// How many inboxes ahead of the one being read memory is asked for.
 const INBOXES_AHEAD: usize = 4;
 /// How many arrivals ahead of the one being directed each of two reads of the routes is asked for.
@@ -122,6 +120,8 @@ pub(crate) struct Scratch {
     arrivals: Arrivals,
     /// What the arrivals by each ingress port take of the buffer.
     charges: Vec<u64>,
+    /// Ports with something to do, in order.
+    turn: Vec<u16>,
     replay: Replay,
     /// Of scheduled switches.
     pub(crate) scheduled: scheduled::Arrivals,
@@ -383,22 +383,19 @@ impl<F: Forward> Switch<F> {
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
+        let Scratch { arrivals, turn, .. } = scratch;
         let mut next = Instant::NEVER;
-        let mut index = self.busy.first();
-        let mut ahead = if context.is_large() { self.first_ahead() } else { [None; AHEAD] };
-        while let Some(current) = index {
-            index = self.busy.after(current);
+        self.busy.list(turn);
+        for (place, &current) in turn.iter().enumerate() {
             if context.is_large() {
-                self.prefetch_ports(ahead, context);
-                ahead.rotate_left(1);
-                ahead[AHEAD - 1] = ahead[AHEAD - 2].and_then(|port| self.busy.after(port));
+                self.prefetch_ports(&turn[place..], context);
             }
             let (port, egress) = (&mut self.ports[usize::from(current)], usize::from(current));
             if self.incoming.is_none() {
-                scratch.arrivals.sort(egress);
+                arrivals.sort(egress);
             }
-            port.serve(scratch.arrivals.lineup(egress), &mut self.buffer, end, context);
-            scratch.arrivals.clear(egress);
+            port.serve(arrivals.lineup(egress), &mut self.buffer, end, context);
+            arrivals.clear(egress);
             let sends = port.next_send_unpaused();
             next = next.min(sends);
             if sends == Instant::NEVER {
@@ -408,26 +405,17 @@ impl<F: Forward> Switch<F> {
         next
     }
 
-    /// The busy ports that come after the first.
-    fn first_ahead(&self) -> [Option<u16>; AHEAD] {
-        let mut last = self.busy.first();
-        std::array::from_fn(|_| {
-            last = last.and_then(|port| self.busy.after(port));
-            last
-        })
-    }
-
-    /// Asks for what the ports that are served next need, the nearest first.
+    /// Asks for what the ports that follow the first of `turn` need, the nearest first.
     #[inline]
-    fn prefetch_ports<R>(&self, ahead: [Option<u16>; AHEAD], context: &Context<Packet, R>) {
-        let port = |index: Option<u16>| index.map(|index| &self.ports[usize::from(index)]);
-        if let Some(near) = port(ahead[0]) {
+    fn prefetch_ports<R>(&self, turn: &[u16], context: &Context<Packet, R>) {
+        let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
+        if let Some(near) = port(1) {
             near.prefetch_frames(context);
         }
-        if let Some(next) = port(ahead[1]) {
+        if let Some(next) = port(2) {
             next.prefetch_queues(context);
         }
-        if let Some(far) = port(ahead[2]) {
+        if let Some(far) = port(3) {
             far.prefetch();
         }
     }

@@ -27,6 +27,19 @@ impl PortSet {
         std::iter::successors(self.first(), |&port| self.after(port))
     }
 
+    /// The members in ascending order, in the place of what `ports` held.
+    #[inline]
+    pub(super) fn list(&self, ports: &mut Vec<u16>) {
+        ports.clear();
+        for (index, word) in self.words.iter().enumerate() {
+            let mut members = *word;
+            while members != 0 {
+                ports.push((index as u32 * 64 + members.trailing_zeros()) as u16);
+                members &= members - 1;
+            }
+        }
+    }
+
     /// The smallest member.
     #[inline]
     pub(super) fn first(&self) -> Option<u16> {
@@ -64,6 +77,9 @@ mod tests {
         [199, 0, 63, 64, 127, 100].into_iter().for_each(|port| set.insert(port));
         set.remove(100);
         assert!(set.iter().eq([0, 63, 64, 127, 199]));
+        let mut listed = vec![7];
+        set.list(&mut listed);
+        assert_eq!(listed, [0, 63, 64, 127, 199]);
         assert_eq!(PortSet::new(64).first(), None);
     }
 }

@@ -359,10 +359,10 @@ impl EgressPort {
     #[inline]
     fn take_in(&mut self, stored: &mut Stored) -> Priority {
         let priority = stored.packet.priority();
-        if self.control.is_none() {
-            self.mark(&mut stored.packet);
-        } else {
+        if self.control.is_some() {
             self.mark_dynamically(stored);
+        } else if self.queued_bytes > self.marks_above_bytes {
+            self.mark(&mut stored.packet);
         }
         let bytes = u64::from(stored.packet.frame_bytes());
         self.queues[priority.index()].bytes += bytes;
@@ -372,7 +372,7 @@ impl EgressPort {
         priority
     }
 
-    #[inline]
+    #[cold]
     fn mark(&mut self, packet: &mut Packet) {
         let queue_bytes = self.queues[packet.priority().index()].bytes;
         if queue_bytes > self.marks_above_bytes

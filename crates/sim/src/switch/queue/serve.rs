@@ -2,7 +2,7 @@
 //! stays is put into queues.
 
 use super::{EgressPort, Queue, Stored};
-use crate::kernel::Context;
+use crate::kernel::{Context, Outlet};
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
 use crate::switch::lineup::Lineup;
@@ -83,6 +83,7 @@ impl EgressPort {
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
+        let mut outlet = self.transmitter.outlet(context);
         let mut waiting = Waiting { queued: self.occupied, places: [0; Priority::COUNT] };
         let mut next = 0;
         loop {
@@ -93,7 +94,7 @@ impl EgressPort {
                 }
                 now = now.max(arrivals.at(next));
                 if now < end && arrivals.at(next + 1) > now {
-                    self.pass(arrivals.frame(next), now, context);
+                    self.pass(arrivals.frame(next), now, &mut outlet);
                     next += 1;
                     continue;
                 }
@@ -105,7 +106,7 @@ impl EgressPort {
                 waiting.insert(self.take_in(arrivals.frame_mut(next)), next);
                 next += 1;
             }
-            self.send_waiting(&arrivals, &mut waiting, buffer, now, context);
+            self.send_waiting(&arrivals, &mut waiting, buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
             waiting.insert(self.take_in(arrivals.frame_mut(index)), index);
@@ -115,9 +116,9 @@ impl EgressPort {
 
     /// Sends a frame that is alone at a free port: no need to pass through a queue.
     #[inline]
-    fn pass<R>(&mut self, stored: &Stored, now: Instant, context: &mut Context<Packet, R>) {
+    fn pass(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
         self.note_depth(u64::from(stored.packet.frame_bytes()));
-        self.transmitter.transmit(&stored.packet, now, context);
+        self.transmitter.transmit_by(&stored.packet, now, outlet);
         if let Some(control) = &mut self.control {
             control.pass(stored, now, self.transmitter.free_at());
         }
@@ -125,13 +126,13 @@ impl EgressPort {
 
     /// Sends the frame whose turn it is, from a queue or, behind that, from those of `arrivals` that wait.
     #[inline]
-    fn send_waiting<R>(
+    fn send_waiting(
         &mut self,
         arrivals: &Lineup<'_>,
         waiting: &mut Waiting,
         buffer: &mut SharedBuffer,
         now: Instant,
-        context: &mut Context<Packet, R>,
+        outlet: &mut Outlet<'_, Packet>,
     ) {
         let priority = self.pick(arrivals, waiting);
         let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
@@ -144,7 +145,7 @@ impl EgressPort {
         let frame_bytes = stored.packet.frame_bytes();
         *queue_bytes -= u64::from(frame_bytes);
         self.queued_bytes -= u64::from(frame_bytes);
-        self.transmitter.transmit(&stored.packet, now, context);
+        self.transmitter.transmit_by(&stored.packet, now, outlet);
         if is_queued {
             buffer.release_unpaused(stored.ingress, priority, buffer.charge(frame_bytes));
             frames.drop_front();
