@@ -1,8 +1,9 @@
 //! Joins the two ends of each chunk into one row.
 
-use crate::deliveries::Deliveries;
+use crate::deliveries::{Deliveries, RoundsEnded};
 use crate::hash::NumberMap;
 use crate::observer::Stopped;
+use crate::prefetch::prefetch_whole;
 use crate::progress::{Failure, JobProgress};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::{Flows, QueuePair};
@@ -13,6 +14,9 @@ use workload::Message;
 
 /// Rows of one batch of chunks, or few more.
 pub(crate) const CHUNK_BATCH_ROWS: usize = 8_192;
+
+/// So many reports before its turn comes, what a report needs is asked for.
+const AHEAD: usize = 16;
 
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
@@ -56,6 +60,7 @@ pub(crate) struct Assembler<'a> {
     /// Data size of each job [bytes].
     pub(crate) data_bytes: Vec<u64>,
     deliveries: Deliveries,
+    rounds_ended: RoundsEnded,
     /// What targets sent for storage operations that read.
     pub(crate) served: NumberMap<Key, SendReport>,
     /// When the payload of chunks that had a handshake was announced.
@@ -67,8 +72,7 @@ pub(crate) struct Assembler<'a> {
     pub(crate) open: u64,
     /// TCP connections that end by themselves and have not.
     pub(crate) open_tcp: u64,
-    /// Scratch space: what was sent in this window, and in which order it ended.
-    sent: Vec<SendReport>,
+    /// Scratch space: the order in which what was sent in this window ended.
     order: Vec<u128>,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
@@ -81,6 +85,7 @@ impl<'a> Assembler<'a> {
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
         let chunks = |job| flows.payload_chunks(job);
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
+        let rounds = jobs.iter().filter_map(|job| job.repeat.rounds()).max().unwrap_or(0);
         let jobs: Vec<_> = jobs
             .iter()
             .enumerate()
@@ -93,13 +98,13 @@ impl<'a> Assembler<'a> {
             flows,
             data_bytes: data_bytes.collect(),
             deliveries: Deliveries::new(flows.chunk_count()),
+            rounds_ended: RoundsEnded::new(flows.chunk_count(), rounds),
             served: NumberMap::default(),
             announced: NumberMap::default(),
             acknowledged: NumberMap::default(),
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
-            sent: Vec::new(),
             order: Vec::new(),
             rows: Vec::new(),
             events: Vec::new(),
@@ -111,67 +116,77 @@ impl<'a> Assembler<'a> {
     /// Takes in what was reported in one window. Rows come out in the order (completion, chunk), whatever the
     /// order of the reports.
     pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
-        self.prefetch(records);
-        let mut sent = std::mem::take(&mut self.sent);
-        for record in records.drain(..) {
-            match record {
-                Record::Delivered(report) if self.flows.message(report.chunk) != Message::Payload => {}
-                Record::Delivered(report) => {
-                    if !self.acknowledged.is_empty() {
-                        sent.extend(self.acknowledged.remove(&(report.chunk, report.round)));
-                    }
-                    self.deliveries.insert(report);
-                }
-                Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
-                    self.note_handshake(&report);
-                }
-                Record::Sent(report) => {
-                    self.deliveries.prefetch_report(report.chunk);
-                    sent.push(report);
-                }
-                Record::Served(report) => _ = self.served.insert((report.chunk, report.round), report),
-                Record::ClientDone { job } => {
-                    let job = &mut self.jobs[job as usize];
-                    job.end_client();
-                    self.open -= u64::from(!job.is_background());
-                }
-                Record::QueuePairFailed { queue_pair, at } => self.note_failure(queue_pair, at, host_names),
-                Record::Frame(frame) => self.frames.push(frame),
-                Record::TcpClosed => self.open_tcp -= 1,
-                Record::TcpFrame(frame) => self.tcp_frames.push(frame),
-                Record::MessageBegun(_) => {}
-            }
-        }
-        self.finish_in_order(&sent);
-        sent.clear();
-        self.sent = sent;
-    }
-
-    /// Asks for what the reports of a window will need.
-    fn prefetch(&self, records: &[Record]) {
-        for record in records {
-            match record {
-                Record::Delivered(report) => self.deliveries.prefetch(report.chunk),
-                Record::Sent(report) => {
-                    self.deliveries.prefetch(report.chunk);
-                    self.flows.prefetch(report.chunk);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Makes rows of what was `sent` in the order (completion, chunk); what was not delivered has to wait. Of one chunk the
-    /// rounds are in order already.
-    fn finish_in_order(&mut self, sent: &[SendReport]) {
         let mut order = std::mem::take(&mut self.order);
-        order.extend((0..).zip(sent).map(|(index, report): (u32, _)| {
-            let completed = report.completed().map_or(0, |at| at.0 + 1);
-            u128::from(completed) << 64 | u128::from(report.chunk) << 32 | u128::from(index)
-        }));
+        let mut index = 0;
+        // What was acknowledged before it was delivered is added at the end, as if it were acknowledged now.
+        while let Some(record) = records.get(index) {
+            if let Some(Record::Delivered(next)) = records.get(index + AHEAD) {
+                self.deliveries.prefetch(next.chunk);
+            }
+            match record {
+                Record::Delivered(report) => records.extend(self.note_delivery(report).map(Record::Sent)),
+                Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
+                    self.note_handshake(report);
+                }
+                Record::Sent(report) => order.push(order_key(report, index as u32)),
+                other => self.note(other, host_names),
+            }
+            index += 1;
+        }
+        self.finish_in_order(records, &mut order);
+        records.clear();
+        order.clear();
+        self.order = order;
+    }
+
+    /// Keeps what was delivered until it is acknowledged; returns what was acknowledged already.
+    fn note_delivery(&mut self, report: &ReceiveReport) -> Option<SendReport> {
+        if self.flows.message(report.chunk) != Message::Payload {
+            return None;
+        }
+        self.deliveries.insert(report);
+        if self.acknowledged.is_empty() {
+            return None;
+        }
+        self.acknowledged.remove(&(report.chunk, report.round))
+    }
+
+    /// Notes what is neither end of a chunk.
+    fn note(&mut self, record: &Record, host_names: &[&str]) {
+        match record {
+            Record::Served(report) => _ = self.served.insert((report.chunk, report.round), *report),
+            Record::ClientDone { job } => {
+                let job = &mut self.jobs[*job as usize];
+                job.end_client();
+                self.open -= u64::from(!job.is_background());
+            }
+            Record::QueuePairFailed { queue_pair, at } => self.note_failure(*queue_pair, *at, host_names),
+            Record::Frame(frame) => self.frames.push(*frame),
+            Record::TcpClosed => self.open_tcp -= 1,
+            Record::TcpFrame(frame) => self.tcp_frames.push(*frame),
+            Record::Delivered(_) | Record::Sent(_) | Record::MessageBegun(_) => {}
+        }
+    }
+
+    /// Makes rows of what was sent, in `order`; what was not delivered has to wait.
+    fn finish_in_order(&mut self, records: &[Record], order: &mut [u128]) {
         order.sort_unstable();
-        for key in order.drain(..) {
-            let report = &sent[key as u32 as usize];
+        let sent = |place: usize| match records.get(*order.get(place)? as u32 as usize) {
+            Some(Record::Sent(report)) => Some(report),
+            _ => None,
+        };
+        for place in 0..order.len() {
+            if let Some(key) = order.get(place + 3 * AHEAD) {
+                prefetch_whole(records, *key as u32 as usize);
+            }
+            if let Some(next) = sent(place + 2 * AHEAD) {
+                self.deliveries.prefetch(next.chunk);
+                self.flows.prefetch(next.chunk);
+            }
+            if let Some(next) = sent(place + AHEAD) {
+                self.deliveries.prefetch_report(next.chunk);
+            }
+            let Some(report) = sent(place) else { continue };
             match self.deliveries.take(report.chunk, report.round) {
                 None if report.completed().is_some() => {
                     self.acknowledged.insert((report.chunk, report.round), *report);
@@ -179,7 +194,6 @@ impl<'a> Assembler<'a> {
                 received => self.finish(report, received),
             }
         }
-        self.order = order;
     }
 
     /// Every chunk so far and to come was delivered and acknowledged.
@@ -227,7 +241,7 @@ impl<'a> Assembler<'a> {
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
         self.open -= u64::from(!self.job_of(sent.chunk).is_background());
-        self.deliveries.end_round(sent.chunk);
+        self.rounds_ended.count(sent.chunk);
         self.push_row(sent.chunk, sent.round, Some(sent), &received);
     }
 
@@ -252,7 +266,7 @@ impl<'a> Assembler<'a> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
-        received.for_each(|report| self.deliveries.insert(report));
+        received.for_each(|report| self.deliveries.insert(&report));
         for (&(_, round), report) in &sent {
             let job = self.job_of(report.chunk);
             job.begun = job.begun.max(round + 1);
@@ -261,7 +275,7 @@ impl<'a> Assembler<'a> {
         let flows = self.flows;
         let payload = (0..flows.chunk_count()).filter(|&chunk| flows.message(chunk) == Message::Payload);
         for chunk in payload {
-            let mut posted = self.deliveries.rounds_ended(chunk);
+            let mut posted = self.rounds_ended.of(chunk);
             for (&(_, round), report) in sent.range((chunk, 0)..=(chunk, u32::MAX)) {
                 posted += 1;
                 self.finish_open(round, *report, ending);
@@ -384,4 +398,10 @@ impl<'a> Assembler<'a> {
             cnp_rx: count(|report| report.cnps),
         }
     }
+}
+
+/// Chunks end in the order (completion, chunk), those that failed first. Of one chunk the rounds are reported in order.
+fn order_key(report: &SendReport, index: u32) -> u128 {
+    let completed = report.completed().map_or(0, |at| at.0 + 1);
+    u128::from(completed) << 64 | u128::from(report.chunk) << 32 | u128::from(index)
 }

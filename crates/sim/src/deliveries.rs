@@ -5,40 +5,33 @@ use crate::hash::NumberMap;
 use crate::prefetch::{prefetch, prefetch_whole};
 use crate::record::ReceiveReport;
 
-/// Reports that wait for the other end of their chunk, and how often each chunk has ended.
+/// Reports that wait for the other end of their chunk.
 ///
 /// A chunk seldom has more than one report waiting: its next round begins when both ends are done with this one. So a chunk
 /// knows where its newest is, and each report the one before it. Few wait at a time, in places that are used again.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
-    chunks: Vec<ChunkState>,
+    /// By chunk: one more than the place of the report that came last; 0 if none waits.
+    newest: Vec<u32>,
     waiting: Vec<Waiting>,
-    /// The first place of a report that is free; as [`ChunkState::newest`].
+    /// One more than the first place of a report that is free; 0 if none is.
     free: u32,
     /// Of storage operations, which nobody counts beforehand.
     of_operations: NumberMap<Key, ReceiveReport>,
-}
-
-/// What is known of a chunk.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChunkState {
-    /// One more than the place of the report that came last; 0 if none waits.
-    newest: u32,
-    rounds_ended: u32,
 }
 
 /// A report, or a free place.
 #[derive(Debug)]
 struct Waiting {
     report: ReceiveReport,
-    /// The report of the same chunk that came before it, or the next free place; as [`ChunkState::newest`].
+    /// One more than the place of the report of the same chunk that came before it, or the next free one; 0 if there is none.
     next: u32,
 }
 
 impl Deliveries {
     pub(crate) fn new(chunks: u32) -> Self {
         Self {
-            chunks: vec![ChunkState::default(); chunks as usize],
+            newest: vec![0; chunks as usize],
             waiting: Vec::new(),
             free: 0,
             of_operations: NumberMap::default(),
@@ -48,39 +41,39 @@ impl Deliveries {
     /// Asks for what is known of a chunk.
     #[inline]
     pub(crate) fn prefetch(&self, chunk: u32) {
-        prefetch(&self.chunks, chunk as usize);
+        prefetch(&self.newest, chunk as usize);
     }
 
     /// Asks for the report of a chunk of which [`Self::prefetch`] has asked for the rest.
     #[inline]
     pub(crate) fn prefetch_report(&self, chunk: u32) {
-        if let Some(ChunkState { newest: place @ 1.., .. }) = self.chunks.get(chunk as usize) {
+        if let Some(place @ 1..) = self.newest.get(chunk as usize) {
             prefetch_whole(&self.waiting, *place as usize - 1);
         }
     }
 
     /// Keeps the report of a chunk in a round.
-    pub(crate) fn insert(&mut self, report: ReceiveReport) {
-        let Some(state) = self.chunks.get_mut(report.chunk as usize) else {
-            self.of_operations.insert((report.chunk, report.round), report);
+    pub(crate) fn insert(&mut self, report: &ReceiveReport) {
+        let Some(newest) = self.newest.get_mut(report.chunk as usize) else {
+            self.of_operations.insert((report.chunk, report.round), *report);
             return;
         };
-        let waiting = Waiting { report, next: state.newest };
+        let waiting = Waiting { report: *report, next: *newest };
         if let Some(place) = self.free.checked_sub(1) {
             let freed = std::mem::replace(&mut self.waiting[place as usize], waiting);
-            state.newest = std::mem::replace(&mut self.free, freed.next);
+            *newest = std::mem::replace(&mut self.free, freed.next);
         } else {
             self.waiting.push(waiting);
-            state.newest = self.waiting.len() as u32;
+            *newest = self.waiting.len() as u32;
         }
     }
 
     /// Takes the report of a chunk in a round, if one waits.
     pub(crate) fn take(&mut self, chunk: u32, round: u32) -> Option<ReceiveReport> {
-        let Some(state) = self.chunks.get_mut(chunk as usize) else {
+        let Some(newest) = self.newest.get_mut(chunk as usize) else {
             return self.of_operations.remove(&(chunk, round));
         };
-        let (mut later, mut place) = (None, state.newest);
+        let (mut later, mut place) = (None, *newest);
         loop {
             let waiting = &self.waiting[place.checked_sub(1)? as usize];
             if waiting.report.round == round {
@@ -92,21 +85,45 @@ impl Deliveries {
         let (report, before) = (taken.report, std::mem::replace(&mut taken.next, self.free));
         self.free = place;
         match later {
-            None => state.newest = before,
+            None => *newest = before,
             Some(later) => self.waiting[later as usize - 1].next = before,
         }
         Some(report)
     }
+}
+
+/// In how many rounds each chunk has ended.
+#[derive(Debug)]
+pub(crate) enum RoundsEnded {
+    /// Whether, where no job has more than one: a bit for each chunk.
+    Once(Vec<u64>),
+    Counted(Vec<u32>),
+}
+
+impl RoundsEnded {
+    /// None so far, of so many chunks in so many rounds at the most.
+    pub(crate) fn new(chunks: u32, rounds: u32) -> Self {
+        match rounds {
+            0 | 1 => Self::Once(vec![0; chunks.div_ceil(u64::BITS) as usize]),
+            _ => Self::Counted(vec![0; chunks as usize]),
+        }
+    }
 
     /// A chunk has ended in one more round.
     #[inline]
-    pub(crate) fn end_round(&mut self, chunk: u32) {
-        self.chunks[chunk as usize].rounds_ended += 1;
+    pub(crate) fn count(&mut self, chunk: u32) {
+        match self {
+            Self::Once(bits) => bits[(chunk / u64::BITS) as usize] |= 1 << (chunk % u64::BITS),
+            Self::Counted(counts) => counts[chunk as usize] += 1,
+        }
     }
 
     /// Rounds in which a chunk has ended.
-    pub(crate) fn rounds_ended(&self, chunk: u32) -> u32 {
-        self.chunks[chunk as usize].rounds_ended
+    pub(crate) fn of(&self, chunk: u32) -> u32 {
+        match self {
+            Self::Once(bits) => (bits[(chunk / u64::BITS) as usize] >> (chunk % u64::BITS) & 1) as u32,
+            Self::Counted(counts) => counts[chunk as usize],
+        }
     }
 }
 
@@ -125,7 +142,7 @@ mod tests {
                 if is_insertion && !map.contains_key(&(chunk, round)) {
                     let mut report = ReceiveReport::new(chunk, round);
                     report.bytes = map.len() as u64;
-                    deliveries.insert(report);
+                    deliveries.insert(&report);
                     map.insert((chunk, round), map.len() as u64);
                 } else {
                     let found = deliveries.take(chunk, round).map(|report| report.bytes);
@@ -138,11 +155,26 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn what_ends_once_needs_no_count(ended in prop::collection::btree_set(0..300_u32, 0..100)) {
+            let [mut once, mut counted] = [1, 2].map(|rounds| RoundsEnded::new(300, rounds));
+            for &chunk in &ended {
+                once.count(chunk);
+                counted.count(chunk);
+            }
+            for chunk in 0..300 {
+                let expected = u32::from(ended.contains(&chunk));
+                prop_assert_eq!((once.of(chunk), counted.of(chunk)), (expected, expected));
+            }
+        }
+    }
+
     #[test]
     fn places_are_used_again() {
         let mut deliveries = Deliveries::new(8);
         for round in 0..100 {
-            (0..8).for_each(|chunk| deliveries.insert(ReceiveReport::new(chunk, round)));
+            (0..8).for_each(|chunk| deliveries.insert(&ReceiveReport::new(chunk, round)));
             assert!((0..8).all(|chunk| deliveries.take(chunk, round).is_some()));
         }
         assert_eq!(deliveries.waiting.len(), 8);
