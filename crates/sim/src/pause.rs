@@ -174,6 +174,7 @@ impl PauseState {
     }
 
     /// Time for which one priority was paused, as of `now`.
+    #[inline]
     pub(crate) fn paused_of(&self, priority: Priority, now: Instant) -> Span {
         let ended = self.history.as_ref().map_or(Span::ZERO, |history| history.paused[priority.index()]);
         if self.mask & priority.bit() == 0 {

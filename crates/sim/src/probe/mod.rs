@@ -7,6 +7,7 @@ mod skipped;
 mod tables;
 mod times;
 mod totals;
+mod values;
 
 pub(crate) use live::LiveView;
 pub(crate) use series::{SeriesProbe, hand_out_series};

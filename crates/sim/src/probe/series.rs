@@ -8,14 +8,16 @@
 use super::live::{Counts, LiveSamples, Seen};
 use super::times::SampleTimes;
 use super::totals::Totals;
+use super::values::sample_alike;
 use crate::kernel::{self, Probe, Window};
 use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::forward::Forward;
-use crate::switch::scheduled::{Leaf, Scheduled};
+use crate::switch::scheduled::Scheduled;
 use spec::{RateControl, RunSpec, SeriesRow};
+use std::ops::Range;
 use std::sync::Arc;
 use topology::{Graph, NodeKind};
 use units::{Instant, NodeId};
@@ -25,7 +27,7 @@ const BATCH_ROWS: usize = 4_096;
 
 /// What is sampled.
 #[derive(Clone, Copy, Debug)]
-enum Metric {
+pub(super) enum Metric {
     /// Bytes queued at the port.
     Queue,
     /// Frame bytes sent by the port.
@@ -54,22 +56,33 @@ impl Metric {
             Self::Rate { .. } => "rate_bps",
         }
     }
+
+    /// The priority of a port that it is of, if it is of one.
+    pub(super) const fn priority(self) -> Option<Priority> {
+        match self {
+            Self::Paused(priority) | Self::EcnMin(priority) | Self::EcnMax(priority) => Some(priority),
+            Self::Queue | Self::Sent | Self::Voq | Self::Rate { .. } => None,
+        }
+    }
 }
 
 /// A sampled value of a port.
 #[derive(Clone, Copy, Debug)]
-struct Watched {
+pub(super) struct Watched {
     /// Place of its node in the partition.
-    place: u32,
+    pub(super) place: u32,
     node: NodeId,
-    port: u16,
-    metric: Metric,
+    pub(super) port: u16,
+    pub(super) metric: Metric,
 }
 
 /// Samples what is watched in a partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeriesProbe {
+    /// What shows the same of different ports stands together.
     watched: Vec<Watched>,
+    /// Where each of these is.
+    alike: Vec<Range<usize>>,
     pub(super) totals: Totals,
     live: LiveSamples,
     counts_marks: bool,
@@ -108,7 +121,18 @@ impl SeriesProbe {
                 probes[partition as usize].watched.push(Watched { place, node, port, metric });
             }
         }
+        probes.iter_mut().for_each(Self::arrange);
         probes
+    }
+
+    /// Puts together what shows the same.
+    fn arrange(&mut self) {
+        self.watched.sort_by_key(|watched| watched.metric.name());
+        let mut start = 0;
+        for alike in self.watched.chunk_by(|one, next| one.metric.name() == next.metric.name()) {
+            self.alike.push(start..start + alike.len());
+            start += alike.len();
+        }
     }
 
     /// What is seen while the run goes on.
@@ -130,10 +154,11 @@ impl SeriesProbe {
     pub(super) fn tell(&self, at: Instant, counts: Counts) {
         let mut seen = Seen { at, counts, queue_max_bytes: 0, paused_ps: 0 };
         let sample = &self.values[self.values.len() - self.watched.len()..];
-        for (watched, value) in self.watched.iter().zip(sample) {
-            match watched.metric {
-                Metric::Queue => seen.queue_max_bytes = seen.queue_max_bytes.max(value.unwrap_or(0)),
-                Metric::Paused(_) => seen.paused_ps += value.unwrap_or(0),
+        for alike in &self.alike {
+            let values = sample[alike.clone()].iter().map(|value| value.unwrap_or(0));
+            match self.watched[alike.start].metric {
+                Metric::Queue => seen.queue_max_bytes = values.max().unwrap_or(0),
+                Metric::Paused(_) => seen.paused_ps = values.sum(),
                 _ => {}
             }
         }
@@ -147,7 +172,16 @@ impl SeriesProbe {
 
     /// What a sample at `now` would show.
     pub(super) fn sampled<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant) -> Vec<Option<u64>> {
-        sampled(&self.watched, nodes, now).collect()
+        let mut values = Vec::new();
+        self.sample_into(nodes, now, &mut values);
+        values
+    }
+
+    /// Adds what all that is watched shows at `now` to `values`.
+    fn sample_into<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant, values: &mut Vec<Option<u64>>) {
+        for alike in &self.alike {
+            sample_alike(&self.watched[alike.clone()], nodes, now, values);
+        }
     }
 
     /// When the next sample is taken.
@@ -175,15 +209,6 @@ impl SeriesProbe {
         self.values.truncate(kept * width);
         self.totals.thin_out(kept);
     }
-}
-
-/// What is watched shows at `now`.
-fn sampled<F: Forward>(
-    watched: &[Watched],
-    nodes: &[FabricNode<F>],
-    now: Instant,
-) -> impl Iterator<Item = Option<u64>> {
-    watched.iter().map(move |watched| watched.sample(&nodes[watched.place as usize], now))
 }
 
 /// What was sampled of one thing.
@@ -245,12 +270,7 @@ impl Watched {
             node: Arc::clone(node),
             port: u32::from(self.port),
             job: None,
-            priority: match self.metric {
-                Metric::Paused(priority) | Metric::EcnMin(priority) | Metric::EcnMax(priority) => {
-                    Some(u32::from(priority.0))
-                }
-                _ => None,
-            },
+            priority: self.metric.priority().map(|priority| u32::from(priority.0)),
             qp: match self.metric {
                 Metric::Rate { queue_pair, .. } => Some(queue_pair),
                 _ => None,
@@ -268,55 +288,6 @@ impl Watched {
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) => leaf.ports(),
         };
         ports.get(usize::from(self.port)).map_or(0, EgressPort::marked_frames)
-    }
-
-    fn sample<F: Forward>(&self, node: &FabricNode<F>, now: Instant) -> Option<u64> {
-        let port = usize::from(self.port);
-        match (node, self.metric) {
-            (FabricNode::Host(_), Metric::Queue) => Some(0),
-            (FabricNode::Host(host), Metric::Sent) => Some(host.ports()[port].transmitter().bytes()),
-            (FabricNode::Host(host), Metric::Paused(priority)) => {
-                Some(host.ports()[port].pause().paused_of(priority, now).0)
-            }
-            (FabricNode::Host(host), Metric::Rate { sender, .. }) => host.rate_bps(sender, now),
-            (FabricNode::Switch(switch), Metric::Queue) => Some(switch.ports()[port].queued_bytes()),
-            (FabricNode::Switch(switch), Metric::Sent) => Some(switch.ports()[port].transmitter().bytes()),
-            (FabricNode::Switch(switch), Metric::Paused(priority)) => {
-                Some(switch.ports()[port].pause().paused_of(priority, now).0)
-            }
-            (FabricNode::Switch(switch), Metric::EcnMin(priority)) => {
-                Some(switch.ports()[port].ecn_control()?.range_at(priority, now)?.kmin_bytes)
-            }
-            (FabricNode::Switch(switch), Metric::EcnMax(priority)) => {
-                Some(switch.ports()[port].ecn_control()?.range_at(priority, now)?.kmax_bytes)
-            }
-            (FabricNode::Scheduled(Scheduled::Leaf(leaf)), metric) => {
-                sample_leaf(leaf, self.port, metric, now)
-            }
-            (FabricNode::Scheduled(Scheduled::Element(_)), _)
-            | (FabricNode::Host(_), Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Voq)
-            | (FabricNode::Switch(_), Metric::Rate { .. } | Metric::Voq) => None,
-        }
-    }
-}
-
-/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is shown at
-/// the first.
-fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u64> {
-    let Some(egress) = leaf.ports().get(usize::from(port)) else {
-        let (uplink, link) = (leaf.uplink()?, usize::from(port) - leaf.ports().len());
-        return match metric {
-            Metric::Queue if link == 0 => Some(uplink.backlog_bytes(now)),
-            Metric::Sent => Some(uplink.carried(link as u32).bytes),
-            _ => None,
-        };
-    };
-    match metric {
-        Metric::Queue => Some(egress.queued_bytes()),
-        Metric::Sent => Some(egress.transmitter().bytes()),
-        Metric::Paused(priority) => Some(egress.pause().paused_of(priority, now).0),
-        Metric::Voq => Some(leaf.voq_bytes(port)),
-        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Rate { .. } => None,
     }
 }
 
@@ -374,7 +345,9 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
             return;
         }
         self.begin(window.start);
-        self.values.extend(sampled(&self.watched, nodes, window.start));
+        let mut values = std::mem::take(&mut self.values);
+        self.sample_into(nodes, window.start, &mut values);
+        self.values = values;
         self.totals.sample(nodes);
         self.tell(window.start, self.counts(nodes, totals));
     }

@@ -2,34 +2,60 @@
 //! a pause is in play.
 
 use super::buffer::{Admission, DropCause, SharedBuffer};
+use super::lineup::Merged;
 use super::pfc::PauseRequests;
 use super::port_set::PortSet;
 use super::queue::{EgressPort, Stored, release};
 use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
-use crate::kernel::{Context, Message};
+use crate::kernel::{Context, Window};
 use crate::packet::Packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Instant;
 
-/// An arrival, and where it goes.
+/// Bits of a departure for its port.
+const PORT_BITS: u32 = 16;
+
+/// When ports send next in a window: the picoseconds since it began, above the port. An entry holds only while the port
+/// still says so.
+#[derive(Debug, Default)]
+struct Departures {
+    start: Instant,
+    end: Instant,
+    entries: BinaryHeap<Reverse<u64>>,
+}
+
+impl Departures {
+    /// Notes when `port` sends, if that is in the window.
+    #[inline]
+    fn push(&mut self, at: Instant, port: u16) {
+        if at < self.end {
+            self.entries.push(Reverse(at.since(self.start).0 << PORT_BITS | u64::from(port)));
+        }
+    }
+
+    /// The earliest, and its port.
+    #[inline]
+    fn first(&self) -> Option<(Instant, u16)> {
+        let &Reverse(entry) = self.entries.peek()?;
+        Some((Instant(self.start.0 + (entry >> PORT_BITS)), entry as u16))
+    }
+}
+
+/// What is due besides arrivals; at equal times in this order.
 #[derive(Clone, Copy, Debug)]
-struct Arrival {
-    stored: Stored,
-    /// Egress port; of no meaning for a pause frame.
-    egress: u16,
+enum Due {
+    Renewal,
+    Look,
+    Free,
+    Departure,
 }
 
 /// Scratch space of a replay; empty between windows.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
-    /// Ordered by (time, ingress port, sequence).
-    arrivals: Vec<Arrival>,
-    /// The first arrival not yet replayed.
-    next: usize,
-    /// When ports send next. An entry holds only while the port still says so.
-    departures: BinaryHeap<Reverse<(Instant, u16)>>,
+    departures: Departures,
 }
 
 /// The parts of a switch that a replay works on.
@@ -45,112 +71,138 @@ pub(super) struct Parts<'a> {
 }
 
 impl Replay {
-    /// Takes an arrival.
-    pub(super) fn push(&mut self, stored: Stored, egress: u16) {
-        self.arrivals.push(Arrival { stored, egress });
-    }
-
-    /// Replays the window that ends at `end`. At equal times arrivals come first, then renewed pauses, then
-    /// the watchdog, then buffers that are free again, then departures; ports in order.
-    pub(super) fn run<R>(&mut self, mut parts: Parts<'_>, end: Instant, context: &mut Context<Packet, R>) {
-        // No two frames of one link arrive at the same time, so this order has no ties.
-        self.arrivals.sort_unstable_by_key(|arrival| (arrival.stored.packet.at(), arrival.stored.ingress));
+    /// Replays `window`. At equal times arrivals come first, then renewed pauses, then the watchdog, then buffers that are
+    /// free again, then departures; ports in order.
+    pub(super) fn run<R>(
+        &mut self,
+        mut parts: Parts<'_>,
+        mut arrivals: Merged<'_>,
+        window: Window,
+        context: &mut Context<Packet, R>,
+    ) {
+        (self.departures.start, self.departures.end) = (window.start, window.end);
         for port in parts.busy.iter() {
-            self.schedule(parts.ports[usize::from(port)].next_send(), port);
+            self.departures.push(parts.ports[usize::from(port)].next_send(), port);
         }
+        let (mut due_at, mut due) = self.next_due(&mut parts);
         loop {
-            let arrival = self.arrivals.get(self.next).map_or(Instant::NEVER, |next| next.stored.packet.at());
-            let renewal = parts.requests.next_renewal();
-            let departure = self.next_departure(parts.ports);
-            let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
-            let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
-            let now = arrival.min(renewal).min(look).min(free).min(departure);
-            if now >= end {
+            let now = arrivals.next_at().min(due_at);
+            if now >= window.end {
                 break;
             }
-            if arrival == now {
-                self.arrive(&mut parts, now);
-            } else if renewal == now {
+            let is_changed = if now == arrivals.next_at() {
+                arrivals.pop().is_some_and(|(stored, egress)| self.arrive(&mut parts, stored, egress, now))
+            } else {
+                self.act(due, &mut parts, now, context);
+                true
+            };
+            if is_changed {
+                (due_at, due) = self.next_due(&mut parts);
+            }
+        }
+        debug_assert_eq!(arrivals.next_at(), Instant::NEVER, "every arrival lies in the window");
+        self.departures.entries.clear();
+    }
+
+    /// What is due next.
+    #[inline(always)]
+    fn next_due(&mut self, parts: &mut Parts<'_>) -> (Instant, Due) {
+        let look = parts.watchdog.as_ref().map_or(Instant::NEVER, |watchdog| watchdog.next_due());
+        let free = parts.returns.as_ref().map_or(Instant::NEVER, |returns| returns.next_due());
+        let mut next = (parts.requests.next_renewal(), Due::Renewal);
+        for later in
+            [(look, Due::Look), (free, Due::Free), (self.next_departure(parts.ports), Due::Departure)]
+        {
+            if later.0 < next.0 {
+                next = later;
+            }
+        }
+        next
+    }
+
+    #[inline]
+    fn act<R>(&mut self, due: Due, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
+        match due {
+            Due::Renewal => {
                 let port = parts.requests.renew(now, parts.ports);
                 parts.busy.insert(port);
                 self.reschedule(parts.ports, port, Instant::NEVER, now);
-            } else if look == now {
-                self.look(&mut parts, now);
-            } else if free == now {
-                self.free(&mut parts, now);
-            } else {
-                self.depart(&mut parts, now, context);
             }
-        }
-        debug_assert_eq!(self.next, self.arrivals.len(), "every arrival lies in the window");
-        self.arrivals.clear();
-        self.next = 0;
-        self.departures.clear();
-    }
-
-    fn schedule(&mut self, at: Instant, port: u16) {
-        if at != Instant::NEVER {
-            self.departures.push(Reverse((at, port)));
+            Due::Look => self.look(parts, now),
+            Due::Free => self.free(parts, now),
+            Due::Departure => self.depart(parts, now, context),
         }
     }
 
-    /// Notes when `port` sends next, seen from `now`, if that is sooner than `before`.
-    fn reschedule(&mut self, ports: &[EgressPort], port: u16, before: Instant, now: Instant) {
+    /// Notes when `port` sends next, seen from `now`, if that is sooner than `before`; whether it is.
+    #[inline]
+    fn reschedule(&mut self, ports: &[EgressPort], port: u16, before: Instant, now: Instant) -> bool {
         let at = ports[usize::from(port)].next_send();
         if at < before {
-            self.schedule(at.max(now), port);
+            self.departures.push(at.max(now), port);
         }
+        at < before
     }
 
     /// The earliest departure that still holds.
+    #[inline]
     fn next_departure(&mut self, ports: &[EgressPort]) -> Instant {
-        while let Some(&Reverse((at, port))) = self.departures.peek() {
-            if ports[usize::from(port)].next_send() <= at {
+        while let Some((at, port)) = self.departures.first() {
+            let sends = ports[usize::from(port)].next_send();
+            if sends <= at {
                 return at;
             }
-            self.departures.pop();
             // It was put off meanwhile: by a frame already sent, or by a pause.
-            self.schedule(ports[usize::from(port)].next_send(), port);
+            self.departures.entries.pop();
+            self.departures.push(sends, port);
         }
         Instant::NEVER
     }
 
-    fn arrive(&mut self, parts: &mut Parts<'_>, now: Instant) {
-        let Arrival { stored, egress } = self.arrivals[self.next];
-        self.next += 1;
+    /// Takes in a frame; whether that may have changed what is due next.
+    fn arrive(&mut self, parts: &mut Parts<'_>, stored: &mut Stored, egress: u16, now: Instant) -> bool {
+        let (ingress, priority) = (stored.ingress, stored.packet.priority());
         if stored.packet.is_link_control() {
-            let before = parts.ports[usize::from(stored.ingress)].next_send();
-            parts.ports[usize::from(stored.ingress)].receive_link_control(&stored.packet);
-            parts.busy.insert(stored.ingress);
-            self.reschedule(parts.ports, stored.ingress, before, now);
-            if stored.packet.quanta() > 0
-                && let Some(watchdog) = &mut parts.watchdog
-            {
-                watchdog.note_pause(stored.ingress, stored.packet.priority(), now);
-            }
-            return;
+            self.receive_link_control(parts, stored, now);
+            return true;
         }
-        let priority = stored.packet.priority();
-        parts.ports[usize::from(stored.ingress)].fill_lane(&stored.packet);
+        parts.ports[usize::from(ingress)].fill_lane(&stored.packet);
         let charge = parts.buffer.charge(stored.packet.frame_bytes());
         let port = &mut parts.ports[usize::from(egress)];
         if port.is_dropping(priority) {
             port.drop_frame(&stored.packet, DropCause::Watchdog);
-            return;
+            return false;
         }
-        let admission = parts.buffer.admit(stored.ingress, priority, charge, port.queue_bytes(priority));
-        match admission {
+        // With credits a port may also send later than it said.
+        let mut is_changed = parts.returns.is_some();
+        match parts.buffer.admit(ingress, priority, charge, port.queue_bytes(priority)) {
             Admission::Dropped(cause) => port.drop_frame(&stored.packet, cause),
             Admission::Stored => {
                 let before = port.next_send();
                 port.enqueue(stored);
                 port.look_at_credit(priority, now);
-                self.reschedule(parts.ports, egress, before, now);
+                is_changed |= self.reschedule(parts.ports, egress, before, now);
             }
         }
-        if parts.requests.note_arrival(parts.buffer, stored.ingress, priority, now, parts.ports) {
-            parts.busy.insert(stored.ingress);
-            self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
+        if parts.requests.note_arrival(parts.buffer, ingress, priority, now, parts.ports) {
+            parts.busy.insert(ingress);
+            self.reschedule(parts.ports, ingress, Instant::NEVER, now);
+            is_changed = true;
+        }
+        is_changed
+    }
+
+    /// Acts on a pause or a credit.
+    fn receive_link_control(&mut self, parts: &mut Parts<'_>, stored: &Stored, now: Instant) {
+        let Stored { packet, ingress } = stored;
+        let before = parts.ports[usize::from(*ingress)].next_send();
+        parts.ports[usize::from(*ingress)].receive_link_control(packet);
+        parts.busy.insert(*ingress);
+        self.reschedule(parts.ports, *ingress, before, now);
+        if packet.quanta() > 0
+            && let Some(watchdog) = &mut parts.watchdog
+        {
+            watchdog.note_pause(*ingress, packet.priority(), now);
         }
     }
 
@@ -159,7 +211,7 @@ impl Replay {
         let Some(watchdog) = &mut parts.watchdog else { return };
         let Look { port, flushed } = watchdog.look(now, parts.ports);
         for stored in flushed {
-            if release(parts.buffer, &stored) {
+            if release(parts.buffer, stored.held()) {
                 parts.requests.end(stored.ingress, stored.packet.priority(), parts.ports);
                 parts.busy.insert(stored.ingress);
                 self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
@@ -170,13 +222,14 @@ impl Replay {
     }
 
     fn depart<R>(&mut self, parts: &mut Parts<'_>, now: Instant, context: &mut Context<Packet, R>) {
-        let Some(Reverse((_, egress))) = self.departures.pop() else { return };
+        let Some((_, egress)) = self.departures.first() else { return };
+        self.departures.entries.pop();
         if let Some(sent) = parts.ports[usize::from(egress)].send_next(now, context) {
             if let Some(returns) = &mut parts.returns {
-                returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), &sent);
+                returns.push(parts.ports[usize::from(egress)].transmitter().free_at(), sent);
             }
-            if release(parts.buffer, &sent) {
-                parts.requests.end(sent.ingress, sent.packet.priority(), parts.ports);
+            if release(parts.buffer, sent) {
+                parts.requests.end(sent.ingress, sent.priority, parts.ports);
                 parts.busy.insert(sent.ingress);
                 self.reschedule(parts.ports, sent.ingress, Instant::NEVER, now);
             }

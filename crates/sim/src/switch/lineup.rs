@@ -45,6 +45,11 @@ pub(super) struct Arrivals {
     start: Instant,
     frames: Vec<Stored>,
     turns: Vec<Vec<Turn>>,
+    /// Those of frames for the switch itself: pauses and credits.
+    control: Vec<Turn>,
+    /// Where the frame at each place goes, and all turns, once they are merged.
+    egress: Vec<u16>,
+    merged: Vec<Turn>,
 }
 
 impl Arrivals {
@@ -53,6 +58,7 @@ impl Arrivals {
     pub(super) fn begin(&mut self, start: Instant, ports: usize) {
         self.start = start;
         self.frames.clear();
+        self.control.clear();
         if self.turns.len() < ports {
             self.turns.resize_with(ports, Vec::new);
         }
@@ -76,15 +82,25 @@ impl Arrivals {
         came.bytes += bytes;
     }
 
-    /// Finds the way of everything taken in: `way` tells the egress port of the frame at a place, if it has one.
+    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of the frame
+    /// at a place, if it has one.
     #[inline]
     pub(super) fn direct_all(&mut self, mut way: impl FnMut(&[Stored], usize) -> Option<u16>) {
-        let Self { start, frames, turns } = self;
+        let Self { start, frames, turns, control, .. } = self;
         for (place, stored) in frames.iter().enumerate() {
-            if let Some(egress) = way(frames, place) {
-                turns[usize::from(egress)].push(Turn::new(stored.packet.at(), *start, place));
+            let turn = Turn::new(stored.packet.at(), *start, place);
+            if stored.packet.is_link_control() {
+                control.push(turn);
+            } else if let Some(egress) = way(frames, place) {
+                turns[usize::from(egress)].push(turn);
             }
         }
+    }
+
+    /// Something arrives for the switch itself.
+    #[inline]
+    pub(super) const fn has_control(&self) -> bool {
+        !self.control.is_empty()
     }
 
     /// Takes in a frame bound for port `egress`, whatever came before.
@@ -106,7 +122,7 @@ impl Arrivals {
 
     /// What arrives for port `egress`, to be changed: what `keep` refuses no longer arrives.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
-        let Self { start, frames, turns } = self;
+        let Self { start, frames, turns, .. } = self;
         turns[egress].retain_mut(|turn| {
             let stored = &mut frames[turn.place()];
             let stays = keep(stored);
@@ -119,7 +135,7 @@ impl Arrivals {
 
     /// Sorts what arrives for port `egress` when frames have come in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
-        let Self { start, frames, turns } = self;
+        let Self { start, frames, turns, .. } = self;
         turns[egress].sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
     }
 
@@ -132,7 +148,7 @@ impl Arrivals {
     /// What arrives for port `egress`, sorted.
     #[inline]
     pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
-        let Self { start, frames, turns } = self;
+        let Self { start, frames, turns, .. } = self;
         Lineup { start: *start, turns: &turns[egress], frames }
     }
 
@@ -140,6 +156,50 @@ impl Arrivals {
     #[inline]
     pub(super) fn clear(&mut self, egress: usize) {
         self.turns[egress].clear();
+    }
+
+    /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch itself; in
+    /// order of (time, ingress port), which takes more if frames have come in any order.
+    pub(super) fn merge(&mut self, ports: impl Iterator<Item = u16>, is_mixed: bool) -> Merged<'_> {
+        let Self { start, frames, turns, control, egress, merged } = self;
+        merged.clone_from(control);
+        egress.resize(frames.len(), 0);
+        for port in ports {
+            for turn in turns[usize::from(port)].drain(..) {
+                egress[turn.place()] = port;
+                merged.push(turn);
+            }
+        }
+        if is_mixed {
+            merged.sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
+        } else {
+            sort(merged);
+        }
+        Merged { start: *start, turns: merged, frames, egress }
+    }
+}
+
+/// What arrives at a switch, in order of (time, ingress port).
+pub(super) struct Merged<'a> {
+    start: Instant,
+    turns: &'a [Turn],
+    frames: &'a mut [Stored],
+    egress: &'a [u16],
+}
+
+impl Merged<'_> {
+    /// When the next arrives; never after the last.
+    #[inline]
+    pub(super) fn next_at(&self) -> Instant {
+        self.turns.first().map_or(Instant::NEVER, |turn| turn.at(self.start))
+    }
+
+    /// Takes out the next, with its egress port, which is of no meaning for what is for the switch itself.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(&mut Stored, u16)> {
+        let (turn, others) = self.turns.split_first()?;
+        self.turns = others;
+        Some((&mut self.frames[turn.place()], self.egress[turn.place()]))
     }
 }
 

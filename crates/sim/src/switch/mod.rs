@@ -134,14 +134,6 @@ pub(crate) struct Received {
     pub(crate) bytes: u64,
 }
 
-/// What arrives in a window.
-struct Arriving {
-    /// What the frames take of the buffer.
-    charge: u64,
-    /// A pause frame is among them.
-    has_pause: bool,
-}
-
 impl<F: Forward> Switch<F> {
     pub(crate) fn new(plan: SwitchPlan, forward: F) -> Self {
         let ports = plan.ports.len();
@@ -267,18 +259,18 @@ impl<F: Forward> Switch<F> {
         }
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
-        let mut arriving = self.direct(scratch);
+        let mut charge = self.direct(&mut scratch.arrivals);
         if let Some(incoming) = &mut self.incoming {
             for stored in incoming.settle(window.end, &mut scratch.arrivals, &mut self.busy) {
-                arriving.charge += self.buffer.charge(stored.packet.frame_bytes());
+                charge += self.buffer.charge(stored.packet.frame_bytes());
             }
         }
-        let next = if self.is_calm(&arriving, scratch) {
+        let next = if self.is_calm(charge, scratch) {
             self.paths.fast += 1;
             self.serve_ports(window.end, scratch, context)
         } else {
             self.paths.exact += 1;
-            self.replay(window.end, scratch, context)
+            self.replay(window, scratch, context)
         };
         let next = self.incoming.as_ref().map_or(next, |incoming| next.min(incoming.next_due()));
         if next == Instant::NEVER { next } else { next.max(window.end) }
@@ -289,15 +281,15 @@ impl<F: Forward> Switch<F> {
         inboxes.iter().take(INBOXES_AHEAD).for_each(Inbox::prefetch);
     }
 
-    /// No threshold is within reach in this window and no pause is in play, so the ports are independent.
+    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, and no pause is in
+    /// play, so the ports are independent.
     #[inline]
-    fn is_calm(&self, arriving: &Arriving, scratch: &mut Scratch) -> bool {
+    fn is_calm(&self, arriving: u64, scratch: &mut Scratch) -> bool {
         !self.exact_only
-            && !arriving.has_pause
+            && !scratch.arrivals.has_control()
             && !self.is_pause_active
             && !self.buffer.any_pausing()
-            && (self.buffer.is_far_from_thresholds(arriving.charge)
-                || self.is_far_port_by_port(arriving.charge, scratch))
+            && (self.buffer.is_far_from_thresholds(arriving) || self.is_far_port_by_port(arriving, scratch))
     }
 
     /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no queue
@@ -333,46 +325,45 @@ impl<F: Forward> Switch<F> {
         inboxes: &mut [Inbox<Packet>],
     ) {
         arrivals.begin(window.start, self.ports.len());
-        let mut to_come = inboxes;
-        for (ingress, came) in (0..).zip(&mut self.received) {
-            let Some((inbox, others)) = to_come.split_first_mut() else { break };
-            if is_large && let Some(ahead) = others.get(INBOXES_AHEAD - 1) {
-                ahead.prefetch();
+        let ports = inboxes.len();
+        if is_large {
+            for ingress in 0..ports {
+                if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
+                    ahead.prefetch();
+                }
+                let came = &mut self.received[ingress];
+                arrivals.take(&mut inboxes[ingress], ingress as u16, window.end, came);
             }
-            if !inbox.is_empty() {
-                arrivals.take(inbox, ingress, window.end, came);
+        } else {
+            for (ingress, inbox) in inboxes.iter_mut().enumerate() {
+                if !inbox.is_empty() {
+                    arrivals.take(inbox, ingress as u16, window.end, &mut self.received[ingress]);
+                }
             }
-            to_come = others;
         }
     }
 
-    /// Finds the way of everything that arrives.
+    /// Finds the way of everything that arrives. Returns what it takes of the buffer.
     #[inline]
-    fn direct(&mut self, scratch: &mut Scratch) -> Arriving {
+    fn direct(&mut self, arrivals: &mut Arrivals) -> u64 {
         let Self { node, routes, forward, loads, buffer, busy, stranded, .. } = self;
         let (routes, asks_ahead) = (routes.of(*node), self.has_large_routes);
-        let Scratch { arrivals, replay, .. } = scratch;
-        let mut arriving = Arriving { charge: 0, has_pause: false };
+        let mut charge = 0;
         arrivals.direct_all(|frames, place| {
             if asks_ahead {
                 prefetch_routes(&routes, frames, place);
             }
             let stored = &frames[place];
-            if stored.packet.is_link_control() {
-                arriving.has_pause = true;
-                replay.push(*stored, stored.ingress);
-                return None;
-            }
             let hops = routes.next_hops(stored.packet.destination());
             let Some(egress) = choose(&stored.packet, hops, forward, loads) else {
                 stranded[usize::from(stored.ingress)].count(&stored.packet);
                 return None;
             };
-            arriving.charge += buffer.charge(stored.packet.frame_bytes());
+            charge += buffer.charge(stored.packet.frame_bytes());
             busy.insert(egress);
             Some(egress)
         });
-        arriving
+        charge
     }
 
     /// The fast path: every port by itself. Returns when the first of them sends next.
@@ -423,15 +414,12 @@ impl<F: Forward> Switch<F> {
     /// The exact path: everything in strict order of time. Returns when something is due next.
     fn replay<R>(
         &mut self,
-        end: Instant,
+        window: Window,
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        for egress in self.busy.iter() {
-            let arrivals = scratch.arrivals.iter(usize::from(egress));
-            arrivals.for_each(|stored| scratch.replay.push(*stored, egress));
-            scratch.arrivals.clear(usize::from(egress));
-        }
+        let Scratch { arrivals, replay, turn, .. } = scratch;
+        let arrivals = arrivals.merge(self.busy.iter(), self.incoming.is_some());
         let parts = Parts {
             ports: &mut self.ports,
             buffer: &mut self.buffer,
@@ -440,12 +428,11 @@ impl<F: Forward> Switch<F> {
             returns: self.returns.as_deref_mut(),
             busy: &mut self.busy,
         };
-        scratch.replay.run(parts, end, context);
+        replay.run(parts, arrivals, window, context);
         self.is_pause_active = false;
         let mut next = self.requests.next_renewal();
-        let mut index = self.busy.first();
-        while let Some(current) = index {
-            index = self.busy.after(current);
+        self.busy.list(turn);
+        for &current in &*turn {
             let port = &self.ports[usize::from(current)];
             let sends = port.next_send();
             next = next.min(sends);

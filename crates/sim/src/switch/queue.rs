@@ -5,6 +5,7 @@ mod serve;
 use super::buffer::{DropCause, SharedBuffer};
 use super::ecn::EcnMarker;
 use super::ecn_control::EcnControl;
+use super::ecn_law::MarkingRange;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
@@ -26,12 +27,30 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// What it takes of the buffer.
+    #[inline]
+    pub(super) const fn held(&self) -> Held {
+        Held {
+            ingress: self.ingress,
+            priority: self.packet.priority(),
+            frame_bytes: self.packet.frame_bytes(),
+        }
+    }
+
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { packet, ingress } = self;
         packet.visit(cycle);
         cycle.same(u64::from(*ingress));
     }
+}
+
+/// The buffer that a frame takes, by the port it came in by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Held {
+    pub(super) ingress: u16,
+    pub(super) priority: Priority,
+    pub(super) frame_bytes: u32,
 }
 
 /// Frames of one priority that wait at a port.
@@ -230,6 +249,12 @@ impl EgressPort {
         self.control.as_deref()
     }
 
+    /// The thresholds of ECN of a priority at `now`, if they move.
+    #[cold]
+    pub(crate) fn ecn_range(&self, priority: Priority, now: Instant) -> Option<MarkingRange> {
+        self.ecn_control()?.range_at(priority, now)
+    }
+
     pub(crate) const fn pause(&self) -> &PauseState {
         &self.pause
     }
@@ -350,9 +375,9 @@ impl EgressPort {
 
     /// Takes in a frame that the buffer has stored.
     #[inline]
-    pub(crate) fn enqueue(&mut self, mut stored: Stored) {
-        let priority = self.take_in(&mut stored);
-        self.queues[priority.index()].frames.push_back(stored);
+    pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
+        let priority = self.take_in(stored);
+        self.queues[priority.index()].frames.push_with(|| *stored);
     }
 
     /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
@@ -411,13 +436,10 @@ impl EgressPort {
         dropped.count(packet);
     }
 
-    /// Sends what is due at `start`; returns it unless it was a pause frame. Something must be able to go.
+    /// Sends what is due at `start`; returns what it took of the buffer unless it was a pause frame. Something must be able
+    /// to go.
     #[inline]
-    pub(crate) fn send_next<R>(
-        &mut self,
-        start: Instant,
-        context: &mut Context<Packet, R>,
-    ) -> Option<Stored> {
+    pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> Option<Held> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
             self.transmitter.transmit(&link_control, start, context);
@@ -425,34 +447,37 @@ impl EgressPort {
         }
         self.pause.expire(start);
         let sent = self.send_from(self.occupied & !self.pause.mask(), start, context);
-        if let Some(credits) = &mut self.credits {
-            credits.spend(&sent.packet);
-            self.look_at_credit(sent.packet.priority(), start);
+        if self.credits.is_some() {
+            self.look_at_credit(sent.priority, start);
         }
         Some(sent)
     }
 
     /// Sends the first frame of the `eligible` queue whose turn it is.
     #[inline]
-    fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Stored {
+    fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Held {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             queues[priority.index()].frames.front().map_or(0, |stored| stored.packet.frame_bytes())
         };
         let priority = self.scheduler.pick(eligible, head_bytes);
-        let frames = &mut self.queues[priority.index()].frames;
-        let stored = frames.pop_front().expect("the occupied bit of an empty queue is clear");
+        let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
+        let stored = frames.front().expect("the occupied bit of an empty queue is clear");
+        let (sent, bytes) = (stored.held(), u64::from(stored.packet.frame_bytes()));
+        *queue_bytes -= bytes;
+        self.queued_bytes -= bytes;
+        self.transmitter.transmit(&stored.packet, start, context);
+        if let Some(credits) = &mut self.credits {
+            credits.spend(&stored.packet);
+        }
+        frames.drop_front();
         if frames.is_empty() {
             self.occupied &= !priority.bit();
         }
-        let bytes = u64::from(stored.packet.frame_bytes());
-        self.queues[priority.index()].bytes -= bytes;
-        self.queued_bytes -= bytes;
-        self.transmitter.transmit(&stored.packet, start, context);
         if let Some(control) = &mut self.control {
             control.depart(priority, bytes, start, self.transmitter.free_at());
         }
-        stored
+        sent
     }
 
     #[inline]
@@ -463,8 +488,8 @@ impl EgressPort {
 
 /// Takes a frame that is being sent out of the buffer; true when its group no longer needs the pause it asked for.
 #[inline]
-pub(super) fn release(buffer: &mut SharedBuffer, sent: &Stored) -> bool {
-    buffer.release(sent.ingress, sent.packet.priority(), buffer.charge(sent.packet.frame_bytes()))
+pub(super) fn release(buffer: &mut SharedBuffer, sent: Held) -> bool {
+    buffer.release(sent.ingress, sent.priority, buffer.charge(sent.frame_bytes))
 }
 
 impl EgressPort {

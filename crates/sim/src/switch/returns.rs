@@ -1,31 +1,17 @@
 //! Frames that a switch is sending and whose receive buffers on an InfiniBand link are free when they are out.
 
-use super::queue::Stored;
-use crate::packet::Priority;
+use super::queue::Held;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::Instant;
-
-/// The buffer that a frame takes, by the port it came in by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Held {
-    pub(super) ingress: u16,
-    pub(super) priority: Priority,
-    pub(super) frame_bytes: u32,
-}
 
 /// What is on its way out: one frame for each egress port at the most.
 #[derive(Debug, Default)]
 pub(super) struct Returns(BinaryHeap<Reverse<(Instant, Held)>>);
 
 impl Returns {
-    /// `sent` is out at `end`.
-    pub(super) fn push(&mut self, end: Instant, sent: &Stored) {
-        let held = Held {
-            ingress: sent.ingress,
-            priority: sent.packet.priority(),
-            frame_bytes: sent.packet.frame_bytes(),
-        };
+    /// What a frame took is free when that is out, at `end`.
+    pub(super) fn push(&mut self, end: Instant, held: Held) {
         self.0.push(Reverse((end, held)));
     }
 

@@ -202,7 +202,7 @@ mod tests {
     fn a_storm_begins_when_frames_have_waited_long_enough_and_ends_when_pauses_stop() {
         let (mut watchdog, mut ports) = (watchdog(StormAction::Drop), [idle_port()]);
         pause(&mut watchdog, &mut ports[0], 100);
-        ports[0].enqueue(frame(LOSSLESS, 0, Instant(600)));
+        ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(600)));
         pause(&mut watchdog, &mut ports[0], 700);
         assert_eq!(watchdog.next_due(), Instant(1_100));
         assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty(), "the frame came at 600");
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn forwarding_ignores_the_pause_and_drops_nothing() {
         let (mut watchdog, mut ports) = (watchdog(StormAction::Forward), [idle_port()]);
-        ports[0].enqueue(frame(LOSSLESS, 0, Instant(50)));
+        ports[0].enqueue(&mut frame(LOSSLESS, 0, Instant(50)));
         pause(&mut watchdog, &mut ports[0], 100);
         assert!(ports[0].next_send() > Instant(1_100));
         assert!(watchdog.look(Instant(1_100), &mut ports).flushed.is_empty());

@@ -396,7 +396,7 @@ impl Leaf {
         let ask = self.voqs.grant(port, priority, bytes.into());
         let mut burst = std::mem::take(&mut self.burst);
         while let Some(stored) = self.voqs.pop(port, priority) {
-            if release(&mut self.buffer, &stored) {
+            if release(&mut self.buffer, stored.held()) {
                 self.requests.end(stored.ingress, priority, &mut self.ports);
                 self.schedule_send(stored.ingress, now);
             }
@@ -438,7 +438,7 @@ impl Leaf {
     #[inline]
     fn leave_fabric(&mut self, packet: Packet, now: Instant) {
         let (_, port) = self.directory.place(packet.destination());
-        self.ports[usize::from(port)].enqueue(Stored { packet: packet.arriving(now), ingress: port });
+        self.ports[usize::from(port)].enqueue(&mut Stored { packet: packet.arriving(now), ingress: port });
         self.schedule_send(port, now);
     }
 
@@ -450,8 +450,8 @@ impl Leaf {
         if egress.next_send() <= now
             && let Some(sent) = egress.send_next(now, context)
         {
-            let cost = credit_cost(&sent.packet);
-            self.credits[usize::from(port)].depart(sent.packet.priority(), cost);
+            let cost = credit_cost(sent.frame_bytes);
+            self.credits[usize::from(port)].depart(sent.priority, cost);
             self.schedule_grant(port, now);
         }
         self.schedule_send(port, now);

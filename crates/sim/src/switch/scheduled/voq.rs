@@ -5,7 +5,7 @@
 //! come, so that no packet waits for the round trip of those before it; it sends whole packets as long as credits are
 //! left and owes what the last one took too much.
 
-use crate::packet::{Packet, Priority};
+use crate::packet::Priority;
 use crate::switch::queue::Stored;
 use units::{AttachmentId, LINK_OVERHEAD_BYTES};
 
@@ -14,8 +14,8 @@ const NONE: u32 = u32::MAX;
 
 /// What a packet takes of credits: its frame with preamble and gap, as on the link of the egress port.
 #[inline]
-pub(super) const fn credit_cost(packet: &Packet) -> u64 {
-    (packet.frame_bytes() + LINK_OVERHEAD_BYTES) as u64
+pub(super) const fn credit_cost(frame_bytes: u32) -> u64 {
+    (frame_bytes + LINK_OVERHEAD_BYTES) as u64
 }
 
 /// One queue.
@@ -101,7 +101,7 @@ impl Voqs {
         queue.last = place;
         queue.bytes += u64::from(stored.packet.frame_bytes());
         queue.max_bytes = queue.max_bytes.max(queue.bytes);
-        queue.unasked += credit_cost(&stored.packet);
+        queue.unasked += credit_cost(stored.packet.frame_bytes());
         self.packets += 1;
         let is_time = queue.asked < self.credit_bytes || queue.unasked >= self.credit_bytes;
         is_time.then(|| queue.ask())
@@ -139,7 +139,7 @@ impl Voqs {
         let Waiting { stored, next } = self.pool[place as usize];
         queue.first = next;
         queue.bytes -= u64::from(stored.packet.frame_bytes());
-        queue.balance -= credit_cost(&stored.packet) as i64;
+        queue.balance -= credit_cost(stored.packet.frame_bytes()) as i64;
         self.pool[place as usize].next = std::mem::replace(&mut self.free, place);
         self.packets -= 1;
         Some(stored)
@@ -157,7 +157,7 @@ impl Voq {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Kind, Path};
+    use crate::packet::{Kind, Packet, Path};
     use proptest::prelude::*;
     use transport::Position;
     use wire::Psn;

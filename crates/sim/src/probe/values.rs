@@ -1,0 +1,94 @@
+//! What is watched shows at a moment.
+
+use super::series::{Metric, Watched};
+use crate::nic::Host;
+use crate::setup::FabricNode;
+use crate::switch::EgressPort;
+use crate::switch::forward::Forward;
+use crate::switch::scheduled::{Leaf, Scheduled};
+use units::Instant;
+
+/// Adds what `alike` shows at `now` to `values`: the same of different ports. For the metrics that most of it is, the metric is
+/// known then.
+pub(super) fn sample_alike<F: Forward>(
+    alike: &[Watched],
+    nodes: &[FabricNode<F>],
+    now: Instant,
+    values: &mut Vec<Option<u64>>,
+) {
+    let all = alike.iter();
+    match alike[0].metric {
+        Metric::Queue => values.extend(all.map(|watched| watched.sample(Metric::Queue, nodes, now))),
+        Metric::Sent => values.extend(all.map(|watched| watched.sample(Metric::Sent, nodes, now))),
+        Metric::Paused(_) => values.extend(all.map(|watched| {
+            let priority = watched.metric.priority()?;
+            watched.sample(Metric::Paused(priority), nodes, now)
+        })),
+        _ => values.extend(all.map(|watched| watched.sample(watched.metric, nodes, now))),
+    }
+}
+
+impl Watched {
+    #[inline(always)]
+    fn sample<F: Forward>(&self, metric: Metric, nodes: &[FabricNode<F>], now: Instant) -> Option<u64> {
+        match &nodes[self.place as usize] {
+            FabricNode::Host(host) => sample_host(host, self.port, metric, now),
+            FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.port)], metric, now),
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) => sample_leaf(leaf, self.port, metric, now),
+            FabricNode::Scheduled(Scheduled::Element(_)) => None,
+        }
+    }
+}
+
+/// A value of a host.
+#[inline(always)]
+fn sample_host(host: &Host, port: u16, metric: Metric, now: Instant) -> Option<u64> {
+    let port = &host.ports()[usize::from(port)];
+    match metric {
+        Metric::Queue => Some(0),
+        Metric::Sent => Some(port.transmitter().bytes()),
+        Metric::Paused(priority) => Some(port.pause().paused_of(priority, now).0),
+        Metric::Rate { sender, .. } => rate_bps(host, sender, now),
+        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Voq => None,
+    }
+}
+
+/// A value of a port of a switch.
+#[inline(always)]
+fn sample_port(port: &EgressPort, metric: Metric, now: Instant) -> Option<u64> {
+    match metric {
+        Metric::Queue => Some(port.queued_bytes()),
+        Metric::Sent => Some(port.transmitter().bytes()),
+        Metric::Paused(priority) => Some(port.pause().paused_of(priority, now).0),
+        Metric::EcnMin(priority) => Some(port.ecn_range(priority, now)?.kmin_bytes),
+        Metric::EcnMax(priority) => Some(port.ecn_range(priority, now)?.kmax_bytes),
+        Metric::Rate { .. } | Metric::Voq => None,
+    }
+}
+
+/// Apart, so that what is sampled of ports, which is far more, takes few instructions.
+#[inline(never)]
+fn rate_bps(host: &Host, sender: u32, now: Instant) -> Option<u64> {
+    host.rate_bps(sender, now)
+}
+
+/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is shown at
+/// the first.
+#[inline(never)]
+fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u64> {
+    let Some(egress) = leaf.ports().get(usize::from(port)) else {
+        let (uplink, link) = (leaf.uplink()?, usize::from(port) - leaf.ports().len());
+        return match metric {
+            Metric::Queue if link == 0 => Some(uplink.backlog_bytes(now)),
+            Metric::Sent => Some(uplink.carried(link as u32).bytes),
+            _ => None,
+        };
+    };
+    match metric {
+        Metric::Queue => Some(egress.queued_bytes()),
+        Metric::Sent => Some(egress.transmitter().bytes()),
+        Metric::Paused(priority) => Some(egress.pause().paused_of(priority, now).0),
+        Metric::Voq => Some(leaf.voq_bytes(port)),
+        Metric::EcnMin(_) | Metric::EcnMax(_) | Metric::Rate { .. } => None,
+    }
+}
