@@ -14,8 +14,14 @@ pub(crate) fn prefetch<T>(items: &[T], index: usize) {
 /// Asks for all of `items[index]`; does nothing if there is no such item.
 #[inline]
 pub(crate) fn prefetch_whole<T>(items: &[T], index: usize) {
+    prefetch_first(items, index, size_of::<T>());
+}
+
+/// Asks for the first `bytes` of `items[index]`; does nothing if there is no such item.
+#[inline]
+pub(crate) fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
     if let Some(item) = items.get(index) {
-        prefetch_item(item);
+        (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
     }
 }
 

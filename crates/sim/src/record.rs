@@ -89,27 +89,31 @@ impl SendReport {
     }
 }
 
-/// A chunk as its responder saw it.
+/// A chunk as its responder saw it; what each frame counts in comes first.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct ReceiveReport {
-    pub(crate) chunk: u32,
-    pub(crate) round: u32,
+    pub(crate) bytes: u64,
+    /// Accepted frames, and their latency.
+    pub(crate) latency_sum_ps: u64,
+    latency_min: Span,
+    latency_max: Span,
+    pub(crate) latency_frames: u32,
     pub(crate) frames: u32,
-    pub(crate) out_of_order: u32,
     /// Frames that arrived marked.
     pub(crate) marks: u32,
     /// Congestion notifications sent.
     pub(crate) cnps: u32,
-    /// Accepted frames, and their latency.
-    pub(crate) latency_frames: u32,
-    pub(crate) latency_sum_ps: u64,
-    latency_min: Span,
-    latency_max: Span,
-    pub(crate) bytes: u64,
+    pub(crate) out_of_order: u32,
+    pub(crate) chunk: u32,
+    pub(crate) round: u32,
     delivered: Instant,
 }
 
 impl ReceiveReport {
+    /// What each frame counts in is in so much of it, from its beginning.
+    pub(crate) const HOT_BYTES: usize = std::mem::offset_of!(Self, marks);
+
     /// A chunk of which nothing has arrived.
     pub(crate) const fn new(chunk: u32, round: u32) -> Self {
         Self {

@@ -17,6 +17,15 @@ pub enum Recovery {
     None,
 }
 
+impl Recovery {
+    /// Each packet places itself.
+    #[inline]
+    #[must_use]
+    pub const fn is_selective(self) -> bool {
+        matches!(self, Self::Selective { .. })
+    }
+}
+
 /// Parameters of a reliable connection. All values come from the run spec; nothing here has a default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -32,7 +41,7 @@ pub struct Config {
     /// Time without progress after which the requester resends.
     pub timeout: Span,
     /// Resends after a timeout, without progress in between, before the queue pair fails: it fails on timeout
-    /// number `retry_count + 1`.
+    /// number `retry_count + 1`; at most 65,535 (3 bits in IBTA 11.2.5.2).
     pub retry_count: u32,
     /// What is done about loss.
     pub recovery: Recovery,
@@ -84,6 +93,7 @@ impl Config {
             "a window of {} packets is outside 1..=2^23",
             self.window_packets
         );
+        assert!(self.retry_count <= u16::MAX.into(), "{} retries are more than 65,535", self.retry_count);
         if let Recovery::Selective { ooo_window_packets } = self.recovery {
             assert!(
                 (1..=Psn::WINDOW_MAX).contains(&ooo_window_packets),

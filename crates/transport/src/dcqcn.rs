@@ -45,11 +45,11 @@ pub struct DcqcnConfig {
 }
 
 impl DcqcnConfig {
-    /// When a packet that was sent at `now` has been paced at line rate.
+    /// For how long a packet is paced at line rate.
     #[inline]
     #[must_use]
-    pub fn ready_at_line_rate(&self, now: Instant, wire_bytes: u32) -> Instant {
-        now + Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
+    pub fn span_at_line_rate(&self, wire_bytes: u32) -> Span {
+        Span(u64::from(wire_bytes) * BYTE / self.line_rate_bps)
     }
 }
 

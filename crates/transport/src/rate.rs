@@ -53,8 +53,7 @@ pub enum Controller {
 pub struct DcqcnPacer {
     config: Arc<DcqcnConfig>,
     ready_at: Instant,
-    /// The last packet, until the first CNP: when it was sent and what it occupied of the link.
-    sent_at: Instant,
+    /// What the last packet occupied of the link, until the first CNP.
     wire_bytes: u32,
     /// From the first CNP on.
     dcqcn: Option<Box<Dcqcn>>,
@@ -64,7 +63,7 @@ impl DcqcnPacer {
     /// Starts at line rate.
     #[must_use]
     pub const fn new(config: Arc<DcqcnConfig>) -> Self {
-        Self { config, ready_at: Instant::ZERO, sent_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
+        Self { config, ready_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
     }
 
     /// Current rate at `now` [bit/s].
@@ -77,7 +76,8 @@ impl DcqcnPacer {
     fn begin(&self) -> Box<Dcqcn> {
         let mut dcqcn = Dcqcn::new(*self.config);
         if self.wire_bytes > 0 {
-            dcqcn.on_sent(self.sent_at, self.wire_bytes);
+            let paced_for = self.config.span_at_line_rate(self.wire_bytes);
+            dcqcn.on_sent(Instant(self.ready_at.0 - paced_for.0), self.wire_bytes);
         }
         Box::new(dcqcn)
     }
@@ -95,8 +95,8 @@ impl RateControl for DcqcnPacer {
             dcqcn.on_sent(now, wire_bytes);
             self.ready_at = dcqcn.ready_at();
         } else {
-            (self.sent_at, self.wire_bytes) = (now, wire_bytes);
-            self.ready_at = self.config.ready_at_line_rate(now, wire_bytes);
+            self.wire_bytes = wire_bytes;
+            self.ready_at = now + self.config.span_at_line_rate(wire_bytes);
         }
     }
 
@@ -109,9 +109,8 @@ impl RateControl for DcqcnPacer {
     }
 
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, ready_at, sent_at, wire_bytes, dcqcn } = self;
+        let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
         cycle.time(ready_at);
-        cycle.time(sent_at);
         cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
         if let Some(dcqcn) = dcqcn {
             dcqcn.visit(cycle);

@@ -4,6 +4,7 @@
 //! sender and receiver learn of it at that time. Leaves out what the ranks of a host share beyond that: the bandwidth of
 //! its memory, and caches that make small copies faster.
 
+use super::chunk_frames::Frames;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
@@ -32,7 +33,7 @@ impl Host {
     pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender as usize];
         let receiver = state.receiver();
-        let completed = state.complete(1, now, context);
+        let completed = state.complete(1, now, context, |_| Frames::default());
         if !self.transfers.is_background() {
             let bytes = completed.clone().map(|send| self.sends[send as usize].bytes.max(1));
             context.totals.progress += bytes.sum::<u64>();

@@ -5,6 +5,7 @@
 //! receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod arrivals;
+mod chunk_frames;
 mod intake;
 mod local;
 mod port;
@@ -23,9 +24,9 @@ mod transfers;
 pub(crate) use intake::IntakePlan;
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
-pub(crate) use receiver::{ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities};
+pub(crate) use receiver::{ReceiveChunk, ReceiverPlan, ReplyPriorities};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
-pub(crate) use sender::{SendChunk, Sender, SenderPlan, write_opcode};
+pub(crate) use sender::{SendChunk, SenderPlan, write_opcode};
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -35,17 +36,24 @@ pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
 use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Inbox, Window};
-use crate::packet::{Kind, Packet};
-use crate::prefetch::{prefetch, prefetch_whole};
+use crate::packet::{Kind, Packet, Priority};
+use crate::prefetch::{prefetch, prefetch_first, prefetch_whole};
 use crate::record::Record;
+use chunk_frames::ChunkFrames;
 use intake::Intake;
+use receiver::Receiver;
+use sender::Sender;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
-use transport::Config;
+use transport::{Config, Controller};
 use units::{Cycle, Instant, Rate, Span};
+use wire::Framing;
+
+/// What most packets need of a queue pair is in so much of it, from its beginning.
+const HOT_BYTES: usize = 128;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 8;
@@ -85,18 +93,34 @@ pub(crate) struct Throughput {
     pub(crate) drain: Option<Rate>,
 }
 
+/// What all queue pairs of a host have in common.
+#[derive(Debug)]
+pub(crate) struct QueuePairSettings {
+    pub(crate) config: Arc<Config>,
+    pub(crate) framing: Framing,
+    /// Priority of payload.
+    pub(crate) data: Priority,
+    pub(crate) replies: ReplyPriorities,
+    /// At most one congestion notification in this time; none are sent without it.
+    pub(crate) cnp_interval: Option<Span>,
+    /// How a sender of each port begins.
+    pub(crate) controllers: Vec<Controller>,
+    /// Packets may overtake each other.
+    pub(crate) may_reorder: bool,
+}
+
 /// What a host is made of.
 pub(crate) struct HostPlan {
-    pub(crate) config: Arc<Config>,
+    pub(crate) settings: QueuePairSettings,
     pub(crate) latency: Span,
     pub(crate) ports: Vec<NicPortPlan>,
     /// The receive buffer, if the host is slower than the link.
     pub(crate) intake: Option<IntakePlan>,
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
-    pub(crate) senders: Vec<Sender>,
+    pub(crate) senders: Vec<SenderPlan>,
     pub(crate) sends: Vec<SendChunk>,
-    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) receivers: Vec<ReceiverPlan>,
     pub(crate) receives: Vec<ReceiveChunk>,
     pub(crate) transfers: Transfers,
     /// What it does in a storage job.
@@ -112,11 +136,12 @@ pub(crate) struct Host {
     latency: Span,
     ports: Vec<NicPort>,
     senders: Vec<Sender>,
-    /// Chunks of each sender, see [`Sender::chunks`].
+    /// Chunks of each sender, see [`SenderPlan::chunks`].
     sends: Vec<SendChunk>,
     receivers: Vec<Receiver>,
-    /// Chunks of each receiver, see [`Receiver::chunks`].
+    /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
     receives: Vec<ReceiveChunk>,
+    chunk_frames: ChunkFrames,
     transfers: Transfers,
     shared_memory: SharedMemory,
     timers: BinaryHeap<Reverse<(Instant, Timer)>>,
@@ -148,17 +173,22 @@ impl Host {
         let starts = plan.tcp.iter().flat_map(HostTcp::starts);
         let starts = starts.map(|(at, source)| (at, Timer::TcpSource(source)));
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
+        let settings = &plan.settings;
         Self {
             timers: timers.chain(starts).map(Reverse).collect(),
             storage,
-            config: plan.config,
+            config: Arc::clone(&settings.config),
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
-            senders: plan.senders,
+            senders: plan.senders.iter().map(|sender| Sender::new(sender, settings)).collect(),
             sends: plan.sends,
-            receivers: plan.receivers,
+            receivers: {
+                let new = |receiver| Receiver::new(receiver, settings, &plan.receives);
+                plan.receivers.iter().map(new).collect()
+            },
             receives: plan.receives,
+            chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),
             delivered_bytes: 0,
@@ -201,7 +231,7 @@ impl Host {
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.open_operations());
-        self.senders.iter().flat_map(Sender::open_chunks).chain(operations)
+        self.senders.iter().flat_map(|sender| sender.open_chunks(&self.config)).chain(operations)
     }
 
     /// What has arrived of chunks that were never delivered.
@@ -236,6 +266,7 @@ impl Host {
             sends: _,
             receivers,
             receives: _,
+            chunk_frames: _,
             transfers: _,
             shared_memory: _,
             timers,
@@ -298,7 +329,7 @@ impl Host {
         for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
             self.prefetch_queue_pair(packet);
         }
-        self.ports[0].senders_ahead().for_each(|sender| prefetch_whole(&self.senders, sender as usize));
+        self.ports[0].senders_ahead().for_each(|sender| self.prefetch_sender(sender));
     }
 
     /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk
@@ -306,17 +337,25 @@ impl Host {
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
-        if let Kind::Data(position) = packet.kind() {
-            prefetch_whole(&self.receivers, queue_pair);
-            if position.ends_message() {
+        match packet.kind() {
+            Kind::Data(position) if position.ends_message() => {
+                prefetch_whole(&self.receivers, queue_pair);
                 prefetch(&self.receives, queue_pair);
                 prefetch(&self.transfers.inbound, queue_pair);
             }
-        } else {
-            prefetch_whole(&self.senders, queue_pair);
-            prefetch(&self.sends, queue_pair);
-            prefetch(&self.transfers.outgoing, queue_pair);
+            Kind::Data(_) => prefetch_first(&self.receivers, queue_pair, HOT_BYTES),
+            _ => {
+                prefetch_whole(&self.senders, queue_pair);
+                prefetch(&self.sends, queue_pair);
+                prefetch(&self.transfers.outgoing, queue_pair);
+            }
         }
+    }
+
+    /// Asks for what a sender needs to send.
+    #[inline]
+    fn prefetch_sender(&self, sender: u32) {
+        prefetch_first(&self.senders, sender as usize, HOT_BYTES);
     }
 
     /// The port with the first arrival, and when that is.

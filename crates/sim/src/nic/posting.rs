@@ -1,5 +1,6 @@
 //! How a host gets from what has arrived or was acknowledged to what is posted next.
 
+use super::sending::make_ready;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
@@ -74,9 +75,6 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        if sends.is_empty() {
-            return;
-        }
         for send in sends {
             let outgoing = self.sends[send as usize].outgoing;
             if let Some(next) = self.transfers.acknowledge_part(outgoing) {
@@ -122,8 +120,10 @@ impl Host {
                 self.post_local(sender, round, now);
                 continue;
             }
-            self.senders[sender as usize].post_ready(&self.config, &self.sends, round, now, context);
-            self.make_ready(sender, now);
+            let Self { senders, sends, ports, config, .. } = self;
+            let state = &mut senders[sender as usize];
+            state.post_ready(config, sends, round, now, context);
+            make_ready(ports, config, sender, state, now);
         }
     }
 }

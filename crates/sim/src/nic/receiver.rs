@@ -3,9 +3,11 @@
 use super::arrivals::Arrivals;
 use super::reordering::Reordering;
 use super::sender::write_opcode;
+use super::{HOT_BYTES, QueuePairSettings};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
+use std::mem::offset_of;
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Recovery, Reply, Responder};
 use units::{Cycle, Instant, Span};
@@ -47,72 +49,82 @@ pub(crate) struct ReplyPriorities {
     pub(crate) cnp: Priority,
 }
 
-/// The responder side of a queue pair: three lines of the cache.
+/// The responder side of a queue pair. What most packets need is in the first two lines of the cache.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Receiver {
-    responder: Responder,
     /// To the sender at the source host.
     path: Path,
     priorities: ReplyPriorities,
-    cnp_interval: Span,
-    next_cnp: Instant,
     framing: Framing,
-    port: u16,
     is_captured: bool,
-    queue_pair: u32,
+    port: u16,
+    responder: Responder,
+    /// Packets of the chunk being received that must still arrive.
+    packets_left: u64,
+    /// Stands for `chunks`, `packets_left` and `report` when packets are not taken in order.
+    arrivals: Option<Box<Arrivals>>,
+    /// Where packets may overtake each other.
+    reordering: Option<Box<Reordering>>,
+    report: ReceiveReport,
+    next_cnp: Instant,
+    cnp_interval: Span,
     /// Its first chunk in the host's list of receives: after the last it begins again.
     first_chunk: u32,
     /// Its chunks from the one being received on.
     chunks: Range<u32>,
-    /// Packets of it that must still arrive.
-    packets_left: u64,
-    report: ReceiveReport,
-    /// Stands for the three above when packets are not taken in order.
-    arrivals: Option<Box<Arrivals>>,
-    /// Where packets may overtake each other.
-    reordering: Option<Box<Reordering>>,
+    queue_pair: u32,
 }
 
 const _: () = assert!(size_of::<Receiver>() <= 192, "a million of them are looked at in turn");
+const _: () = assert!(
+    offset_of!(Receiver, report) + ReceiveReport::HOT_BYTES <= HOT_BYTES,
+    "what most packets need lies together"
+);
 
 /// Which receiver, and where it answers to.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiverPlan {
     pub(crate) queue_pair: u32,
     pub(crate) initial_psn: Psn,
+    /// To the sender at the source host.
     pub(crate) path: Path,
-    pub(crate) priorities: ReplyPriorities,
-    /// At most one congestion notification in this time; none are sent without it.
-    pub(crate) cnp_interval: Option<Span>,
-    pub(crate) framing: Framing,
+    /// Its chunks in the host's list of receives.
+    pub(crate) chunks: Range<u32>,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
-    pub(crate) chunks: Range<u32>,
-    pub(crate) recovery: Recovery,
-    /// Packets may overtake each other.
-    pub(crate) may_reorder: bool,
-    /// Packets of its first chunk.
-    pub(crate) first_packets: Option<u64>,
+    /// From a rank on the same host.
+    pub(crate) is_local: bool,
+}
+
+const _: () = assert!(size_of::<ReceiverPlan>() <= 32, "there is one for each of a million queue pairs");
+
+impl ReceiverPlan {
+    fn chunks_of<'a>(&self, receives: &'a [ReceiveChunk]) -> &'a [ReceiveChunk] {
+        &receives[self.chunks.start as usize..self.chunks.end as usize]
+    }
 }
 
 impl Receiver {
-    pub(crate) fn new(plan: ReceiverPlan) -> Self {
+    pub(super) fn new(plan: &ReceiverPlan, settings: &QueuePairSettings, receives: &[ReceiveChunk]) -> Self {
+        // What is copied within a host comes in order.
+        let recovery = if plan.is_local { Recovery::GoBackN } else { settings.config.recovery };
+        let cnp_interval = settings.cnp_interval;
         Self {
             responder: Responder::new(plan.initial_psn),
             path: plan.path,
-            priorities: plan.priorities,
-            cnp_interval: plan.cnp_interval.unwrap_or_default(),
-            next_cnp: if plan.cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
-            framing: plan.framing,
+            priorities: settings.replies,
+            cnp_interval: cnp_interval.unwrap_or_default(),
+            next_cnp: if cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
+            framing: settings.framing,
             port: plan.port,
             is_captured: plan.is_captured,
             queue_pair: plan.queue_pair,
-            reordering: plan.may_reorder.then(|| Box::new(Reordering::new(plan.initial_psn))),
-            arrivals: Arrivals::new(plan.recovery, plan.initial_psn, plan.chunks.clone()),
+            reordering: settings.may_reorder.then(|| Box::new(Reordering::new(plan.initial_psn))),
+            arrivals: Arrivals::new(recovery, plan.initial_psn, plan.chunks.clone()),
             first_chunk: plan.chunks.start,
-            chunks: plan.chunks,
-            packets_left: plan.first_packets.unwrap_or(u64::MAX),
+            packets_left: plan.chunks_of(receives).first().map_or(u64::MAX, |first| first.packets),
+            chunks: plan.chunks.clone(),
             report: ReceiveReport::new(0, 0),
         }
     }

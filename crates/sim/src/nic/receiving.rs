@@ -3,13 +3,15 @@
 
 use super::port::Control;
 use super::receiver::Delivery;
+use super::sender::Sender;
+use super::sending::make_ready;
 use super::storage::is_storage;
 use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
 use std::cmp::Reverse;
-use transport::{AckOutcome, Position, Recovery};
+use transport::{AckOutcome, Config, Position, Recovery};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -144,16 +146,15 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, false, context);
         }
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        let (requester, now) = (sender.requester(), packet.at());
-        let outcome = match self.config.recovery {
-            Recovery::GoBackN | Recovery::None => requester.on_ack(&self.config, now, packet.psn()),
+        self.follow_up(packet, context, |sender, config| match config.recovery {
+            Recovery::GoBackN | Recovery::None => {
+                sender.requester().on_ack(config, packet.at(), packet.psn())
+            }
             Recovery::Selective { .. } => {
                 let highest = Psn::new(packet.message_sequence());
-                requester.on_selective_ack(&self.config, now, packet.psn(), highest)
+                sender.requester().on_selective_ack(config, packet.at(), packet.psn(), highest)
             }
-        };
-        self.follow_up(packet, outcome, context);
+        });
     }
 
     #[cold]
@@ -161,26 +162,37 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, true, context);
         }
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        sender.count_nak();
-        let (requester, now) = (sender.requester(), packet.at());
-        let outcome = match self.config.recovery {
-            Recovery::GoBackN | Recovery::None => requester.on_nak(&self.config, now, packet.psn()),
-            Recovery::Selective { .. } => {
-                let newest = Psn::new(packet.message_sequence());
-                requester.on_selective_nak(&self.config, now, newest, packet.psn())
+        self.follow_up(packet, context, |sender, config| {
+            sender.count_nak();
+            match config.recovery {
+                Recovery::GoBackN | Recovery::None => {
+                    sender.requester().on_nak(config, packet.at(), packet.psn())
+                }
+                Recovery::Selective { .. } => {
+                    let newest = Psn::new(packet.message_sequence());
+                    sender.requester().on_selective_nak(config, packet.at(), newest, packet.psn())
+                }
             }
-        };
-        self.follow_up(packet, outcome, context);
+        });
     }
 
     /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
     #[inline]
-    fn follow_up(&mut self, packet: &Packet, outcome: AckOutcome, context: &mut Context<Packet, Record>) {
-        let now = packet.at();
-        let sender = &mut self.senders[packet.queue_pair as usize];
-        let completed = sender.complete(outcome.completed, now, context);
-        self.make_ready(packet.queue_pair, now);
-        self.acknowledge(completed, now, context);
+    fn follow_up(
+        &mut self,
+        packet: &Packet,
+        context: &mut Context<Packet, Record>,
+        acknowledge: impl FnOnce(&mut Sender, &Config) -> AckOutcome,
+    ) {
+        let Self { senders, sends, ports, config, chunk_frames, .. } = self;
+        let (sender, now) = (packet.queue_pair, packet.at());
+        let state = &mut senders[sender as usize];
+        let outcome = acknowledge(state, config);
+        let sent = |send: u32| chunk_frames.of(config, sends[send as usize].bytes);
+        let completed = state.complete(outcome.completed, now, context, sent);
+        make_ready(ports, config, sender, state, now);
+        if !completed.is_empty() {
+            self.acknowledge(completed, now, context);
+        }
     }
 }

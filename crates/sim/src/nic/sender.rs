@@ -1,9 +1,12 @@
 //! The requester side of a queue pair, with what is recorded of its chunks.
 
+use super::chunk_frames::{Frames, frames_of};
+use super::{HOT_BYTES, QueuePairSettings};
 use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record, SendReport};
 use spec::ChunkStatus;
+use std::mem::offset_of;
 use std::ops::Range;
 use transport::{Config, Controller, OneOrMore, Position, RateControl, Requester, Transmit};
 use units::{Cycle, Instant};
@@ -32,11 +35,10 @@ enum Observed {
     Watched,
 }
 
-/// The requester side of a queue pair: four lines of the cache.
+/// The requester side of a queue pair. What most packets need is in the first two lines of the cache.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Sender {
-    requester: Requester<Controller>,
     /// To the receiver at the destination host.
     path: Path,
     priority: Priority,
@@ -48,6 +50,7 @@ pub(crate) struct Sender {
     observed: Observed,
     /// To a rank on the same host.
     is_local: bool,
+    requester: Requester<Controller>,
     queue_pair: u32,
     /// Its chunks in the host's list of sends; the first not yet posted comes first.
     chunks: Range<u32>,
@@ -56,36 +59,42 @@ pub(crate) struct Sender {
 }
 
 const _: () = assert!(size_of::<Sender>() <= 256, "a million of them are looked at in turn");
+const _: () = assert!(
+    offset_of!(Sender, requester) + Requester::<Controller>::HOT_BYTES <= HOT_BYTES,
+    "what most packets need lies together"
+);
 
 /// Which sender, and where it sends to.
 #[derive(Clone, Debug)]
 pub(crate) struct SenderPlan {
     pub(crate) queue_pair: u32,
     pub(crate) initial_psn: Psn,
+    /// To the receiver at the destination host.
     pub(crate) path: Path,
-    pub(crate) priority: Priority,
-    pub(crate) controller: Controller,
-    pub(crate) framing: Framing,
+    /// Its chunks in the host's list of sends.
+    pub(crate) chunks: Range<u32>,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
+    /// To a rank on the same host: nothing of it meets the NIC.
     pub(crate) is_local: bool,
-    pub(crate) chunks: Range<u32>,
 }
 
+const _: () = assert!(size_of::<SenderPlan>() <= 32, "there is one for each of a million queue pairs");
+
 impl Sender {
-    pub(crate) fn new(plan: SenderPlan) -> Self {
+    pub(super) fn new(plan: &SenderPlan, settings: &QueuePairSettings) -> Self {
         Self {
-            requester: Requester::new(plan.initial_psn, plan.controller),
+            requester: Requester::new(plan.initial_psn, settings.controllers[usize::from(plan.port)].clone()),
             path: plan.path,
-            priority: plan.priority,
-            framing: plan.framing,
+            priority: settings.data,
+            framing: settings.framing,
             port: plan.port,
             in_round: false,
             is_timed: false,
             observed: if plan.is_captured { Observed::Captured } else { Observed::Nothing },
             is_local: plan.is_local,
             queue_pair: plan.queue_pair,
-            chunks: plan.chunks,
+            chunks: plan.chunks.clone(),
             open: OneOrMore::default(),
         }
     }
@@ -212,10 +221,9 @@ impl Sender {
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
         let frame_bytes = self.framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
-        let report = self.open.get_mut(transmit.work).expect("only posted work is sent");
-        report.frames += 1;
-        report.bytes += u64::from(frame_bytes);
-        report.retransmits += u32::from(transmit.is_retransmission);
+        if transmit.is_retransmission {
+            self.count_resent(transmit.work, frame_bytes);
+        }
         if self.observed != Observed::Nothing {
             self.report(config, &transmit, sent, context);
         }
@@ -223,6 +231,15 @@ impl Sender {
         self.requester.rate().on_sent(now, frame_bytes + self.framing.link_overhead_bytes());
         let packet = Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path);
         Some(packet.asking(transmit.ack_request))
+    }
+
+    /// A frame is sent again: what is sent once is known from how far the requester has come.
+    #[cold]
+    fn count_resent(&mut self, work: usize, frame_bytes: u32) {
+        let report = self.open.get_mut(work).expect("only posted work is sent");
+        report.retransmits += 1;
+        report.frames += 1;
+        report.bytes += u64::from(frame_bytes);
     }
 
     #[cold]
@@ -284,28 +301,35 @@ impl Sender {
         open.change_all(|report| report.visit(cycle));
     }
 
-    /// Reports the oldest `count` chunks as complete; returns where they stand in the host's list of sends.
+    /// Reports the oldest `count` chunks as complete; returns where they stand in the host's list of sends, by which `sent`
+    /// gives the frames that each was sent in, without those sent again.
     #[inline]
     pub(super) fn complete(
         &mut self,
         count: u32,
         now: Instant,
         context: &mut Context<Packet, Record>,
+        mut sent: impl FnMut(u32) -> Frames,
     ) -> Range<u32> {
+        if count == 0 {
+            return 0..0;
+        }
         let oldest = self.chunks.start - self.open.len() as u32;
-        for _ in 0..count {
+        for send in oldest..oldest + count {
             let report = self.open.pop_front().expect("only posted work completes");
+            let report = with_sent(report, sent(send));
             context.records.push(Record::Sent(report.ended(ChunkStatus::Complete, Some(now))));
         }
         oldest..oldest + count
     }
 
     /// Reports every open chunk as failed.
-    pub(super) fn fail(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+    pub(super) fn fail(&mut self, config: &Config, now: Instant, context: &mut Context<Packet, Record>) {
         context.records.push(Record::QueuePairFailed { queue_pair: self.queue_pair, at: now });
-        while let Some(report) = self.open.pop_front() {
-            context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
-        }
+        let failed =
+            self.open_chunks(config).into_iter().map(|report| report.ended(ChunkStatus::Failed, None));
+        context.records.extend(failed.map(Record::Sent));
+        self.open = OneOrMore::default();
     }
 
     pub(super) fn count_nak(&mut self) {
@@ -321,9 +345,22 @@ impl Sender {
     }
 
     /// Chunks posted and not completed, as they stand.
-    pub(super) fn open_chunks(&self) -> impl Iterator<Item = SendReport> {
-        self.open.iter().copied()
+    pub(super) fn open_chunks(&self, config: &Config) -> Vec<SendReport> {
+        // Of what is copied within the host nothing is sent.
+        let sent = self.requester.sent_of_each().map(|(bytes, packets)| match packets {
+            0 => Frames::default(),
+            packets => frames_of(self.framing, config, bytes, packets),
+        });
+        let sent = sent.chain(std::iter::repeat(Frames::default()));
+        self.open.iter().zip(sent).map(|(report, sent)| with_sent(*report, sent)).collect()
     }
+}
+
+/// A report with what was sent for the first time.
+const fn with_sent(mut report: SendReport, sent: Frames) -> SendReport {
+    report.frames += sent.frames;
+    report.bytes += sent.bytes;
+    report
 }
 
 /// The opcode of a write's packet.

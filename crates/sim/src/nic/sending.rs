@@ -1,15 +1,16 @@
 //! How a host serves its ports, and keeps watch over what is not acknowledged.
 
-use super::port::{Control, Next};
+use super::port::{Control, Next, NicPort};
+use super::sender::Sender;
 use super::storage::is_storage;
 use super::tcp_lane::NextTcp;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
-use crate::prefetch::prefetch_whole;
 use crate::record::Record;
 use std::cmp::Reverse;
-use transport::TimeoutOutcome;
+use std::collections::BinaryHeap;
+use transport::{Config, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
@@ -32,7 +33,7 @@ impl Host {
                 if context.is_large()
                     && let Some(ahead) = self.ports[port].senders_ahead().last()
                 {
-                    prefetch_whole(&self.senders, ahead as usize);
+                    self.prefetch_sender(ahead);
                 }
                 self.send_data(port, sender, now, context);
             }
@@ -46,25 +47,17 @@ impl Host {
     #[inline]
     fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        let state = &mut self.senders[sender as usize];
+        let Self { ports, senders, config, timers, .. } = self;
+        let (port, state) = (&mut ports[port], &mut senders[sender as usize]);
         if state.ready_at() <= now
-            && let Some(packet) = state.next_packet(&self.config, now, sent, context)
+            && let Some(packet) = state.next_packet(config, now, sent, context)
         {
-            self.ports[port].transmit_data(packet.leaving(sent), now, context);
+            port.transmit_data(packet.leaving(sent), now, context);
         }
-        if state.stays_in_round(&self.config) {
-            self.ports[port].requeue_sender(sender, state.ready_at(), now);
+        if state.stays_in_round(config) {
+            port.requeue_sender(sender, state.ready_at(), now);
         }
-        self.arm_timer(sender);
-    }
-
-    /// Puts a sender into its port's round, if it has something to send and is not there yet.
-    #[inline]
-    pub(super) fn make_ready(&mut self, sender: u32, now: Instant) {
-        let state = &mut self.senders[sender as usize];
-        if state.enters_round(&self.config) {
-            self.ports[usize::from(state.port())].enqueue_sender(sender, now);
-        }
+        arm_timer(timers, sender, state);
     }
 
     pub(super) fn check_deadline(
@@ -76,28 +69,42 @@ impl Host {
         if is_storage(sender) {
             return self.check_storage_deadline(sender, now, context);
         }
-        let state = &mut self.senders[sender as usize];
+        let Self { ports, senders, config, timers, .. } = self;
+        let state = &mut senders[sender as usize];
         state.is_timed = false;
-        match state.requester().on_timeout(&self.config, now) {
+        match state.requester().on_timeout(config, now) {
             TimeoutOutcome::NotDue => {}
             TimeoutOutcome::Resend => state.count_timeout(),
             TimeoutOutcome::Failed => {
                 state.count_timeout();
-                state.fail(now, context);
+                state.fail(config, now, context);
             }
         }
-        self.arm_timer(sender);
-        self.make_ready(sender, now);
+        arm_timer(timers, sender, state);
+        make_ready(ports, config, sender, state, now);
     }
+}
 
-    /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
-    #[inline]
-    fn arm_timer(&mut self, sender: u32) {
-        let state = &mut self.senders[sender as usize];
-        let deadline = state.requester().deadline();
-        if !state.is_timed && deadline != Instant::NEVER {
-            state.is_timed = true;
-            self.timers.push(Reverse((deadline, Timer::Retransmit(sender))));
-        }
+/// Puts a sender into its port's round, if it has something to send and is not there yet.
+#[inline]
+pub(super) fn make_ready(
+    ports: &mut [NicPort],
+    config: &Config,
+    sender: u32,
+    state: &mut Sender,
+    now: Instant,
+) {
+    if state.enters_round(config) {
+        ports[usize::from(state.port())].enqueue_sender(sender, now);
+    }
+}
+
+/// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
+#[inline]
+fn arm_timer(timers: &mut BinaryHeap<Reverse<(Instant, Timer)>>, sender: u32, state: &mut Sender) {
+    let deadline = state.requester().deadline();
+    if !state.is_timed && deadline != Instant::NEVER {
+        state.is_timed = true;
+        timers.push(Reverse((deadline, Timer::Retransmit(sender))));
     }
 }

@@ -5,24 +5,24 @@ use super::entropy::Direction;
 use super::flows::{Flows, QueuePair};
 use super::storage::place_storage;
 use crate::nic::{
-    JobTimes, Outgoing, ReceiveChunk, Receiver, ReceiverPlan, ReplyPriorities, SendChunk, Sender, SenderPlan,
-    StoragePlan, Transfers,
+    JobTimes, Outgoing, QueuePairSettings, ReceiveChunk, ReceiverPlan, ReplyPriorities, SendChunk,
+    SenderPlan, StoragePlan, Transfers,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate, Recovery};
+use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate};
 use units::{AttachmentId, Instant, Rate, Span, TransferId};
 use workload::{Message, Schedule};
 
 /// What one host sends and receives.
 #[derive(Default)]
 pub(crate) struct HostFlows {
-    pub(crate) senders: Vec<Sender>,
+    pub(crate) senders: Vec<SenderPlan>,
     pub(crate) sends: Vec<SendChunk>,
-    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) receivers: Vec<ReceiverPlan>,
     pub(crate) receives: Vec<ReceiveChunk>,
     pub(crate) transfers: Transfers,
     pub(crate) storage: Option<StoragePlan>,
@@ -43,11 +43,8 @@ pub(crate) fn host_flows(
     config: &Config,
     captured: &HashSet<u32>,
 ) -> Vec<HostFlows> {
-    let (graph, framing) = (&fabric.graph, fabric.framing);
+    let graph = &fabric.graph;
     let mut hosts = sized_hosts(graph, flows);
-    let priorities = spec.transport.priorities;
-    let controllers = Controllers::new(spec, graph);
-    let may_reorder = may_reorder(&spec.fabric);
     let places = place_transfers(spec, flows, &mut hosts);
     // Where each chunk stands among the sends of its host, with its sender.
     let mut sends = vec![(0, 0); flows.chunk_count() as usize];
@@ -65,42 +62,56 @@ pub(crate) fn host_flows(
             let outgoing = places[info.job as usize][info.transfer.index()].outgoing;
             source.sends.push(SendChunk { chunk, outgoing, is_ready: false, bytes: info.bytes });
         }
-        source.senders.push(Sender::new(SenderPlan {
+        source.senders.push(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Forward, receiver),
-            priority: Priority(priorities.data),
-            controller: controllers.of(pair.src_attachment),
-            framing,
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
             is_local: pair.is_local(),
             chunks: first..first + chunks.len() as u32,
-        }));
+        });
         let target = &mut hosts[pair.dst_host.index()];
         let first = target.receives.len() as u32;
         let receives = chunks.clone().map(|chunk| receive_chunk(flows, config, &places, chunk));
         target.receives.extend(receives);
-        let first_packets = target.receives[first as usize..].first().map(|receive| receive.packets);
-        target.receivers.push(Receiver::new(ReceiverPlan {
+        target.receivers.push(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Reverse, sender),
-            priorities: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
-            cnp_interval: cnp_interval(spec),
-            framing,
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
+            is_local: pair.is_local(),
             chunks: first..first + chunks.len() as u32,
-            // What is copied within a host comes in order.
-            recovery: if pair.is_local() { Recovery::GoBackN } else { config.recovery },
-            may_reorder,
-            first_packets,
-        }));
+        });
     }
     place_parts(flows, &sends, &mut hosts);
-    place_storage(spec, graph, flows, &controllers, captured, &mut hosts);
+    place_storage(spec, graph, flows, &Controllers::new(spec, graph), captured, &mut hosts);
     hosts
+}
+
+/// What the queue pairs of each host have in common, host by host.
+pub(super) fn queue_pair_settings(
+    spec: &RunSpec,
+    fabric: &Fabric,
+    config: &Arc<Config>,
+) -> Vec<QueuePairSettings> {
+    let priorities = spec.transport.priorities;
+    let controllers = Controllers::new(spec, &fabric.graph);
+    let of_host = |host: &topology::Node| QueuePairSettings {
+        config: Arc::clone(config),
+        framing: fabric.framing,
+        data: Priority(priorities.data),
+        replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },
+        cnp_interval: cnp_interval(spec),
+        controllers: host
+            .ports
+            .iter()
+            .map(|port| controllers.at(fabric.graph.link(port.link).rate))
+            .collect(),
+        may_reorder: may_reorder(&spec.fabric),
+    };
+    fabric.graph.nodes[..fabric.graph.hosts()].iter().map(of_host).collect()
 }
 
 /// What decides the way of packets of `pair` to `queue_pair`, its number at their destination.
@@ -262,10 +273,14 @@ impl<'a> Controllers<'a> {
 
     /// The controller of a queue pair that sends by `attachment`.
     pub(super) fn of(&self, attachment: AttachmentId) -> Controller {
+        self.at(port_rate(self.graph, self.graph.attachment(attachment)))
+    }
+
+    /// The controller of a queue pair that sends by a port of that rate.
+    fn at(&self, rate: Rate) -> Controller {
         if self.by_rate.is_empty() {
             return Controller::LineRate(LineRate);
         }
-        let rate = port_rate(self.graph, self.graph.attachment(attachment));
         let known = self.by_rate.iter().find(|known| known.0 == rate).expect("every port's rate is known");
         Controller::Dcqcn(DcqcnPacer::new(Arc::clone(&known.1)))
     }

@@ -4,11 +4,9 @@ use super::Fabric;
 use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
 use crate::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, QueuePairSettings, SharedMemory, Throughput};
 use crate::packet::Priority;
 use spec::{NicDirection, RunSpec};
-use std::sync::Arc;
-use transport::Config;
 use units::{NodeId, Rate, Seed, Span};
 
 /// The host at `node`.
@@ -17,7 +15,7 @@ pub(super) fn host_plan(
     fabric: &Fabric,
     node: NodeId,
     wires: Vec<Wire>,
-    config: Arc<Config>,
+    settings: QueuePairSettings,
     flows: HostFlows,
     tcp: Option<HostTcp>,
 ) -> HostPlan {
@@ -34,7 +32,7 @@ pub(super) fn host_plan(
         credits: fabric.credits,
     };
     HostPlan {
-        config,
+        settings,
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
         intake: intake_plan(spec, fabric, data, line_rate, impaired.drain, !throughput.is_empty()),

@@ -1,6 +1,6 @@
 //! Nodes, partitions and the wires between them.
 
-use super::hosts::host_flows;
+use super::hosts::{host_flows, queue_pair_settings};
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
@@ -181,10 +181,12 @@ fn build_nodes<F: Forward>(
     let wires = |node| wires(fabric, node, homes, &first);
     let of_hosts = host_flows(spec, fabric, flows, &config, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
-    let hosts = (0..).map(NodeId).zip(of_hosts).zip(tcp).map(|((node, flows), tcp)| {
-        let config = Arc::clone(&config);
-        FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), config, flows, tcp)))
-    });
+    let settings = queue_pair_settings(spec, fabric, &config);
+    let hosts = (0..).map(NodeId).zip(settings).zip(of_hosts.into_iter().zip(tcp)).map(
+        |((node, settings), (flows, tcp))| {
+            FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), settings, flows, tcp)))
+        },
+    );
     let scheduled = ScheduledFabric::new(spec, fabric);
     let reroutes = fabric.failures.reroutes(&fabric.graph);
     let first_switch = fabric.graph.hosts() as u32;
@@ -257,7 +259,7 @@ fn transport_config(spec: &TransportSpec) -> Config {
         ack_every: spec.ack_every.min(window_packets),
         window_packets,
         timeout: Span(spec.timeout_ps),
-        retry_count: spec.retry_count,
+        retry_count: spec.retry_count.min(u16::MAX.into()),
         recovery,
     }
 }

@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn a_network_that_loses_nine_of_ten_only_delays(mut workload in workload(4), network in impaired(0)) {
         let network = Impaired { loss_permille: 900, ..network };
-        workload.config.retry_count = u32::MAX;
+        workload.config.retry_count = u16::MAX.into();
         let history = workload.pair(network).run(5_000_000);
         check(&history, &workload.config, workload.initial_psn);
         check_complete(&history, &workload.config);
