@@ -122,6 +122,7 @@ impl<'a> Assembler<'a> {
         while let Some(record) = records.get(index) {
             if let Some(Record::Delivered(next)) = records.get(index + AHEAD) {
                 self.deliveries.prefetch(next.chunk);
+                self.deliveries.prefetch_place(AHEAD);
             }
             match record {
                 Record::Delivered(report) => records.extend(self.note_delivery(report).map(Record::Sent)),

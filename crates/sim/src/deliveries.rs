@@ -14,18 +14,18 @@ pub(crate) struct Deliveries {
     /// By chunk: one more than the place of the report that came last; 0 if none waits.
     newest: Vec<u32>,
     waiting: Vec<Waiting>,
-    /// One more than the first place of a report that is free; 0 if none is.
-    free: u32,
+    /// Places that are free: a list of its own, for places that led to each other would be waited for one by one.
+    free: Vec<u32>,
     /// Of storage operations, which nobody counts beforehand.
     of_operations: NumberMap<Key, ReceiveReport>,
 }
 
-/// A report, or a free place.
-#[derive(Debug)]
+/// A report.
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
     report: ReceiveReport,
-    /// One more than the place of the report of the same chunk that came before it, or the next free one; 0 if there is none.
-    next: u32,
+    /// One more than the place of the report of the same chunk that came before it; 0 if there is none.
+    before: u32,
 }
 
 impl Deliveries {
@@ -33,7 +33,7 @@ impl Deliveries {
         Self {
             newest: vec![0; chunks as usize],
             waiting: Vec::new(),
-            free: 0,
+            free: Vec::new(),
             of_operations: NumberMap::default(),
         }
     }
@@ -42,6 +42,14 @@ impl Deliveries {
     #[inline]
     pub(crate) fn prefetch(&self, chunk: u32) {
         prefetch(&self.newest, chunk as usize);
+    }
+
+    /// Asks for the place that the report after so many others will take.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, others: usize) {
+        if let Some(&place) = self.free.len().checked_sub(others + 1).and_then(|last| self.free.get(last)) {
+            prefetch_whole(&self.waiting, place as usize);
+        }
     }
 
     /// Asks for the report of a chunk of which [`Self::prefetch`] has asked for the rest.
@@ -58,14 +66,13 @@ impl Deliveries {
             self.of_operations.insert((report.chunk, report.round), *report);
             return;
         };
-        let waiting = Waiting { report: *report, next: *newest };
-        if let Some(place) = self.free.checked_sub(1) {
-            let freed = std::mem::replace(&mut self.waiting[place as usize], waiting);
-            *newest = std::mem::replace(&mut self.free, freed.next);
-        } else {
-            self.waiting.push(waiting);
-            *newest = self.waiting.len() as u32;
+        let waiting = Waiting { report: *report, before: *newest };
+        let place = self.free.pop().unwrap_or(self.waiting.len() as u32);
+        match self.waiting.get_mut(place as usize) {
+            Some(free) => *free = waiting,
+            None => self.waiting.push(waiting),
         }
+        *newest = place + 1;
     }
 
     /// Takes the report of a chunk in a round, if one waits.
@@ -73,20 +80,16 @@ impl Deliveries {
         let Some(newest) = self.newest.get_mut(chunk as usize) else {
             return self.of_operations.remove(&(chunk, round));
         };
-        let (mut later, mut place) = (None, *newest);
-        loop {
-            let waiting = &self.waiting[place.checked_sub(1)? as usize];
-            if waiting.report.round == round {
-                break;
-            }
-            (later, place) = (Some(place), waiting.next);
+        let (mut later, mut place) = (None, newest.checked_sub(1)?);
+        while self.waiting[place as usize].report.round != round {
+            later = Some(place);
+            place = self.waiting[place as usize].before.checked_sub(1)?;
         }
-        let taken = &mut self.waiting[place as usize - 1];
-        let (report, before) = (taken.report, std::mem::replace(&mut taken.next, self.free));
-        self.free = place;
+        let Waiting { report, before } = self.waiting[place as usize];
+        self.free.push(place);
         match later {
             None => *newest = before,
-            Some(later) => self.waiting[later as usize - 1].next = before,
+            Some(later) => self.waiting[later as usize].before = before,
         }
         Some(report)
     }
