@@ -82,16 +82,17 @@ impl Arrivals {
         came.bytes += bytes;
     }
 
-    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of the frame
-    /// at a place, if it has one.
+    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of a frame, if
+    /// it has one, and is shown the frames from that one on.
     #[inline]
-    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&[Stored], usize) -> Option<u16>) {
+    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored]) -> Option<u16>) {
         let Self { start, frames, turns, control, .. } = self;
+        let (start, frames, turns) = (*start, frames.as_slice(), turns.as_mut_slice());
         for (place, stored) in frames.iter().enumerate() {
-            let turn = Turn::new(stored.packet.at(), *start, place);
+            let turn = Turn::new(stored.packet.at(), start, place);
             if stored.packet.is_link_control() {
                 control.push(turn);
-            } else if let Some(egress) = way(frames, place) {
+            } else if let Some(egress) = way(stored, &frames[place..]) {
                 turns[usize::from(egress)].push(turn);
             }
         }

@@ -349,11 +349,10 @@ impl<F: Forward> Switch<F> {
         let Self { node, routes, forward, loads, buffer, busy, stranded, .. } = self;
         let (routes, asks_ahead) = (routes.of(*node), self.has_large_routes);
         let mut charge = 0;
-        arrivals.direct_all(|frames, place| {
+        arrivals.direct_all(|stored, to_come| {
             if asks_ahead {
-                prefetch_routes(&routes, frames, place);
+                prefetch_routes(&routes, to_come);
             }
-            let stored = &frames[place];
             let hops = routes.next_hops(stored.packet.destination());
             let Some(egress) = choose(&stored.packet, hops, forward, loads) else {
                 stranded[usize::from(stored.ingress)].count(&stored.packet);
@@ -471,10 +470,10 @@ fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mu
     }
 }
 
-/// Asks for what finding the way of those that arrive after the one at `place` reads.
+/// Asks for what finding the way of those after the first of `to_come` reads.
 #[inline]
-fn prefetch_routes(routes: &SwitchRoutes<'_>, frames: &[Stored], place: usize) {
-    let destination = |ahead: usize| frames.get(place + ahead).map(|stored| stored.packet.destination());
+fn prefetch_routes(routes: &SwitchRoutes<'_>, to_come: &[Stored]) {
+    let destination = |ahead: usize| to_come.get(ahead).map(|stored| stored.packet.destination());
     if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| routes.first_read(to)) {
         prefetch_item(first);
     }

@@ -140,9 +140,9 @@ pub(crate) struct EgressPort {
     credits: Option<Box<Credits>>,
     /// No queue that is not longer has frames marked [bytes].
     marks_above_bytes: u64,
-    // Behind it.
-    marker: Option<EcnMarker>,
+    // Behind it: two queues to a line.
     queues: [Queue; Priority::COUNT],
+    marker: Option<EcnMarker>,
     /// Pause frames to send, ahead of everything.
     urgent: VecDeque<Packet>,
     pause: PauseState,
@@ -152,6 +152,8 @@ pub(crate) struct EgressPort {
     /// From the first time there is something to count: most ports have nothing.
     by_priority: Option<Box<[PriorityCounters; Priority::COUNT]>>,
 }
+
+const _: () = assert!(std::mem::offset_of!(EgressPort, queues) % 64 == 0, "no queue is on two lines");
 
 impl EgressPort {
     pub(crate) fn new(plan: EgressPlan) -> Self {
@@ -164,8 +166,8 @@ impl EgressPort {
             control: plan.control,
             credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
             marks_above_bytes: plan.marker.as_ref().map_or(u64::MAX, EcnMarker::kmin_bytes),
-            marker: plan.marker,
             queues: Default::default(),
+            marker: plan.marker,
             urgent: VecDeque::new(),
             pause: PauseState::new(plan.wire.rate),
             dropping: 0,

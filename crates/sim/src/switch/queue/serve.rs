@@ -111,7 +111,7 @@ impl EgressPort {
         for index in next..arrivals.len() {
             waiting.insert(self.take_in(arrivals.frame_mut(index)), index);
         }
-        self.store_all(&arrivals, waiting, buffer);
+        self.store_all(&arrivals, &mut waiting, buffer);
     }
 
     /// Sends a frame that is alone at a free port: no need to pass through a queue.
@@ -175,7 +175,7 @@ impl EgressPort {
 
     /// Puts the arrivals that still wait into their queues, and has `buffer` count them.
     #[inline]
-    fn store_all(&mut self, arrivals: &Lineup<'_>, mut waiting: Waiting, buffer: &mut SharedBuffer) {
+    fn store_all(&mut self, arrivals: &Lineup<'_>, waiting: &mut Waiting, buffer: &mut SharedBuffer) {
         let mut occupied = self.occupied;
         while occupied != 0 {
             let priority = Priority(occupied.trailing_zeros() as u8);
