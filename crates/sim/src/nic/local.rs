@@ -9,7 +9,6 @@ use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::Record;
-use std::cmp::Reverse;
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.
@@ -25,7 +24,7 @@ impl Host {
         let memory = self.shared_memory;
         while let Some(send) = self.senders[sender as usize].post_local(&self.sends, round, now) {
             let copied = self.transfers.copy(send.outgoing, now, memory.rate.span_of(send.bytes));
-            self.timers.push(Reverse((copied + memory.latency, Timer::Local(sender))));
+            self.timers.push(copied + memory.latency, Timer::Local(sender));
         }
     }
 

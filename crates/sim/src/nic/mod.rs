@@ -19,6 +19,7 @@ mod sending;
 mod storage;
 mod tcp;
 mod tcp_lane;
+mod timers;
 mod transfers;
 
 pub(crate) use intake::IntakePlan;
@@ -34,7 +35,6 @@ pub(crate) use storage::{
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
 
-use crate::fast_forward::visit_heap;
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet, Priority};
 use crate::prefetch::{prefetch, prefetch_first, prefetch_whole};
@@ -43,11 +43,10 @@ use chunk_frames::ChunkFrames;
 use intake::Intake;
 use receiver::Receiver;
 use sender::Sender;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
+use timers::{Timer, Timers};
 use transport::{Config, Controller};
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
@@ -56,32 +55,7 @@ use wire::Framing;
 const HOT_BYTES: usize = 128;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
-const PACKETS_AHEAD: usize = 8;
-
-/// What may be due at a host, besides packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Timer {
-    /// The job starts: post what waits for nothing.
-    Start,
-    /// Post an outgoing transfer.
-    Post(u32),
-    /// Look at the retransmission deadline of a sender.
-    Retransmit(u32),
-    /// Renew the pause the receive buffer asked for.
-    RenewPause,
-    /// What storage does by itself.
-    Storage,
-    /// Look at a TCP source.
-    TcpSource(u32),
-    /// Look at a TCP sink.
-    TcpSink(u32),
-    /// A chunk of a sender within the host has been copied.
-    Local(u32),
-    /// The software has taken in an inbound transfer.
-    Received(u32),
-    /// Take on the next change of throughput.
-    Throughput,
-}
+const PACKETS_AHEAD: usize = 16;
 
 /// What a NIC can do from a time on.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +118,7 @@ pub(crate) struct Host {
     chunk_frames: ChunkFrames,
     transfers: Transfers,
     shared_memory: SharedMemory,
-    timers: BinaryHeap<Reverse<(Instant, Timer)>>,
+    timers: Timers,
     intake: Option<Box<Intake>>,
     /// Changes of throughput to come, the next one last.
     throughput: Vec<Throughput>,
@@ -175,7 +149,7 @@ impl Host {
         let timers = first_timer(&transfers).into_iter().chain(start).chain(changes);
         let settings = &plan.settings;
         Self {
-            timers: timers.chain(starts).map(Reverse).collect(),
+            timers: timers.chain(starts).collect(),
             storage,
             config: Arc::clone(&settings.config),
             latency: plan.latency,
@@ -282,8 +256,7 @@ impl Host {
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
         receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
-        cycle.same(timers.len() as u64);
-        visit_heap(timers, |(at, _)| cycle.time(at));
+        timers.visit(cycle);
         if let Some(intake) = intake {
             intake.visit(cycle);
         }
@@ -375,7 +348,7 @@ impl Host {
     /// then timers, then sending; ports in order.
     #[inline]
     fn next_action(&self) -> (Instant, Action) {
-        let mut next = (self.timers.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at), Action::Fire);
+        let mut next = (self.timers.next(), Action::Fire);
         if let Some(intake) = &self.intake
             && intake.next_drained() <= next.0
         {
@@ -394,21 +367,21 @@ impl Host {
 
     fn fire(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         match self.timers.pop() {
-            Some(Reverse((_, Timer::Start))) => self.start_first(now, context),
-            Some(Reverse((_, Timer::Post(outgoing)))) => {
+            Some(Timer::Start) => self.start_first(now, context),
+            Some(Timer::Post(outgoing)) => {
                 if let Some(next) = self.transfers.release_after(outgoing) {
-                    self.timers.push(Reverse((next, Timer::Post(outgoing + 1))));
+                    self.timers.push(next, Timer::Post(outgoing + 1));
                 }
                 self.post_transfer(outgoing, now, context);
             }
-            Some(Reverse((_, Timer::Retransmit(sender)))) => self.check_deadline(sender, now, context),
-            Some(Reverse((_, Timer::RenewPause))) => self.renew_pause(now),
-            Some(Reverse((_, Timer::Storage))) => self.fire_storage(now, context),
-            Some(Reverse((_, Timer::TcpSource(source)))) => self.fire_tcp_source(source, now, context),
-            Some(Reverse((_, Timer::TcpSink(sink)))) => self.fire_tcp_sink(sink, now),
-            Some(Reverse((_, Timer::Local(sender)))) => self.finish_local(sender, now, context),
-            Some(Reverse((_, Timer::Received(inbound)))) => self.take_inbound(inbound, now, context),
-            Some(Reverse((_, Timer::Throughput))) => self.change_throughput(),
+            Some(Timer::Retransmit(sender)) => self.check_deadline(sender, now, context),
+            Some(Timer::RenewPause) => self.renew_pause(now),
+            Some(Timer::Storage) => self.fire_storage(now, context),
+            Some(Timer::TcpSource(source)) => self.fire_tcp_source(source, now, context),
+            Some(Timer::TcpSink(sink)) => self.fire_tcp_sink(sink, now),
+            Some(Timer::Local(sender)) => self.finish_local(sender, now, context),
+            Some(Timer::Received(inbound)) => self.take_inbound(inbound, now, context),
+            Some(Timer::Throughput) => self.change_throughput(),
             None => {}
         }
     }

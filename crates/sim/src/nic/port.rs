@@ -22,6 +22,8 @@ const SENDERS_AHEAD: usize = 3;
 pub(super) struct Control {
     pub(super) packet: Packet,
     pub(super) receiver: u32,
+    /// Its queue pair is captured.
+    pub(super) is_captured: bool,
 }
 
 /// How a port is set up.
@@ -207,14 +209,14 @@ impl NicPort {
     #[inline]
     pub(super) fn enqueue_control(&mut self, control: Control, now: Instant) {
         self.control.push_back(control);
-        self.schedule(now);
+        self.schedule_more(now);
     }
 
     /// Takes a sender into the round.
     #[inline]
     pub(super) fn enqueue_sender(&mut self, sender: u32, now: Instant) {
         self.round.push_back(sender);
-        self.schedule(now);
+        self.schedule_more(now);
     }
 
     /// Puts a sender just served at the end of the round, or aside until its rate lets it send.
@@ -315,6 +317,14 @@ impl NicPort {
         self.pause.mask() & self.data.bit() == 0
     }
 
+    /// Sets the time of the next frame after there is more to send at `now`; nothing is sooner than when the link is free.
+    #[inline]
+    fn schedule_more(&mut self, now: Instant) {
+        if self.next_send > now.max(self.transmitter.free_at()) {
+            self.schedule(now);
+        }
+    }
+
     /// Sets the time of the next frame after something changed at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
@@ -400,7 +410,7 @@ impl NicPort {
         transmitter.visit(cycle);
         cycle.same_list([urgent.len(), control.len(), round.len()].into_iter().map(|len| len as u64));
         urgent.change_all(|pause| pause.visit(cycle));
-        control.change_all(|Control { packet, receiver }| {
+        control.change_all(|Control { packet, receiver, is_captured: _ }| {
             packet.visit(cycle);
             cycle.same(u64::from(*receiver));
         });

@@ -5,7 +5,6 @@ use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::Record;
-use std::cmp::Reverse;
 use std::ops::Range;
 use units::Instant;
 
@@ -41,7 +40,7 @@ impl Host {
     #[inline]
     pub(super) fn take_in_arrived(&mut self, now: Instant) {
         while let Some((at, inbound)) = self.transfers.next_taken_in(now) {
-            self.timers.push(Reverse((at, Timer::Received(inbound))));
+            self.timers.push(at, Timer::Received(inbound));
         }
     }
 
@@ -95,7 +94,7 @@ impl Host {
         if at == now {
             self.post_transfer(outgoing, now, context);
         } else {
-            self.timers.push(Reverse((at, Timer::Post(outgoing))));
+            self.timers.push(at, Timer::Post(outgoing));
         }
     }
 

@@ -288,20 +288,24 @@ impl Receiver {
         current.into_iter().chain(self.arrivals.iter().flat_map(|arrivals| arrivals.undelivered()))
     }
 
-    /// Records a reply that leaves, if the queue pair is captured.
+    /// Its frames are recorded.
     #[inline]
+    pub(super) const fn is_captured(&self) -> bool {
+        self.is_captured
+    }
+
+    /// Records a reply that leaves.
+    #[cold]
     pub(super) fn note_reply(&self, packet: &Packet, sent: Instant, context: &mut Context<Packet, Record>) {
-        if self.is_captured {
-            let message_sequence = packet.message_sequence();
-            let kind = match packet.kind() {
-                Kind::Cnp => FrameKind::Cnp,
-                Kind::Nak => FrameKind::Nak { message_sequence },
-                _ => FrameKind::Ack { message_sequence },
-            };
-            debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
-            let (queue_pair, is_backward) = (self.queue_pair, true);
-            let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward, kind };
-            context.records.push(Record::Frame(frame));
-        }
+        let message_sequence = packet.message_sequence();
+        let kind = match packet.kind() {
+            Kind::Cnp => FrameKind::Cnp,
+            Kind::Nak => FrameKind::Nak { message_sequence },
+            _ => FrameKind::Ack { message_sequence },
+        };
+        debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
+        let (queue_pair, is_backward) = (self.queue_pair, true);
+        let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward, kind };
+        context.records.push(Record::Frame(frame));
     }
 }

@@ -10,7 +10,6 @@ use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
-use std::cmp::Reverse;
 use transport::{AckOutcome, Config, Position, Recovery};
 use units::{Instant, Span};
 use wire::Psn;
@@ -78,7 +77,7 @@ impl Host {
         if let Some(intake) = &self.intake
             && intake.next_renewal() != Instant::NEVER
         {
-            self.timers.push(Reverse((intake.next_renewal(), Timer::RenewPause)));
+            self.timers.push(intake.next_renewal(), Timer::RenewPause);
         }
     }
 
@@ -111,10 +110,16 @@ impl Host {
             // A message without payload is progress, too.
             context.totals.progress += u64::from(outcome.payload_bytes.max(outcome.chunk_delivered.into()));
         }
-        let port = usize::from(receiver.port());
-        for reply in [outcome.reply, outcome.notification].into_iter().flatten() {
-            let control = Control { packet: reply, receiver: packet.queue_pair };
+        let (port, is_captured) = (usize::from(receiver.port()), receiver.is_captured());
+        let mut answer = |answer: Packet| {
+            let control = Control { packet: answer, receiver: packet.queue_pair, is_captured };
             self.ports[port].enqueue_control(control, now);
+        };
+        if let Some(reply) = outcome.reply {
+            answer(reply);
+        }
+        if let Some(notification) = outcome.notification {
+            answer(notification);
         }
         if outcome.chunk_delivered {
             self.deliver_chunks(packet.queue_pair, now, context);

@@ -4,12 +4,11 @@ use super::port::{Control, Next, NicPort};
 use super::sender::Sender;
 use super::storage::is_storage;
 use super::tcp_lane::NextTcp;
+use super::timers::Timers;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::Record;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use transport::{Config, TimeoutOutcome};
 use units::Instant;
 
@@ -24,8 +23,10 @@ impl Host {
                 self.note_storage_reply(&control, sent, context);
                 self.ports[port].transmit(control.packet, now, context);
             }
-            Next::Control(Control { packet, receiver }) => {
-                self.receivers[receiver as usize].note_reply(&packet, sent, context);
+            Next::Control(Control { packet, receiver, is_captured }) => {
+                if is_captured {
+                    self.receivers[receiver as usize].note_reply(&packet, sent, context);
+                }
                 self.ports[port].transmit(packet, now, context);
             }
             Next::Sender(sender) if is_storage(sender) => self.send_storage(port, sender, now, context),
@@ -101,10 +102,10 @@ pub(super) fn make_ready(
 
 /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
 #[inline]
-fn arm_timer(timers: &mut BinaryHeap<Reverse<(Instant, Timer)>>, sender: u32, state: &mut Sender) {
+fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender) {
     let deadline = state.requester().deadline();
     if !state.is_timed && deadline != Instant::NEVER {
         state.is_timed = true;
-        timers.push(Reverse((deadline, Timer::Retransmit(sender))));
+        timers.push(deadline, Timer::Retransmit(sender));
     }
 }

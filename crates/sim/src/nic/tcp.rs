@@ -11,7 +11,6 @@ use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Record, TcpFrame, TcpFrameKind};
-use std::cmp::Reverse;
 use std::sync::Arc;
 use transport::tcp::{Acknowledgement, Block, TcpConfig, TcpReceiver, TcpSender};
 use units::{Instant, Span};
@@ -262,7 +261,7 @@ impl Host {
         let due = state.receiver.deadline();
         if due < state.timer_at {
             state.timer_at = due;
-            self.timers.push(Reverse((due, Timer::TcpSink(sink))));
+            self.timers.push(due, Timer::TcpSink(sink));
         }
     }
 
@@ -335,7 +334,7 @@ impl Host {
         let due = state.sender.deadline().min(state.next_write(now)).min(state.stop_after(now));
         if due < state.timer_at {
             state.timer_at = due;
-            self.timers.push(Reverse((due, Timer::TcpSource(source))));
+            self.timers.push(due, Timer::TcpSource(source));
         }
     }
 

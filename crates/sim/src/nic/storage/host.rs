@@ -9,7 +9,6 @@ use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
 use crate::packet::Packet;
 use crate::record::Record;
-use std::cmp::Reverse;
 use transport::Position;
 use units::{Instant, Span};
 
@@ -32,9 +31,10 @@ impl Host {
             context.totals.progress += u64::from(taken.payload_bytes);
         }
         let index = connection_of(packet.queue_pair);
-        let port = usize::from(storage.connections[index].plan().port);
+        let plan = storage.connections[index].plan();
+        let (port, is_captured) = (usize::from(plan.port), plan.is_captured);
         for reply in taken.replies.into_iter().flatten() {
-            let control = Control { packet: reply, receiver: connection_number(index as u32) };
+            let control = Control { packet: reply, receiver: connection_number(index as u32), is_captured };
             self.ports[port].enqueue_control(control, now);
         }
         self.wake_storage(now);
@@ -96,7 +96,7 @@ impl Host {
         if let Some(at) = storage.next_served()
             && !std::mem::replace(&mut storage.is_timed, true)
         {
-            self.timers.push(Reverse((at, Timer::Storage)));
+            self.timers.push(at, Timer::Storage);
         }
     }
 
@@ -129,7 +129,7 @@ impl Host {
         let deadline = connection.requester.deadline();
         if !connection.is_timed && deadline != Instant::NEVER {
             connection.is_timed = true;
-            self.timers.push(Reverse((deadline, Timer::Retransmit(connection_number(index as u32)))));
+            self.timers.push(deadline, Timer::Retransmit(connection_number(index as u32)));
         }
     }
 
