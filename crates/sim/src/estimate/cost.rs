@@ -13,8 +13,8 @@ use spec::{LossRecovery, RunSpec};
 
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
-/// A chunk with its transfer, its dependency and its place in the tables of the schedule [bytes].
-const CHUNK_BYTES: u64 = 320;
+/// A chunk with its transfer at both hosts [bytes].
+const CHUNK_BYTES: u64 = 200;
 /// A queue pair, both ends [bytes].
 const QUEUE_PAIR_BYTES: u64 = 480;
 /// What selective recovery adds to a queue pair [bytes].
