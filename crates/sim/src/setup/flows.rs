@@ -27,7 +27,6 @@ const UDP_SOURCE_PORTS: u64 = 1 << 14;
 pub(crate) struct Chunk {
     pub(crate) job: u32,
     pub(crate) transfer: TransferId,
-    pub(crate) part: u32,
     pub(crate) queue_pair: u32,
     pub(crate) bytes: u64,
 }
@@ -154,15 +153,10 @@ impl Flows {
         self.receivers.len() as u32
     }
 
-    /// A chunk, by its number.
+    /// A chunk, by its number: they are counted job by job, in the order of its schedule, part by part.
     #[inline]
     pub(crate) fn chunk(&self, number: u32) -> Chunk {
         self.chunk_of_transfer(number).0
-    }
-
-    /// All chunks, by number: job by job, in the order of its schedule, part by part.
-    pub(crate) fn chunks(&self) -> impl ExactSizeIterator<Item = Chunk> + '_ {
-        (0..self.chunks).map(|number| self.chunk(number))
     }
 
     /// A queue pair, by its number.
@@ -256,7 +250,7 @@ impl Flows {
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
         let bytes = Parts::new(transfer.bytes, self.parts.into()).of(part.into());
-        (Chunk { job: index, transfer: id, part, queue_pair, bytes }, transfer)
+        (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
     }
 
     #[inline]

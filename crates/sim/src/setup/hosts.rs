@@ -2,7 +2,7 @@
 
 use super::Fabric;
 use super::entropy::Direction;
-use super::flows::{Flows, QueuePair};
+use super::flows::{Chunk, Flows, QueuePair};
 use super::storage::place_storage;
 use crate::nic::{
     JobTimes, Outgoing, QueuePairSettings, ReceiveChunk, ReceiverPlan, ReplyPriorities, SendChunk,
@@ -35,6 +35,34 @@ struct Place {
     inbound: u32,
 }
 
+/// Which sender carries a chunk, and where it stands among the sends of its host.
+#[derive(Clone, Copy, Default)]
+struct Carried {
+    host: u32,
+    sender: u32,
+    send: u32,
+}
+
+/// Packets of chunks; mostly one is as long as the one before.
+struct PacketCounts<'a> {
+    config: &'a Config,
+    bytes: u64,
+    packets: u64,
+}
+
+impl<'a> PacketCounts<'a> {
+    fn new(config: &'a Config) -> Self {
+        Self { config, bytes: 0, packets: config.packets(0) }
+    }
+
+    fn of(&mut self, bytes: u64) -> u64 {
+        if bytes != self.bytes {
+            (self.bytes, self.packets) = (bytes, self.config.packets(bytes));
+        }
+        self.packets
+    }
+}
+
 /// Gives every host its share of `flows`. Frames of the queue pairs in `captured` are recorded.
 pub(crate) fn host_flows(
     spec: &RunSpec,
@@ -46,46 +74,45 @@ pub(crate) fn host_flows(
     let graph = &fabric.graph;
     let mut hosts = sized_hosts(graph, flows);
     let places = place_transfers(spec, flows, &mut hosts);
-    // Where each chunk stands among the sends of its host, with its sender.
-    let mut sends = vec![(0, 0); flows.chunk_count() as usize];
+    let mut packets = PacketCounts::new(config);
+    let mut carried = vec![Carried::default(); flows.chunk_count() as usize];
     let of_schedules = |pair: &QueuePair| spec.jobs[pair.job as usize].storage.is_none();
     for (id, pair) in flows.queue_pairs().filter(of_schedules).map(|pair| (pair.number, pair)) {
         let is_captured = captured.contains(&id);
         let (sender, receiver) = (hosts[pair.src_host.index()].senders.len() as u32, pair.receiver);
         debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
-        let source = &mut hosts[pair.src_host.index()];
-        let first = source.sends.len() as u32;
         let chunks = flows.chunks_of(id);
-        for chunk in chunks.clone() {
-            sends[chunk as usize] = (sender, source.sends.len() as u32);
-            let info = flows.chunk(chunk);
-            let outgoing = places[info.job as usize][info.transfer.index()].outgoing;
-            source.sends.push(SendChunk { chunk, outgoing, is_ready: false, bytes: info.bytes });
+        let first_send = hosts[pair.src_host.index()].sends.len() as u32;
+        let first_receive = hosts[pair.dst_host.index()].receives.len() as u32;
+        for (send, chunk) in (first_send..).zip(chunks.clone()) {
+            carried[chunk as usize] = Carried { host: pair.src_host.0, sender, send };
+            let Chunk { bytes, transfer, .. } = flows.chunk(chunk);
+            let Place { outgoing, inbound } = places[pair.job as usize][transfer.index()];
+            let send = SendChunk { chunk, outgoing, is_ready: false, bytes };
+            hosts[pair.src_host.index()].sends.push(send);
+            let receive = ReceiveChunk { chunk, inbound, packets: packets.of(bytes) };
+            hosts[pair.dst_host.index()].receives.push(receive);
         }
-        source.senders.push(SenderPlan {
+        hosts[pair.src_host.index()].senders.push(SenderPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Forward, receiver),
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
             is_local: pair.is_local(),
-            chunks: first..first + chunks.len() as u32,
+            chunks: first_send..first_send + chunks.len() as u32,
         });
-        let target = &mut hosts[pair.dst_host.index()];
-        let first = target.receives.len() as u32;
-        let receives = chunks.clone().map(|chunk| receive_chunk(flows, config, &places, chunk));
-        target.receives.extend(receives);
-        target.receivers.push(ReceiverPlan {
+        hosts[pair.dst_host.index()].receivers.push(ReceiverPlan {
             queue_pair: id,
             initial_psn: pair.initial_psn(),
             path: path(graph, flows, &pair, Direction::Reverse, sender),
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
             is_local: pair.is_local(),
-            chunks: first..first + chunks.len() as u32,
+            chunks: first_receive..first_receive + chunks.len() as u32,
         });
     }
-    place_parts(flows, &sends, &mut hosts);
+    place_parts(flows, &carried, &mut hosts);
     place_storage(spec, graph, flows, &Controllers::new(spec, graph), captured, &mut hosts);
     hosts
 }
@@ -154,15 +181,6 @@ fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
         host.transfers.inbound.reserve_exact(receives / flows.parts as usize);
     }
     hosts
-}
-
-fn receive_chunk(flows: &Flows, config: &Config, places: &[Vec<Place>], chunk: u32) -> ReceiveChunk {
-    let info = flows.chunk(chunk);
-    ReceiveChunk {
-        chunk,
-        inbound: places[info.job as usize][info.transfer.index()].inbound,
-        packets: config.packets(info.bytes),
-    }
 }
 
 /// Numbers the transfers of each job at their hosts and links each to what waits for it.
@@ -235,21 +253,16 @@ fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place],
 
 /// Tells each outgoing transfer which sends carry its parts. Chunks are ordered by job, transfer and part, and
 /// outgoing transfers of a host by job and transfer, so each host's next chunk belongs to its next transfer.
-fn place_parts(flows: &Flows, sends: &[(u32, u32)], hosts: &mut [HostFlows]) {
+fn place_parts(flows: &Flows, carried: &[Carried], hosts: &mut [HostFlows]) {
     let mut next = vec![0; hosts.len()];
-    for (chunk, &place) in flows.chunks().zip(sends) {
-        let host = flows.queue_pair(chunk.queue_pair).src_host.index();
+    for parts in carried.chunks(flows.parts as usize) {
+        let host = parts[0].host as usize;
         let transfers = &mut hosts[host].transfers;
-        let part = transfers.parts.len() as u32;
-        transfers.parts.push(place);
+        let first = transfers.parts.len() as u32;
+        transfers.parts.extend(parts.iter().map(|part| (part.sender, part.send)));
         let outgoing: &mut Outgoing = &mut transfers.outgoing[next[host]];
-        if chunk.part == 0 {
-            outgoing.parts.start = part;
-        }
-        outgoing.parts.end = part + 1;
-        if chunk.part + 1 == flows.parts {
-            next[host] += 1;
-        }
+        outgoing.parts = first..first + flows.parts;
+        next[host] += 1;
     }
 }
 

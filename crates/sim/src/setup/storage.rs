@@ -93,6 +93,9 @@ pub(super) fn place_storage(
     captured: &HashSet<u32>,
     hosts: &mut [HostFlows],
 ) {
+    if spec.jobs.iter().all(|job| job.storage.is_none()) {
+        return;
+    }
     for (index, job) in (0..).zip(&spec.jobs) {
         let Some(storage) = &job.storage else { continue };
         for (rank, &host) in (0..).zip(&job.hosts) {
