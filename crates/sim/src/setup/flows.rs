@@ -89,6 +89,14 @@ struct JobFlows {
     connections: RankConnections,
 }
 
+impl JobFlows {
+    /// The hosts of both ends of a connection.
+    #[inline]
+    fn hosts_of(&self, ends: Ends) -> [HostId; 2] {
+        [ends.src, ends.dst].map(|rank| HostId(self.hosts[rank.index()]))
+    }
+}
+
 /// Everything the jobs will send.
 pub(crate) struct Flows {
     pub(crate) schedules: Vec<Schedule>,
@@ -166,6 +174,15 @@ impl Flows {
         let job = &self.jobs[index];
         let (connection, _) = self.split(number - job.first_queue_pair);
         self.queue_pair_of(index, number, job.connections.ends(&self.schedules[index], connection))
+    }
+
+    /// The hosts that data of a queue pair comes from and goes to.
+    #[inline]
+    pub(crate) fn hosts_of(&self, queue_pair: u32) -> [HostId; 2] {
+        let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;
+        let job = &self.jobs[index];
+        let (connection, _) = self.split(queue_pair - job.first_queue_pair);
+        job.hosts_of(job.connections.ends(&self.schedules[index], connection))
     }
 
     /// All queue pairs, by number.
@@ -258,7 +275,7 @@ impl Flows {
         let job = &self.jobs[index];
         let in_job = number - job.first_queue_pair;
         let (connection, part) = self.split(in_job);
-        let [src_host, dst_host] = [ends.src, ends.dst].map(|rank| HostId(job.hosts[rank.index()]));
+        let [src_host, dst_host] = job.hosts_of(ends);
         let (src_attachment, dst_attachment) = self.graph.attachments_between(src_host, dst_host);
         QueuePair {
             number,

@@ -164,11 +164,12 @@ const fn may_reorder(fabric: &FabricSpec) -> bool {
 fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
     let mut hosts: Vec<HostFlows> = (0..graph.hosts()).map(|_| HostFlows::default()).collect();
     let mut counts = vec![[0; 4]; hosts.len()];
-    for pair in flows.queue_pairs() {
-        let chunks = flows.chunks_of(pair.number).len();
-        let [senders, sends, ..] = &mut counts[pair.src_host.index()];
+    for number in 0..flows.queue_pair_count() {
+        let chunks = flows.chunks_of(number).len();
+        let [src_host, dst_host] = flows.hosts_of(number);
+        let [senders, sends, ..] = &mut counts[src_host.index()];
         (*senders, *sends) = (*senders + 1, *sends + chunks);
-        let [.., receivers, receives] = &mut counts[pair.dst_host.index()];
+        let [.., receivers, receives] = &mut counts[dst_host.index()];
         (*receivers, *receives) = (*receivers + 1, *receives + chunks);
     }
     for (host, [senders, sends, receivers, receives]) in hosts.iter_mut().zip(counts) {
