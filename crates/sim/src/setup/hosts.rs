@@ -78,7 +78,7 @@ pub(crate) fn host_flows(
     let mut carried = vec![Carried::default(); flows.chunk_count() as usize];
     let of_schedules = |pair: &QueuePair| spec.jobs[pair.job as usize].storage.is_none();
     for (id, pair) in flows.queue_pairs().filter(of_schedules).map(|pair| (pair.number, pair)) {
-        let is_captured = captured.contains(&id);
+        let (is_captured, initial_psn) = (captured.contains(&id), pair.initial_psn());
         let (sender, receiver) = (hosts[pair.src_host.index()].senders.len() as u32, pair.receiver);
         debug_assert_eq!(receiver as usize, hosts[pair.dst_host.index()].receivers.len());
         let chunks = flows.chunks_of(id);
@@ -95,7 +95,7 @@ pub(crate) fn host_flows(
         }
         hosts[pair.src_host.index()].senders.push(SenderPlan {
             queue_pair: id,
-            initial_psn: pair.initial_psn(),
+            initial_psn,
             path: path(graph, flows, &pair, Direction::Forward, receiver),
             port: graph.attachment(pair.src_attachment).host_port,
             is_captured,
@@ -104,7 +104,7 @@ pub(crate) fn host_flows(
         });
         hosts[pair.dst_host.index()].receivers.push(ReceiverPlan {
             queue_pair: id,
-            initial_psn: pair.initial_psn(),
+            initial_psn,
             path: path(graph, flows, &pair, Direction::Reverse, sender),
             port: graph.attachment(pair.dst_attachment).host_port,
             is_captured,
