@@ -21,16 +21,19 @@ pub(crate) fn prefetch_whole<T>(items: &[T], index: usize) {
 #[inline]
 pub(crate) fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
     if let Some(item) = items.get(index) {
-        (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
+        prefetch_lines(item, bytes);
     }
 }
 
 /// Asks for all of `item`.
 #[inline]
 pub(crate) fn prefetch_item<T>(item: &T) {
-    for line in 0..size_of::<T>().div_ceil(LINE_BYTES) {
-        prefetch_line(item, line);
-    }
+    prefetch_lines(item, size_of::<T>());
+}
+
+#[inline]
+fn prefetch_lines<T>(item: &T, bytes: usize) {
+    (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
 }
 
 /// Asks for a line of `item`, counted from its beginning; does nothing on processors for which Rust has no stable

@@ -14,7 +14,9 @@ pub(crate) trait ClosedForm: Debug + Send + Sync {
     fn transfer(&self, id: TransferId) -> Transfer;
 
     /// After how many transfers sender, receiver and channel come again, in the same order; none come twice before.
-    fn period(&self) -> u32;
+    fn period(&self) -> u32 {
+        self.count()
+    }
 
     /// What must be delivered before a transfer may start.
     fn predecessor(&self, _id: TransferId) -> Option<TransferId> {

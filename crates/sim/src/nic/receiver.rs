@@ -99,17 +99,12 @@ pub(crate) struct ReceiverPlan {
 
 const _: () = assert!(size_of::<ReceiverPlan>() <= 32, "there is one for each of a million queue pairs");
 
-impl ReceiverPlan {
-    fn chunks_of<'a>(&self, receives: &'a [ReceiveChunk]) -> &'a [ReceiveChunk] {
-        &receives[self.chunks.start as usize..self.chunks.end as usize]
-    }
-}
-
 impl Receiver {
     pub(super) fn new(plan: &ReceiverPlan, settings: &QueuePairSettings, receives: &[ReceiveChunk]) -> Self {
         // What is copied within a host comes in order.
         let recovery = if plan.is_local { Recovery::GoBackN } else { settings.config.recovery };
         let cnp_interval = settings.cnp_interval;
+        let first_packets = plan.chunks.clone().next().map(|first| receives[first as usize].packets);
         Self {
             responder: Responder::new(plan.initial_psn),
             path: plan.path,
@@ -123,7 +118,7 @@ impl Receiver {
             reordering: settings.may_reorder.then(|| Box::new(Reordering::new(plan.initial_psn))),
             arrivals: Arrivals::new(recovery, plan.initial_psn, plan.chunks.clone()),
             first_chunk: plan.chunks.start,
-            packets_left: plan.chunks_of(receives).first().map_or(u64::MAX, |first| first.packets),
+            packets_left: first_packets.unwrap_or(u64::MAX),
             chunks: plan.chunks.clone(),
             report: ReceiveReport::new(0, 0),
         }

@@ -170,19 +170,15 @@ impl Flows {
     /// A queue pair, by its number.
     #[inline]
     pub(crate) fn queue_pair(&self, number: u32) -> QueuePair {
-        let index = self.jobs.partition_point(|job| job.first_queue_pair <= number) - 1;
-        let job = &self.jobs[index];
-        let (connection, _) = self.split(number - job.first_queue_pair);
-        self.queue_pair_of(index, number, job.connections.ends(&self.schedules[index], connection))
+        let (index, ends) = self.ends_of(number);
+        self.queue_pair_of(index, number, ends)
     }
 
     /// The hosts that data of a queue pair comes from and goes to.
     #[inline]
     pub(crate) fn hosts_of(&self, queue_pair: u32) -> [HostId; 2] {
-        let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;
-        let job = &self.jobs[index];
-        let (connection, _) = self.split(queue_pair - job.first_queue_pair);
-        job.hosts_of(job.connections.ends(&self.schedules[index], connection))
+        let (index, ends) = self.ends_of(queue_pair);
+        self.jobs[index].hosts_of(ends)
     }
 
     /// All queue pairs, by number.
@@ -192,9 +188,8 @@ impl Flows {
 
     /// The chunks of a queue pair, in the order of the schedule.
     pub(crate) fn chunks_of(&self, queue_pair: u32) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
-        let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;
+        let (index, connection, part) = self.connection_of(queue_pair);
         let job = &self.jobs[index];
-        let (connection, part) = self.split(queue_pair - job.first_queue_pair);
         let first = job.first_chunk + part;
         job.connections.transfers(connection).map(move |transfer| first + transfer.0 * self.parts)
     }
@@ -256,6 +251,21 @@ impl Flows {
     #[inline]
     const fn split(&self, in_job: u32) -> (u32, u32) {
         if self.parts == 1 { (in_job, 0) } else { (in_job / self.parts, in_job % self.parts) }
+    }
+
+    /// The job of a queue pair, its connection there and which of its parts it carries.
+    #[inline]
+    fn connection_of(&self, queue_pair: u32) -> (usize, u32, u32) {
+        let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;
+        let (connection, part) = self.split(queue_pair - self.jobs[index].first_queue_pair);
+        (index, connection, part)
+    }
+
+    /// The job of a queue pair, and the ranks it joins.
+    #[inline]
+    fn ends_of(&self, queue_pair: u32) -> (usize, Ends) {
+        let (index, connection, _) = self.connection_of(queue_pair);
+        (index, self.jobs[index].connections.ends(&self.schedules[index], connection))
     }
 
     #[inline]

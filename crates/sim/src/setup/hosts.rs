@@ -43,26 +43,6 @@ struct Carried {
     send: u32,
 }
 
-/// Packets of chunks; mostly one is as long as the one before.
-struct PacketCounts<'a> {
-    config: &'a Config,
-    bytes: u64,
-    packets: u64,
-}
-
-impl<'a> PacketCounts<'a> {
-    fn new(config: &'a Config) -> Self {
-        Self { config, bytes: 0, packets: config.packets(0) }
-    }
-
-    fn of(&mut self, bytes: u64) -> u64 {
-        if bytes != self.bytes {
-            (self.bytes, self.packets) = (bytes, self.config.packets(bytes));
-        }
-        self.packets
-    }
-}
-
 /// Gives every host its share of `flows`. Frames of the queue pairs in `captured` are recorded.
 pub(crate) fn host_flows(
     spec: &RunSpec,
@@ -74,7 +54,6 @@ pub(crate) fn host_flows(
     let graph = &fabric.graph;
     let mut hosts = sized_hosts(graph, flows);
     let places = place_transfers(spec, flows, &mut hosts);
-    let mut packets = PacketCounts::new(config);
     let mut carried = vec![Carried::default(); flows.chunk_count() as usize];
     let of_schedules = |pair: &QueuePair| spec.jobs[pair.job as usize].storage.is_none();
     for (id, pair) in flows.queue_pairs().filter(of_schedules).map(|pair| (pair.number, pair)) {
@@ -90,7 +69,7 @@ pub(crate) fn host_flows(
             let Place { outgoing, inbound } = places[pair.job as usize][transfer.index()];
             let send = SendChunk { chunk, outgoing, is_ready: false, bytes };
             hosts[pair.src_host.index()].sends.push(send);
-            let receive = ReceiveChunk { chunk, inbound, packets: packets.of(bytes) };
+            let receive = ReceiveChunk { chunk, inbound, packets: config.packets(bytes) };
             hosts[pair.dst_host.index()].receives.push(receive);
         }
         hosts[pair.src_host.index()].senders.push(SenderPlan {

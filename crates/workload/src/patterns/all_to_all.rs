@@ -49,8 +49,4 @@ impl ClosedForm for Pairs {
         let dst = if src + ahead < self.ranks { src + ahead } else { src + ahead - self.ranks };
         Transfer { src: Rank(src), dst: Rank(dst), bytes: self.bytes, step: 0, channel: 0, block: dst }
     }
-
-    fn period(&self) -> u32 {
-        self.count()
-    }
 }

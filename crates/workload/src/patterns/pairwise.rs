@@ -55,10 +55,6 @@ impl ClosedForm for Shifts {
         Transfer { src: Rank(src), dst: Rank(block), bytes: self.bytes, step, channel: 0, block }
     }
 
-    fn period(&self) -> u32 {
-        self.count()
-    }
-
     /// What the sender receives at the step before.
     fn predecessor(&self, id: TransferId) -> Option<TransferId> {
         let (step, src) = (id.0 / self.ranks, id.0 % self.ranks);
