@@ -23,6 +23,7 @@ use wire::size::data_frame_bytes;
 
 /// The load balancer of each switch, in order.
 pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<F> {
+    let ways_below = ways_below(&fabric.graph);
     let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     (0..)
         .zip(switches)
@@ -31,7 +32,7 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
                 seed: Seed(spec.seed),
                 switch,
                 name: &node.name,
-                ways_below: ways_below(&fabric.graph, node.tier),
+                ways_below: ways_below[usize::from(node.tier)],
                 spec: &spec.fabric.load_balancing,
                 flows,
             })
@@ -39,14 +40,17 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
         .collect()
 }
 
-/// Ways from a host up to a switch of `tier`, in a tree: the product of the uplinks of a switch of each tier below it.
-fn ways_below(graph: &Graph, tier: u8) -> u64 {
-    let uplinks = |node: &Node| {
+/// Ways from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch of each tier below it.
+fn ways_below(graph: &Graph) -> Vec<u64> {
+    let mut uplinks = vec![1];
+    for node in &graph.nodes[graph.hosts()..] {
         let is_up = |port: &&topology::Port| graph.node(port.peer).tier > node.tier;
-        node.ports.iter().filter(is_up).count() as u64
-    };
-    let of_tier = |below: u8| graph.nodes.iter().filter(move |node| node.tier == below).map(uplinks).max();
-    (1..tier).map(|below| of_tier(below).unwrap_or(1).max(1)).product()
+        let tier = usize::from(node.tier);
+        uplinks.resize(uplinks.len().max(tier + 1), 1);
+        uplinks[tier] = uplinks[tier].max(node.ports.iter().filter(is_up).count() as u64);
+    }
+    let times = |ways: &mut u64, uplinks: &u64| Some(std::mem::replace(ways, *ways * uplinks));
+    uplinks.iter().scan(1, times).collect()
 }
 
 /// The switch at `node`.
