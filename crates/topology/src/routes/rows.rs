@@ -1,9 +1,10 @@
 //! The route table: a row for each switch, a column for each switch that has attachments.
 
 use super::port_lists::{Interner, PortLists};
-use super::switches::{Search, Switches};
+use super::switches::{Neighbour, Search, Switches};
 use super::targets::Columns;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Cell that no search has filled: the column of the switch itself, which is never read.
 const OWN: u32 = u32::MAX;
@@ -29,13 +30,55 @@ pub(super) struct Table {
 
 pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
     let mut filling = Filling::new(switches, columns);
-    for destination in 0..switches.count() {
-        if let Some(column) = columns.column(destination) {
-            filling.fill_column(destination, column as usize);
-        }
+    let alike = Alike::new(switches, columns);
+    for &(destination, column) in &alike.searched {
+        filling.fill_column(destination, column);
     }
+    filling.fill_alike(&alike);
     filling.fill_own_cells();
     filling.finish()
+}
+
+/// Destinations of which all neighbours are the same: the leaves of a pod. Every other switch is as far from the one as
+/// from the other, so one search does for all of them.
+struct Alike {
+    /// The first of each kind, with its column.
+    searched: Vec<(usize, usize)>,
+    /// The others.
+    twins: Vec<Twin>,
+}
+
+/// A destination that is like an earlier one.
+struct Twin {
+    switch: usize,
+    column: usize,
+    /// The first of its kind.
+    first: usize,
+    first_column: usize,
+}
+
+impl Alike {
+    fn new(switches: &Switches, columns: &Columns) -> Self {
+        let mut known: HashMap<Vec<u32>, (usize, usize)> = HashMap::new();
+        let (mut searched, mut twins) = (Vec::new(), Vec::new());
+        for switch in 0..switches.count() {
+            let Some(column) = columns.column(switch) else { continue };
+            let column = column as usize;
+            let neighbours = switches.neighbours(switch).iter().map(|neighbour| neighbour.switch).collect();
+            match known.entry(neighbours) {
+                // What has no neighbours is like nothing else: it is a component of its own.
+                Entry::Occupied(first) if !first.key().is_empty() => {
+                    let &(first, first_column) = first.get();
+                    twins.push(Twin { switch, column, first, first_column });
+                }
+                kind => {
+                    kind.insert_entry((switch, column));
+                    searched.push((switch, column));
+                }
+            }
+        }
+        Self { searched, twins }
+    }
 }
 
 /// The whole table while its columns are filled, one search for each.
@@ -67,6 +110,37 @@ impl<'a> Filling<'a> {
             let cell = self.starts[switch] + column;
             self.cells[cell] = self.ports.intern(&ports, self.guess(self.starts[switch], cell));
         }
+    }
+
+    /// Fills the columns of all twins with those of the first of their kinds, but for what leads straight to them.
+    fn fill_alike(&mut self, alike: &Alike) {
+        for switch in 0..self.switches.count() {
+            let component = self.switches.component(switch);
+            let row = &mut self.cells[self.starts[switch]..self.starts[switch + 1]];
+            for twin in alike.twins.iter().filter(|twin| self.switches.component(twin.switch) == component) {
+                row[twin.column] = row[twin.first_column];
+            }
+        }
+        alike.twins.iter().for_each(|twin| self.fill_around(twin));
+    }
+
+    /// Fills the cells of a twin's column in which it differs from that of the first of its kind.
+    fn fill_around(&mut self, twin: &Twin) {
+        let all: Vec<u16> =
+            self.switches.neighbours(twin.first).iter().map(|neighbour| neighbour.port).collect();
+        self.set(twin.first, twin.column, &all);
+        for neighbour in self.switches.neighbours(twin.switch) {
+            let switch = neighbour.switch as usize;
+            let leads_there = |back: &&Neighbour| back.switch as usize == twin.switch;
+            let back = self.switches.neighbours(switch).iter().filter(leads_there);
+            let ports: Vec<u16> = back.map(|back| back.port).collect();
+            self.set(switch, twin.column, &ports);
+        }
+        self.cells[self.starts[twin.switch] + twin.column] = OWN;
+    }
+
+    fn set(&mut self, switch: usize, column: usize, ports: &[u16]) {
+        self.cells[self.starts[switch] + column] = self.ports.intern(ports, None);
     }
 
     /// Neighbouring destinations often have the same next hops.
