@@ -59,6 +59,8 @@ pub(crate) struct Totals {
     pub(crate) messages: u64,
     /// Progress of the application, in its own unit.
     pub(crate) progress: u64,
+    /// What nodes were delivered, whether it is progress or not, in the same unit.
+    pub(crate) delivered: u64,
 }
 
 impl Sum for Totals {
@@ -66,6 +68,7 @@ impl Sum for Totals {
         parts.fold(Self::default(), |sum, part| Self {
             messages: sum.messages + part.messages,
             progress: sum.progress + part.progress,
+            delivered: sum.delivered + part.delivered,
         })
     }
 }
@@ -204,10 +207,11 @@ impl<M: Message, R> Context<M, R> {
 
     /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { inboxes, post: _, records: _, totals: Totals { messages, progress } } = self;
+        let Self { inboxes, post: _, records: _, totals: Totals { messages, progress, delivered } } = self;
         inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
         cycle.count(messages);
         cycle.count(progress);
+        cycle.count(delivered);
     }
 
     /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for every

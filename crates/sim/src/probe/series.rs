@@ -348,7 +348,7 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         let mut values = std::mem::take(&mut self.values);
         self.sample_into(nodes, window.start, &mut values);
         self.values = values;
-        self.totals.sample(nodes);
+        self.totals.sample(nodes, totals);
         self.tell(window.start, self.counts(nodes, totals));
     }
 }

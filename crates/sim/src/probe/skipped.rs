@@ -64,7 +64,7 @@ impl SeriesProbe {
     /// What a sample at `now` would be.
     pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
-        self.totals.sums_into(nodes, &mut sums);
+        self.totals.sums_into(nodes, totals, &mut sums);
         Sample { values: self.sampled(nodes, now), sums, counts: self.counts(nodes, totals) }
     }
 

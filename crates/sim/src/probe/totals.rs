@@ -3,6 +3,7 @@
 //! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add up.
 
 use super::SeriesProbe;
+use crate::kernel;
 use crate::setup::FabricNode;
 use crate::summary::frames_lost;
 use crate::switch::forward::Forward;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// What is summed in a partition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
-    /// Places of the hosts of each job, each once however many ranks it has.
+    /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked for.
     jobs: Vec<Vec<u32>>,
     counts_losses: bool,
     /// Of each sample.
@@ -29,6 +30,9 @@ impl Totals {
             sums: Vec::new(),
         };
         let mut totals = vec![empty; partitions];
+        if spec.jobs.len() == 1 {
+            return totals;
+        }
         for (index, job) in spec.jobs.iter().enumerate() {
             for host in job.hosts.iter().collect::<BTreeSet<_>>() {
                 let (partition, place) = homes[*host as usize];
@@ -39,19 +43,27 @@ impl Totals {
     }
 
     /// Samples the sums.
-    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>]) {
+    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>], totals: kernel::Totals) {
         let mut sums = std::mem::take(&mut self.sums);
-        self.sums_into(nodes, &mut sums);
+        self.sums_into(nodes, totals, &mut sums);
         self.sums = sums;
     }
 
-    /// Adds to `sums` those of this time: of each job, then of losses.
-    pub(super) fn sums_into<F: Forward>(&self, nodes: &[FabricNode<F>], sums: &mut Vec<u64>) {
+    /// Adds to `sums` those of this time: of each job, then of losses. An only job is delivered all that is.
+    pub(super) fn sums_into<F: Forward>(
+        &self,
+        nodes: &[FabricNode<F>],
+        totals: kernel::Totals,
+        sums: &mut Vec<u64>,
+    ) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,
         };
-        sums.extend(self.jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>()));
+        match &*self.jobs {
+            [_] => sums.push(totals.delivered),
+            jobs => sums.extend(jobs.iter().map(|hosts| hosts.iter().map(delivered).sum::<u64>())),
+        }
         if self.counts_losses {
             sums.push(frames_lost(nodes.iter()).total());
         }

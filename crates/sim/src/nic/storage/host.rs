@@ -27,6 +27,7 @@ impl Host {
         let came = Came { packet, position, tag, carried, now, latency, is_notified: false };
         let taken = storage.take(&self.config, came, &mut context.records);
         self.delivered_bytes += u64::from(taken.payload_bytes);
+        context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {
             context.totals.progress += u64::from(taken.payload_bytes);
         }
