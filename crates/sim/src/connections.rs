@@ -88,7 +88,14 @@ fn empty<F: Forward>(tcp: &TcpSpec, world: &World<F>) -> (TcpSummary, SpanDistri
     let dropped = world.nodes().filter_map(|node| match node {
         FabricNode::Switch(switch) => {
             let ports = switch.ports().iter();
-            Some(ports.map(|port| port.by_priority()[usize::from(tcp.priority)].dropped_tail).sum::<u64>())
+            Some(
+                ports
+                    .map(|port| {
+                        port.by_priority()
+                            .map_or(0, |counted| counted[usize::from(tcp.priority)].dropped_tail)
+                    })
+                    .sum::<u64>(),
+            )
         }
         // There is no TCP over scheduled switches.
         FabricNode::Host(_) | FabricNode::Scheduled(_) => None,

@@ -10,11 +10,11 @@ use units::{Instant, Span};
 pub enum Batch {
     /// Completed chunks, in order of completion; several batches while running.
     Chunks(Vec<ChunkRow>),
-    /// Every port, at the end.
+    /// Every port; several batches at the end.
     Ports(Vec<PortRow>),
     /// Priorities of ports with pauses or losses, at the end.
     Priorities(Vec<PriorityRow>),
-    /// Every direction of every link, at the end.
+    /// Every direction of every link; several batches at the end.
     Links(Vec<LinkRow>),
     /// The links that queue pairs take, at the end.
     Paths(Vec<PathRow>),

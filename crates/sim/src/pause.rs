@@ -36,6 +36,11 @@ impl PauseState {
         Self { mask: 0, ignored: 0, rate, history: None }
     }
 
+    /// Whether a pause frame ever came, or a priority was held back.
+    pub(crate) const fn has_held(&self) -> bool {
+        self.history.is_some()
+    }
+
     /// Pause frames received, those that end a pause included.
     pub(crate) fn frames_received(&self) -> u64 {
         self.history.as_ref().map_or(0, |history| history.frames)

@@ -8,7 +8,7 @@ use crate::fast_forward::{self, FastForward};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
-use crate::probe::{LiveView, SeriesProbe, hand_out_series, link_rows, port_rows, priority_rows, total_rows};
+use crate::probe::{LiveView, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::reordering::reordering_rows;
@@ -99,7 +99,8 @@ fn run_with<F: Forward>(
         return Err(RunError::Stopped);
     }
     let has_background = spec.jobs.iter().any(|job| job.repeat.rounds().is_none());
-    let has_losses = summary::frames_lost(world.nodes_of(&partitions)).total() > 0;
+    let counts = summary::Counts::of(world.nodes_of(&partitions));
+    let has_losses = counts.lost.total() > 0;
     let never_resends = spec.transport.recovery == LossRecovery::None;
     let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;
     let ending = Ending { is_idle: !outcome.stopped, has_waited, has_losses };
@@ -123,7 +124,7 @@ fn run_with<F: Forward>(
     assembler.events.sort_by_key(|event| event.time_ps);
     let Assembler { rows, events, jobs, .. } = assembler;
     world.partitions = partitions;
-    let mut summary = summary::summarise(spec, &world, &jobs, outcome.last, is_stalled);
+    let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
     hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
@@ -165,9 +166,9 @@ fn hand_out<F: Forward>(
     let graph = &world.fabric.graph;
     let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
-    observer.batch(Batch::Ports(port_rows(world, &egress_qps, end)))?;
-    observer.batch(Batch::Priorities(priority_rows(world, end)))?;
-    observer.batch(Batch::Links(link_rows(world)))?;
+    let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
+    observer.batch(Batch::Priorities(priorities))?;
+    hand_out_links(world, |rows| observer.batch(Batch::Links(rows)))?;
     observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
     let probes = || world.partitions.iter().map(|partition| partition.probe());

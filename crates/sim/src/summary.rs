@@ -17,17 +17,17 @@ use units::Instant;
 
 /// Counts of all nodes together.
 #[derive(Default)]
-struct Counts {
+pub(crate) struct Counts {
     sent: u64,
     delivered: u64,
-    lost: LossCauses,
+    pub(crate) lost: LossCauses,
     queued: u64,
     fast_windows: u64,
     exact_windows: u64,
 }
 
 impl Counts {
-    fn of<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> Self {
+    pub(crate) fn of<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> Self {
         let mut counts = Self::default();
         for node in nodes {
             match node {
@@ -87,11 +87,11 @@ pub(crate) fn frames_lost<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a F
 pub(crate) fn summarise<F: Forward>(
     spec: &RunSpec,
     world: &World<F>,
+    counts: &Counts,
     jobs: &[JobProgress],
     last: Window,
     is_stalled: bool,
 ) -> RunSummary {
-    let counts = Counts::of(world.nodes());
     let on_links =
         |partition: &Partition<_, _>| partition.in_flight(|packet: &Packet| !packet.is_link_control());
     let in_flight = world.partitions.iter().map(on_links).sum::<u64>() + counts.queued;

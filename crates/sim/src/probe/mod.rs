@@ -12,5 +12,5 @@ mod values;
 pub(crate) use live::LiveView;
 pub(crate) use series::{SeriesProbe, hand_out_series};
 pub(crate) use skipped::Sample;
-pub(crate) use tables::{link_rows, port_rows, priority_rows};
+pub(crate) use tables::{hand_out_links, hand_out_ports};
 pub(crate) use totals::total_rows;

@@ -3,6 +3,7 @@
 use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::credits::Credits;
 use crate::nic::NicPort;
+use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
@@ -10,7 +11,11 @@ use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Granted, Scheduled};
 use crate::switch::{Dropped, EgressPort, PriorityCounters, QueueCounters, Received};
 use spec::{LinkRow, PortRow, PriorityRow};
+use topology::Node;
 use units::{AttachmentId, Instant, NodeId};
+
+/// Rows of one batch of ports or links, or one more.
+const BATCH_ROWS: usize = 8_192;
 
 /// What one port counted.
 #[derive(Default)]
@@ -22,7 +27,8 @@ struct PortCounts<'a> {
     pause: Option<&'a PauseState>,
     /// Credits of the link, on InfiniBand.
     link_credits: Option<&'a Credits>,
-    by_priority: [PriorityCounters; Priority::COUNT],
+    /// None where nothing was counted.
+    by_priority: Option<[PriorityCounters; Priority::COUNT]>,
     /// Frames that came in by it when no way was left.
     stranded: Dropped,
     /// What a scheduled leaf counted of it.
@@ -69,6 +75,20 @@ impl<'a, F: Forward> Counters<'a, F> {
         }
     }
 
+    /// What left by a port.
+    fn sent(&self, node: NodeId, port: usize) -> Sent {
+        match self.nodes[node.index()] {
+            FabricNode::Host(host) => Sent::of(host.ports()[port].transmitter()),
+            FabricNode::Switch(switch) => Sent::of(switch.ports()[port].transmitter()),
+            FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => {
+                Sent::of(leaf.ports()[port].transmitter())
+            }
+            FabricNode::Scheduled(_) => {
+                fabric_port(self.world, &self.nodes, node, port).map_or_else(Sent::default, |port| port.sent)
+            }
+        }
+    }
+
     fn of_fabric_port(&self, switch: &Scheduled, node: NodeId, port: usize) -> PortCounts<'a> {
         let Some(FabricPort { sent, received }) = fabric_port(self.world, &self.nodes, node, port) else {
             return PortCounts::default();
@@ -103,95 +123,113 @@ fn of_egress(port: &EgressPort) -> PortCounts<'_> {
     }
 }
 
-fn host_priorities(port: &NicPort) -> [PriorityCounters; Priority::COUNT] {
+fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]> {
     let mut counters = [PriorityCounters::default(); Priority::COUNT];
     counters[port.data_priority().index()].pauses_sent = port.pauses_sent();
-    counters
+    (port.pauses_sent() > 0).then_some(counters)
 }
 
-/// Table `ports`. `egress_qps[node][port]` counts the queue pairs whose data leaves there; the run
-/// ended at `end`.
-pub(crate) fn port_rows<F: Forward>(world: &World<F>, egress_qps: &[Vec<u32>], end: Instant) -> Vec<PortRow> {
-    let graph = &world.fabric.graph;
-    let mut rows = Vec::new();
+/// Hands out table `ports`, a batch at a time, so that it never stands in memory all at once; returns table `priorities`:
+/// each priority of a port at which something happened. `egress_qps[node][port]` counts the queue pairs whose data
+/// leaves there; the run ended at `end`.
+pub(crate) fn hand_out_ports<F: Forward>(
+    world: &World<F>,
+    egress_qps: &[Vec<u32>],
+    end: Instant,
+    mut batch: impl FnMut(Vec<PortRow>) -> Result<(), Stopped>,
+) -> Result<Vec<PriorityRow>, Stopped> {
     let counters = Counters::new(world);
-    for ((id, node), qps) in (0..).map(NodeId).zip(&graph.nodes).zip(egress_qps) {
-        for (port, plug) in node.ports.iter().enumerate() {
+    let (mut rows, mut priorities) = (Vec::with_capacity(BATCH_ROWS), Vec::new());
+    for ((id, node), qps) in (0..).map(NodeId).zip(&world.fabric.graph.nodes).zip(egress_qps) {
+        for (port, &qps) in qps.iter().enumerate() {
+            if rows.len() == BATCH_ROWS {
+                batch(std::mem::replace(&mut rows, Vec::with_capacity(BATCH_ROWS)))?;
+            }
             let counted = counters.of(id, port);
-            let PortCounts {
-                sent, received, queue, pause, by_priority, stranded, credits, link_credits, ..
-            } = counted;
-            let corrupted = counters.of(plug.peer, usize::from(plug.peer_port)).sent.corrupted;
-            let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
-            let held_ps = pause.map_or(0, |pause| pause.paused_by(end).0);
-            rows.push(PortRow {
-                node: node.name.clone(),
-                tier: u32::from(node.tier),
-                port: port as u32,
-                peer: graph.node(plug.peer).name.clone(),
-                tx_frames: sent.frames,
-                tx_bytes: sent.bytes,
-                rx_frames: received.frames,
-                rx_bytes: received.bytes,
-                dropped_frames: queue.dropped_tail.frames,
-                dropped_bytes: queue.dropped_tail.bytes,
-                dropped_headroom_frames: queue.dropped_headroom.frames,
-                dropped_headroom_bytes: queue.dropped_headroom.bytes,
-                dropped_watchdog_frames: queue.dropped_watchdog.frames,
-                dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
-                lost_link_down_frames: sent.lost.frames + stranded.frames,
-                lost_link_down_bytes: sent.lost.bytes + stranded.bytes,
-                fcs_error_frames: corrupted.frames,
-                fcs_error_bytes: corrupted.bytes,
-                queue_max_bytes: queue.queue_max_bytes,
-                pfc_tx: of_ethernet(by_priority.iter().map(|counters| counters.pauses_sent).sum()),
-                pfc_rx: of_ethernet(pause.map_or(0, PauseState::pauses_received)),
-                pfc_storms: of_ethernet(queue.storms),
-                paused_ps: of_ethernet(held_ps),
-                flow_control_tx: link_credits.map(Credits::packets_sent),
-                flow_control_rx: link_credits.map(Credits::packets_received),
-                credit_wait_ps: link_credits.map(|_| held_ps),
-                ecn_marked: queue.marked,
-                ecn_changes: queue.ecn_changes,
-                egress_qps: qps[port],
-                credits_granted: credits.credits,
-                credit_granted_bytes: credits.bytes,
-                voq_max_bytes: counted.voq_max_bytes,
-                reassembly_max_bytes: counted.reassembly_max_bytes,
-            });
+            rows.push(port_row(&counters, (node, port), &counted, qps, end));
+            priorities.extend(priority_rows((node, port), &counted, end));
         }
     }
-    rows
+    batch(rows)?;
+    Ok(priorities)
 }
 
-/// Table `priorities`: each priority of a port at which something happened.
-pub(crate) fn priority_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<PriorityRow> {
-    let mut rows = Vec::new();
-    let counters = Counters::new(world);
-    for (id, node) in (0..).map(NodeId).zip(&world.fabric.graph.nodes) {
-        for port in 0..node.ports.len() {
-            let PortCounts { pause: Some(pause), link_credits: credits, by_priority, .. } =
-                counters.of(id, port)
-            else {
-                continue;
-            };
-            let of_ethernet = |count: u64| credits.is_none().then_some(count);
-            let of_port = (0..8).map(Priority).zip(by_priority).map(|(priority, counted)| PriorityRow {
-                node: node.name.clone(),
-                port: port as u32,
-                priority: u32::from(priority.0),
-                pfc_tx: of_ethernet(counted.pauses_sent),
-                pfc_rx: of_ethernet(pause.pauses_of(priority)),
-                paused_ps: of_ethernet(pause.paused_of(priority, end).0),
-                credit_wait_ps: credits.map(|_| pause.paused_of(priority, end).0),
-                dropped_frames: counted.dropped_tail,
-                dropped_headroom_frames: counted.dropped_headroom,
-                dropped_watchdog_frames: counted.dropped_watchdog,
-            });
-            rows.extend(of_port.filter(has_counted));
-        }
+/// The row of a port of a node, of which `counted` is known.
+fn port_row<F: Forward>(
+    counters: &Counters<'_, F>,
+    (node, port): (&Node, usize),
+    counted: &PortCounts<'_>,
+    egress_qps: u32,
+    end: Instant,
+) -> PortRow {
+    let plug = node.ports[port];
+    let PortCounts { sent, received, queue, pause, stranded, credits, link_credits, .. } = counted;
+    let by_priority = counted.by_priority.iter().flat_map(|counters| counters.iter());
+    let corrupted = counters.sent(plug.peer, usize::from(plug.peer_port)).corrupted;
+    let of_ethernet = |count: u64| link_credits.is_none().then_some(count);
+    let held_ps = pause.map_or(0, |pause| pause.paused_by(end).0);
+    PortRow {
+        node: node.name.clone(),
+        tier: u32::from(node.tier),
+        port: port as u32,
+        peer: counters.world.fabric.graph.node(plug.peer).name.clone(),
+        tx_frames: sent.frames,
+        tx_bytes: sent.bytes,
+        rx_frames: received.frames,
+        rx_bytes: received.bytes,
+        dropped_frames: queue.dropped_tail.frames,
+        dropped_bytes: queue.dropped_tail.bytes,
+        dropped_headroom_frames: queue.dropped_headroom.frames,
+        dropped_headroom_bytes: queue.dropped_headroom.bytes,
+        dropped_watchdog_frames: queue.dropped_watchdog.frames,
+        dropped_watchdog_bytes: queue.dropped_watchdog.bytes,
+        lost_link_down_frames: sent.lost.frames + stranded.frames,
+        lost_link_down_bytes: sent.lost.bytes + stranded.bytes,
+        fcs_error_frames: corrupted.frames,
+        fcs_error_bytes: corrupted.bytes,
+        queue_max_bytes: queue.queue_max_bytes,
+        pfc_tx: of_ethernet(by_priority.map(|counters| counters.pauses_sent).sum()),
+        pfc_rx: of_ethernet(pause.map_or(0, PauseState::pauses_received)),
+        pfc_storms: of_ethernet(queue.storms),
+        paused_ps: of_ethernet(held_ps),
+        flow_control_tx: link_credits.map(Credits::packets_sent),
+        flow_control_rx: link_credits.map(Credits::packets_received),
+        credit_wait_ps: link_credits.map(|_| held_ps),
+        ecn_marked: queue.marked,
+        ecn_changes: queue.ecn_changes,
+        egress_qps,
+        credits_granted: credits.credits,
+        credit_granted_bytes: credits.bytes,
+        voq_max_bytes: counted.voq_max_bytes,
+        reassembly_max_bytes: counted.reassembly_max_bytes,
     }
-    rows
+}
+
+/// The rows of a port of a node in table `priorities`.
+fn priority_rows(
+    (node, port): (&Node, usize),
+    counted: &PortCounts<'_>,
+    end: Instant,
+) -> impl Iterator<Item = PriorityRow> {
+    let PortCounts { pause, link_credits: credits, by_priority, .. } = *counted;
+    let pause = pause.filter(|pause| by_priority.is_some() || pause.has_held());
+    let of_ethernet = move |count: u64| credits.is_none().then_some(count);
+    pause.into_iter().flat_map(move |pause| {
+        let by_priority = (0..8).map(Priority).zip(by_priority.unwrap_or_default());
+        let row = by_priority.map(move |(priority, counted)| PriorityRow {
+            node: node.name.clone(),
+            port: port as u32,
+            priority: u32::from(priority.0),
+            pfc_tx: of_ethernet(counted.pauses_sent),
+            pfc_rx: of_ethernet(pause.pauses_of(priority)),
+            paused_ps: of_ethernet(pause.paused_of(priority, end).0),
+            credit_wait_ps: credits.map(|_| pause.paused_of(priority, end).0),
+            dropped_frames: counted.dropped_tail,
+            dropped_headroom_frames: counted.dropped_headroom,
+            dropped_watchdog_frames: counted.dropped_watchdog,
+        });
+        row.filter(has_counted)
+    })
 }
 
 fn has_counted(row: &PriorityRow) -> bool {
@@ -200,14 +238,20 @@ fn has_counted(row: &PriorityRow) -> bool {
     dropped > 0 || held.into_iter().any(|count| count > Some(0))
 }
 
-/// Table `links`: both directions of each cable.
-pub(crate) fn link_rows<F: Forward>(world: &World<F>) -> Vec<LinkRow> {
+/// Hands out table `links`, both directions of each cable, a batch at a time.
+pub(crate) fn hand_out_links<F: Forward>(
+    world: &World<F>,
+    mut batch: impl FnMut(Vec<LinkRow>) -> Result<(), Stopped>,
+) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
     let counters = Counters::new(world);
-    let mut rows = Vec::with_capacity(graph.links.len() * 2);
+    let mut rows = Vec::with_capacity(BATCH_ROWS);
     for link in &graph.links {
+        if rows.len() >= BATCH_ROWS {
+            batch(std::mem::replace(&mut rows, Vec::with_capacity(BATCH_ROWS)))?;
+        }
         for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
-            let sent = counters.of(from.node, usize::from(from.port)).sent;
+            let sent = counters.sent(from.node, usize::from(from.port));
             let tier = |node: NodeId| u32::from(graph.node(node).tier);
             rows.push(LinkRow {
                 from: graph.node(from.node).name.clone(),
@@ -222,5 +266,5 @@ pub(crate) fn link_rows<F: Forward>(world: &World<F>) -> Vec<LinkRow> {
             });
         }
     }
-    rows
+    batch(rows)
 }

@@ -242,8 +242,9 @@ impl EgressPort {
         self.counters.marked
     }
 
-    pub(crate) fn by_priority(&self) -> [PriorityCounters; Priority::COUNT] {
-        self.by_priority.as_deref().copied().unwrap_or_default()
+    /// None where nothing was counted.
+    pub(crate) fn by_priority(&self) -> Option<[PriorityCounters; Priority::COUNT]> {
+        self.by_priority.as_deref().copied()
     }
 
     /// Dynamic ECN, if thresholds move.
