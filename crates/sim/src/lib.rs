@@ -34,6 +34,7 @@ mod link_changes;
 mod link_errors;
 mod nic;
 mod observer;
+mod on_threads;
 mod packet;
 mod paths;
 mod pause;

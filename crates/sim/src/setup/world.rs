@@ -1,13 +1,14 @@
 //! Nodes, partitions and the wires between them.
 
-use super::hosts::{host_flows, queue_pair_settings};
+use super::hosts::{HostFlows, host_flows, queue_pair_settings};
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
-use super::{Connection, Fabric, Flows, connections, host_tcp};
+use super::{Connection, Fabric, Flows, Reroute, connections, host_tcp};
 use crate::egress::Wire;
 use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
-use crate::nic::Host;
+use crate::nic::{Host, HostTcp, QueuePairSettings};
+use crate::on_threads::on_threads;
 use crate::packet::Packet;
 use crate::prefetch::{prefetch, prefetch_item};
 use crate::probe::SeriesProbe;
@@ -101,6 +102,13 @@ impl<F: Forward> World<F> {
     }
 }
 
+/// Each partition is many small pieces of memory to give back.
+impl<F: Forward> Drop for World<F> {
+    fn drop(&mut self) {
+        on_threads(self.partitions.drain(..), drop);
+    }
+}
+
 /// What a run may choose without changing its result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BuildOptions {
@@ -124,8 +132,20 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
-    let nodes = build_nodes::<F>(spec, options, &fabric, &flows, &connections, &homes);
-    let partitions = fill_partitions(spec, &fabric, &flows, partitions, &homes, nodes);
+    let makings = makings::<F>(spec, options, (&fabric, &flows, &connections), &homes, partitions);
+    let site = Site {
+        spec,
+        fabric: &fabric,
+        homes: &homes,
+        first_inbox: first_inboxes(&fabric, &homes, partitions),
+        scheduled: ScheduledFabric::new(spec, &fabric),
+        reroutes: fabric.failures.reroutes(&fabric.graph),
+        exact_only: options.exact_only,
+    };
+    let plan = |index| PartitionPlan { index, partitions, span: fabric.span, slots: fabric.slots };
+    let probes = SeriesProbe::assign(spec, &fabric.graph, &flows, &homes, partitions);
+    let parts = (0..).map(plan).zip(makings).zip(probes);
+    let partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
     Ok(World { fabric, flows, connections, partitions, homes })
 }
 
@@ -166,38 +186,75 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
     first
 }
 
-/// The nodes of the graph: hosts, then switches.
-fn build_nodes<F: Forward>(
+/// What a node is made of besides the plan of the fabric.
+enum Makings<F> {
+    Host(Box<(QueuePairSettings, HostFlows, Option<HostTcp>)>),
+    Switch(F),
+}
+
+/// What all nodes of each partition are made of, in order.
+fn makings<F: Forward>(
     spec: &RunSpec,
     options: &BuildOptions,
-    fabric: &Fabric,
-    flows: &Flows,
-    connections: &[Connection],
+    (fabric, flows, connections): (&Fabric, &Flows, &[Connection]),
     homes: &[(u32, u32)],
-) -> Vec<FabricNode<F>> {
+    partitions: usize,
+) -> Vec<Vec<(NodeId, Makings<F>)>> {
     let config = Arc::new(transport_config(&spec.transport));
-    let partitions = homes.iter().map(|home| home.0 as usize + 1).max().unwrap_or(1);
-    let first = first_inboxes(fabric, homes, partitions);
-    let wires = |node| wires(fabric, node, homes, &first);
     let of_hosts = host_flows(spec, fabric, flows, &config, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
-    let hosts = (0..).map(NodeId).zip(settings).zip(of_hosts.into_iter().zip(tcp)).map(
-        |((node, settings), (flows, tcp))| {
-            FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires(node), settings, flows, tcp)))
-        },
-    );
-    let scheduled = ScheduledFabric::new(spec, fabric);
-    let reroutes = fabric.failures.reroutes(&fabric.graph);
-    let first_switch = fabric.graph.hosts() as u32;
-    let switches = (first_switch..).map(NodeId).zip(forwards(spec, fabric, flows)).map(|(node, forward)| {
-        if let Some(scheduled) = &scheduled {
-            return FabricNode::Scheduled(scheduled.switch(node, &wires(node)));
+    let hosts = settings.into_iter().zip(of_hosts).zip(tcp);
+    let hosts = hosts.map(|((settings, flows), tcp)| Makings::Host(Box::new((settings, flows, tcp))));
+    let switches = forwards(spec, fabric, flows).into_iter().map(Makings::Switch);
+    let mut makings: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
+    for ((node, makings_of), home) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(homes) {
+        makings[home.0 as usize].push((node, makings_of));
+    }
+    makings
+}
+
+/// What the nodes of a run have in common while they are made.
+struct Site<'a> {
+    spec: &'a RunSpec,
+    fabric: &'a Fabric,
+    homes: &'a [(u32, u32)],
+    /// First inbox of each node.
+    first_inbox: Vec<u32>,
+    scheduled: Option<ScheduledFabric<'a>>,
+    reroutes: Arc<[Reroute]>,
+    exact_only: bool,
+}
+
+impl Site<'_> {
+    fn node<F: Forward>(&self, node: NodeId, makings: Makings<F>) -> FabricNode<F> {
+        let Self { spec, fabric, .. } = *self;
+        let wires = wires(fabric, node, self.homes, &self.first_inbox);
+        match (makings, &self.scheduled) {
+            (Makings::Host(makings), _) => {
+                let (settings, flows, tcp) = *makings;
+                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, settings, flows, tcp)))
+            }
+            (Makings::Switch(_), Some(scheduled)) => FabricNode::Scheduled(scheduled.switch(node, &wires)),
+            (Makings::Switch(forward), None) => {
+                let reroutes = Arc::clone(&self.reroutes);
+                let plan = switch_plan(spec, fabric, node, wires, reroutes, self.exact_only);
+                FabricNode::Switch(Switch::new(plan, forward))
+            }
         }
-        let plan = switch_plan(spec, fabric, node, wires(node), Arc::clone(&reroutes), options.exact_only);
-        FabricNode::Switch(Switch::new(plan, forward))
-    });
-    hosts.chain(switches).collect()
+    }
+
+    fn partition<F: Forward>(
+        &self,
+        plan: PartitionPlan,
+        makings: Vec<(NodeId, Makings<F>)>,
+        probe: SeriesProbe,
+    ) -> Partition<FabricNode<F>, SeriesProbe> {
+        let inboxes = |node: NodeId| self.fabric.inboxes(self.fabric.graph.node(node));
+        let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes(makings.0)).collect();
+        let nodes = makings.into_iter().map(|(node, makings)| self.node(node, makings)).collect();
+        Partition::new(plan, nodes, &inboxes, probe)
+    }
 }
 
 /// Where each port of `node` leads.
@@ -215,29 +272,6 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
                 latency: fabric.latency(node, number as u16),
             }
         })
-        .collect()
-}
-
-fn fill_partitions<F: Forward>(
-    spec: &RunSpec,
-    fabric: &Fabric,
-    flows: &Flows,
-    count: usize,
-    homes: &[(u32, u32)],
-    nodes: Vec<FabricNode<F>>,
-) -> Vec<Partition<FabricNode<F>, SeriesProbe>> {
-    let mut members: Vec<Vec<FabricNode<F>>> = (0..count).map(|_| Vec::new()).collect();
-    let mut inboxes = vec![Vec::new(); count];
-    let mut watched = SeriesProbe::assign(spec, &fabric.graph, flows, homes, count);
-    for (index, node) in nodes.into_iter().enumerate() {
-        let partition = homes[index].0 as usize;
-        members[partition].push(node);
-        inboxes[partition].push(fabric.inboxes(&fabric.graph.nodes[index]));
-    }
-    let plan = |index| PartitionPlan { index, partitions: count, span: fabric.span, slots: fabric.slots };
-    let parts = members.into_iter().zip(inboxes).zip(watched.drain(..)).enumerate();
-    parts
-        .map(|(index, ((nodes, inboxes), probe))| Partition::new(plan(index as u32), nodes, &inboxes, probe))
         .collect()
 }
 
