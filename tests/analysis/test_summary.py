@@ -131,6 +131,23 @@ def test_rounds_count_from_the_end_of_the_one_before() -> None:
     assert rates == pytest.approx((busbw * 3 / 4, busbw, busbw * 3 / 2))
 
 
+def test_rounds_to_warm_up_are_in_the_counters_alone() -> None:
+    rows = [chunk_row(round=index, fct_ps=(9 - index) * 10**9, ecn_ce_rx=1) for index in range(4)]
+    times = {"sum_ps": 14 * 10**9, "min_ps": 6 * 10**9, "max_ps": 8 * 10**9}
+    outcome = job_summary(rounds=2, warm_up_rounds=2, end_ps=40 * 10**9, round_times=times)
+    ours = summarise(run_spec(), run_summary(outcome), MemoryTables(batch_rows=3, chunks=rows))[0]
+    assert (ours.completion_time_ms, ours.round_ms_min, ours.round_ms_max) == (7, 6, 8)
+    assert (ours.fct_ms_min, ours.fct_ms_max, ours.rounds) == (6, 7, 2)
+    assert (ours.ecn_ce_rx, ours.rank_ms_mean) == (4, None)
+
+
+def test_times_of_ranks_are_those_of_the_engine() -> None:
+    times = {"min_ps": 1 * 10**9, "mean_ps": 2 * 10**9, "max_ps": 4 * 10**9}
+    outcome = job_summary(rank_times=times)
+    ours = summarise(run_spec(), run_summary(outcome), MemoryTables(chunks=[chunk_row()]))[0]
+    assert (ours.rank_ms_min, ours.rank_ms_mean, ours.rank_ms_max) == (1, 2, 4)
+
+
 def test_what_was_cut_off_is_in_the_counters_alone() -> None:
     rows = [
         chunk_row(fct_ps=2 * 10**9),

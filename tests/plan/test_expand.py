@@ -78,6 +78,9 @@ GOLDEN: dict[str, Any] = {
             "rendezvous": None,
             "copies_own_block": False,
             "repeat": {"kind": "rounds", "rounds": 1},
+            "warm_up_rounds": 0,
+            "root_shift": False,
+            "barrier": False,
             "arrivals": None,
             "storage": None,
         }

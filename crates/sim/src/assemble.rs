@@ -4,7 +4,7 @@ use crate::deliveries::{Deliveries, RoundsEnded};
 use crate::hash::NumberMap;
 use crate::observer::Stopped;
 use crate::prefetch::prefetch_whole;
-use crate::progress::{Failure, JobProgress};
+use crate::progress::{Failure, JobProgress, RoundPlan};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::{Flows, QueuePair};
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
@@ -83,15 +83,15 @@ pub(crate) struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
-        let chunks = |job| flows.payload_chunks(job);
+        let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
-        let rounds = jobs.iter().filter_map(|job| job.repeat.rounds()).max().unwrap_or(0);
+        let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
         let jobs: Vec<_> = jobs
             .iter()
             .enumerate()
             .map(|(index, job)| match &job.storage {
-                None => JobProgress::new(chunks(index), job.repeat.rounds()),
-                Some(storage) => JobProgress::of_clients(storage.clients, job.repeat.rounds()),
+                None => JobProgress::new(plan(index, job)),
+                Some(storage) => JobProgress::of_clients(storage.clients, RoundPlan::new(job, 0)),
             })
             .collect();
         Self {
@@ -127,7 +127,7 @@ impl<'a> Assembler<'a> {
             match record {
                 Record::Delivered(report) => records.extend(self.note_delivery(report).map(Record::Sent)),
                 Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
-                    self.note_handshake(report);
+                    self.note_control(report);
                 }
                 Record::Sent(report) => order.push(order_key(report, index as u32)),
                 other => self.note(other, host_names),
@@ -161,6 +161,7 @@ impl<'a> Assembler<'a> {
                 job.end_client();
                 self.open -= u64::from(!job.is_background());
             }
+            Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
             Record::QueuePairFailed { queue_pair, at } => self.note_failure(*queue_pair, *at, host_names),
             Record::Frame(frame) => self.frames.push(*frame),
             Record::TcpClosed => self.open_tcp -= 1,
@@ -221,8 +222,8 @@ impl<'a> Assembler<'a> {
         });
     }
 
-    /// A message of a handshake has ended: it makes no row, but the payload counts from its announcement on.
-    fn note_handshake(&mut self, sent: &SendReport) {
+    /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its announcement on.
+    fn note_control(&mut self, sent: &SendReport) {
         if sent.completed().is_none() {
             return self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None });
         }
@@ -236,9 +237,10 @@ impl<'a> Assembler<'a> {
         if self.is_operation(sent.chunk) {
             return self.finish_operation(sent, &received);
         }
+        let round = self.flows.round(sent.chunk, sent.round);
         let job = self.job_of(sent.chunk);
         match sent.completed() {
-            Some(at) => job.complete_chunk(sent.round, at),
+            Some(at) => job.complete_chunk(round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
         self.open -= u64::from(!self.job_of(sent.chunk).is_background());
@@ -268,7 +270,8 @@ impl<'a> Assembler<'a> {
         let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
         received.for_each(|report| self.deliveries.insert(&report));
-        for (&(_, round), report) in &sent {
+        for (&(_, pass), report) in &sent {
+            let round = self.flows.round(report.chunk, pass);
             let job = self.job_of(report.chunk);
             job.begun = job.begun.max(round + 1);
         }
@@ -282,7 +285,7 @@ impl<'a> Assembler<'a> {
                 self.finish_open(round, *report, ending);
             }
             let begun = self.job_of(chunk).rounds_begun();
-            for round in posted..begun {
+            for round in posted..flows.passes(chunk, begun) {
                 self.push_row(chunk, round, None, &ReceiveReport::new(chunk, round));
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
@@ -349,7 +352,7 @@ impl<'a> Assembler<'a> {
         Place {
             pair,
             transfer: info.transfer.0,
-            round,
+            round: self.flows.round(chunk, round),
             step: transfer.step,
             block: transfer.block,
             bytes: info.bytes,

@@ -1,15 +1,40 @@
 //! How far each job has come: its chunks by how they ended, and its rounds.
 
+use spec::{JobSpec, RoundTimes};
 use std::collections::VecDeque;
 use units::Instant;
+
+/// What rounds of a job are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundPlan {
+    /// Chunks of each.
+    pub(crate) chunks: u64,
+    /// How many the job runs, those to warm up included; none when others end it.
+    pub(crate) rounds: Option<u32>,
+    /// How many are not measured.
+    pub(crate) warm_up_rounds: u32,
+    /// When the first begins.
+    pub(crate) start: Instant,
+    /// Ranks wait for each other in between.
+    pub(crate) has_barriers: bool,
+}
+
+impl RoundPlan {
+    pub(crate) fn new(job: &JobSpec, chunks: u64) -> Self {
+        Self {
+            chunks,
+            rounds: job.rounds_planned(),
+            warm_up_rounds: job.warm_up_rounds,
+            start: Instant(job.start_ps),
+            has_barriers: job.barrier,
+        }
+    }
+}
 
 /// The chunks and rounds of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct JobProgress {
-    /// Chunks of a round.
-    round_chunks: u64,
-    /// Rounds the job runs; none when others end it.
-    rounds_planned: Option<u32>,
+    plan: RoundPlan,
     pub(crate) complete: u64,
     pub(crate) failed: u64,
     /// Rows made.
@@ -20,6 +45,8 @@ pub(crate) struct JobProgress {
     pub(crate) rounds: u32,
     /// When the last chunk of those completed.
     pub(crate) rounds_end: Instant,
+    /// What those took, without the ones to warm up.
+    pub(crate) round_times: Option<RoundTimes>,
     /// The rounds after those.
     open_rounds: VecDeque<OpenRound>,
     /// The first chunk that failed.
@@ -38,6 +65,8 @@ pub(crate) struct JobProgress {
 struct OpenRound {
     /// Chunks that have not.
     left: u64,
+    /// When the first rank began it, after a barrier.
+    begun: Instant,
     /// When the last one so far completed.
     last: Instant,
 }
@@ -50,16 +79,16 @@ pub(crate) struct Failure {
 }
 
 impl JobProgress {
-    pub(crate) const fn new(round_chunks: u64, rounds_planned: Option<u32>) -> Self {
+    pub(crate) const fn new(plan: RoundPlan) -> Self {
         Self {
-            round_chunks,
-            rounds_planned,
+            plan,
             complete: 0,
             failed: 0,
             rows: 0,
             begun: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
+            round_times: None,
             open_rounds: VecDeque::new(),
             first_failed: None,
             losers: 0,
@@ -70,8 +99,8 @@ impl JobProgress {
     }
 
     /// A storage job of that many clients, whose operations nobody counts beforehand.
-    pub(crate) fn of_clients(clients: u32, rounds_planned: Option<u32>) -> Self {
-        Self { clients_left: Some(clients), ..Self::new(0, rounds_planned) }
+    pub(crate) fn of_clients(clients: u32, plan: RoundPlan) -> Self {
+        Self { clients_left: Some(clients), ..Self::new(plan) }
     }
 
     /// A storage operation completed.
@@ -110,12 +139,12 @@ impl JobProgress {
 
     /// Chunks of all rounds; none when others end the job.
     pub(crate) fn planned(&self) -> Option<u64> {
-        self.rounds_planned.map(|rounds| self.round_chunks * u64::from(rounds))
+        self.plan.rounds.map(|rounds| self.plan.chunks * u64::from(rounds))
     }
 
     /// Whether others end the job.
     pub(crate) const fn is_background(&self) -> bool {
-        self.rounds_planned.is_none()
+        self.plan.rounds.is_none()
     }
 
     /// Rounds of which every chunk has a row, posted or not.
@@ -127,18 +156,57 @@ impl JobProgress {
     pub(crate) fn complete_chunk(&mut self, round: u32, at: Instant) {
         self.complete += 1;
         self.begun = self.begun.max(round + 1);
-        let index = (round - self.rounds) as usize;
-        while self.open_rounds.len() <= index {
-            self.open_rounds.push_back(OpenRound { left: self.round_chunks, last: Instant::ZERO });
-        }
-        let open = &mut self.open_rounds[index];
+        let open = self.open_round(round);
         open.left -= 1;
         open.last = open.last.max(at);
-        while let Some(&OpenRound { left: 0, last }) = self.open_rounds.front() {
+        while let Some(&OpenRound { left: 0, begun, last }) = self.open_rounds.front() {
             self.open_rounds.pop_front();
-            self.rounds += 1;
-            self.rounds_end = self.rounds_end.max(last);
+            self.end_round(begun, last);
         }
+    }
+
+    /// A rank began a round after a barrier.
+    pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
+        // All chunks of a round may be there before a rank that only receives in it has left the barrier.
+        if round >= self.rounds {
+            let open = self.open_round(round);
+            open.begun = open.begun.min(at);
+        }
+    }
+
+    /// A round that is not complete.
+    fn open_round(&mut self, round: u32) -> &mut OpenRound {
+        let index = (round - self.rounds) as usize;
+        let new = OpenRound { left: self.plan.chunks, begun: Instant::NEVER, last: Instant::ZERO };
+        while self.open_rounds.len() <= index {
+            self.open_rounds.push_back(new);
+        }
+        &mut self.open_rounds[index]
+    }
+
+    /// The first of the open rounds is complete.
+    fn end_round(&mut self, begun: Instant, last: Instant) {
+        let before = if self.rounds == 0 { self.plan.start } else { self.rounds_end };
+        let begun = if self.plan.has_barriers && self.rounds > 0 { begun } else { before };
+        self.rounds_end = self.rounds_end.max(last);
+        if self.rounds >= self.plan.warm_up_rounds {
+            self.add_time(self.rounds_end.since(begun).0);
+        }
+        self.rounds += 1;
+    }
+
+    fn add_time(&mut self, ps: u64) {
+        let new = RoundTimes { sum_ps: 0, min_ps: ps, max_ps: ps };
+        let times = self.round_times.get_or_insert(new);
+        times.sum_ps += ps;
+        times.min_ps = times.min_ps.min(ps);
+        times.max_ps = times.max_ps.max(ps);
+    }
+
+    /// Complete rounds that are measured, and complete ones to warm up.
+    pub(crate) fn complete_rounds(&self) -> (u32, u32) {
+        let warm_up = self.rounds.min(self.plan.warm_up_rounds);
+        (self.rounds - warm_up, warm_up)
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {

@@ -20,6 +20,15 @@ pub(crate) enum Record {
         /// Of which job.
         job: u32,
     },
+    /// A rank began a round after a barrier.
+    RoundBegun {
+        /// Of which job.
+        job: u32,
+        /// Which, from 0.
+        round: u32,
+        /// When.
+        at: Instant,
+    },
     /// A queue pair ran out of retries.
     QueuePairFailed {
         /// Which.

@@ -183,9 +183,10 @@ fn hand_out<F: Forward>(
 /// Payload of the jobs that end by themselves, in all their rounds.
 fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
-    let round_bytes = |job: usize| -> u64 { flows.schedules[job].total_bytes() };
-    let rounds = spec.jobs.iter().map(|job| u64::from(job.repeat.rounds().unwrap_or(0)));
-    let of_schedules = rounds.enumerate().map(|(job, rounds)| round_bytes(job).saturating_mul(rounds));
+    let of_schedules = spec.jobs.iter().zip(&flows.schedules).map(|(job, schedule)| {
+        let rounds = u64::from(job.rounds_planned().unwrap_or(0));
+        (schedule.total_bytes() / u64::from(job.rounds_of_a_cycle())).saturating_mul(rounds)
+    });
     let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).map(|job| {
         let operations = estimate::storage_operations(spec, &world.fabric, job);
         operations.saturating_mul(job.data_bytes)

@@ -2,6 +2,7 @@
 
 use crate::connections::tcp_summaries;
 use crate::kernel::{Partition, Window};
+use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::probe::SeriesProbe;
 use crate::progress::JobProgress;
@@ -11,7 +12,10 @@ use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
-use spec::{EventRow, JobSpec, JobSummary, LossCauses, RunSpec, RunStatus, RunSummary, TcpSpec, TcpSummary};
+use spec::{
+    EventRow, JobSpec, JobSummary, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary, TcpSpec, TcpSummary,
+};
+use std::collections::HashMap;
 use topology::Node;
 use units::Instant;
 
@@ -143,12 +147,16 @@ fn job_summary<F: Forward>(
 ) -> JobSummary {
     let is_complete = progress.is_complete();
     let chunks = progress.chunks();
+    let (rounds, warm_up_rounds) = progress.complete_rounds();
     JobSummary {
         name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
         start_ps: job.start_ps,
-        end_ps: (is_complete && progress.rounds > 0).then_some(progress.rounds_end.0),
-        rounds: progress.rounds,
+        end_ps: (is_complete && rounds > 0).then_some(progress.rounds_end.0),
+        rounds,
+        warm_up_rounds,
+        round_times: progress.round_times,
+        rank_times: is_complete.then(|| rank_times(world, job)).flatten(),
         chunks,
         chunks_complete: progress.complete,
         chunks_failed: progress.failed,
@@ -156,9 +164,29 @@ fn job_summary<F: Forward>(
     }
 }
 
+/// Mean time of a measured round at each rank of a job, over ranks; none if a rank had none. One that was cut off has had
+/// more of them at some ranks than at others.
+fn rank_times<F: Forward>(world: &World<F>, job: &JobSpec) -> Option<RankTimes> {
+    let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
+    let mut of_hosts: HashMap<u32, _> = HashMap::new();
+    let means = job.hosts.iter().map(|&host| {
+        let FabricNode::Host(node) = nodes[host as usize] else { return None };
+        let Measured { rounds, sum } = of_hosts.entry(host).or_insert_with(|| node.measured()).next()?;
+        sum.0.checked_div(rounds.into())
+    });
+    let means = means.collect::<Option<Vec<u64>>>()?;
+    let sum: u128 = means.iter().map(|&mean| u128::from(mean)).sum();
+    Some(RankTimes {
+        min_ps: means.iter().copied().min()?,
+        mean_ps: (sum / means.len() as u128) as u64,
+        max_ps: means.iter().copied().max()?,
+    })
+}
+
 /// Why a job is incomplete.
 fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) -> String {
-    let waiting = chunks - progress.complete - progress.failed;
+    // Messages of barriers are none of the chunks, and fail as they do.
+    let waiting = chunks.saturating_sub(progress.complete + progress.failed);
     let Some(first) = progress.first_failed else {
         return format!("{waiting} of {chunks} chunks never completed");
     };

@@ -77,6 +77,15 @@ fn offer(job: &mut JobSpec, load_percent: u64, seed: u64) {
     job.repeat = RepeatSpec::Rounds { rounds: 1 };
     (job.send_overhead_ps, job.receive_overhead_ps) = (0, 0);
     (job.rendezvous, job.copies_own_block) = (None, false);
+    (job.warm_up_rounds, job.root_shift, job.barrier) = (0, false, false);
+}
+
+/// Rounds as a benchmark makes them: some to warm up, other roots, barriers in between.
+fn vary_rounds(job: &mut JobSpec, (warm_up_rounds, root_shift, barrier): (u32, bool, bool)) {
+    job.warm_up_rounds = warm_up_rounds;
+    job.root_shift =
+        root_shift && matches!(&*job.collective, "gather" | "scatter" | "broadcast" | "reduce" | "incast");
+    job.barrier = barrier;
 }
 
 /// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks have one.
@@ -101,6 +110,8 @@ fn neighbour_of(job: &JobSpec, (collective, algorithm): (&str, &str), hosts: &[u
         data_bytes: 40_961 * u64::from(ranks),
         start_ps: 3_000_000,
         repeat: RepeatSpec::UntilOthersEnd {},
+        warm_up_rounds: 0,
+        root_shift: job.root_shift && collective == job.collective,
         arrivals: None,
         copies_own_block: false,
         ..job.clone()
@@ -177,6 +188,7 @@ prop_compose! {
         processes in prop_oneof![3 => Just(1_u32), 1 => 2_u32..4],
         overheads_ns in prop::option::weighted(0.3, (0_u64..3_000, 0_u64..3_000)),
         handshake in prop::option::weighted(0.3, (0_u64..200_000, 1_u64..5_000)),
+        benchmark in prop::option::weighted(0.4, (0_u32..3, any::<bool>(), any::<bool>())),
     ) -> RunSpec {
         let (name, algorithm) = pattern;
         let ranks = supported(pattern, ranks);
@@ -202,6 +214,9 @@ prop_compose! {
         }
         if let Some(draw) = handshake {
             add_handshake(&mut spec, draw);
+        }
+        if let Some(draw) = benchmark {
+            vary_rounds(&mut spec.jobs[0], draw);
         }
         if let Some(percent) = load_percent && matches!(name, "incast" | "permutation" | "uniform-random") {
             offer(&mut spec.jobs[0], percent, seed);
@@ -273,7 +288,7 @@ proptest! {
             prop_assert_eq!(&recorder.told, &other.told);
         }
         let rows = |job| recorder.chunks.iter().filter(|chunk| chunk.job == job).count() as u64;
-        let once = spec.jobs[0].repeat == RepeatSpec::Rounds { rounds: 1 };
+        let once = spec.jobs[0].rounds_planned() == Some(1);
         let is_complete = summary.jobs[0].status == RunStatus::Complete;
         prop_assert!(rows(0) == summary.jobs[0].chunks || !(once || is_complete));
         prop_assert!(summary.jobs.get(1).is_none_or(|neighbour| rows(1) == neighbour.chunks));

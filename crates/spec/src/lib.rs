@@ -18,7 +18,7 @@ mod run;
 pub use check::{SpecError, check};
 pub use record::{
     ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow,
-    PriorityRow, ReorderingRow, RunStatus, RunSummary, SeriesRow, TcpSummary,
+    PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,
 };
 pub use run::*;
 

@@ -402,8 +402,14 @@ pub struct JobSummary {
     /// When the last chunk of its last complete round was acknowledged [ps]; none unless complete, or without such a
     /// round.
     pub end_ps: Option<u64>,
-    /// Complete rounds before the first that is not.
+    /// Complete rounds before the first that is not, without those to warm up.
     pub rounds: u32,
+    /// Complete rounds to warm up.
+    pub warm_up_rounds: u32,
+    /// What the complete rounds took, without those to warm up; none without one, as the next fields.
+    pub round_times: Option<RoundTimes>,
+    /// What a round took of the time of single ranks, from its beginning of the round to its end there; none unless complete.
+    pub rank_times: Option<RankTimes>,
     /// Chunks of all its rounds; of a job that runs until others end, those that were posted.
     pub chunks: u64,
     /// Those complete.
@@ -412,6 +418,29 @@ pub struct JobSummary {
     pub chunks_failed: u64,
     /// Why it is incomplete, with the first chunks concerned; empty otherwise.
     pub reason: String,
+}
+
+/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first of them; otherwise
+/// with the end of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RoundTimes {
+    /// All of them [ps].
+    pub sum_ps: u64,
+    /// The shortest [ps].
+    pub min_ps: u64,
+    /// The longest [ps].
+    pub max_ps: u64,
+}
+
+/// Mean time of a round at each rank, over ranks: t_min, t_avg and t_max of the Intel MPI Benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RankTimes {
+    /// The rank with the least [ps].
+    pub min_ps: u64,
+    /// Mean over the ranks [ps].
+    pub mean_ps: u64,
+    /// The rank with the most [ps].
+    pub max_ps: u64,
 }
 
 /// What became of the TCP traffic of one entry of the spec.

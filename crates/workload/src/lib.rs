@@ -14,7 +14,8 @@
 //!    makes `lists` of them;
 //! 7. `schedule`: the finished [`Schedule`] of [`Transfer`]s, of either kind;
 //! 8. `rendezvous`: the handshake of MPI before large messages ([`with_rendezvous`]);
-//! 9. `volume`: how much that is, told without making it ([`volume_for`]).
+//! 9. `phases`: rounds that differ, and barriers between rounds ([`in_phases`]);
+//! 10. `volume`: how much that is, told without making it ([`volume_for`]).
 //!
 //! A new algorithm is one new file in `patterns` and one line in `registry`.
 //!
@@ -33,6 +34,7 @@ mod open_loop;
 mod parts;
 mod pattern;
 mod patterns;
+mod phases;
 mod registry;
 mod rendezvous;
 mod schedule;
@@ -46,6 +48,7 @@ pub use message::shares;
 pub use open_loop::{Peer, open_loop_for};
 pub use parts::Parts;
 pub use pattern::Pattern;
+pub use phases::{barrier_transfers, in_phases};
 pub use registry::{MAX_TRANSFERS, check_schedule, find, patterns, schedule_for};
 pub use rendezvous::{HANDSHAKE_TRANSFERS, with_rendezvous};
 pub use schedule::{Message, Schedule, Successors, Transfer};

@@ -31,13 +31,13 @@ pub fn with_rendezvous(
 }
 
 /// What each transfer waits for.
-struct Predecessors {
+pub(crate) struct Predecessors {
     starts: Vec<usize>,
     list: Vec<TransferId>,
 }
 
 impl Predecessors {
-    fn of(schedule: &Schedule) -> Self {
+    pub(crate) fn of(schedule: &Schedule) -> Self {
         let ids = || (0..schedule.transfers().len()).map(TransferId::from_index);
         let mut starts = vec![0];
         starts.extend(ids().scan(0, |end, id| {
@@ -53,7 +53,7 @@ impl Predecessors {
         Self { starts, list }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &[TransferId]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[TransferId]> {
         self.starts.windows(2).map(|range| &self.list[range[0]..range[1]])
     }
 }

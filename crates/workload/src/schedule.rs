@@ -2,6 +2,7 @@
 
 use crate::closed_form::ClosedForm;
 use crate::lists::Lists;
+use std::ops::Range;
 use std::sync::Arc;
 use units::{Rank, Span, TransferId};
 
@@ -33,6 +34,8 @@ pub enum Message {
     Rts,
     /// Lets announced payload come: clear to send.
     Cts,
+    /// Part of a barrier between rounds.
+    Barrier,
 }
 
 /// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
@@ -45,6 +48,8 @@ pub struct Schedule {
     releases: Vec<Span>,
     /// What each transfer is; empty where all are payload.
     messages: Vec<Message>,
+    /// One past the last transfer of each phase; empty where there is one alone.
+    phase_ends: Vec<u32>,
 }
 
 /// Transfers and their dependencies.
@@ -65,7 +70,7 @@ impl Schedule {
     }
 
     const fn new(order: Order) -> Self {
-        Self { order, is_blocking: false, releases: Vec::new(), messages: Vec::new() }
+        Self { order, is_blocking: false, releases: Vec::new(), messages: Vec::new(), phase_ends: Vec::new() }
     }
 
     #[cfg(test)]
@@ -78,13 +83,40 @@ impl Schedule {
 
     /// The same schedule with [`Schedule::message`].
     pub(crate) fn of_messages(self, messages: Vec<Message>) -> Self {
-        assert!(messages.len() == self.transfers().len(), "one for each transfer");
+        assert!([0, self.transfers().len()].contains(&messages.len()), "one for each transfer, or none");
         Self { messages, ..self }
+    }
+
+    /// The same schedule with [`Schedule::phases`].
+    pub(crate) fn of_phases(self, phase_ends: Vec<u32>) -> Self {
+        assert!(
+            phase_ends.last().map(|&end| end as usize) == Some(self.transfers().len()),
+            "phases cover it"
+        );
+        Self { phase_ends, ..self }
+    }
+
+    /// The transfers of each phase, by number: a rank begins one when it is done with the one before, and the first again
+    /// after the last. What waits for each other is in the same one.
+    pub fn phases(&self) -> impl ExactSizeIterator<Item = Range<u32>> + '_ {
+        let count = self.phase_ends.len().max(1);
+        let end = |phase: usize| self.phase_ends.get(phase).copied();
+        (0..count).map(move |phase| {
+            let first = phase.checked_sub(1).and_then(end).unwrap_or(0);
+            first..end(phase).unwrap_or_else(|| self.transfers().len() as u32)
+        })
+    }
+
+    /// The phase of a transfer, from 0.
+    #[inline]
+    #[must_use]
+    pub fn phase_of(&self, transfer: TransferId) -> u32 {
+        self.phase_ends.partition_point(|&end| end <= transfer.0) as u32
     }
 
     /// Whether some transfers are no payload.
     #[must_use]
-    pub const fn has_handshakes(&self) -> bool {
+    pub const fn has_control_messages(&self) -> bool {
         !self.messages.is_empty()
     }
 
@@ -188,7 +220,7 @@ impl Schedule {
             Order::Closed(form) => size_of_val(&**form),
             Order::Listed(lists) => lists.memory_bytes(),
         };
-        order + size_of_val(&*self.releases) + size_of_val(&*self.messages)
+        order + size_of_val(&*self.releases) + size_of_val(&*self.messages) + size_of_val(&*self.phase_ends)
     }
 }
 

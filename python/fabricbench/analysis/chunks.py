@@ -64,11 +64,13 @@ class ChunkFacts:
         rounds: Complete rounds; chunks of later ones count in the counters alone.
         until_ps: End of the offer of open-loop traffic; 0 for other jobs.
         operations: What is gathered of a storage job.
+        warm_up_rounds: Rounds before those; their chunks count in the counters alone, too.
     """
 
     rounds: int = 1
     until_ps: int = 0
     operations: OperationFacts | None = None
+    warm_up_rounds: int = 0
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
@@ -90,7 +92,10 @@ class ChunkFacts:
             self._add_traffic(rows)
         if self.operations is not None:
             self.operations.add(rows)
-        is_counted = pc.less(rows.column("round"), self.rounds)
+        of_rounds = rows.column("round")
+        is_counted = pc.less(of_rounds, self.warm_up_rounds + self.rounds)
+        if self.warm_up_rounds:
+            is_counted = pc.and_(is_counted, pc.greater_equal(of_rounds, self.warm_up_rounds))
         complete = rows.filter(pc.and_(pc.equal(rows.column("status"), "complete"), is_counted))
         if not complete.num_rows:
             return

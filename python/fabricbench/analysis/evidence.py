@@ -344,8 +344,13 @@ class Case:
 
 
 def rounds_of(outcome: Mapping[str, Any]) -> int:
-    """Return the complete rounds of a job, at least the one that began."""
-    return max(1, int(outcome["rounds"]))
+    """Return the complete rounds of a job, those to warm up included, at least the one that began."""
+    return max(1, int(outcome["rounds"]) + warm_up_rounds_of(outcome))
+
+
+def warm_up_rounds_of(outcome: Mapping[str, Any]) -> int:
+    """Return the complete rounds to warm up."""
+    return int(outcome.get("warm_up_rounds", 0))
 
 
 def ideal_job_ps(run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any]) -> float:

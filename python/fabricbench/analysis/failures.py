@@ -14,6 +14,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.capacity import UplinksLeft, uplinks_left
+from fabricbench.analysis.evidence import rounds_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.evidence import Record
@@ -300,9 +301,10 @@ def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
     from fabricbench.analysis import chunks
 
     outcome = next(each for each in record.summary["jobs"] if each["name"] == job)
-    if outcome["rounds"] < 2:
+    rounds = rounds_of(outcome)
+    if rounds < 2:
         return []
-    facts = chunks.ChunkFacts(outcome["rounds"])
+    facts = chunks.ChunkFacts(rounds)
     chunks.gather(record.tables.batches("chunks", chunks.COLUMNS), {job: facts})
     return list(pairwise(accumulate(facts.round_times_ps(start_ps), initial=start_ps)))
 

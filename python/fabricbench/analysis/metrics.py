@@ -61,8 +61,12 @@ class Metric:
 
 _NCCL = "nccl-tests, PERFORMANCE.md"
 _ROUND = (
-    "rounds follow each other without a barrier, so a round counts from the end of the one before; "
-    "their mean is the completion time"
+    "without barriers a round counts from the end of the one before, with them from the moment in which the "
+    "first rank begins it; their mean is the completion time. Rounds to warm up do not count"
+)
+_RANK_TIME = (
+    "Intel MPI Benchmarks, IMB_output.c; from the moment in which the rank begins a round until all that it "
+    "sends is acknowledged and all that it receives has arrived"
 )
 _OPEN_LOOP = "open-loop traffic of all ranks of the job; what was delivered later is a backlog"
 _RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
@@ -84,6 +88,12 @@ def _fct(suffix: str, title: str, share: str, ratio: str = "") -> Metric:
     return Metric(
         f"fct_ms_{suffix}", f"FCT {title}", "ms", Direction.LOWER, formula, reference, decimals=4, ratio=ratio
     )
+
+
+def _rank_time(suffix: str, title: str, share: str) -> Metric:
+    formula = f"{share} of the mean time of a measured round at a rank / 1e9"
+    name = f"rank_ms_{suffix}"
+    return Metric(name, f"Round at a rank, {title}", "ms", Direction.LOWER, formula, _RANK_TIME, decimals=4)
 
 
 def _slowdown(suffix: str, title: str, share: str) -> Metric:
@@ -116,7 +126,8 @@ METRICS: tuple[Metric, ...] = (
         "Completion time",
         "ms",
         Direction.LOWER,
-        "(end_ps - start_ps) of the job / rounds / 1e9",
+        "(end_ps - start_ps) of the job / rounds / 1e9; with rounds to warm up or barriers, sum of the times "
+        "of the rounds measured / rounds / 1e9",
         "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
         "repeats, the mean of its rounds",
         decimals=4,
@@ -128,7 +139,7 @@ METRICS: tuple[Metric, ...] = (
         "ms",
         Direction.LOWER,
         "smallest difference of the ends of two rounds in a row / 1e9; a round ends with its last "
-        "completed_ps, and the first begins at start_ps",
+        "completed_ps, and the first begins at start_ps; with barriers, of end and beginning",
         _ROUND,
         decimals=4,
     ),
@@ -137,10 +148,13 @@ METRICS: tuple[Metric, ...] = (
         "Longest round",
         "ms",
         Direction.LOWER,
-        "largest difference of the ends of two rounds in a row / 1e9",
+        "largest difference of the ends of two rounds in a row / 1e9; with barriers, of end and beginning",
         _ROUND,
         decimals=4,
     ),
+    _rank_time("min", "least (t_min)", "smallest value over the ranks"),
+    _rank_time("mean", "mean (t_avg)", "mean over the ranks"),
+    _rank_time("max", "most (t_max)", "largest value over the ranks"),
     Metric(
         "algbw_gb_per_s",
         "Algorithm bandwidth",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s, shares_ports
+from fabricbench.analysis.evidence import warm_up_rounds_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ _COMPLETION = (
     "busbw_gb_per_s_max",
     "ideal_percent",
 )
+_RANK_TIMES = {"rank_ms_min": "min_ps", "rank_ms_mean": "mean_ps", "rank_ms_max": "max_ps"}
 _TRAFFIC = (
     "offered_gb_per_s",
     "delivered_gb_per_s",
@@ -69,7 +71,8 @@ class Summary:
             made no progress any more. Only a complete job has times, rates and FCT. A job that goes on until
             others end is complete unless a chunk failed.
         reason: Why it is not complete, with the chunks concerned and what stalled; empty otherwise.
-        rounds: Complete rounds; of a measured job how often it was measured, none where that is not said.
+        rounds: Complete rounds, without those to warm up; of a measured job how often it was measured, none
+            where that is not said.
         chunks: Data chunks of all rounds, times the queue pairs that each is split over; of a job that goes
             on until others end, those posted. None of a measured job, as all that is counted by frame.
         chunks_complete: Those that completed.
@@ -90,6 +93,9 @@ class Summary:
     completion_time_ms: float | None
     round_ms_min: float | None
     round_ms_max: float | None
+    rank_ms_min: float | None
+    rank_ms_mean: float | None
+    rank_ms_max: float | None
     algbw_gb_per_s: float | None
     busbw_gb_per_s: float | None
     busbw_gb_per_s_min: float | None
@@ -157,7 +163,9 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         return [measured_summary(run_spec, summary)]
     jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
     chunk_facts = {
-        job["name"]: chunks.ChunkFacts(_rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job))
+        job["name"]: chunks.ChunkFacts(
+            _rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job), warm_up_rounds_of(outcome)
+        )
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     }
     chunks.gather(tables.batches("chunks", chunks.COLUMNS), chunk_facts)
@@ -168,6 +176,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
         Summary(
             **_identity(job, outcome, stalls),
             **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
+            **_rank_times(job, outcome),
             **_traffic(job, outcome, chunk_facts[job["name"]]),
             **operation_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
             **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
@@ -218,15 +227,13 @@ def _completion(
     """Return completion time and bandwidths of a round; none of them unless every chunk of it completed."""
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
         return dict.fromkeys(_COMPLETION)
-    total_ps, rounds = outcome["end_ps"] - outcome["start_ps"], outcome["rounds"]
-    mean_ps = total_ps / rounds
-    times_ps = [total_ps] if rounds == 1 else facts.round_times_ps(outcome["start_ps"])
+    total_ps, shortest_ps, longest_ps = _round_times(outcome, facts)
+    mean_ps = total_ps / outcome["rounds"]
     if job.get("arrivals") or job.get("storage"):
         # How long it takes follows from how long messages are offered; see `_traffic`.
         return dict.fromkeys(_COMPLETION) | {"completion_time_ms": mean_ps / _PS_PER_MS}
     algbw = job["data_bytes"] / (mean_ps / _PS_PER_S) / _BYTES_PER_GB
     busbw = algbw * bus_factor(job["collective"], len(job["hosts"]))
-    shortest_ps, longest_ps = min(times_ps), max(times_ps)
     values = (
         mean_ps / _PS_PER_MS,
         shortest_ps / _PS_PER_MS,
@@ -238,6 +245,24 @@ def _completion(
         None if shares_ports(job) else 100 * busbw / ideal_goodput_gb_per_s(run_spec),
     )
     return dict(zip(_COMPLETION, values, strict=True))
+
+
+def _round_times(outcome: Mapping[str, Any], facts: ChunkFacts) -> tuple[int, int, int]:
+    """Return what the rounds took together, and the shortest and the longest of them [ps]."""
+    if times := outcome.get("round_times"):
+        return times["sum_ps"], times["min_ps"], times["max_ps"]
+    # The record of an engine that had neither rounds to warm up nor barriers.
+    total_ps = outcome["end_ps"] - outcome["start_ps"]
+    times_ps = [total_ps] if outcome["rounds"] == 1 else facts.round_times_ps(outcome["start_ps"])
+    return total_ps, min(times_ps), max(times_ps)
+
+
+def _rank_times(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the times of a round at single ranks; none of open-loop traffic and of storage."""
+    times = outcome.get("rank_times")
+    if not times or job.get("arrivals") or job.get("storage"):
+        return dict.fromkeys(_RANK_TIMES)
+    return {name: times[key] / _PS_PER_MS for name, key in _RANK_TIMES.items()}
 
 
 def _rounds(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> int:

@@ -19,6 +19,9 @@ class JobSummary(TypedDict):
     start_ps: int
     end_ps: int | None
     rounds: int
+    warm_up_rounds: int
+    round_times: dict[str, int] | None
+    rank_times: dict[str, int] | None
     chunks: int
     chunks_complete: int
     chunks_failed: int

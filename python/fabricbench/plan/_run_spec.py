@@ -1236,6 +1236,10 @@ class JobSpec(TypedDict):
     Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
     the pattern at these times, whatever became of those before.
     """
+    barrier: bool
+    """
+    Ranks wait for each other between rounds, by messages without payload; no round contains that.
+    """
     collective: str
     """
     What the ranks do together: a collective of the workload registry, such as `all-reduce`.
@@ -1274,6 +1278,10 @@ class JobSpec(TypedDict):
     """
     Root of gather and broadcast, receiver of incast [rank].
     """
+    root_shift: bool
+    """
+    The root moves on to the next rank from round to round.
+    """
     send_overhead_ps: int
     """
     Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
@@ -1294,6 +1302,10 @@ class JobSpec(TypedDict):
     stream: int
     """
     Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
+    """
+    warm_up_rounds: int
+    """
+    Rounds before those, like them but in none of their figures.
     """
 
 

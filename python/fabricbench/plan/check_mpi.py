@@ -6,17 +6,41 @@ from fabricbench import units
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Job, Plan
-from fabricbench.plan.mpi import CONTROL_BYTES_MAX, OWN_BLOCK, Rendezvous
+from fabricbench.plan.mpi import CONTROL_BYTES_MAX, OWN_BLOCK, ROOTED, Rendezvous
 
 
 def check_mpi(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check handshakes and copies of every job."""
+    """Check rounds, handshakes and copies of every job."""
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
+        yield from _check_rounds(job, path, document)
         if job.copies_own_block:
             yield from _check_own_block(job, (*path, "copies_own_block"), document)
         if job.rendezvous is not None:
             yield from _check_rendezvous(plan, job, job.rendezvous, (*path, "rendezvous"), document)
+
+
+def _check_rounds(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check what rounds have before them, between them and different from each other."""
+    if job.arrivals is not None or job.storage is not None:
+        kind = "a storage job" if job.storage is not None else "open-loop traffic"
+        hint = "its own `warm_up` is a time" if job.storage is not None else ""
+        if job.warm_up_rounds:
+            found = f"{job.warm_up_rounds} rounds to warm up of {kind}"
+            yield document.problem((*path, "warm_up_rounds"), found, "0", hint)
+        if job.root_shift:
+            yield document.problem((*path, "root_shift"), f"another root in each round of {kind}", "false")
+        if job.barrier:
+            yield document.problem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+        return
+    if job.root_shift and job.collective not in ROOTED:
+        allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
+        yield document.problem(
+            (*path, "root_shift"), f"another root in each round of {job.collective}", allowed
+        )
+    if job.warm_up_rounds and job.repeat is None:
+        found = f"{job.warm_up_rounds} rounds to warm up of a job that others end"
+        yield document.problem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
 
 
 def _check_own_block(job: Job, place: FieldPath, document: Document) -> Iterator[Problem]:

@@ -236,6 +236,9 @@ def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
         "repeat": {"kind": "until-others-end"}
         if job.repeat is None
         else {"kind": "rounds", "rounds": job.repeat},
+        "warm_up_rounds": job.warm_up_rounds,
+        "root_shift": job.root_shift,
+        "barrier": job.barrier,
         "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
         "storage": None if job.storage is None else job.storage.run_spec(),
     }

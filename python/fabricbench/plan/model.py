@@ -153,6 +153,32 @@ class Job(PlanModel):
             "ended. Source: a trial is one run."
         ),
     )
+    warm_up_rounds: int = Field(
+        default=0,
+        ge=0,
+        le=ROUNDS_MAX,
+        description=(
+            "Rounds before those of `repeat`, like them but in none of their times [rounds]. Source: 0, as "
+            "the first round is of interest; the Intel MPI Benchmarks 2021 have a tenth of those that they "
+            "measure (`WARMUP_PERCENT`), the OSU micro-benchmarks and nccl-tests a fixed number."
+        ),
+    )
+    root_shift: bool = Field(
+        default=False,
+        description=(
+            "The root moves on to the next rank from round to round, in gather, scatter, broadcast, reduce "
+            "and incast: `-root_shift` of the Intel MPI Benchmarks. Source: false, their default since "
+            "version 2017."
+        ),
+    )
+    barrier: bool = Field(
+        default=False,
+        description=(
+            "Ranks wait for each other between rounds, as in MPI_Barrier: by a dissemination of messages "
+            "without payload, which no round contains. Source: false, as in nccl-tests; the Intel MPI "
+            "Benchmarks have it since version 2017 (`-sync`)."
+        ),
+    )
     arrivals: Arrivals | None = Field(
         default=None,
         description=(

@@ -10,6 +10,8 @@ from fabricbench.plan.fields import Size
 
 OWN_BLOCK: Final = ("all-to-all", "all-gather")
 """Collectives in which every rank has a block of its own that goes to nobody."""
+ROOTED: Final = ("gather", "scatter", "broadcast", "reduce", "incast")
+"""Collectives with a root, or a receiver."""
 CONTROL_BYTES_MAX: Final = 4096
 """Most payload of a message of the handshake."""
 

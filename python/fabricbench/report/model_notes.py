@@ -114,12 +114,14 @@ MODEL_NOTES = (
     ModelNote(
         "Workload",
         "The schedule of a collective with a dependency for each chunk: a rank sends a chunk on as soon as "
-        "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs. "
+        "it has arrived. A job that repeats is a stream of rounds at each rank, on the same queue pairs, "
+        "with a barrier of messages between them where the plan asks for it. "
         "Open-loop messages are offered at drawn times. Where the plan asks for it, large messages are "
         "announced and cleared before they are sent, and each rank copies its own block first.",
         "Reduction arithmetic takes no time; ranks start together. A rank that only sends may be rounds "
         "ahead: receivers post no buffers. The handshake of MPI is that of RTS and CTS, on queue pairs of "
-        "their own; libraries that fetch with RDMA READ acknowledge no data.",
+        "their own; libraries that fetch with RDMA READ acknowledge no data. A rank ends a round when what "
+        "it sends is acknowledged, where MPI returns from small messages once they are copied.",
     ),
     ModelNote(
         "Storage",

@@ -5,7 +5,7 @@ use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, Tran
 use std::collections::BTreeSet;
 use topology::Attachment;
 use units::{HostId, NodeId, Seed};
-use workload::{HANDSHAKE_TRANSFERS, Volume, volume_for};
+use workload::{HANDSHAKE_TRANSFERS, Volume, barrier_transfers, volume_for};
 
 /// Paths of a job whose length is looked at.
 const PATHS: u64 = 1_024;
@@ -41,6 +41,10 @@ struct Job {
     is_storage: bool,
     /// Queue pairs for each connection: with handshakes they have their own.
     pairs: u64,
+    /// Rounds that differ: their chunks are not the same.
+    rounds_of_a_cycle: u64,
+    /// Transfers of the barrier after a round.
+    barrier: u64,
 }
 
 pub(super) fn volume(spec: &RunSpec, fabric: &Fabric) -> Result<Total, SpecError> {
@@ -72,13 +76,18 @@ impl Job {
         let round_ps = u64::try_from(sending).unwrap_or(u64::MAX).max(offering).max(ROUND_PS_MIN);
         Ok(Self {
             volume,
-            frames: chunks.saturating_mul(frames(&spec.transport, chunk_bytes) + handshake_frames(job)),
+            // A message of a barrier is a frame with its acknowledgement.
+            frames: chunks
+                .saturating_mul(frames(&spec.transport, chunk_bytes) + handshake_frames(job))
+                .saturating_add(2 * parts * barrier_of(job)),
             links: mean_links(spec, fabric, job, volume.is_between_neighbours),
             round_ps,
-            rounds: job.repeat.rounds(),
+            rounds: job.rounds_planned(),
             start_ps: job.start_ps,
             is_storage: false,
             pairs: transfers_per_message(job),
+            rounds_of_a_cycle: job.rounds_of_a_cycle().into(),
+            barrier: barrier_of(job),
         })
     }
 
@@ -105,6 +114,8 @@ impl Job {
             start_ps: job.start_ps,
             is_storage: true,
             pairs: 1,
+            rounds_of_a_cycle: 1,
+            barrier: 0,
         }
     }
 
@@ -119,10 +130,12 @@ impl Total {
     fn plus(self, spec: &RunSpec, job: &Job, rounds: u64) -> Self {
         let parts = u64::from(spec.transport.qps_per_rank_pair);
         let rows = job.volume.transfers.saturating_mul(if job.is_storage { 1 } else { parts });
-        let chunks = if job.is_storage { 0 } else { rows };
+        let of_a_round = if job.is_storage { 0 } else { rows.saturating_add(job.barrier * parts) };
+        let chunks = of_a_round.saturating_mul(job.rounds_of_a_cycle);
+        let connections = job.volume.connections.saturating_mul(job.rounds_of_a_cycle) + job.barrier;
         let queue_pairs = match spec.transport.qp_mode {
             QpMode::PerChunk if !job.is_storage => chunks,
-            _ => job.volume.connections.saturating_mul(parts * job.pairs),
+            _ => connections.saturating_mul(parts * job.pairs),
         };
         let hops = u128::from(job.frames) * u128::from(job.links) * u128::from(rounds);
         let hops = u64::try_from(hops / u128::from(PARTS_OF_A_LINK)).unwrap_or(u64::MAX);
@@ -156,6 +169,11 @@ pub(crate) fn storage_operations(spec: &RunSpec, fabric: &Fabric, job: &JobSpec)
         duration_ps * u128::from(clients * u64::from(storage.depth)) / alone_ps,
     ];
     u64::try_from(limits.into_iter().min().unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+/// Transfers of the barrier after a round.
+fn barrier_of(job: &JobSpec) -> u64 {
+    if job.barrier { barrier_transfers(job.hosts.len() as u32) } else { 0 }
 }
 
 /// Transfers of a message: more than its payload if all have a handshake.

@@ -33,7 +33,7 @@ pub(crate) use storage::{
     connection_number,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
-pub(crate) use transfers::{JobTimes, Outgoing, Transfers};
+pub(crate) use transfers::{JobTimes, Measured, Outgoing, PhaseEnd, Transfers};
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet, Priority};
@@ -200,6 +200,11 @@ impl Host {
     /// Payload placed since the start.
     pub(crate) const fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
+    }
+
+    /// What measured rounds took at each of its ranks, in their order.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
+        self.transfers.measured()
     }
 
     /// Reports of chunks that were posted and never completed.

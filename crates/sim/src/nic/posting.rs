@@ -9,12 +9,17 @@ use std::ops::Range;
 use units::Instant;
 
 impl Host {
-    /// Begins the rounds whose turn it is at this host.
+    /// Begins the rounds, and the barriers between them, whose turn it is at this host.
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let mut started = std::mem::take(&mut self.transfers.started);
-        while let Some(process) = self.transfers.next_round(now, &mut started) {
-            self.rearm_senders(process);
+        while let Some(process) = self.transfers.next_phase(now, &mut started) {
+            if self.transfers.begins_cycle(process) {
+                self.rearm_senders(process);
+            }
+            if let Some((job, round)) = self.transfers.round_after_barrier(process) {
+                context.records.push(Record::RoundBegun { job, round, at: now });
+            }
             self.take_in_arrived(now);
             self.start_transfers(started, now, context);
             started = std::mem::take(&mut self.transfers.started);
@@ -111,17 +116,17 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        let round = self.transfers.round_of(outgoing);
+        let pass = self.transfers.pass_of(outgoing);
         for part in self.transfers.parts(outgoing) {
             let (sender, chunk) = self.transfers.part(part);
             self.sends[chunk as usize].is_ready = true;
             if self.senders[sender as usize].is_local() {
-                self.post_local(sender, round, now);
+                self.post_local(sender, pass, now);
                 continue;
             }
             let Self { senders, sends, ports, config, .. } = self;
             let state = &mut senders[sender as usize];
-            state.post_ready(config, sends, round, now, context);
+            state.post_ready(config, sends, pass, now, context);
             make_ready(ports, config, sender, state, now);
         }
     }

@@ -2,7 +2,9 @@
 //!
 //! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in the
 //! present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each other beyond
-//! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on.
+//! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on. Where rounds
+//! differ or have barriers between them, all that is a cycle of phases, of which each begins and ends like a round alone;
+//! what comes again in the next cycle is in its next pass.
 //!
 //! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with each message
 //! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other, and before all
@@ -46,13 +48,31 @@ pub(crate) struct Inbound {
     process: u32,
 }
 
+/// One past the last transfers of a phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PhaseEnd {
+    pub(crate) outgoing: u32,
+    pub(crate) inbound: u32,
+}
+
+/// What measured rounds took at a rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Measured {
+    pub(crate) rounds: u32,
+    pub(crate) sum: Span,
+}
+
 /// A rank on a host.
 #[derive(Debug, Default)]
 struct Process {
-    round: u32,
-    /// Parts to be acknowledged and to arrive before the round ends.
+    /// Phases before the present one, in all cycles.
+    phase: u32,
+    /// When that began.
+    begun: Instant,
+    measured: Measured,
+    /// Parts to be acknowledged and to arrive before the phase ends.
     left: u64,
-    /// Inbound parts of rounds that have not begun, by round.
+    /// Inbound parts of phases that have not begun, by phase.
     early: BTreeMap<u32, Vec<u32>>,
     /// When it has sent and taken in what it had to.
     busy_until: Instant,
@@ -73,8 +93,25 @@ pub(crate) struct JobTimes {
     pub(crate) receive_overhead: Span,
     /// Time for which a rank copies its own block at the beginning of a round.
     pub(crate) own_copy: Span,
-    /// Rounds it runs; without a number, it is the others that end it.
-    pub(crate) rounds: Option<u32>,
+    /// Phases it runs, rounds and barriers between them; without a number, it is the others that end it.
+    pub(crate) phases: Option<u32>,
+    /// Its number.
+    pub(crate) job: u32,
+    /// Rounds that are not measured.
+    pub(crate) warm_up_rounds: u32,
+    /// Every second phase is a barrier.
+    pub(crate) has_barriers: bool,
+}
+
+impl JobTimes {
+    /// The round that a phase is, unless it is a barrier.
+    const fn round_of(&self, phase: u32) -> Option<u32> {
+        match self.has_barriers {
+            false => Some(phase),
+            true if phase.is_multiple_of(2) => Some(phase / 2),
+            true => None,
+        }
+    }
 }
 
 /// The transfers of a host.
@@ -89,10 +126,12 @@ pub(crate) struct Transfers {
     /// Parts of each transfer.
     pub(crate) split: u32,
     pub(crate) times: JobTimes,
+    /// Where the phases of a cycle end; empty where there is one alone.
+    pub(crate) phase_ends: Vec<PhaseEnd>,
     /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
     pub(crate) releases: Vec<Instant>,
     processes: Vec<Process>,
-    /// Processes whose rounds are done.
+    /// Processes whose phases are done.
     ended: Vec<u32>,
     /// Inbound transfers that have arrived and wait to be taken in.
     arrived: VecDeque<u32>,
@@ -115,15 +154,43 @@ impl Transfers {
         self.inbound.push(Inbound { parts_left: 0, successors, process });
     }
 
-    /// Makes every transfer of a rank wait for what it depends on, as a round begins.
+    /// Phases of a cycle.
+    fn phases(&self) -> u32 {
+        (self.phase_ends.len() as u32).max(1)
+    }
+
+    /// Outgoing and inbound transfers of a phase.
+    fn of_phase(&self, phase: u32) -> [Range<usize>; 2] {
+        if self.phase_ends.is_empty() {
+            return [0..self.outgoing.len(), 0..self.inbound.len()];
+        }
+        let place = (phase % self.phases()) as usize;
+        let first = place.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
+        let end = self.phase_ends[place];
+        [first.outgoing as usize..end.outgoing as usize, first.inbound as usize..end.inbound as usize]
+    }
+
+    /// The phase in which an inbound transfer comes for the `pass`-th time, from 0.
+    #[inline]
+    fn phase_of(&self, inbound: u32, pass: u32) -> u32 {
+        if self.phase_ends.is_empty() {
+            return pass;
+        }
+        let place = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
+        pass * self.phases() + place
+    }
+
+    /// Makes every transfer of a rank wait for what it depends on, as a phase begins.
     fn arm(&mut self, process: u32) {
+        let [sent, received] = self.of_phase(self.processes[process as usize].phase);
         let mut left = 0;
-        for outgoing in self.outgoing.iter_mut().filter(|outgoing| outgoing.process == process) {
+        for outgoing in self.outgoing[sent.clone()].iter_mut().filter(|outgoing| outgoing.process == process)
+        {
             outgoing.parts_left = self.split;
             outgoing.waits_for = 0;
             left += u64::from(self.split);
         }
-        for inbound in self.inbound.iter_mut().filter(|inbound| inbound.process == process) {
+        for inbound in self.inbound[received].iter_mut().filter(|inbound| inbound.process == process) {
             inbound.parts_left = self.split;
             left += u64::from(self.split);
             for &successor in
@@ -132,7 +199,7 @@ impl Transfers {
                 self.outgoing[successor as usize].waits_for += 1;
             }
         }
-        for index in 0..self.outgoing.len() {
+        for index in sent {
             if let Some(next) = self.outgoing[index].next.filter(|_| self.outgoing[index].process == process)
             {
                 self.outgoing[next as usize].waits_for += 1;
@@ -143,17 +210,52 @@ impl Transfers {
 
     /// What of a rank waits for nothing, in the order of the schedule.
     fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
+        let [sent, _] = self.of_phase(self.processes[process as usize].phase);
         let is_ready = move |outgoing: &Outgoing| outgoing.waits_for == 0 && outgoing.process == process;
-        let ready = self.outgoing.iter().enumerate().filter(move |(_, outgoing)| is_ready(outgoing));
-        ready.map(|(index, _)| index as u32)
+        sent.filter(move |&index| is_ready(&self.outgoing[index])).map(|index| index as u32)
     }
 
     /// Begins the first round of every rank.
     pub(super) fn begin(&mut self) {
         for process in 0..self.processes.len() as u32 {
-            self.arm(process);
-            self.copy_own_block(process, self.times.start);
+            self.begin_phase(process, self.times.start);
         }
+    }
+
+    /// A rank begins its present phase.
+    fn begin_phase(&mut self, process: u32, now: Instant) {
+        self.arm(process);
+        let state = &mut self.processes[process as usize];
+        state.begun = now;
+        if self.times.round_of(state.phase).is_some() {
+            self.copy_own_block(process, now);
+        }
+    }
+
+    /// A rank is done with its present phase.
+    fn end_phase(&mut self, process: u32, now: Instant) {
+        let measured = self.measured_until(&self.processes[process as usize], now);
+        self.processes[process as usize].measured = measured;
+    }
+
+    /// What measured rounds took at a rank that ends the present one at `now`.
+    fn measured_until(&self, process: &Process, now: Instant) -> Measured {
+        let Measured { rounds, sum } = process.measured;
+        match self.times.round_of(process.phase) {
+            Some(round) if round >= self.times.warm_up_rounds => {
+                Measured { rounds: rounds + 1, sum: sum + now.since(process.begun) }
+            }
+            _ => process.measured,
+        }
+    }
+
+    /// What measured rounds took at each rank of the host, at the end of a run. A job that has ended has, at the most, to
+    /// take in what has arrived.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
+        self.processes.iter().map(|process| match process.left {
+            1.. if !self.is_background() => self.measured_until(process, process.busy_until),
+            _ => process.measured,
+        })
     }
 
     /// A rank copies its own block, if it makes that copy, as a round begins.
@@ -164,8 +266,8 @@ impl Transfers {
 
     /// What waits for nothing, in the order of the schedule.
     pub(super) fn first(&self) -> impl Iterator<Item = u32> {
-        let ready = self.outgoing.iter().enumerate().filter(|(_, outgoing)| outgoing.waits_for == 0);
-        ready.map(|(index, _)| index as u32)
+        let [sent, _] = self.of_phase(0);
+        sent.filter(|&index| self.outgoing[index].waits_for == 0).map(|index| index as u32)
     }
 
     /// When a transfer that may start now is posted: its rank sends one message after the other.
@@ -210,36 +312,48 @@ impl Transfers {
         self.outgoing[outgoing as usize].process
     }
 
-    /// The present round of the rank of an outgoing transfer, from 0.
+    /// The present cycle of the rank of an outgoing transfer, from 0.
     #[inline]
-    pub(super) fn round_of(&self, outgoing: u32) -> u32 {
-        self.processes[self.process_of(outgoing) as usize].round
+    pub(super) fn pass_of(&self, outgoing: u32) -> u32 {
+        let phase = self.processes[self.process_of(outgoing) as usize].phase;
+        if self.phase_ends.is_empty() { phase } else { phase / self.phases() }
+    }
+
+    /// Whether the present phase of a rank is the first of a cycle.
+    pub(super) fn begins_cycle(&self, process: u32) -> bool {
+        self.processes[process as usize].phase.is_multiple_of(self.phases())
+    }
+
+    /// The job, and which round the present phase of a rank is, if it follows a barrier.
+    pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
+        let round = self.times.round_of(self.processes[process as usize].phase);
+        round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
     }
 
     /// Whether the job goes on until others end.
     pub(super) const fn is_background(&self) -> bool {
-        self.times.rounds.is_none()
+        self.times.phases.is_none()
     }
 
-    /// Begins the next round of a rank that is done with one, if there is such a rank and it has more; adds what may
+    /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds what may
     /// start now to `started`. Returns the rank.
-    pub(super) fn next_round(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
+    pub(super) fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
         let process = loop {
             let process = self.ended.pop()?;
-            let round = self.processes[process as usize].round;
-            if self.times.rounds.is_none_or(|rounds| round + 1 < rounds) {
+            self.end_phase(process, now);
+            let phase = self.processes[process as usize].phase;
+            if self.times.phases.is_none_or(|phases| phase + 1 < phases) {
                 break process;
             }
         };
         let state = &mut self.processes[process as usize];
-        state.round += 1;
-        let round = state.round;
-        let early = state.early.remove(&round).unwrap_or_default();
-        self.arm(process);
-        self.copy_own_block(process, now);
+        state.phase += 1;
+        let pass = state.phase / (self.phase_ends.len() as u32).max(1);
+        let early = state.early.remove(&state.phase).unwrap_or_default();
+        self.begin_phase(process, now);
         started.extend(self.initial(process));
         for inbound in early {
-            self.deliver_part(inbound, round, started);
+            self.deliver_part(inbound, pass, started);
         }
         Some(process)
     }
@@ -254,14 +368,15 @@ impl Transfers {
         self.parts[part as usize]
     }
 
-    /// One part of an inbound transfer of `round` has arrived; adds what may start now to `started`, or the transfer to
-    /// those that wait to be taken in.
-    pub(super) fn deliver_part(&mut self, inbound: u32, round: u32, started: &mut Vec<u32>) {
+    /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to `started`, or
+    /// the transfer to those that wait to be taken in.
+    pub(super) fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
+        let phase = self.phase_of(inbound, pass);
         let transfer = &mut self.inbound[inbound as usize];
         let process = &mut self.processes[transfer.process as usize];
-        if round != process.round {
-            debug_assert!(round > process.round, "a round ends when everything has arrived");
-            return process.early.entry(round).or_default().push(inbound);
+        if phase != process.phase {
+            debug_assert!(phase > process.phase, "a phase ends when everything has arrived");
+            return process.early.entry(phase).or_default().push(inbound);
         }
         transfer.parts_left -= 1;
         if transfer.parts_left > 0 {
@@ -298,7 +413,7 @@ impl Transfers {
         (waiting.waits_for == 0).then_some(next)
     }
 
-    /// A part of a rank's round is done.
+    /// A part of a rank's phase is done.
     #[inline]
     fn count_part(&mut self, process: u32) {
         let left = &mut self.processes[process as usize].left;
@@ -316,7 +431,7 @@ mod tests {
     /// A ring's rank: what it sends second waits for what it receives first.
     fn ring_rank(rounds: Option<u32>) -> Transfers {
         let mut transfers = Transfers { split: 2, ..Transfers::default() };
-        transfers.times.rounds = rounds;
+        transfers.times.phases = rounds;
         transfers.outgoing = vec![Outgoing::default(); 2];
         let process = transfers.push_process();
         transfers.push_inbound(process, [1].into_iter());
@@ -345,14 +460,14 @@ mod tests {
         assert_eq!(deliver(&mut transfers, 0, 0), [1]);
         acknowledge_all(&mut transfers);
         assert_eq!(
-            transfers.next_round(Instant::ZERO, &mut Vec::new()),
+            transfers.next_phase(Instant::ZERO, &mut Vec::new()),
             None,
             "one transfer has not arrived"
         );
         deliver(&mut transfers, 1, 0);
         let mut started = Vec::new();
-        assert_eq!(transfers.next_round(Instant::ZERO, &mut started), Some(0));
-        assert_eq!((started, transfers.round_of(0)), (vec![0], 1));
+        assert_eq!(transfers.next_phase(Instant::ZERO, &mut started), Some(0));
+        assert_eq!((started, transfers.pass_of(0)), (vec![0], 1));
     }
 
     #[test]
@@ -363,7 +478,7 @@ mod tests {
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
         let mut started = Vec::new();
-        assert_eq!(transfers.next_round(Instant::ZERO, &mut started), Some(0));
+        assert_eq!(transfers.next_phase(Instant::ZERO, &mut started), Some(0));
         assert_eq!(started, [0, 1]);
     }
 
@@ -373,6 +488,6 @@ mod tests {
         deliver(&mut transfers, 0, 0);
         deliver(&mut transfers, 1, 0);
         acknowledge_all(&mut transfers);
-        assert_eq!(transfers.next_round(Instant::ZERO, &mut Vec::new()), None);
+        assert_eq!(transfers.next_phase(Instant::ZERO, &mut Vec::new()), None);
     }
 }

@@ -86,6 +86,8 @@ struct JobFlows {
     hosts: Vec<u32>,
     /// Number of its random draws.
     stream: u32,
+    /// Rounds until one is like the first.
+    rounds_of_a_cycle: u32,
     connections: RankConnections,
 }
 
@@ -108,7 +110,9 @@ pub(crate) struct Flows {
     /// Parts of each transfer.
     pub(crate) parts: u32,
     /// Some chunks are no payload: see [`Flows::message`].
-    has_handshakes: bool,
+    has_control_messages: bool,
+    /// Rounds of some job differ: see [`Flows::round`].
+    has_cycles: bool,
     /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue pair are of
     /// one size.
     pub(crate) unloaded: HashMap<u32, Span>,
@@ -134,7 +138,8 @@ impl Flows {
             receivers: Vec::new(),
             graph: Arc::clone(&fabric.graph),
             parts: spec.transport.qps_per_rank_pair,
-            has_handshakes: spec.jobs.iter().any(|job| job.rendezvous.is_some()),
+            has_control_messages: spec.jobs.iter().any(|job| job.rendezvous.is_some() || job.barrier),
+            has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
             unloaded: HashMap::new(),
             unloaded_operations: HashMap::new(),
             receivers_at: vec![0; fabric.graph.hosts()],
@@ -208,21 +213,49 @@ impl Flows {
         prefetch(&self.receivers, chunk as usize);
     }
 
-    /// Chunks of a job in a round, without those of handshakes.
+    /// Chunks of a job in a round, without those of handshakes and barriers. Rounds that differ have as many.
     pub(crate) fn payload_chunks(&self, job: usize) -> u64 {
         let schedule = &self.schedules[job];
         let ids = (0..schedule.transfers().len()).map(TransferId::from_index);
-        let transfers = match schedule.has_handshakes() {
+        let transfers = match schedule.has_control_messages() {
             false => ids.len(),
             true => ids.filter(|&id| schedule.message(id) == Message::Payload).count(),
         };
-        transfers as u64 * u64::from(self.parts)
+        let rounds = self.jobs[job].rounds_of_a_cycle;
+        transfers as u64 / u64::from(rounds) * u64::from(self.parts)
+    }
+
+    /// The round of its job in which a chunk is sent, when it is sent for the `pass`-th time, from 0.
+    #[inline]
+    pub(crate) fn round(&self, chunk: u32, pass: u32) -> u32 {
+        if !self.has_cycles || chunk >= self.chunks {
+            return pass;
+        }
+        let (rounds, first) = self.cycle_of(chunk);
+        pass * rounds + first
+    }
+
+    /// How often a chunk is sent in so many rounds of its job.
+    pub(crate) fn passes(&self, chunk: u32, rounds: u32) -> u32 {
+        if !self.has_cycles || chunk >= self.chunks {
+            return rounds;
+        }
+        let (of_a_cycle, first) = self.cycle_of(chunk);
+        rounds.saturating_sub(first).div_ceil(of_a_cycle)
+    }
+
+    /// After how many rounds a chunk is sent again, and the first round in which it is.
+    fn cycle_of(&self, chunk: u32) -> (u32, u32) {
+        let Chunk { job, transfer, .. } = self.chunk(chunk);
+        let (rounds, schedule) = (self.jobs[job as usize].rounds_of_a_cycle, &self.schedules[job as usize]);
+        let phases = schedule.phases().len() as u32 / rounds;
+        (rounds, schedule.phase_of(transfer) / phases)
     }
 
     /// What a chunk is part of: data of a collective, or the handshake before them.
     #[inline]
     pub(crate) fn message(&self, chunk: u32) -> Message {
-        if !self.has_handshakes || chunk >= self.chunks {
+        if !self.has_control_messages || chunk >= self.chunks {
             return Message::Payload;
         }
         let Chunk { job, transfer, .. } = self.chunk(chunk);
@@ -347,6 +380,7 @@ impl Flows {
             first_queue_pair,
             hosts: job.hosts.clone(),
             stream: job.stream,
+            rounds_of_a_cycle: job.rounds_of_a_cycle(),
             connections,
         });
         self.chunks += schedule.transfers().len() as u32 * self.parts;

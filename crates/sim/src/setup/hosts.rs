@@ -5,12 +5,12 @@ use super::entropy::Direction;
 use super::flows::{Chunk, Flows, QueuePair};
 use super::storage::place_storage;
 use crate::nic::{
-    JobTimes, Outgoing, QueuePairSettings, ReceiveChunk, ReceiverPlan, ReplyPriorities, SendChunk,
+    JobTimes, Outgoing, PhaseEnd, QueuePairSettings, ReceiveChunk, ReceiverPlan, ReplyPriorities, SendChunk,
     SenderPlan, StoragePlan, Transfers,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use topology::{Attachment, Graph};
 use transport::{Config, Controller, DcqcnConfig, DcqcnPacer, LineRate};
@@ -166,9 +166,9 @@ fn sized_hosts(graph: &Graph, flows: &Flows) -> Vec<HostFlows> {
 /// Numbers the transfers of each job at their hosts and links each to what waits for it.
 fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Vec<Vec<Place>> {
     let mut places = Vec::new();
-    for (job, schedule) in spec.jobs.iter().zip(&flows.schedules) {
+    for ((job, schedule), index) in spec.jobs.iter().zip(&flows.schedules).zip(0..) {
         let processes: Vec<_> =
-            job.hosts.iter().map(|&host| add_rank(spec, job, flows, &mut hosts[host as usize])).collect();
+            job.hosts.iter().map(|&host| add_rank(spec, index, flows, &mut hosts[host as usize])).collect();
         let mut of_job = vec![Place::default(); schedule.transfers().len()];
         for (index, transfer) in schedule.transfers().enumerate() {
             let source = &mut hosts[job.hosts[transfer.src.index()] as usize].transfers;
@@ -189,19 +189,37 @@ fn place_transfers(spec: &RunSpec, flows: &Flows, hosts: &mut [HostFlows]) -> Ve
                 waiting.map(|next| of_job[next.index()].outgoing),
             );
         }
+        place_phases(job, schedule, hosts);
         places.push(of_job);
     }
     places
 }
 
+/// Tells each host of a job where the phases of its transfers end, if there are several.
+fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostFlows]) {
+    if schedule.phases().len() == 1 {
+        return;
+    }
+    let own: BTreeSet<usize> = job.hosts.iter().map(|&host| host as usize).collect();
+    let mut ends = vec![PhaseEnd::default(); hosts.len()];
+    for phase in schedule.phases() {
+        for transfer in phase.map(|id| schedule.transfer(TransferId(id))) {
+            ends[job.hosts[transfer.src.index()] as usize].outgoing += 1;
+            ends[job.hosts[transfer.dst.index()] as usize].inbound += 1;
+        }
+        own.iter().for_each(|&host| hosts[host].transfers.phase_ends.push(ends[host]));
+    }
+}
+
 /// Places a rank of a job on a host; returns its number there.
-fn add_rank(spec: &RunSpec, job: &JobSpec, flows: &Flows, host: &mut HostFlows) -> u32 {
+fn add_rank(spec: &RunSpec, job: u32, flows: &Flows, host: &mut HostFlows) -> u32 {
     host.transfers.times = job_times(spec, job);
     host.transfers.split = flows.parts;
     host.transfers.push_process()
 }
 
-fn job_times(spec: &RunSpec, job: &JobSpec) -> JobTimes {
+fn job_times(spec: &RunSpec, index: u32) -> JobTimes {
+    let job = &spec.jobs[index as usize];
     let block_bytes = if job.copies_own_block { job.data_bytes / job.hosts.len() as u64 } else { 0 };
     JobTimes {
         own_copy: Rate::from_bps(spec.fabric.shared_memory.rate_bps).span_of(block_bytes),
@@ -209,21 +227,35 @@ fn job_times(spec: &RunSpec, job: &JobSpec) -> JobTimes {
         overhead: Span(job.step_overhead_ps),
         send_overhead: Span(job.send_overhead_ps),
         receive_overhead: Span(job.receive_overhead_ps),
-        rounds: job.repeat.rounds(),
+        phases: job.rounds_planned().map(|rounds| phases_of(job, rounds)),
+        job: index,
+        warm_up_rounds: job.warm_up_rounds,
+        has_barriers: job.barrier,
     }
 }
 
-/// Makes each transfer wait until the one before it of the same rank has been acknowledged. Of one with a handshake the
+/// So many rounds, and the barriers between them.
+const fn phases_of(job: &JobSpec, rounds: u32) -> u32 {
+    if job.barrier { 2 * rounds - 1 } else { rounds }
+}
+
+/// Makes each transfer of a round wait until the one before it of the same rank has been acknowledged. Of one with a handshake the
 /// announcement waits, and the next for the payload; a clearance answers a message of another rank and waits for none.
 fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place], hosts: &mut [HostFlows]) {
     let mut last = vec![None; job.hosts.len()];
+    let mut phases = schedule.phases();
+    let mut phase = phases.next();
     for ((id, transfer), place) in (0..).map(TransferId).zip(schedule.transfers()).zip(places) {
+        if phase.as_ref().is_some_and(|phase| id.0 >= phase.end) {
+            phase = phases.next();
+            last.fill(None);
+        }
         let rank = transfer.src.index();
         let outgoing = &mut hosts[job.hosts[rank] as usize].transfers.outgoing;
         let before: Option<u32> = match schedule.message(id) {
             Message::Payload => last[rank].replace(place.outgoing),
             Message::Rts => last[rank].take(),
-            Message::Cts => None,
+            Message::Cts | Message::Barrier => None,
         };
         if let Some(before) = before {
             outgoing[before as usize].next = Some(place.outgoing);

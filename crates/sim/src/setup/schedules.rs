@@ -6,7 +6,7 @@ use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, RunSpec, SpecEr
 use units::{Rank, Seed, Span};
 use workload::{
     Arrivals, HANDSHAKE_TRANSFERS, MAX_TRANSFERS, Process, Schedule, Shape, Transfer, WorkloadError,
-    with_rendezvous,
+    barrier_transfers, in_phases, with_rendezvous,
 };
 
 /// What the schedule of a job is made for.
@@ -34,7 +34,7 @@ pub(crate) fn check_flows(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecErr
 
 /// Checks that a job has a schedule; when open-loop messages are offered is drawn to know.
 fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError> {
-    if job.arrivals.is_some() || job.rendezvous.is_some() {
+    if job.arrivals.is_some() || job.rendezvous.is_some() || job.root_shift || job.barrier {
         return schedule(spec, index, job).map(drop);
     }
     workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
@@ -42,17 +42,35 @@ fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError>
         .map_err(|error| job_refusal(index, job, &error))
 }
 
-/// The schedule of a job.
+/// The schedule of a job: of a round, or of all that differ, with barriers between them.
 pub(super) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
     let shape = shape(spec, job);
+    if !job.root_shift && !job.barrier {
+        return round_schedule(spec, index, job, &shape);
+    }
+    let (cycle, barrier) = (job.rounds_of_a_cycle(), job.barrier.then_some(shape.ranks));
+    let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
+    let mut rounds = Vec::new();
+    for number in 0..cycle {
+        let root = Rank((job.root + number) % shape.ranks);
+        let round = round_schedule(spec, index, job, &Shape { root, ..shape.clone() })?;
+        transfers += round.transfers().len() as u64 * u64::from(if number == 0 { cycle } else { 0 });
+        check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
+        rounds.push(round);
+    }
+    Ok(in_phases(&rounds, barrier))
+}
+
+/// The schedule of a round.
+fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> Result<Schedule, SpecError> {
     let schedule = match job.arrivals {
-        None => workload::schedule_for(&job.collective, &job.algorithm, &shape),
+        None => workload::schedule_for(&job.collective, &job.algorithm, shape),
         Some(given) => {
             let given = arrivals(given);
             workload::open_loop_for(
                 &job.collective,
                 &job.algorithm,
-                &shape,
+                shape,
                 given,
                 Seed(spec.seed),
                 job.stream,
@@ -61,7 +79,8 @@ pub(super) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
     };
     let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
     let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
-    check_handshakes(schedule.transfers().len() as u64).map_err(|error| job_refusal(index, job, &error))?;
+    let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
+    check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
     // Ranks of one host do not announce what they copy.
     let is_large = |transfer: &Transfer| {
         let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
@@ -70,9 +89,8 @@ pub(super) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Sche
     Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
 }
 
-/// That a schedule with a handshake before each of its transfers is not too long.
-fn check_handshakes(transfers: u64) -> Result<(), WorkloadError> {
-    let transfers = transfers * HANDSHAKE_TRANSFERS;
+/// That a schedule with more than the transfers of a collective is not too long.
+const fn check_transfers(transfers: u64) -> Result<(), WorkloadError> {
     if transfers > MAX_TRANSFERS {
         return Err(WorkloadError::TooManyTransfers { transfers, limit: MAX_TRANSFERS });
     }

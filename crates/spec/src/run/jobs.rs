@@ -38,12 +38,36 @@ pub struct JobSpec {
     pub copies_own_block: bool,
     /// How often the job runs.
     pub repeat: RepeatSpec,
+    /// Rounds before those, like them but in none of their figures.
+    pub warm_up_rounds: u32,
+    /// The root moves on to the next rank from round to round.
+    pub root_shift: bool,
+    /// Ranks wait for each other between rounds, by messages without payload; no round contains that.
+    pub barrier: bool,
     /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
     /// the pattern at these times, whatever became of those before.
     pub arrivals: Option<ArrivalsSpec>,
     /// Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
     /// size.
     pub storage: Option<StorageSpec>,
+}
+
+impl JobSpec {
+    /// Rounds to run, those to warm up included; none when others decide.
+    #[must_use]
+    pub const fn rounds_planned(&self) -> Option<u32> {
+        match self.repeat.rounds() {
+            Some(rounds) => Some(self.warm_up_rounds.saturating_add(rounds)),
+            None => None,
+        }
+    }
+
+    /// Rounds until one is like the first: more than one if the root changes.
+    #[must_use]
+    pub fn rounds_of_a_cycle(&self) -> u32 {
+        let ranks = self.hosts.len() as u32;
+        if self.root_shift { self.rounds_planned().map_or(ranks, |rounds| rounds.min(ranks)) } else { 1 }
+    }
 }
 
 /// The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.

@@ -60,6 +60,8 @@ _STORAGE_TITLES = {
     "operation_us_p999": "P99.9",
     "operation_us_max": "max",
 }
+_RANK_TITLES = {"rank_ms_min": "at a rank, min", "rank_ms_mean": "mean", "rank_ms_max": "max"}
+"""Of jobs with barriers between rounds, after the time."""
 _MEASURED_TITLES = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
 _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
 
@@ -70,9 +72,18 @@ def _titles(rows: Sequence[ResultRow]) -> dict[str, str]:
     if all(row.trial.is_measured for row in rows):
         return {name: title for name, title in _TITLES.items() if name in _MEASURED_TITLES}
     if not any(storage):
-        return _TITLES
+        return _with_ranks(rows)
     counters = dict(list(_TITLES.items())[-5:])
     return _STORAGE_TITLES | counters if all(storage) else _STORAGE_TITLES | _TITLES
+
+
+def _with_ranks(rows: Sequence[ResultRow]) -> dict[str, str]:
+    """Return the columns of collectives, with the times of ranks where a job has barriers between rounds."""
+    specs = [spec for row in rows for spec in row.trial.facts.run_spec["jobs"]]
+    if not any(spec.get("barrier") for spec in specs):
+        return _TITLES
+    first, *others = _TITLES.items()
+    return dict([first, *_RANK_TITLES.items(), *others])
 
 
 def summary_section(rows: Sequence[ResultRow]) -> Section:

@@ -49,7 +49,20 @@ def heading(job: JobReport, *, with_variant: bool = True) -> str:
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
     how = f" {summary.algorithm}" if summary.algorithm else ""
     what = f"{variant}job {summary.job}: {summary.collective}{how}, {summary.ranks} ranks"
-    return f"{facts.plan}{tag}, {what}"
+    return ", ".join([f"{facts.plan}{tag}", what, *round_text(job)])
+
+
+def round_text(job: JobReport) -> list[str]:
+    """Say what rounds a job has beside those that are measured, and how they differ from rounds in a row."""
+    specs = job.trial.facts.run_spec["jobs"]
+    spec = next(spec for spec in specs if spec["name"] == job.summary.job)
+    warm_up = spec.get("warm_up_rounds", 0)
+    told = {
+        f"{warm_up} round{'s' if warm_up > 1 else ''} to warm up": warm_up,
+        "another root in each round": spec.get("root_shift"),
+        "barriers between rounds": spec.get("barrier"),
+    }
+    return [text for text, applies in told.items() if applies]
 
 
 def sized(job: JobReport) -> str:
@@ -92,7 +105,7 @@ def metric_text(name: str, value: float | int | None) -> str:
         return fixed(value, 2)
     if name == "iops" and value is not None:
         return count(round(value))
-    if name.endswith("_ms") or name.startswith(("fct_", "latency_", "round_", "operation_")):
+    if name.endswith("_ms") or name.startswith(("fct_", "latency_", "round_", "rank_", "operation_")):
         return number(value, _TIME_DIGITS)
     if isinstance(value, int):
         return count(value)

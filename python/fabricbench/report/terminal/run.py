@@ -34,6 +34,12 @@ _ROUND_COLUMNS = (
     MetricColumn("round_ms_max", ("longest", "ms")),
 )
 """Columns of jobs that repeat, after the first: the mean."""
+_RANK_COLUMNS = (
+    MetricColumn("rank_ms_min", ("at a rank", "min ms")),
+    MetricColumn("rank_ms_mean", ("mean", "ms")),
+    MetricColumn("rank_ms_max", ("max", "ms")),
+)
+"""Columns of jobs with barriers between rounds, after those: what MPI benchmarks print."""
 _TRAFFIC_COLUMNS = (
     MetricColumn("offered_gb_per_s", ("offered", "GB/s")),
     MetricColumn("delivered_gb_per_s", ("delivered", "GB/s")),
@@ -162,7 +168,8 @@ def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
         return (*_STORAGE_COLUMNS, *METRIC_COLUMNS[8:])
     if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
         return METRIC_COLUMNS
-    return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *METRIC_COLUMNS[1:])
+    of_ranks = _RANK_COLUMNS if any(_job_spec(job).get("barrier") for job in jobs) else ()
+    return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *of_ranks, *METRIC_COLUMNS[1:])
 
 
 def _job_spec(job: JobReport) -> dict[str, object]:
