@@ -10,14 +10,16 @@ use units::{Cycle, Instant, Rate, Span};
 
 /// Which priorities of a port are paused, and until when.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct PauseState {
     /// Bit `p` is set while priority `p` is paused.
     mask: u8,
     /// Bit `p` is set while pauses of priority `p` are counted, but not obeyed.
     ignored: u8,
-    rate: Rate,
     /// From the first pause frame on: most ports never see one.
     history: Option<Box<History>>,
+    // What only a pause frame needs.
+    rate: Rate,
 }
 
 /// The pauses of a port.

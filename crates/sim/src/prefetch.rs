@@ -31,8 +31,9 @@ pub(crate) fn prefetch_item<T>(item: &T) {
     prefetch_lines(item, size_of::<T>());
 }
 
+/// Asks for the first `bytes` of `item`.
 #[inline]
-fn prefetch_lines<T>(item: &T, bytes: usize) {
+pub(crate) fn prefetch_lines<T>(item: &T, bytes: usize) {
     (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
 }
 

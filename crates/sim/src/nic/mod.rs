@@ -37,7 +37,7 @@ pub(crate) use transfers::{JobTimes, Measured, Outgoing, PhaseEnd, Transfers};
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet, Priority};
-use crate::prefetch::{prefetch, prefetch_first, prefetch_whole};
+use crate::prefetch::{prefetch, prefetch_first, prefetch_lines, prefetch_whole};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
@@ -53,6 +53,10 @@ use wire::Framing;
 
 /// What most packets need of a queue pair is in so much of it, from its beginning.
 const HOT_BYTES: usize = 128;
+
+/// The same of a host, which is behind the kind of its node, with the lists of chunks, and of a port.
+const HOST_BYTES: usize = 192;
+const PORT_BYTES: usize = 192;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 16;
@@ -104,26 +108,31 @@ pub(crate) struct HostPlan {
     pub(crate) shared_memory: SharedMemory,
 }
 
-/// A host.
+/// A host. What every window needs of it comes first.
+#[repr(C)]
 pub(crate) struct Host {
+    timers: Timers,
+    ports: Box<[NicPort]>,
+    intake: Option<Box<Intake>>,
     config: Arc<Config>,
     latency: Span,
-    ports: Vec<NicPort>,
-    senders: Vec<Sender>,
+    senders: Box<[Sender]>,
+    receivers: Box<[Receiver]>,
+    /// Payload placed.
+    delivered_bytes: u64,
+    /// Its job goes on until others end: what it places is no progress.
+    is_background: bool,
+    // What is needed when a chunk begins or ends.
     /// Chunks of each sender, see [`SenderPlan::chunks`].
     sends: Vec<SendChunk>,
-    receivers: Vec<Receiver>,
     /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
     receives: Vec<ReceiveChunk>,
     chunk_frames: ChunkFrames,
     transfers: Transfers,
+    // What few hosts have.
     shared_memory: SharedMemory,
-    timers: Timers,
-    intake: Option<Box<Intake>>,
     /// Changes of throughput to come, the next one last.
     throughput: Vec<Throughput>,
-    /// Payload placed.
-    delivered_bytes: u64,
     storage: Option<Box<Storage>>,
     tcp: Option<Box<HostTcp>>,
 }
@@ -162,6 +171,7 @@ impl Host {
                 plan.receivers.iter().map(new).collect()
             },
             receives: plan.receives,
+            is_background: transfers.is_background(),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),
@@ -245,6 +255,7 @@ impl Host {
             sends: _,
             receivers,
             receives: _,
+            is_background: _,
             chunk_frames: _,
             transfers: _,
             shared_memory: _,
@@ -299,15 +310,22 @@ impl Host {
 
     /// See [`crate::kernel::Node::prefetch`].
     pub(crate) fn prefetch(&self, stage: usize, inboxes: &[Inbox<Packet>]) {
-        if stage == 1 {
-            prefetch_whole(&self.ports, 0);
-            inboxes.iter().for_each(Inbox::prefetch);
-            return;
+        match stage {
+            0 => {
+                prefetch_lines(self, HOST_BYTES);
+                prefetch(inboxes, 0);
+            }
+            1 => {
+                prefetch_first(&self.ports, 0, PORT_BYTES);
+                inboxes.iter().for_each(Inbox::prefetch);
+            }
+            _ => {
+                for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
+                    self.prefetch_queue_pair(packet);
+                }
+                self.ports[0].senders_ahead().for_each(|sender| self.prefetch_sender(sender));
+            }
         }
-        for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
-            self.prefetch_queue_pair(packet);
-        }
-        self.ports[0].senders_ahead().for_each(|sender| self.prefetch_sender(sender));
     }
 
     /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk

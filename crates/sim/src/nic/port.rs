@@ -12,6 +12,7 @@ use crate::ring::Ring;
 use crate::switch::Received;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::mem::offset_of;
 use units::{Cycle, Instant, Rate};
 
 /// How many senders ahead of the one being served memory is asked for.
@@ -60,45 +61,66 @@ pub(crate) struct NicPort {
     /// Senders with something to send, in the order of service.
     round: Ring<u32>,
     // The third.
+    /// From the first time that there is any of it.
+    special: Option<Box<Special>>,
     received: Received,
     /// Senders whose rate holds them back, with the time they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// When an impaired NIC may send data again.
-    data_at: Instant,
-    /// What waits for TCP, once there was something.
-    tcp: Option<Box<TcpLane>>,
+    pause: PauseState,
+    // The fourth: of use while something is paused.
     /// Priority of payload.
     data: Priority,
-    pause: PauseState,
+}
+
+const _: () = assert!(
+    offset_of!(NicPort, pause) == 2 * 64 + 48,
+    "of a port that is not paused three lines are looked at"
+);
+
+/// What most ports never have.
+#[derive(Debug, Default)]
+struct Special {
     /// Pause frames, ahead of everything.
     urgent: Ring<Packet>,
     /// On InfiniBand.
-    credits: Option<Box<Credits>>,
-    // Behind what is looked at for each frame.
+    credits: Option<Credits>,
+    /// What waits for TCP.
+    tcp: TcpLane,
     /// What an impaired NIC still sends.
     pace: Option<Rate>,
+    /// When an impaired NIC may send data again.
+    data_at: Instant,
     pauses_sent: u64,
     pause_frames_sent: u64,
+}
+
+impl Special {
+    /// When something goes next at a port that would send a control packet or payload at `next`.
+    #[cold]
+    fn next_send(&self, next: Instant, now: Instant, is_control: bool) -> Instant {
+        let next = if is_control || next == Instant::NEVER { next } else { next.max(self.data_at) };
+        let urgent = if self.urgent.is_empty() { Instant::NEVER } else { now };
+        let tcp = if self.tcp.is_empty() { Instant::NEVER } else { now.max(self.data_at) };
+        let update = self.credits.as_ref().map_or(Instant::NEVER, Credits::update_due).max(now);
+        next.min(urgent).min(tcp).min(update)
+    }
 }
 
 impl NicPort {
     pub(super) fn new(plan: NicPortPlan) -> Self {
         Self {
             transmitter: Transmitter::new(plan.wire, plan.changes),
-            urgent: Ring::default(),
             control: Ring::default(),
             round: Ring::default(),
             paced: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
-            credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
-            data_at: Instant::ZERO,
             next_send: Instant::NEVER,
             received: Received::default(),
-            pauses_sent: 0,
-            pause_frames_sent: 0,
             data: plan.data,
-            pace: plan.pace,
-            tcp: None,
+            special: (plan.credits.is_some() || plan.pace.is_some()).then(|| {
+                let credits = plan.credits.map(Credits::new);
+                Box::new(Special { credits, pace: plan.pace, ..Special::default() })
+            }),
         }
     }
 
@@ -120,13 +142,14 @@ impl NicPort {
     }
 
     /// Pause frames asked for with other than zero quanta.
-    pub(crate) const fn pauses_sent(&self) -> u64 {
-        self.pauses_sent
+    pub(crate) fn pauses_sent(&self) -> u64 {
+        self.special.as_ref().map_or(0, |special| special.pauses_sent)
     }
 
     /// Pause frames, those that end a pause included, and flow control packets put on the link.
     pub(crate) fn link_control_sent(&self) -> u64 {
-        self.pause_frames_sent + self.credits().map_or(0, Credits::packets_sent)
+        let pause_frames = self.special.as_ref().map_or(0, |special| special.pause_frames_sent);
+        pause_frames + self.credits().map_or(0, Credits::packets_sent)
     }
 
     /// Pause frames and flow control packets that came in.
@@ -136,7 +159,7 @@ impl NicPort {
 
     /// Credits of the link, on InfiniBand.
     pub(crate) fn credits(&self) -> Option<&Credits> {
-        self.credits.as_deref()
+        self.special.as_ref()?.credits.as_ref()
     }
 
     /// The senders that are served next, as things stand.
@@ -146,8 +169,16 @@ impl NicPort {
     }
 
     /// Sends payload at most at that rate from now on.
-    pub(super) const fn set_pace(&mut self, pace: Option<Rate>) {
-        self.pace = pace;
+    pub(super) fn set_pace(&mut self, pace: Option<Rate>) {
+        self.special().pace = pace;
+    }
+
+    fn special(&mut self) -> &mut Special {
+        self.special.get_or_insert_default()
+    }
+
+    fn credits_mut(&mut self) -> Option<&mut Credits> {
+        self.special.as_mut()?.credits.as_mut()
     }
 
     /// Counts an arrival.
@@ -165,7 +196,7 @@ impl NicPort {
 
     /// Acts on a pause frame or a flow control packet.
     pub(super) fn receive_link_control(&mut self, packet: &Packet) {
-        match &mut self.credits {
+        match self.credits_mut() {
             None => self.pause.receive(packet, packet.at()),
             Some(credits) => {
                 credits.receive(packet);
@@ -177,15 +208,17 @@ impl NicPort {
     }
 
     /// Takes a frame into the buffer of its lane.
+    #[inline]
     pub(super) fn fill_lane(&mut self, packet: &Packet) {
-        if let Some(credits) = &mut self.credits {
+        if let Some(credits) = self.credits_mut() {
             credits.take_in(packet);
         }
     }
 
     /// The host has taken a frame out of the buffer of its lane.
+    #[inline]
     pub(super) fn free_lane(&mut self, packet: &Packet, now: Instant) {
-        if let Some(credits) = &mut self.credits {
+        if let Some(credits) = self.credits_mut() {
             credits.free(packet.priority(), packet.frame_bytes());
             self.schedule(now);
         }
@@ -193,7 +226,7 @@ impl NicPort {
 
     /// Holds a priority back if a frame has no credit.
     fn look_at_credit(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
-        if let Some(credits) = &self.credits {
+        if let Some(credits) = self.special.as_ref().and_then(|special| special.credits.as_ref()) {
             let next = (priority, Some(frame_bytes));
             hold_without_credit(credits, &mut self.pause, next, (now, now));
         }
@@ -201,8 +234,9 @@ impl NicPort {
 
     /// Queues a pause frame for the switch.
     pub(super) fn send_pause(&mut self, pause: Packet, now: Instant) {
-        self.pauses_sent += u64::from(pause.quanta() > 0);
-        self.urgent.push_back(pause);
+        let special = self.special();
+        special.pauses_sent += u64::from(pause.quanta() > 0);
+        special.urgent.push_back(pause);
         self.schedule(now);
     }
 
@@ -231,27 +265,15 @@ impl NicPort {
 
     #[cold]
     pub(super) fn enqueue_tcp_ack(&mut self, ack: TcpAckWaiting, now: Instant) {
-        self.tcp.get_or_insert_default().push_ack(ack);
+        self.special().tcp.push_ack(ack);
         self.schedule(now);
     }
 
     /// Takes a TCP source into its round.
     #[cold]
     pub(super) fn enqueue_tcp_source(&mut self, source: u32, now: Instant) {
-        self.tcp.get_or_insert_default().push_source(source);
+        self.special().tcp.push_source(source);
         self.schedule(now);
-    }
-
-    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is never paused: PFC is for
-    /// lossless ones.
-    #[cold]
-    fn pop_tcp(&mut self, others: bool) -> Option<NextTcp> {
-        let lane = self.tcp.as_mut()?;
-        if others && !lane.has_turn {
-            lane.has_turn = true;
-            return None;
-        }
-        lane.pop()
     }
 
     /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
@@ -264,43 +286,69 @@ impl NicPort {
             self.paced.pop();
             self.round.push_back(sender);
         }
-        if let Some(pause) = self.urgent.pop_front() {
-            self.pause_frames_sent += 1;
+        if self.special.is_some() {
+            return self.pop_with_special(now, next_frame_bytes);
+        }
+        if self.may_send_control() { self.pop_control() } else { self.pop_sender() }
+    }
+
+    #[inline]
+    fn pop_control(&mut self) -> Next {
+        let control = self.control.pop_front();
+        self.control.rewind();
+        control.map_or(Next::Nothing, Next::Control)
+    }
+
+    #[inline]
+    fn pop_sender(&mut self) -> Next {
+        let sender = if self.may_send_data() { self.round.pop_front() } else { None };
+        self.round.rewind();
+        sender.map_or(Next::Nothing, Next::Sender)
+    }
+
+    #[cold]
+    fn pop_with_special(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
+        let special = self.special();
+        if let Some(pause) = special.urgent.pop_front() {
+            special.pause_frames_sent += 1;
             return Next::LinkControl(pause);
         }
-        if self.credits.is_some()
+        if special.credits.is_some()
             && let Some(update) = self.look_at_credits(now, next_frame_bytes)
         {
             return Next::LinkControl(update);
         }
         if self.may_send_control() {
-            return self.control.pop_front().map_or(Next::Nothing, Next::Control);
+            return self.pop_control();
         }
-        if self.data_at > now {
+        if self.special().data_at > now {
             return Next::Nothing;
         }
-        if self.tcp.is_some()
-            && let Some(next) = self.pop_tcp(self.may_send_data() && !self.round.is_empty())
-        {
-            return Next::Tcp(next);
+        let others = self.may_send_data() && !self.round.is_empty();
+        self.pop_tcp(others).map_or_else(|| self.pop_sender(), Next::Tcp)
+    }
+
+    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is never paused: PFC is for
+    /// lossless ones.
+    fn pop_tcp(&mut self, others: bool) -> Option<NextTcp> {
+        let lane = &mut self.special().tcp;
+        if others && !lane.has_turn {
+            lane.has_turn = true;
+            return None;
         }
-        if self.may_send_data() {
-            return self.round.pop_front().map_or(Next::Nothing, Next::Sender);
-        }
-        Next::Nothing
+        lane.pop()
     }
 
     /// The flow control packet that is due; else what is next is held back if it has no credit.
-    #[cold]
     fn look_at_credits(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Option<Packet> {
-        if let Some(update) = self.credits.as_mut().and_then(|credits| credits.next_update(now)) {
+        if let Some(update) = self.credits_mut().and_then(|credits| credits.next_update(now)) {
             return Some(update);
         }
         if let Some(Control { packet, .. }) = self.control.front().copied() {
             self.look_at_credit(packet.priority(), packet.frame_bytes(), now);
         }
         // A control packet that waits for credit is not overtaken in its lane.
-        if !self.may_send_control() && self.may_send_data() && self.data_at <= now {
+        if !self.may_send_control() && self.may_send_data() && self.special().data_at <= now {
             let frame_bytes = self.round.front().map(|&sender| next_frame_bytes(sender));
             frame_bytes.into_iter().for_each(|bytes| self.look_at_credit(self.data, bytes, now));
         }
@@ -309,12 +357,14 @@ impl NicPort {
 
     #[inline]
     fn may_send_control(&self) -> bool {
-        self.control.front().is_some_and(|control| self.pause.mask() & control.packet.priority().bit() == 0)
+        let mask = self.pause.mask();
+        let first = self.control.front();
+        first.is_some_and(|control| mask == 0 || mask & control.packet.priority().bit() == 0)
     }
 
     #[inline]
     const fn may_send_data(&self) -> bool {
-        self.pause.mask() & self.data.bit() == 0
+        self.pause.mask() == 0 || self.pause.mask() & self.data.bit() == 0
     }
 
     /// Sets the time of the next frame after there is more to send at `now`; nothing is sooner than when the link is free.
@@ -328,27 +378,26 @@ impl NicPort {
     /// Sets the time of the next frame after something changed at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
-        let mut next = Instant::NEVER;
-        if !self.urgent.is_empty() || self.may_send_control() {
-            next = now;
-        } else if !self.round.is_empty() && self.may_send_data() {
-            next = now.max(self.data_at);
-        } else if let Some(&Reverse((at, _))) = self.paced.peek()
-            && self.may_send_data()
-        {
-            next = now.max(at).max(self.data_at);
-        }
-        if self.tcp.as_ref().is_some_and(|lane| !lane.is_empty()) {
-            next = next.min(now.max(self.data_at));
+        let mut next = if self.may_send_control() { now } else { self.next_data(now) };
+        if let Some(special) = &self.special {
+            next = special.next_send(next, now, self.may_send_control());
         }
         if self.pause.mask() != 0 {
             next = next.min(self.next_unpaused(now));
         }
-        if let Some(credits) = &self.credits {
-            let update = credits.update_due();
-            next = next.min(if update == Instant::NEVER { update } else { update.max(now) });
-        }
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
+    }
+
+    /// When a sender may send, from `now` on.
+    #[inline]
+    fn next_data(&self, now: Instant) -> Instant {
+        if !self.may_send_data() {
+            return Instant::NEVER;
+        }
+        if !self.round.is_empty() {
+            return now;
+        }
+        self.paced.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at.max(now))
     }
 
     /// When something that waits for the end of a pause may go.
@@ -362,7 +411,7 @@ impl NicPort {
 
     #[inline(never)]
     pub(super) fn transmit<R>(&mut self, packet: Packet, now: Instant, context: &mut Context<Packet, R>) {
-        if let Some(credits) = &mut self.credits
+        if let Some(credits) = self.credits_mut()
             && !packet.is_link_control()
         {
             credits.spend(&packet);
@@ -379,9 +428,11 @@ impl NicPort {
         context: &mut Context<Packet, R>,
     ) {
         self.transmit(packet, now, context);
-        if let Some(pace) = self.pace {
-            self.data_at =
-                pace.frame_end(now, packet.frame_bytes(), self.transmitter.framing().link_overhead_bytes());
+        if let Some(special) = &mut self.special
+            && let Some(pace) = special.pace
+        {
+            let overhead_bytes = self.transmitter.framing().link_overhead_bytes();
+            special.data_at = pace.frame_end(now, packet.frame_bytes(), overhead_bytes);
         }
     }
 }
@@ -389,27 +440,9 @@ impl NicPort {
 impl NicPort {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            transmitter,
-            data: _,
-            pace: _,
-            urgent,
-            control,
-            round,
-            paced,
-            pause,
-            credits,
-            data_at,
-            next_send,
-            received,
-            pauses_sent,
-            pause_frames_sent,
-            // Fast-forward is off where there is TCP.
-            tcp: _,
-        } = self;
+        let Self { transmitter, data: _, control, round, paced, pause, next_send, received, special } = self;
         transmitter.visit(cycle);
-        cycle.same_list([urgent.len(), control.len(), round.len()].into_iter().map(|len| len as u64));
-        urgent.change_all(|pause| pause.visit(cycle));
+        cycle.same_list([u64::from(special.is_some()), control.len() as u64, round.len() as u64].into_iter());
         control.change_all(|Control { packet, receiver, is_captured: _ }| {
             packet.visit(cycle);
             cycle.same(u64::from(*receiver));
@@ -420,12 +453,26 @@ impl NicPort {
             cycle.same(u64::from(*sender));
         });
         pause.visit(cycle);
+        cycle.time(next_send);
+        let Received { frames, bytes } = received;
+        [frames, bytes].into_iter().for_each(|count| cycle.count(count));
+        if let Some(special) = special {
+            special.visit(cycle);
+        }
+    }
+}
+
+impl Special {
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle) {
+        // Fast-forward is off where there is TCP.
+        let Self { urgent, credits, tcp: _, pace: _, data_at, pauses_sent, pause_frames_sent } = self;
+        cycle.same(urgent.len() as u64);
+        urgent.change_all(|pause| pause.visit(cycle));
         if let Some(credits) = credits {
             credits.visit(cycle);
         }
         cycle.time(data_at);
-        cycle.time(next_send);
-        let Received { frames, bytes } = received;
-        [frames, bytes, pauses_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
+        [pauses_sent, pause_frames_sent].into_iter().for_each(|count| cycle.count(count));
     }
 }

@@ -107,7 +107,7 @@ impl Host {
         let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
         self.delivered_bytes += u64::from(outcome.payload_bytes);
         context.totals.delivered += u64::from(outcome.payload_bytes);
-        if !self.transfers.is_background() {
+        if !self.is_background {
             // A message without payload is progress, too.
             context.totals.progress += u64::from(outcome.payload_bytes.max(outcome.chunk_delivered.into()));
         }

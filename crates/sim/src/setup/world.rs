@@ -24,6 +24,7 @@ use transport::{Config, Recovery};
 use units::{Cycle, Instant, NodeId, Span};
 
 /// A node of the fabric.
+#[repr(C, align(64))]
 pub(crate) enum FabricNode<F> {
     /// An endpoint.
     Host(Host),
@@ -64,11 +65,11 @@ impl<F: Forward> Node for FabricNode<F> {
     #[inline]
     fn prefetch(&self, stage: usize, inboxes: &[Inbox<Packet>]) {
         match (stage, self) {
+            (_, Self::Host(host)) => host.prefetch(stage, inboxes),
             (0, _) => {
                 prefetch_item(self);
                 prefetch(inboxes, 0);
             }
-            (_, Self::Host(host)) => host.prefetch(stage, inboxes),
             (1, Self::Switch(switch)) => switch.prefetch(inboxes),
             (_, Self::Switch(_) | Self::Scheduled(_)) => {}
         }
