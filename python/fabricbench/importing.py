@@ -32,6 +32,18 @@ FORMATS = ("nccl-tests", "perftest", "osu", "imb")
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
 """So many characters of a file are kept with each of its trials, and with all of them together."""
 _SIZE_MAX = (1 << 63) - 1
+_KEPT = (
+    "time_us",
+    "time_us_min",
+    "time_us_max",
+    "rank_us_min",
+    "rank_us_max",
+    "gb_per_s",
+    "iterations",
+    "wrong",
+    "values",
+)
+"""What a record keeps of a row."""
 _RANKS_MAX = 1 << 24
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
@@ -340,9 +352,8 @@ def _summary(table: Table, row: Row) -> dict[str, Any]:
     reason = f"its own check found {count}wrong values" if row.wrong else ""
     status = "incomplete" if row.wrong else "complete"
     result = asdict(row)
-    kept = ("time_us", "time_us_min", "time_us_max", "gb_per_s", "iterations", "wrong", "values")
     return {
         "status": status,
         "jobs": [{"name": table.benchmark, "status": status, "reason": reason}],
-        "result": {name: result[name] for name in kept},
+        "result": {name: result[name] for name in _KEPT},
     }

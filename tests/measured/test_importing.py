@@ -64,6 +64,19 @@ def test_bandwidths_follow_from_time_and_size(tmp_path: Path) -> None:
     assert row["rounds"] == 20
 
 
+def test_the_spread_over_ranks_is_what_the_benchmark_prints(tmp_path: Path) -> None:
+    names = ("rank_ms_min", "rank_ms_mean", "rank_ms_max", "completion_time_ms", "round_ms_min")
+    for name, expected in (
+        ("imb_mpi1.txt", (0.7021, 0.715, 0.7304, 0.715, None)),
+        ("osu_alltoall_full.txt", (1.2, 1.23456, 1.3, 1.23456, None)),
+    ):
+        found = [row for trial in taken(tmp_path / name, name) for row in trial.results]
+        spread = [tuple(row[each] for each in names) for row in found]
+        assert pytest.approx(expected) in [
+            each for each in spread if each[0] is not None and each[4] is None
+        ], name
+
+
 def test_printed_bandwidths_agree_with_ours(tmp_path: Path) -> None:
     for name in ("nccl_alltoall.txt", "nccl_old.txt", "nccl_reduce_scatter.json"):
         for trial in taken(tmp_path, name):

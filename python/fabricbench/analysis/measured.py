@@ -37,8 +37,9 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
     Args:
         run_spec: Its specification; `jobs` has one job.
         summary: `jobs` with `status` and `reason` of the job, `result` with `time_us` (of one operation, the
-            mean), `time_us_min`, `time_us_max` (over iterations), `gb_per_s` (where a rate is measured) and
-            `iterations`, each none where the benchmark does not print it.
+            mean), `time_us_min`, `time_us_max` (over iterations), `rank_us_min`, `rank_us_max` (over ranks),
+            `gb_per_s` (where a rate is measured) and `iterations`, each none where the benchmark does not
+            print it.
     """
     job, outcome, result = run_spec["jobs"][0], summary["jobs"][0], summary["result"]
     known: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Summary))
@@ -59,7 +60,12 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
 def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the time of an operation and, where they are known, those of the shortest and longest."""
     names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
-    return {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
+    known = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
+    # A record of before has none of the spread over ranks.
+    if result["time_us"] is None or result.get("rank_us_min") is None or result["rank_us_max"] is None:
+        return known
+    of_ranks = {"rank_ms_min": "rank_us_min", "rank_ms_mean": "time_us", "rank_ms_max": "rank_us_max"}
+    return known | {name: result[key] / _US_PER_MS for name, key in of_ranks.items()}
 
 
 def _rates(

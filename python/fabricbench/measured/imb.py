@@ -52,6 +52,7 @@ _GROUPS = re.compile(r"groups? of \d+ process")
 _FACT = re.compile(r"^# (Machine|System|Release|MPI Version|MPI Thread Environment)\s*:\s*(\S.*)")
 _FAILED = re.compile(r"out-of-mem|int-overflow|time-out")
 _TIMES = ("t_avg[usec]", "t[usec]")
+_OF_RANKS = ("t_min[usec]", "t_max[usec]")
 _MESSAGES = "Msg/sec"
 
 
@@ -140,10 +141,13 @@ def _row(document: Document, line: Line, columns: Sequence[str], header: _Header
     }
     time = next((name for name in _TIMES if name in values), None)
     wrong = None if defects is None else int(document.number(line.number, "defects", defects) > 0)
+    least, most = (float(values[name]) if name in values else None for name in _OF_RANKS)
     return Row(
         line.number,
         size,
         time_us=None if time is None else float(values.pop(time)),
+        rank_us_min=least,
+        rank_us_max=most,
         gb_per_s=_rate(values, size, header) if time is None else None,
         iterations=iterations or None,
         wrong=wrong,

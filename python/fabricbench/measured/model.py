@@ -25,6 +25,8 @@ class Row:
         iterations: How often the operation was measured; none where that is not said.
         wrong: Wrong values that the benchmark's own check found; none where it did not check.
         values: Everything else that is printed, by the name of its column.
+        rank_us_min: Of the ranks' own means the smallest, where benchmarks print the spread over ranks.
+        rank_us_max: The largest.
     """
 
     line: int
@@ -37,6 +39,8 @@ class Row:
     iterations: int | None = None
     wrong: int | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
+    rank_us_min: float | None = None
+    rank_us_max: float | None = None
 
 
 @dataclass(frozen=True)

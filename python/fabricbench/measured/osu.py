@@ -66,6 +66,7 @@ _LIBRARIES = ("mpi", "nccl", "rccl")
 _TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
+_OF_RANKS = ("min latency(us)", "max latency(us)")
 _RATES = ("bandwidth (mb/s)", "mb/s")
 
 
@@ -154,10 +155,13 @@ def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) ->
         for name, cell in cells.items()
         if cell != "-" or name in (time, rate)
     }
+    least, most = (float(values[name]) if name in values else None for name in _OF_RANKS)
     return Row(
         line.number,
         size,
         time_us=None if time is None else float(values.pop(time)),
+        rank_us_min=least,
+        rank_us_max=most,
         gb_per_s=None if rate is None else float(values[rate]) / _MEGA_PER_GIGA / kind.directions,
         iterations=document.integer(line.number, "iterations", iterations) if iterations else None,
         wrong={"pass": 0, "fail": 1}.get(verdict.lower()),

@@ -166,9 +166,9 @@ def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
         return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
     if all(_job_spec(job).get("storage") for job in jobs):
         return (*_STORAGE_COLUMNS, *METRIC_COLUMNS[8:])
-    if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs):
-        return METRIC_COLUMNS
     of_ranks = _RANK_COLUMNS if any(_job_spec(job).get("barrier") for job in jobs) else ()
+    if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs) and not of_ranks:
+        return METRIC_COLUMNS
     return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *of_ranks, *METRIC_COLUMNS[1:])
 
 
