@@ -1,7 +1,7 @@
 //! Asking for memory before it is needed.
 
 /// Bytes of a line of the cache.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// Asks for the first line of `items[index]`; does nothing if there is no such item.
 #[inline]

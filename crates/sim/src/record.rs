@@ -235,28 +235,6 @@ pub(crate) enum TcpFrameKind {
     },
 }
 
-impl SendReport {
-    /// See [`Cycle`].
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            chunk,
-            round,
-            frames,
-            retransmits,
-            naks,
-            timeouts,
-            cnps,
-            bytes,
-            posted: _,
-            completed: _,
-            status: _,
-        } = self;
-        cycle.same_list([*chunk, *round].into_iter().map(u64::from));
-        [frames, retransmits, naks, timeouts, cnps].into_iter().for_each(|count| cycle.wrapping(count, 32));
-        cycle.count(bytes);
-    }
-}
-
 impl ReceiveReport {
     /// See [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {

@@ -47,7 +47,6 @@
 
 mod config;
 mod dcqcn;
-mod one_or_more;
 mod packet;
 mod placement;
 mod rate;
@@ -60,7 +59,6 @@ mod verbs;
 
 pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
-pub use one_or_more::OneOrMore;
 pub use packet::{Position, Transmit};
 pub use rate::{Controller, DcqcnPacer, LineRate, RateControl};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};

@@ -48,6 +48,14 @@ pub enum Controller {
     Dcqcn(DcqcnPacer),
 }
 
+impl Controller {
+    /// A packet may have to wait for it.
+    #[must_use]
+    pub const fn is_paced(&self) -> bool {
+        !matches!(self, Self::LineRate(_))
+    }
+}
+
 /// DCQCN that needs little memory until the first CNP: until then it paces at line rate.
 #[derive(Clone, Debug)]
 pub struct DcqcnPacer {

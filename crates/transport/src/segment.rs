@@ -14,8 +14,6 @@ const NO_MESSAGE: u32 = u32::MAX;
 pub(crate) struct Cursor {
     /// Bytes of the request before the next packet.
     pub(crate) offset_bytes: u64,
-    /// Bytes of the request from the next packet on.
-    left_bytes: u64,
     /// Size of the message of the next packet; [`NO_MESSAGE`] behind the last.
     pub(crate) message_bytes: u32,
     /// Bytes of that message from the next packet on.
@@ -25,13 +23,13 @@ pub(crate) struct Cursor {
 impl Cursor {
     /// The place behind the last packet.
     pub(crate) const EXHAUSTED: Self =
-        Self { offset_bytes: 0, left_bytes: 0, message_bytes: NO_MESSAGE, message_left_bytes: 0 };
+        Self { offset_bytes: 0, message_bytes: NO_MESSAGE, message_left_bytes: 0 };
 
     /// The first packet of a request of `bytes`.
     #[inline]
     pub(crate) fn start(config: &Config, bytes: u64) -> Self {
-        let mut cursor = Self { left_bytes: bytes, ..Self::EXHAUSTED };
-        cursor.begin_message(config);
+        let mut cursor = Self::EXHAUSTED;
+        cursor.begin_message(config, bytes);
         cursor
     }
 
@@ -40,10 +38,9 @@ impl Cursor {
     pub(crate) fn at(config: &Config, bytes: u64, packet: u64) -> Self {
         let messages_before = packet / config.packets_per_message();
         let packets_before = packet % config.packets_per_message();
-        let message_offset = messages_before * config.message_bytes;
-        let mut cursor =
-            Self { offset_bytes: message_offset, left_bytes: bytes - message_offset, ..Self::EXHAUSTED };
-        cursor.begin_message(config);
+        let offset_bytes = messages_before * config.message_bytes;
+        let mut cursor = Self { offset_bytes, ..Self::EXHAUSTED };
+        cursor.begin_message(config, bytes);
         // Less than one message, so it fits.
         cursor.skip(packets_before as u32 * config.mtu_bytes);
         cursor
@@ -78,20 +75,26 @@ impl Cursor {
         u64::from(self.message_left_bytes.div_ceil(config.mtu_bytes))
     }
 
-    /// Moves on by one packet.
+    /// Moves on by one packet; true if it was the last of its message, which [`Self::end_message`] must follow.
     #[inline]
-    pub(crate) fn advance(&mut self, config: &Config) {
+    pub(crate) fn advance(&mut self, config: &Config) -> bool {
         self.skip(self.payload_bytes(config));
-        if self.left_bytes == 0 {
-            self.message_bytes = NO_MESSAGE;
-        } else if self.message_left_bytes == 0 {
-            self.begin_message(config);
+        self.message_left_bytes == 0
+    }
+
+    /// Moves on to the next message of a request of `bytes`, or behind its last packet.
+    #[inline]
+    pub(crate) fn end_message(&mut self, config: &Config, bytes: u64) {
+        if self.offset_bytes == bytes {
+            *self = Self::EXHAUSTED;
+        } else {
+            self.begin_message(config, bytes);
         }
     }
 
     #[inline]
-    fn begin_message(&mut self, config: &Config) {
-        self.message_bytes = self.left_bytes.min(config.message_bytes) as u32;
+    fn begin_message(&mut self, config: &Config, bytes: u64) {
+        self.message_bytes = (bytes - self.offset_bytes).min(config.message_bytes) as u32;
         self.message_left_bytes = self.message_bytes;
     }
 
@@ -99,17 +102,19 @@ impl Cursor {
     #[inline]
     fn skip(&mut self, bytes: u32) {
         self.offset_bytes += u64::from(bytes);
-        self.left_bytes -= u64::from(bytes);
         self.message_left_bytes -= bytes;
     }
 }
 
 impl Cursor {
-    /// See [`Cycle`]. The size of messages changes in the last of a request only.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { offset_bytes, left_bytes, message_bytes, message_left_bytes } = self;
-        cycle.count(offset_bytes);
-        cycle.left(left_bytes, 2 * u64::from(*message_bytes));
+    /// See [`Cycle`], in a request of `bytes`. The size of messages changes in the last of a request only.
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle, bytes: u64) {
+        let is_exhausted = self.is_exhausted();
+        let Self { offset_bytes, message_bytes, message_left_bytes } = self;
+        let end_bytes = if is_exhausted { *offset_bytes } else { bytes };
+        let mut left_bytes = end_bytes - *offset_bytes;
+        cycle.left(&mut left_bytes, 2 * u64::from(*message_bytes));
+        *offset_bytes = end_bytes - left_bytes;
         cycle.same(u64::from(*message_bytes));
         cycle.same(u64::from(*message_left_bytes));
     }
@@ -133,13 +138,20 @@ mod tests {
         }
     }
 
+    /// Moves on by one packet of a request of `bytes`.
+    fn advance(cursor: &mut Cursor, config: &Config, bytes: u64) {
+        if cursor.advance(config) {
+            cursor.end_message(config, bytes);
+        }
+    }
+
     /// Position and payload of every packet of a request.
     fn packets(config: &Config, bytes: u64) -> Vec<(Position, u32)> {
         let mut cursor = Cursor::start(config, bytes);
         let mut packets = Vec::new();
         while !cursor.is_exhausted() {
             packets.push((cursor.position(config), cursor.payload_bytes(config)));
-            cursor.advance(config);
+            advance(&mut cursor, config, bytes);
         }
         packets
     }
@@ -179,12 +191,11 @@ mod tests {
             let mut number = 0;
             while !cursor.is_exhausted() {
                 prop_assert_eq!(cursor, Cursor::at(&config, bytes, number));
-                prop_assert_eq!(cursor.offset_bytes + cursor.left_bytes, bytes);
-                cursor.advance(&config);
+                prop_assert!(cursor.offset_bytes + u64::from(cursor.message_left_bytes) <= bytes);
+                advance(&mut cursor, &config, bytes);
                 number += 1;
             }
             prop_assert_eq!(number, config.packets(bytes));
-            prop_assert_eq!(cursor.left_bytes, 0);
         }
     }
 }

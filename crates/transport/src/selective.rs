@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-/// Packets that are known to be missing, by their sequence.
+/// Packets that are known to be missing. Inside they go by their sequence since this was made, outside by how many packets
+/// they are beyond the oldest that is not acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resends {
+    /// The oldest that is not acknowledged.
+    unacked: u64,
     /// To be sent again.
     queued: BTreeSet<u64>,
     /// Reported missing and not acknowledged nor timed out since: it was sent again or is queued, and another report
@@ -35,40 +38,46 @@ impl Resends {
 
     /// Takes out the first packet to send again.
     pub(crate) fn pop(&mut self) -> Option<u64> {
-        self.queued.pop_first()
+        self.queued.pop_first().map(|sequence| sequence - self.unacked)
     }
 
-    /// The responder misses `sequence`.
-    pub(crate) fn report(&mut self, sequence: u64) {
+    /// The responder misses a packet.
+    pub(crate) fn report(&mut self, missing: u64) {
+        self.report_sequence(self.unacked + missing);
+    }
+
+    fn report_sequence(&mut self, sequence: u64) {
         if self.reported.insert(sequence) {
             self.queued.insert(sequence);
         }
     }
 
     /// Nothing was heard for a whole timeout: nothing is under way any more. The oldest unacknowledged packet is sent
-    /// to learn which of those before `sent` are missing.
-    pub(crate) fn probe(&mut self, unacked: u64, sent: u64) {
+    /// to learn which of those `outstanding` are missing.
+    pub(crate) fn probe(&mut self, outstanding: u32) {
         self.reported.clear();
-        self.queued.insert(unacked);
-        self.recovery = Some(Recovery { end: sent, holes_end: None });
+        self.queued.insert(self.unacked);
+        self.recovery = Some(Recovery { end: self.unacked + u64::from(outstanding), holes_end: None });
     }
 
-    /// Everything before `unacked` has arrived, and nothing from `highest_end` on, if that is known.
-    pub(crate) fn on_progress(&mut self, unacked: u64, highest_end: Option<u64>) {
+    /// So many packets more are acknowledged, and nothing has arrived from `highest_end` on, if that is known.
+    pub(crate) fn on_progress(&mut self, acknowledged: u32, highest_end: Option<u64>) {
+        self.unacked += u64::from(acknowledged);
+        let unacked = self.unacked;
         forget_before(&mut self.queued, unacked);
         forget_before(&mut self.reported, unacked);
         let Some(mut recovery) = self.recovery else { return };
         if recovery.holes_end.is_none()
             && let Some(highest_end) = highest_end
         {
-            let holes_end = highest_end.clamp(unacked, recovery.end.max(unacked));
+            let holes_end = (unacked + highest_end).min(recovery.end.max(unacked));
             self.queued.extend(holes_end..recovery.end);
             recovery.holes_end = Some(holes_end);
         }
         let is_hole = unacked < recovery.holes_end.unwrap_or(recovery.end);
         self.recovery = is_hole.then_some(recovery);
         if is_hole {
-            self.report(unacked);
+            self.report_sequence(unacked);
         }
     }
 }

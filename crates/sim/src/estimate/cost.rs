@@ -14,9 +14,9 @@ use spec::{LossRecovery, RunSpec};
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
 /// A chunk with its transfer at both hosts [bytes].
-const CHUNK_BYTES: u64 = 200;
+const CHUNK_BYTES: u64 = 188;
 /// A queue pair, both ends [bytes].
-const QUEUE_PAIR_BYTES: u64 = 480;
+const QUEUE_PAIR_BYTES: u64 = 356;
 /// What selective recovery adds to a queue pair [bytes].
 const SELECTIVE_BYTES: u64 = 750;
 /// A port with its queues, inbox and what is in flight [bytes].

@@ -106,7 +106,7 @@ mod tests {
             }
             let packets = sent.min(config.packets(bytes));
             prop_assert_eq!(frames_of(Framing::Ethernet, &config, bytes, packets), expected);
-            prop_assert_eq!(requester.sent_of_each().next(), Some((bytes, packets)));
+            prop_assert_eq!(requester.sent_of_each(&config).next(), Some((bytes, packets)));
         }
     }
 }

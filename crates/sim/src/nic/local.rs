@@ -20,9 +20,10 @@ pub(crate) struct SharedMemory {
 
 impl Host {
     /// Posts every chunk of a sender within the host whose turn it is and that is ready.
-    pub(super) fn post_local(&mut self, sender: u32, round: u32, now: Instant) {
+    pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;
-        while let Some(send) = self.senders[sender as usize].post_local(&self.sends, round, now) {
+        let end = self.sends.end_of(sender);
+        while let Some(send) = self.senders[sender as usize].post_local(&mut self.sends, end, now) {
             let copied = self.transfers.copy(send.outgoing, now, memory.rate.span_of(send.bytes));
             self.timers.push(copied + memory.latency, Timer::Local(sender));
         }
@@ -32,9 +33,10 @@ impl Host {
     pub(super) fn finish_local(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender as usize];
         let receiver = state.receiver();
-        let completed = state.complete(1, now, context, |_| Frames::default());
+        let completed = state.complete(1);
+        completed.clone().for_each(|send| self.end_send(send, Frames::default(), Some(now), context));
         if !self.transfers.is_background() {
-            let bytes = completed.clone().map(|send| self.sends[send as usize].bytes.max(1));
+            let bytes = completed.clone().map(|send| self.sends.get(send).bytes.max(1));
             context.totals.progress += bytes.sum::<u64>();
         }
         self.receivers[receiver as usize].take_local();

@@ -16,6 +16,7 @@ mod reordering;
 mod sack;
 mod sender;
 mod sending;
+mod sends;
 mod storage;
 mod tcp;
 mod tcp_lane;
@@ -27,7 +28,8 @@ pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiveChunk, ReceiverPlan, ReplyPriorities};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
-pub(crate) use sender::{SendChunk, SenderPlan, write_opcode};
+pub(crate) use sender::{SenderPlan, write_opcode};
+pub(crate) use sends::SendChunk;
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -42,7 +44,8 @@ use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
 use receiver::Receiver;
-use sender::Sender;
+use sender::{DataFrames, Sender};
+use sends::Sends;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
@@ -122,9 +125,10 @@ pub(crate) struct Host {
     delivered_bytes: u64,
     /// Its job goes on until others end: what it places is no progress.
     is_background: bool,
+    data_frames: DataFrames,
     // What is needed when a chunk begins or ends.
     /// Chunks of each sender, see [`SenderPlan::chunks`].
-    sends: Vec<SendChunk>,
+    sends: Sends,
     /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
     receives: Vec<ReceiveChunk>,
     chunk_frames: ChunkFrames,
@@ -165,13 +169,18 @@ impl Host {
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             senders: plan.senders.iter().map(|sender| Sender::new(sender, settings)).collect(),
-            sends: plan.sends,
+            sends: Sends::new(plan.sends, &plan.senders),
             receivers: {
                 let new = |receiver| Receiver::new(receiver, settings, &plan.receives);
                 plan.receivers.iter().map(new).collect()
             },
             receives: plan.receives,
             is_background: transfers.is_background(),
+            data_frames: DataFrames {
+                framing: settings.framing,
+                priority: settings.data,
+                is_paced: settings.controllers.iter().any(Controller::is_paced),
+            },
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),
@@ -220,7 +229,7 @@ impl Host {
     /// Reports of chunks that were posted and never completed.
     pub(crate) fn open_chunks(&self) -> impl Iterator<Item = crate::record::SendReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.open_operations());
-        self.senders.iter().flat_map(|sender| sender.open_chunks(&self.config)).chain(operations)
+        self.open_sends().chain(operations)
     }
 
     /// What has arrived of chunks that were never delivered.
@@ -252,10 +261,11 @@ impl Host {
             latency: _,
             ports,
             senders,
-            sends: _,
+            sends,
             receivers,
             receives: _,
             is_background: _,
+            data_frames: _,
             chunk_frames: _,
             transfers: _,
             shared_memory: _,
@@ -271,6 +281,7 @@ impl Host {
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
+        sends.visit(cycle);
         receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
         timers.visit(cycle);
         if let Some(intake) = intake {
@@ -342,7 +353,7 @@ impl Host {
             Kind::Data(_) => prefetch_first(&self.receivers, queue_pair, HOT_BYTES),
             _ => {
                 prefetch_whole(&self.senders, queue_pair);
-                prefetch(&self.sends, queue_pair);
+                self.sends.prefetch(queue_pair);
                 prefetch(&self.transfers.outgoing, queue_pair);
             }
         }
@@ -351,7 +362,9 @@ impl Host {
     /// Asks for what a sender needs to send.
     #[inline]
     fn prefetch_sender(&self, sender: u32) {
-        prefetch_first(&self.senders, sender as usize, HOT_BYTES);
+        if let Some(sender) = self.senders.get(sender as usize) {
+            sender.prefetch(self.data_frames);
+        }
     }
 
     /// The port with the first arrival, and when that is.

@@ -253,6 +253,12 @@ impl NicPort {
         self.schedule_more(now);
     }
 
+    /// Puts a sender just served at the end of the round.
+    #[inline]
+    pub(super) fn requeue_unpaced_sender(&mut self, sender: u32) {
+        self.round.push_back(sender);
+    }
+
     /// Puts a sender just served at the end of the round, or aside until its rate lets it send.
     #[inline]
     pub(super) fn requeue_sender(&mut self, sender: u32, ready_at: Instant, now: Instant) {

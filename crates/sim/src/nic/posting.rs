@@ -30,12 +30,11 @@ impl Host {
     /// Begins the sends of a rank again.
     fn rearm_senders(&mut self, process: u32) {
         let mut first = 0;
-        for sender in &mut self.senders {
-            let end = sender.chunks_end();
-            let sends = &mut self.sends[first as usize..end as usize];
-            if sends.first().is_some_and(|send| self.transfers.process_of(send.outgoing) == process) {
+        for (index, sender) in (0..).zip(&mut self.senders) {
+            let end = self.sends.end_of(index);
+            if first < end && self.transfers.process_of(self.sends.get(first).outgoing) == process {
                 sender.rearm(first);
-                sends.iter_mut().for_each(|send| send.is_ready = false);
+                self.sends.rearm(first..end);
             }
             first = end;
         }
@@ -80,7 +79,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         for send in sends {
-            let outgoing = self.sends[send as usize].outgoing;
+            let outgoing = self.sends.get(send).outgoing;
             if let Some(next) = self.transfers.acknowledge_part(outgoing) {
                 self.start_transfer(next, now, context);
             }
@@ -118,15 +117,15 @@ impl Host {
     ) {
         let pass = self.transfers.pass_of(outgoing);
         for part in self.transfers.parts(outgoing) {
-            let (sender, chunk) = self.transfers.part(part);
-            self.sends[chunk as usize].is_ready = true;
+            let (sender, send) = self.transfers.part(part);
+            self.sends.make_ready(send);
             if self.senders[sender as usize].is_local() {
-                self.post_local(sender, pass, now);
+                self.post_local(sender, now);
                 continue;
             }
             let Self { senders, sends, ports, config, .. } = self;
-            let state = &mut senders[sender as usize];
-            state.post_ready(config, sends, pass, now, context);
+            let (state, end) = (&mut senders[sender as usize], sends.end_of(sender));
+            state.post_ready(config, sends, end, (pass, now), context);
             make_ready(ports, config, sender, state, now);
         }
     }

@@ -41,7 +41,7 @@ impl Host {
             Kind::Ack => self.receive_ack(&packet, context),
             Kind::Nak => self.receive_nak(&packet, context),
             Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
-            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at()),
+            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at(), &mut self.sends),
             Kind::LinkControl => {}
             Kind::TcpData => self.receive_tcp_data(&packet),
             Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
@@ -168,16 +168,16 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, true, context);
         }
-        self.follow_up(packet, context, |sender, config| {
-            sender.count_nak();
-            match config.recovery {
-                Recovery::GoBackN | Recovery::None => {
-                    sender.requester().on_nak(config, packet.at(), packet.psn())
-                }
-                Recovery::Selective { .. } => {
-                    let newest = Psn::new(packet.message_sequence());
-                    sender.requester().on_selective_nak(config, packet.at(), newest, packet.psn())
-                }
+        if let Some(oldest) = self.senders[packet.queue_pair as usize].oldest() {
+            self.sends.mishaps_of(oldest).naks += 1;
+        }
+        self.follow_up(packet, context, |sender, config| match config.recovery {
+            Recovery::GoBackN | Recovery::None => {
+                sender.requester().on_nak(config, packet.at(), packet.psn())
+            }
+            Recovery::Selective { .. } => {
+                let newest = Psn::new(packet.message_sequence());
+                sender.requester().on_selective_nak(config, packet.at(), newest, packet.psn())
             }
         });
     }
@@ -190,15 +190,19 @@ impl Host {
         context: &mut Context<Packet, Record>,
         acknowledge: impl FnOnce(&mut Sender, &Config) -> AckOutcome,
     ) {
-        let Self { senders, sends, ports, config, chunk_frames, .. } = self;
+        let Self { senders, ports, config, .. } = self;
         let (sender, now) = (packet.queue_pair, packet.at());
         let state = &mut senders[sender as usize];
         let outcome = acknowledge(state, config);
-        let sent = |send: u32| chunk_frames.of(config, sends[send as usize].bytes);
-        let completed = state.complete(outcome.completed, now, context, sent);
+        let completed = state.complete(outcome.completed);
         make_ready(ports, config, sender, state, now);
-        if !completed.is_empty() {
-            self.acknowledge(completed, now, context);
+        if completed.is_empty() {
+            return;
         }
+        for send in completed.clone() {
+            let sent = self.chunk_frames.of(&self.config, self.sends.get(send).bytes);
+            self.end_send(send, sent, Some(now), context);
+        }
+        self.acknowledge(completed, now, context);
     }
 }

@@ -1,29 +1,31 @@
-//! The requester side of a queue pair, with what is recorded of its chunks.
+//! The requester side of a queue pair.
 
+use super::QueuePairSettings;
 use super::chunk_frames::{Frames, frames_of};
-use super::{HOT_BYTES, QueuePairSettings};
+use super::sends::{SendChunk, Sends};
 use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::record::{Frame, FrameKind, Record, SendReport};
+use crate::prefetch::{LINE_BYTES, prefetch_line};
+use crate::record::{Frame, FrameKind, Record};
 use spec::ChunkStatus;
+use std::iter::repeat;
 use std::mem::offset_of;
 use std::ops::Range;
-use transport::{Config, Controller, OneOrMore, Position, RateControl, Requester, Transmit};
+use transport::{Config, Controller, Position, RateControl, Requester, Transmit};
 use units::{Cycle, Instant};
 use wire::{Framing, Opcode, Psn};
 
-/// A chunk to be sent by a sender.
+/// How all payload of a host is sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SendChunk {
-    /// Chunk of the run.
-    pub(crate) chunk: u32,
-    /// The transfer it is part of, among those that start at its host.
-    pub(crate) outgoing: u32,
-    /// Its dependencies have arrived.
-    pub(crate) is_ready: bool,
-    /// Payload [bytes].
-    pub(crate) bytes: u64,
+pub(super) struct DataFrames {
+    pub(super) framing: Framing,
+    pub(super) priority: Priority,
+    /// A rate controller paces it.
+    pub(super) is_paced: bool,
 }
+
+/// The line of a sender that most packets need.
+const HOT_LINE: usize = 1;
 
 /// What is reported of each packet sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,32 +37,30 @@ enum Observed {
     Watched,
 }
 
-/// The requester side of a queue pair. What most packets need is in the first two lines of the cache.
+/// The requester side of a queue pair, in two lines of the cache. The second is all that most packets need, but for a rate
+/// controller.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
+    /// Its oldest chunk that was posted and has not ended, in the host's list of sends, and the first not yet posted.
+    oldest: u32,
+    next: u32,
+    queue_pair: u32,
+    port: u16,
+    requester: Requester<Controller>,
     /// To the receiver at the destination host.
     path: Path,
-    priority: Priority,
-    framing: Framing,
-    port: u16,
     in_round: bool,
     /// A timer entry exists.
     pub(super) is_timed: bool,
     observed: Observed,
     /// To a rank on the same host.
     is_local: bool,
-    requester: Requester<Controller>,
-    queue_pair: u32,
-    /// Its chunks in the host's list of sends; the first not yet posted comes first.
-    chunks: Range<u32>,
-    /// Chunks posted and not completed, oldest first.
-    open: OneOrMore<SendReport>,
 }
 
-const _: () = assert!(size_of::<Sender>() <= 256, "a million of them are looked at in turn");
+const _: () = assert!(size_of::<Sender>() <= 128, "a million of them are looked at in turn");
 const _: () = assert!(
-    offset_of!(Sender, requester) + Requester::<Controller>::HOT_BYTES <= HOT_BYTES,
+    offset_of!(Sender, requester) + Requester::<Controller>::HOT_OFFSET >= HOT_LINE * LINE_BYTES,
     "what most packets need lies together"
 );
 
@@ -86,16 +86,14 @@ impl Sender {
         Self {
             requester: Requester::new(plan.initial_psn, settings.controllers[usize::from(plan.port)].clone()),
             path: plan.path,
-            priority: settings.data,
-            framing: settings.framing,
+            oldest: plan.chunks.start,
+            next: plan.chunks.start,
+            queue_pair: plan.queue_pair,
             port: plan.port,
             in_round: false,
             is_timed: false,
             observed: if plan.is_captured { Observed::Captured } else { Observed::Nothing },
             is_local: plan.is_local,
-            queue_pair: plan.queue_pair,
-            chunks: plan.chunks.clone(),
-            open: OneOrMore::default(),
         }
     }
 
@@ -115,55 +113,62 @@ impl Sender {
         self.requester.ready_at()
     }
 
+    /// Asks for the memory that its next packet needs.
+    #[inline]
+    pub(super) fn prefetch(&self, frames: DataFrames) {
+        prefetch_line(self, HOT_LINE);
+        if frames.is_paced {
+            prefetch_line(self, 0);
+        }
+    }
+
     /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
         match self.requester.controller() {
-            Controller::Dcqcn(dcqcn) if !self.open.is_empty() => Some(dcqcn.rate_bps_at(now)),
+            Controller::Dcqcn(dcqcn) if self.oldest < self.next => Some(dcqcn.rate_bps_at(now)),
             _ => None,
         }
     }
 
     /// A congestion notification arrived.
-    pub(super) fn on_cnp(&mut self, now: Instant) {
+    pub(super) fn on_cnp(&mut self, now: Instant, sends: &mut Sends) {
         self.requester.rate().on_cnp(now);
-        if let Some(report) = self.open.front_mut() {
-            report.cnps += 1;
+        if self.oldest < self.next {
+            sends.mishaps_of(self.oldest).cnps += 1;
         }
     }
 
-    /// Posts every chunk whose turn it is and that is ready: a queue pair keeps the order of its schedule. A failed
-    /// queue pair sends nothing more, so the chunk ends at once.
+    /// Posts every chunk before `end` whose turn it is and that is ready: a queue pair keeps the order of its schedule. A
+    /// failed queue pair sends nothing more, so the chunk ends at once.
     pub(super) fn post_ready(
         &mut self,
         config: &Config,
-        sends: &[SendChunk],
-        round: u32,
-        now: Instant,
+        sends: &mut Sends,
+        end: u32,
+        (round, now): (u32, Instant),
         context: &mut Context<Packet, Record>,
     ) {
-        while let Some(send) = self.chunks.clone().next().map(|first| sends[first as usize]) {
-            if !send.is_ready {
-                break;
-            }
-            self.chunks.start += 1;
-            let report = SendReport::new(send.chunk, round, now);
+        while self.next < end
+            && let Some(send) = sends.post(self.next, now)
+        {
             if self.requester.is_failed() {
+                let report = sends.report(self.next, round, Frames::default());
                 context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
+                self.oldest += 1;
             } else {
                 self.requester.post(config, send.bytes);
-                self.open.push_back(report);
             }
+            self.next += 1;
         }
     }
 
-    /// Posts the next chunk to a rank on the same host, if its turn has come and it is ready.
-    pub(super) fn post_local(&mut self, sends: &[SendChunk], round: u32, now: Instant) -> Option<SendChunk> {
-        let send = self.chunks.clone().next().map(|first| sends[first as usize])?;
-        if !send.is_ready {
+    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready.
+    pub(super) fn post_local(&mut self, sends: &mut Sends, end: u32, now: Instant) -> Option<SendChunk> {
+        if self.next == end {
             return None;
         }
-        self.chunks.start += 1;
-        self.open.push_back(SendReport::new(send.chunk, round, now));
+        let send = sends.post(self.next, now)?;
+        self.next += 1;
         Some(send)
     }
 
@@ -178,15 +183,10 @@ impl Sender {
         self.path.queue_pair
     }
 
-    /// One past its last chunk in the host's list of sends.
-    pub(super) const fn chunks_end(&self) -> u32 {
-        self.chunks.end
-    }
-
     /// Begins its chunks again, from `first` in the host's list of sends, now that all are acknowledged.
     pub(super) fn rearm(&mut self, first: u32) {
-        debug_assert!(self.open.is_empty(), "a round ends when everything is acknowledged");
-        self.chunks.start = first;
+        debug_assert!(self.oldest == self.next, "a round ends when everything is acknowledged");
+        (self.oldest, self.next) = (first, first);
     }
 
     /// Whether the sender now enters its port's round.
@@ -205,9 +205,9 @@ impl Sender {
     }
 
     /// Size of the next data packet at the most; it is exact unless something is sent again.
-    pub(super) fn next_frame_bytes(&self, config: &Config) -> u32 {
+    pub(super) fn next_frame_bytes(&self, config: &Config, framing: Framing) -> u32 {
         let next = self.requester.next_payload(config);
-        next.map_or(0, |(position, bytes)| self.framing.frame_bytes(write_opcode(position), bytes))
+        next.map_or(0, |(position, bytes)| framing.frame_bytes(write_opcode(position), bytes))
     }
 
     /// The next data packet, decided at `now`, on the link from `sent`.
@@ -215,31 +215,29 @@ impl Sender {
     pub(super) fn next_packet(
         &mut self,
         config: &Config,
-        now: Instant,
-        sent: Instant,
+        frames: &DataFrames,
+        (now, sent): (Instant, Instant),
+        sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
-        let frame_bytes = self.framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
+        let DataFrames { framing, priority, is_paced } = *frames;
+        let frame_bytes = framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
         if transmit.is_retransmission {
-            self.count_resent(transmit.work, frame_bytes);
+            // What is sent once is known from how far the requester has come.
+            let resent = &mut sends.mishaps_of(self.oldest + transmit.work as u32).resent;
+            resent.frames += 1;
+            resent.bytes += u64::from(frame_bytes);
         }
         if self.observed != Observed::Nothing {
             self.report(config, &transmit, sent, context);
         }
         let kind = Kind::Data(transmit.position);
-        self.requester.rate().on_sent(now, frame_bytes + self.framing.link_overhead_bytes());
-        let packet = Packet::new(kind, self.priority, transmit.psn, frame_bytes, self.path);
+        if is_paced {
+            self.requester.rate().on_sent(now, frame_bytes + framing.link_overhead_bytes());
+        }
+        let packet = Packet::new(kind, priority, transmit.psn, frame_bytes, self.path);
         Some(packet.asking(transmit.ack_request))
-    }
-
-    /// A frame is sent again: what is sent once is known from how far the requester has come.
-    #[cold]
-    fn count_resent(&mut self, work: usize, frame_bytes: u32) {
-        let report = self.open.get_mut(work).expect("only posted work is sent");
-        report.retransmits += 1;
-        report.frames += 1;
-        report.bytes += u64::from(frame_bytes);
     }
 
     #[cold]
@@ -283,84 +281,51 @@ impl Sender {
         let Self {
             requester,
             path: _,
-            priority: _,
-            framing: _,
+            oldest,
+            next,
+            queue_pair: _,
             port: _,
             in_round,
             is_timed,
             observed: _,
             is_local: _,
-            queue_pair: _,
-            chunks,
-            open,
         } = self;
         requester.visit(cycle);
-        cycle
-            .same_list([u32::from(*in_round), u32::from(*is_timed), chunks.start].into_iter().map(u64::from));
-        cycle.same(open.len() as u64);
-        open.change_all(|report| report.visit(cycle));
+        let turns = [u32::from(*in_round), u32::from(*is_timed), *oldest, *next];
+        cycle.same_list(turns.into_iter().map(u64::from));
     }
 
-    /// Reports the oldest `count` chunks as complete; returns where they stand in the host's list of sends, by which `sent`
-    /// gives the frames that each was sent in, without those sent again.
+    /// The oldest `count` chunks are complete; returns where they stand in the host's list of sends.
     #[inline]
-    pub(super) fn complete(
-        &mut self,
-        count: u32,
-        now: Instant,
-        context: &mut Context<Packet, Record>,
-        mut sent: impl FnMut(u32) -> Frames,
-    ) -> Range<u32> {
-        if count == 0 {
-            return 0..0;
+    pub(super) const fn complete(&mut self, count: u32) -> Range<u32> {
+        let first = self.oldest;
+        if count > 0 {
+            self.oldest += count;
         }
-        let oldest = self.chunks.start - self.open.len() as u32;
-        for send in oldest..oldest + count {
-            let report = self.open.pop_front().expect("only posted work completes");
-            let report = with_sent(report, sent(send));
-            context.records.push(Record::Sent(report.ended(ChunkStatus::Complete, Some(now))));
-        }
-        oldest..oldest + count
+        first..first + count
     }
 
-    /// Reports every open chunk as failed.
-    pub(super) fn fail(&mut self, config: &Config, now: Instant, context: &mut Context<Packet, Record>) {
-        context.records.push(Record::QueuePairFailed { queue_pair: self.queue_pair, at: now });
-        let failed =
-            self.open_chunks(config).into_iter().map(|report| report.ended(ChunkStatus::Failed, None));
-        context.records.extend(failed.map(Record::Sent));
-        self.open = OneOrMore::default();
+    /// Its queue pair has failed: no chunk is open any more. Returns its number.
+    pub(super) const fn fail(&mut self) -> u32 {
+        self.oldest = self.next;
+        self.queue_pair
     }
 
-    pub(super) fn count_nak(&mut self) {
-        if let Some(report) = self.open.front_mut() {
-            report.naks += 1;
-        }
+    /// The oldest open chunk, if there is one.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        (self.oldest < self.next).then_some(self.oldest)
     }
 
-    pub(super) fn count_timeout(&mut self) {
-        if let Some(report) = self.open.front_mut() {
-            report.timeouts += 1;
-        }
-    }
-
-    /// Chunks posted and not completed, as they stand.
-    pub(super) fn open_chunks(&self, config: &Config) -> Vec<SendReport> {
-        // Of what is copied within the host nothing is sent.
-        let sent = self.requester.sent_of_each().map(|(bytes, packets)| match packets {
+    /// Chunks posted and not ended, by their place in the host's list of sends, with the frames that each was sent in, without
+    /// those sent again.
+    pub(super) fn open(&self, config: &Config, framing: Framing) -> impl Iterator<Item = (u32, Frames)> {
+        let sent = self.requester.sent_of_each(config).map(move |(bytes, packets)| match packets {
             0 => Frames::default(),
-            packets => frames_of(self.framing, config, bytes, packets),
+            packets => frames_of(framing, config, bytes, packets),
         });
-        let sent = sent.chain(std::iter::repeat(Frames::default()));
-        self.open.iter().zip(sent).map(|(report, sent)| with_sent(*report, sent)).collect()
+        // Of what is copied within the host nothing is sent.
+        (self.oldest..self.next).zip(sent.chain(repeat(Frames::default())))
     }
-}
-
-/// A report with what was sent for the first time.
-const fn with_sent(mut report: SendReport, sent: Frames) -> SendReport {
-    report.frames += sent.frames;
-    report.bytes += sent.bytes;
-    report
 }
 
 /// The opcode of a write's packet.

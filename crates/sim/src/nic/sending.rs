@@ -1,5 +1,6 @@
 //! How a host serves its ports, and keeps watch over what is not acknowledged.
 
+use super::chunk_frames::Frames;
 use super::port::{Control, Next, NicPort};
 use super::sender::Sender;
 use super::storage::is_storage;
@@ -8,7 +9,8 @@ use super::timers::Timers;
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
-use crate::record::Record;
+use crate::record::{Record, SendReport};
+use spec::ChunkStatus;
 use transport::{Config, TimeoutOutcome};
 use units::Instant;
 
@@ -16,8 +18,9 @@ impl Host {
     #[inline]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        let Self { ports, senders, config, .. } = self;
-        match ports[port].pop_next(now, |sender| senders[sender as usize].next_frame_bytes(config)) {
+        let Self { ports, senders, config, data_frames, .. } = self;
+        let framing = data_frames.framing;
+        match ports[port].pop_next(now, |sender| senders[sender as usize].next_frame_bytes(config, framing)) {
             Next::LinkControl(packet) => self.ports[port].transmit(packet, now, context),
             Next::Control(control) if is_storage(control.receiver) => {
                 self.note_storage_reply(&control, sent, context);
@@ -48,15 +51,19 @@ impl Host {
     #[inline]
     fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        let Self { ports, senders, config, timers, .. } = self;
+        let Self { ports, senders, sends, config, data_frames, timers, .. } = self;
         let (port, state) = (&mut ports[port], &mut senders[sender as usize]);
-        if state.ready_at() <= now
-            && let Some(packet) = state.next_packet(config, now, sent, context)
+        if (!data_frames.is_paced || state.ready_at() <= now)
+            && let Some(packet) = state.next_packet(config, data_frames, (now, sent), sends, context)
         {
             port.transmit_data(packet.leaving(sent), now, context);
         }
         if state.stays_in_round(config) {
-            port.requeue_sender(sender, state.ready_at(), now);
+            if data_frames.is_paced {
+                port.requeue_sender(sender, state.ready_at(), now);
+            } else {
+                port.requeue_unpaced_sender(sender);
+            }
         }
         arm_timer(timers, sender, state);
     }
@@ -70,19 +77,58 @@ impl Host {
         if is_storage(sender) {
             return self.check_storage_deadline(sender, now, context);
         }
+        let state = &mut self.senders[sender as usize];
+        state.is_timed = false;
+        let outcome = state.requester().on_timeout(&self.config, now);
+        if outcome != TimeoutOutcome::NotDue
+            && let Some(oldest) = state.oldest()
+        {
+            self.sends.mishaps_of(oldest).timeouts += 1;
+        }
+        if outcome == TimeoutOutcome::Failed {
+            self.fail_sender(sender, now, context);
+        }
         let Self { ports, senders, config, timers, .. } = self;
         let state = &mut senders[sender as usize];
-        state.is_timed = false;
-        match state.requester().on_timeout(config, now) {
-            TimeoutOutcome::NotDue => {}
-            TimeoutOutcome::Resend => state.count_timeout(),
-            TimeoutOutcome::Failed => {
-                state.count_timeout();
-                state.fail(config, now, context);
-            }
-        }
         arm_timer(timers, sender, state);
         make_ready(ports, config, sender, state, now);
+    }
+
+    /// A queue pair has failed: reports every open chunk of it as failed.
+    fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        let state = &mut self.senders[sender as usize];
+        let open: Vec<(u32, Frames)> = state.open(&self.config, self.data_frames.framing).collect();
+        context.records.push(Record::QueuePairFailed { queue_pair: state.fail(), at: now });
+        open.into_iter().for_each(|(send, sent)| self.end_send(send, sent, None, context));
+    }
+
+    /// A chunk was acknowledged whole at that time, or has failed: reports it as sent in so many frames, without those sent
+    /// again.
+    #[inline]
+    pub(super) fn end_send(
+        &mut self,
+        send: u32,
+        sent: Frames,
+        completed: Option<Instant>,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let status = if completed.is_some() { ChunkStatus::Complete } else { ChunkStatus::Failed };
+        let report = self.send_report(send, sent).ended(status, completed);
+        context.records.push(Record::Sent(report));
+        self.sends.forget(send);
+    }
+
+    /// What is known of an open chunk. Its pass is that of its rank, as no phase ends before all is acknowledged.
+    #[inline]
+    fn send_report(&self, send: u32, sent: Frames) -> SendReport {
+        let pass = self.transfers.pass_of(self.sends.get(send).outgoing);
+        self.sends.report(send, pass, sent)
+    }
+
+    /// Reports of chunks that were posted and never ended.
+    pub(super) fn open_sends(&self) -> impl Iterator<Item = SendReport> {
+        let open = self.senders.iter().flat_map(|sender| sender.open(&self.config, self.data_frames.framing));
+        open.map(|(send, sent)| self.send_report(send, sent))
     }
 }
 

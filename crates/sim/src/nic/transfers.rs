@@ -11,6 +11,7 @@
 //! of them with the copy of its own block, if it makes one.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 use std::ops::Range;
 use units::{Instant, Span};
 
@@ -20,12 +21,10 @@ pub(crate) struct Outgoing {
     /// What must still happen first: transfers that have not arrived, and the one before it, if its rank has one
     /// transfer under way at a time.
     waits_for: u32,
-    /// Its parts, see [`Transfers::part`].
-    pub(crate) parts: Range<u32>,
     /// Parts that must still be acknowledged.
     parts_left: u32,
-    /// The transfer that waits for its acknowledgement.
-    pub(crate) next: Option<u32>,
+    /// One past the transfer that waits for its acknowledgement; none if there is none.
+    next: Option<NonZeroU32>,
     /// Its rank, among those of the host.
     process: u32,
 }
@@ -35,7 +34,20 @@ impl Outgoing {
     pub(crate) fn of(process: u32) -> Self {
         Self { process, ..Self::default() }
     }
+
+    /// The transfer that waits for its acknowledgement.
+    #[inline]
+    fn next(&self) -> Option<u32> {
+        self.next.map(|next| next.get() - 1)
+    }
+
+    /// Has the transfer `next` wait for the acknowledgement of this one.
+    pub(crate) const fn precede(&mut self, next: u32) {
+        self.next = NonZeroU32::new(next + 1);
+    }
 }
+
+const _: () = assert!(size_of::<Outgoing>() <= 16, "there is one for each of a million chunks");
 
 /// A transfer that ends at this host.
 #[derive(Clone, Debug)]
@@ -121,7 +133,7 @@ pub(crate) struct Transfers {
     pub(crate) inbound: Vec<Inbound>,
     /// Outgoing transfers that wait for an inbound one.
     successors: Vec<u32>,
-    /// Sender and send of each part.
+    /// Sender and send of each part, transfer by transfer.
     pub(crate) parts: Vec<(u32, u32)>,
     /// Parts of each transfer.
     pub(crate) split: u32,
@@ -200,8 +212,8 @@ impl Transfers {
             }
         }
         for index in sent {
-            if let Some(next) = self.outgoing[index].next.filter(|_| self.outgoing[index].process == process)
-            {
+            let outgoing = &self.outgoing[index];
+            if let Some(next) = outgoing.next().filter(|_| outgoing.process == process) {
                 self.outgoing[next as usize].waits_for += 1;
             }
         }
@@ -360,7 +372,7 @@ impl Transfers {
 
     /// Indices of the parts of an outgoing transfer.
     pub(super) fn parts(&self, outgoing: u32) -> Range<u32> {
-        self.outgoing[outgoing as usize].parts.clone()
+        outgoing * self.split..(outgoing + 1) * self.split
     }
 
     /// Sender and send of a part.
@@ -407,7 +419,7 @@ impl Transfers {
         self.count_part(self.outgoing[outgoing as usize].process);
         let transfer = &mut self.outgoing[outgoing as usize];
         transfer.parts_left -= 1;
-        let next = transfer.next.filter(|_| transfer.parts_left == 0)?;
+        let next = transfer.next().filter(|_| transfer.parts_left == 0)?;
         let waiting = &mut self.outgoing[next as usize];
         waiting.waits_for -= 1;
         (waiting.waits_for == 0).then_some(next)

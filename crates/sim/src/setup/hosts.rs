@@ -67,8 +67,7 @@ pub(crate) fn host_flows(
             carried[chunk as usize] = Carried { host: pair.src_host.0, sender, send };
             let Chunk { bytes, transfer, .. } = flows.chunk(chunk);
             let Place { outgoing, inbound } = places[pair.job as usize][transfer.index()];
-            let send = SendChunk { chunk, outgoing, is_ready: false, bytes };
-            hosts[pair.src_host.index()].sends.push(send);
+            hosts[pair.src_host.index()].sends.push(SendChunk::new(chunk, outgoing, bytes));
             let receive = ReceiveChunk { chunk, inbound, packets: config.packets(bytes) };
             hosts[pair.dst_host.index()].receives.push(receive);
         }
@@ -91,7 +90,7 @@ pub(crate) fn host_flows(
             chunks: first_receive..first_receive + chunks.len() as u32,
         });
     }
-    place_parts(flows, &carried, &mut hosts);
+    place_parts(&carried, &mut hosts);
     place_storage(spec, graph, flows, &Controllers::new(spec, graph), captured, &mut hosts);
     hosts
 }
@@ -258,23 +257,16 @@ fn place_one_after_another(job: &JobSpec, schedule: &Schedule, places: &[Place],
             Message::Cts | Message::Barrier => None,
         };
         if let Some(before) = before {
-            outgoing[before as usize].next = Some(place.outgoing);
+            outgoing[before as usize].precede(place.outgoing);
         }
     }
 }
 
 /// Tells each outgoing transfer which sends carry its parts. Chunks are ordered by job, transfer and part, and
 /// outgoing transfers of a host by job and transfer, so each host's next chunk belongs to its next transfer.
-fn place_parts(flows: &Flows, carried: &[Carried], hosts: &mut [HostFlows]) {
-    let mut next = vec![0; hosts.len()];
-    for parts in carried.chunks(flows.parts as usize) {
-        let host = parts[0].host as usize;
-        let transfers = &mut hosts[host].transfers;
-        let first = transfers.parts.len() as u32;
-        transfers.parts.extend(parts.iter().map(|part| (part.sender, part.send)));
-        let outgoing: &mut Outgoing = &mut transfers.outgoing[next[host]];
-        outgoing.parts = first..first + flows.parts;
-        next[host] += 1;
+fn place_parts(carried: &[Carried], hosts: &mut [HostFlows]) {
+    for &Carried { host, sender, send } in carried {
+        hosts[host as usize].transfers.parts.push((sender, send));
     }
 }
 

@@ -1,0 +1,174 @@
+//! The chunks that a host sends, with what is recorded of each until it has ended.
+
+use super::SenderPlan;
+use super::chunk_frames::Frames;
+use crate::prefetch::prefetch;
+use crate::record::SendReport;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use units::{Cycle, Instant};
+
+/// Of a chunk whose dependencies have not arrived, in the place of when it was posted.
+const WAITING: Instant = Instant::NEVER;
+
+/// Of a chunk whose turn has not come.
+const READY: Instant = Instant(Instant::NEVER.0 - 1);
+
+/// A chunk to be sent by a sender.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendChunk {
+    /// Chunk of the run.
+    chunk: u32,
+    /// The transfer it is part of, among those that start at its host.
+    pub(super) outgoing: u32,
+    /// Payload [bytes].
+    pub(super) bytes: u64,
+    /// When it was posted; before that [`WAITING`], then [`READY`].
+    posted: Instant,
+}
+
+const _: () = assert!(size_of::<SendChunk>() <= 24, "there is one for each of a million chunks");
+
+impl SendChunk {
+    /// A chunk whose dependencies have not arrived.
+    pub(crate) const fn new(chunk: u32, outgoing: u32, bytes: u64) -> Self {
+        Self { chunk, outgoing, bytes, posted: WAITING }
+    }
+}
+
+/// What befalls few chunks while they are sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mishaps {
+    pub(super) naks: u32,
+    pub(super) timeouts: u32,
+    /// Congestion notifications received.
+    pub(super) cnps: u32,
+    /// Frames sent again.
+    pub(super) resent: Frames,
+}
+
+/// The chunks of all senders of a host, those of each together in the order of its schedule.
+#[derive(Debug)]
+pub(super) struct Sends {
+    chunks: Box<[SendChunk]>,
+    /// One past the last chunk of each sender.
+    ends: Box<[u32]>,
+    /// Of open chunks that have any, by their place.
+    mishaps: BTreeMap<u32, Mishaps>,
+}
+
+impl Sends {
+    pub(super) fn new(chunks: Vec<SendChunk>, senders: &[SenderPlan]) -> Self {
+        let ends = senders.iter().map(|sender| sender.chunks.end).collect();
+        Self { chunks: chunks.into_boxed_slice(), ends, mishaps: BTreeMap::new() }
+    }
+
+    /// A chunk, by its place.
+    #[inline]
+    pub(super) fn get(&self, send: u32) -> &SendChunk {
+        &self.chunks[send as usize]
+    }
+
+    /// One past the last chunk of a sender.
+    #[inline]
+    pub(super) fn end_of(&self, sender: u32) -> u32 {
+        self.ends[sender as usize]
+    }
+
+    /// Asks for the memory of the first chunk of a sender, if each has one.
+    #[inline]
+    pub(super) fn prefetch(&self, sender: usize) {
+        prefetch(&self.chunks, sender);
+    }
+
+    /// The dependencies of a chunk have arrived.
+    #[inline]
+    pub(super) fn make_ready(&mut self, send: u32) {
+        self.chunks[send as usize].posted = READY;
+    }
+
+    /// Posts a chunk, if its dependencies have arrived.
+    #[inline]
+    pub(super) fn post(&mut self, send: u32, now: Instant) -> Option<SendChunk> {
+        let chunk = &mut self.chunks[send as usize];
+        if chunk.posted != READY {
+            return None;
+        }
+        chunk.posted = now;
+        Some(*chunk)
+    }
+
+    /// Chunks wait for their dependencies again.
+    pub(super) fn rearm(&mut self, sends: Range<u32>) {
+        let chunks = &mut self.chunks[sends.start as usize..sends.end as usize];
+        chunks.iter_mut().for_each(|chunk| chunk.posted = WAITING);
+    }
+
+    /// To count what befalls an open chunk.
+    #[cold]
+    pub(super) fn mishaps_of(&mut self, send: u32) -> &mut Mishaps {
+        self.mishaps.entry(send).or_default()
+    }
+
+    /// What is known of an open chunk, sent in so many frames without those sent again.
+    #[inline]
+    pub(super) fn report(&self, send: u32, round: u32, sent: Frames) -> SendReport {
+        let SendChunk { chunk, posted, .. } = *self.get(send);
+        let mut report = SendReport::new(chunk, round, posted);
+        (report.frames, report.bytes) = (sent.frames, sent.bytes);
+        if !self.mishaps.is_empty() {
+            self.add_mishaps(send, &mut report);
+        }
+        report
+    }
+
+    fn add_mishaps(&self, send: u32, report: &mut SendReport) {
+        let Some(&Mishaps { naks, timeouts, cnps, resent }) = self.mishaps.get(&send) else { return };
+        report.frames += resent.frames;
+        report.bytes += resent.bytes;
+        report.retransmits = resent.frames;
+        (report.naks, report.timeouts, report.cnps) = (naks, timeouts, cnps);
+    }
+
+    /// A chunk has ended.
+    #[inline]
+    pub(super) fn forget(&mut self, send: u32) {
+        if !self.mishaps.is_empty() {
+            self.mishaps.remove(&send);
+        }
+    }
+
+    /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { chunks: _, ends: _, mishaps } = self;
+        cycle.same_list(mishaps.keys().map(|&send| u64::from(send)));
+        for Mishaps { naks, timeouts, cnps, resent } in mishaps.values_mut() {
+            let Frames { frames, bytes } = resent;
+            [naks, timeouts, cnps, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
+            cycle.count(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_posted_once_in_a_round_and_reported_with_what_befell_it() {
+        let mut sends = Sends::new(vec![SendChunk::new(7, 0, 100), SendChunk::new(8, 1, 100)], &[]);
+        assert!(sends.post(1, Instant(5)).is_none(), "its dependencies have not arrived");
+        sends.make_ready(1);
+        assert!(sends.post(1, Instant(5)).is_some());
+        assert!(sends.post(1, Instant(6)).is_none(), "it is posted");
+        sends.mishaps_of(1).cnps += 2;
+        sends.mishaps_of(1).resent = Frames { frames: 1, bytes: 50 };
+        let report = sends.report(1, 3, Frames { frames: 2, bytes: 90 });
+        assert_eq!((report.chunk, report.round, report.posted), (8, 3, Instant(5)));
+        assert_eq!((report.frames, report.bytes, report.retransmits, report.cnps), (3, 140, 1, 2));
+        sends.forget(1);
+        assert_eq!(sends.report(1, 3, Frames::default()).cnps, 0);
+        sends.rearm(0..2);
+        assert!(sends.post(1, Instant(9)).is_none());
+    }
+}
