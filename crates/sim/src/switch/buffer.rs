@@ -126,6 +126,7 @@ impl SharedBuffer {
     /// A buffer for `ports` ingress ports. Reserves and headrooms come out of its size.
     pub(crate) fn new(plan: BufferPlan, ports: usize) -> Self {
         let set_aside = plan.lossless.as_ref().map_or(0, set_aside);
+        let groups = if plan.lossless.is_some() { ports * Priority::COUNT } else { 0 };
         Self {
             cell_bytes: plan.cell_bytes,
             shared_size: plan.size_bytes.saturating_sub(set_aside),
@@ -133,7 +134,7 @@ impl SharedBuffer {
             lossy_alpha: plan.lossy_alpha,
             lossless: plan.lossless,
             ports,
-            groups: vec![Group::default(); ports * Priority::COUNT],
+            groups: vec![Group::default(); groups],
             pausing: 0,
         }
     }
@@ -329,7 +330,7 @@ impl SharedBuffer {
 
     /// Whether a group asks for a pause now.
     pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
-        self.groups[self.group_index(ingress, priority)].is_pausing
+        self.any_pausing() && self.groups[self.group_index(ingress, priority)].is_pausing
     }
 
     /// Whether any group asks for a pause.

@@ -18,14 +18,13 @@ pub(super) struct PauseRequests {
     rates: Vec<Rate>,
     /// When pauses are renewed, as (time, port, priority). An entry holds only while `due` says the same.
     renewals: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
-    /// When the pause of each priority of each port is renewed; never unless it is asked for.
+    /// When the pause of each priority of each port is renewed; never unless it is asked for. Empty until the first is.
     due: Vec<[Instant; Priority::COUNT]>,
 }
 
 impl PauseRequests {
     pub(super) fn new(quanta: u16, rates: Vec<Rate>) -> Self {
-        let due = vec![[Instant::NEVER; Priority::COUNT]; rates.len()];
-        Self { quanta, rates, renewals: BinaryHeap::new(), due }
+        Self { quanta, rates, renewals: BinaryHeap::new(), due: Vec::new() }
     }
 
     /// Asks for a pause if the group of an arrival needs one that it has not asked for; true if it did.
@@ -37,7 +36,7 @@ impl PauseRequests {
         now: Instant,
         ports: &mut [EgressPort],
     ) -> bool {
-        let asks = buffer.is_pausing(port, priority) && *self.due(port, priority) == Instant::NEVER;
+        let asks = buffer.is_pausing(port, priority) && self.due(port, priority) == Instant::NEVER;
         if asks {
             self.ask(port, priority, now, ports);
         }
@@ -48,24 +47,29 @@ impl PauseRequests {
         ports[usize::from(port)].send_pause(Packet::pause(priority, self.quanta));
         // One quantum is 512 bit times: 64 bytes. Half of the pause may pass before it is renewed.
         let half = Span(self.rates[usize::from(port)].span_of(u64::from(self.quanta) * 64).0 / 2);
-        *self.due(port, priority) = now + half;
+        self.set_due(port, priority, now + half);
         self.renewals.push(Reverse((now + half, port, priority)));
     }
 
-    fn due(&mut self, port: u16, priority: Priority) -> &mut Instant {
-        &mut self.due[usize::from(port)][priority.index()]
+    fn due(&self, port: u16, priority: Priority) -> Instant {
+        self.due.get(usize::from(port)).map_or(Instant::NEVER, |due| due[priority.index()])
+    }
+
+    fn set_due(&mut self, port: u16, priority: Priority, at: Instant) {
+        self.due.resize(self.rates.len(), [Instant::NEVER; Priority::COUNT]);
+        self.due[usize::from(port)][priority.index()] = at;
     }
 
     /// Ends a pause.
     pub(super) fn end(&mut self, port: u16, priority: Priority, ports: &mut [EgressPort]) {
-        *self.due(port, priority) = Instant::NEVER;
+        self.set_due(port, priority, Instant::NEVER);
         ports[usize::from(port)].send_pause(Packet::pause(priority, 0));
     }
 
     /// When the next pause is renewed. Pauses that have ended are forgotten.
     pub(super) fn next_renewal(&mut self) -> Instant {
         while let Some(&Reverse((at, port, priority))) = self.renewals.peek() {
-            if *self.due(port, priority) == at {
+            if self.due(port, priority) == at {
                 return at;
             }
             self.renewals.pop();
@@ -76,6 +80,7 @@ impl PauseRequests {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { quanta: _, rates: _, renewals, due } = self;
+        cycle.same(due.len() as u64);
         due.iter_mut().flatten().for_each(|time| cycle.time(time));
         // What has ended is forgotten first: it would count as something that is still to come.
         renewals.clear();
