@@ -120,9 +120,6 @@ pub(crate) struct ReceiveReport {
 }
 
 impl ReceiveReport {
-    /// What each frame counts in is in so much of it, from its beginning.
-    pub(crate) const HOT_BYTES: usize = std::mem::offset_of!(Self, marks);
-
     /// A chunk of which nothing has arrived.
     pub(crate) const fn new(chunk: u32, round: u32) -> Self {
         Self {
@@ -141,9 +138,10 @@ impl ReceiveReport {
         }
     }
 
-    /// The same, of another chunk.
-    pub(crate) const fn of_chunk(mut self, chunk: u32) -> Self {
-        self.chunk = chunk;
+    /// The same, with latencies of that sum and range of so many accepted frames.
+    pub(crate) const fn with_latencies(mut self, frames: u32, sum_ps: u64, (min, max): (Span, Span)) -> Self {
+        (self.latency_frames, self.latency_sum_ps) = (frames, sum_ps);
+        (self.latency_min, self.latency_max) = (min, max);
         self
     }
 

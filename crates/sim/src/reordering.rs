@@ -20,7 +20,7 @@ pub(crate) fn reordering_rows<F: Forward>(spec: &RunSpec, world: &World<F>) -> V
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
         })
         .flat_map(|host| host.reordering())
-        .map(|(queue_pair, reordering)| (queue_pair, reordering.distances().collect()))
+        .map(|reordering| (reordering.queue_pair(), reordering.distances().collect()))
         .filter(|(_, distances): &(u32, Vec<Distances>)| !distances.is_empty())
         .collect();
     of_pairs.sort_unstable_by_key(|&(queue_pair, _)| queue_pair);

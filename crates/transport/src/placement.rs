@@ -1,200 +1,287 @@
-//! What the responder has placed under selective recovery.
+//! The receiving side of a reliable connection under selective recovery.
 
+use crate::responder::visit_psn;
 use crate::{Arrival, Config, Disposition, Reply};
 use units::Cycle;
 use wire::Psn;
 
-/// Packets placed within the window that begins with the first missing one.
+/// Windows of so many packets need no memory of their own.
+const NEAR_PACKETS: usize = 256;
+
+/// The responder of selective recovery: places packets within the window that begins with the first missing one.
 ///
-/// Sequences are 64-bit packet counts since the queue pair began. At any time `acknowledged <= expected <=
-/// highest_end <= expected + window`, and `expected <= examined`.
+/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is one line of the cache.
 #[derive(Clone, Debug)]
-pub(crate) struct Placement {
-    initial_psn: Psn,
-    window: u64,
+#[repr(C, align(64))]
+pub struct Placement {
+    /// The first missing packet.
+    expected: Psn,
+    window: u32,
+    /// From the first missing packet to one past the highest placed; 0 if nothing is placed beyond it.
+    ahead: u32,
+    /// Packets in order since the last acknowledgement.
+    unacknowledged: u32,
+    /// Holes among so many packets have been reported.
+    examined: u32,
+    /// Packets that are placed, ask for an acknowledgement, and are not in order yet.
+    asking: u32,
+    /// Packets placed beyond the first missing one, by the low bits of their PSN.
+    near: [u64; NEAR_PACKETS / 64],
+    more: Option<Box<More>>,
+}
+
+/// What few need.
+#[derive(Clone, Debug)]
+struct More {
+    /// Stands for `near` where the window is longer.
+    placed: Vec<u64>,
+    /// Those placed packets that ask for an acknowledgement.
+    asking: Vec<u64>,
+}
+
+const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one line of the cache");
+
+impl Placement {
+    /// A queue pair whose first packet will carry `initial_psn`, and whose packets may be out of order within a window of
+    /// `window_packets`, at most [`Psn::WINDOW_MAX`].
+    #[must_use]
+    pub fn new(initial_psn: Psn, window_packets: u32) -> Self {
+        let is_near = window_packets as usize <= NEAR_PACKETS;
+        Self {
+            expected: initial_psn,
+            window: window_packets,
+            ahead: 0,
+            unacknowledged: 0,
+            examined: 0,
+            asking: 0,
+            near: [0; _],
+            more: (!is_near).then(|| Box::new(More { placed: ring(window_packets), asking: Vec::new() })),
+        }
+    }
+
+    /// Judges a packet.
+    #[inline]
+    pub fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
+        let distance = psn.distance_from(self.expected);
+        if distance == 0 {
+            let is_asked = self.advance() || ack_request;
+            return Arrival { disposition: Disposition::Accepted, reply: self.answer(config, is_asked) };
+        }
+        if distance >= self.window as i32 {
+            return Arrival { disposition: Disposition::OutOfOrder, reply: None };
+        }
+        if distance < 0 || contains(self.placed(), psn) {
+            // Only a requester that missed an acknowledgement resends what has arrived.
+            let reply = ack_request.then(|| self.acknowledge());
+            return Arrival { disposition: Disposition::Duplicate, reply };
+        }
+        self.place(psn, ack_request);
+        self.ahead = self.ahead.max(distance as u32 + 1);
+        Arrival { disposition: Disposition::Placed, reply: self.answer(config, false) }
+    }
+
+    /// The expected packet came; true if one behind it that is in order by that asked for an acknowledgement.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        let (mut packets, mut is_asked) = (1, false);
+        if self.ahead > 0 {
+            let next = self.expected.add(1);
+            packets += take_run(self.placed_mut(), next);
+            is_asked = self.asking > 0 && self.take_asking(next, packets - 1);
+            self.ahead -= packets;
+        }
+        self.expected = self.expected.add(packets);
+        self.unacknowledged += packets;
+        self.examined = self.examined.saturating_sub(packets);
+        is_asked
+    }
+
+    /// Places a packet beyond the first missing one.
+    #[inline]
+    fn place(&mut self, psn: Psn, ack_request: bool) {
+        insert(self.placed_mut(), psn);
+        if ack_request {
+            self.note_asking(psn);
+        }
+    }
+
+    #[cold]
+    fn note_asking(&mut self, psn: Psn) {
+        let window = self.window;
+        let new = || Box::new(More { placed: Vec::new(), asking: Vec::new() });
+        let asking = &mut self.more.get_or_insert_with(new).asking;
+        if asking.is_empty() {
+            *asking = ring(window);
+        }
+        insert(asking, psn);
+        self.asking += 1;
+    }
+
+    /// `packets` from `first` on are in order now; true if one of them asked for an acknowledgement.
+    #[cold]
+    fn take_asking(&mut self, first: Psn, packets: u32) -> bool {
+        let Some(more) = &mut self.more else { return false };
+        let asked = (0..packets).filter(|&packet| remove(&mut more.asking, first.add(packet))).count() as u32;
+        self.asking -= asked;
+        asked > 0
+    }
+
+    /// A hole to report comes first; it tells what is in order as well.
+    #[inline]
+    fn answer(&mut self, config: &Config, is_asked: bool) -> Option<Reply> {
+        if self.examined + self.threshold() < self.ahead
+            && let Some(hole) = self.next_lost()
+        {
+            self.unacknowledged = 0;
+            return Some(Reply::SelectiveNak { newest: self.newest(), missing: self.expected.add(hole) });
+        }
+        (is_asked || self.unacknowledged >= config.ack_every).then(|| self.acknowledge())
+    }
+
     /// A packet so far beyond a hole makes it a loss. Three quarters of the window: where random spraying loads every
     /// path fully, the queues of the paths drift apart until the window holds the requester back, and half the window
     /// was seen to take late packets for lost ones, whose resending made the queues longer still. The last quarter
     /// keeps the requester sending while a loss is repaired: 64 of 256 packets last 5 us at 400 Gb/s, a round trip
     /// over two tiers.
-    threshold: u64,
-    /// The first missing packet.
-    expected: u64,
-    /// One past the highest packet placed.
-    highest_end: u64,
-    /// Everything before this was acknowledged.
-    acknowledged: u64,
-    /// Holes before this have been reported.
-    examined: u64,
-    placed: Ring,
-    /// Those of `placed` that ask for an acknowledgement.
-    asking: Ring,
-}
-
-impl Placement {
-    pub(crate) fn new(initial_psn: Psn, window_packets: u32) -> Self {
-        let window = u64::from(window_packets);
-        Self {
-            initial_psn,
-            window,
-            threshold: (window * 3 / 4).max(1),
-            expected: 0,
-            highest_end: 0,
-            acknowledged: 0,
-            examined: 0,
-            placed: Ring::new(window),
-            asking: Ring::new(window),
-        }
-    }
-
-    /// Judges a packet.
-    pub(crate) fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
-        let distance = i64::from(psn.distance_from(self.psn_of(self.expected)));
-        if distance >= self.window as i64 {
-            return Arrival { disposition: Disposition::OutOfOrder, reply: None };
-        }
-        let sequence = self.expected as i64 + distance;
-        if distance < 0 || self.placed.contains(sequence as u64) {
-            // Only a requester that missed an acknowledgement resends what has arrived.
-            return Arrival {
-                disposition: Disposition::Duplicate,
-                reply: ack_request.then(|| self.acknowledge()),
-            };
-        }
-        let is_next = distance == 0;
-        let is_asked = self.place(sequence as u64, ack_request);
-        let disposition = if is_next { Disposition::Accepted } else { Disposition::Placed };
-        Arrival { disposition, reply: self.answer(config, is_asked) }
-    }
-
-    /// Places a packet; true when one that asks for an acknowledgement is in order by it.
-    fn place(&mut self, sequence: u64, ack_request: bool) -> bool {
-        self.highest_end = self.highest_end.max(sequence + 1);
-        self.placed.insert(sequence);
-        if ack_request {
-            self.asking.insert(sequence);
-        }
-        let mut is_asked = false;
-        while self.placed.remove(self.expected) {
-            is_asked |= self.asking.remove(self.expected);
-            self.expected += 1;
-        }
-        is_asked
-    }
-
-    /// A hole to report comes first; it tells what is in order as well.
-    fn answer(&mut self, config: &Config, is_asked: bool) -> Option<Reply> {
-        if let Some(hole) = self.next_lost() {
-            self.acknowledged = self.expected;
-            return Some(Reply::SelectiveNak { newest: self.newest(), missing: self.psn_of(hole) });
-        }
-        let is_full = self.expected - self.acknowledged >= u64::from(config.ack_every);
-        (is_asked || is_full).then(|| self.acknowledge())
+    #[inline]
+    const fn threshold(&self) -> u32 {
+        let threshold = (self.window as u64 * 3 / 4) as u32;
+        if threshold == 0 { 1 } else { threshold }
     }
 
     /// The first hole that was not reported and is the threshold or more behind the highest packet.
-    fn next_lost(&mut self) -> Option<u64> {
-        self.examined = self.examined.max(self.expected);
-        while self.examined + self.threshold < self.highest_end {
+    #[cold]
+    fn next_lost(&mut self) -> Option<u32> {
+        while self.examined + self.threshold() < self.ahead {
             self.examined += 1;
-            if !self.placed.contains(self.examined - 1) {
-                return Some(self.examined - 1);
+            let packet = self.examined - 1;
+            if !contains(self.placed(), self.expected.add(packet)) {
+                return Some(packet);
             }
         }
         None
     }
 
-    fn acknowledge(&mut self) -> Reply {
-        self.acknowledged = self.expected;
-        Reply::SelectiveAck { newest: self.newest(), highest: self.psn_of(self.highest_end).add(u32::MAX) }
+    #[inline]
+    const fn acknowledge(&mut self) -> Reply {
+        self.unacknowledged = 0;
+        // One less, modulo 2^24.
+        let highest = self.expected.add(self.ahead).add(u32::MAX);
+        Reply::SelectiveAck { newest: self.newest(), highest }
     }
 
     /// The packet before the expected one.
+    #[inline]
     const fn newest(&self) -> Psn {
         // One less, modulo 2^24.
-        self.psn_of(self.expected).add(u32::MAX)
+        self.expected.add(u32::MAX)
     }
 
-    const fn psn_of(&self, sequence: u64) -> Psn {
-        self.initial_psn.add(sequence as u32)
+    #[inline]
+    fn placed(&self) -> &[u64] {
+        match &self.more {
+            Some(more) if self.window as usize > NEAR_PACKETS => &more.placed,
+            _ => &self.near,
+        }
+    }
+
+    #[inline]
+    fn placed_mut(&mut self) -> &mut [u64] {
+        match &mut self.more {
+            Some(more) if self.window as usize > NEAR_PACKETS => &mut more.placed,
+            _ => &mut self.near,
+        }
     }
 
     /// See [`Cycle`]: what is placed stands still, seen from the first missing packet.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            initial_psn: _,
-            window: _,
-            threshold: _,
-            expected,
-            highest_end,
-            acknowledged,
-            examined,
-            placed,
-            asking,
-        } = self;
-        let rings = [placed, asking].map(|ring| {
-            let words = ring.words_from(*expected);
-            cycle.same_list(words.iter().copied());
-            (ring, words)
-        });
-        [expected, highest_end, acknowledged, examined]
-            .into_iter()
-            .for_each(|sequence| cycle.count(sequence));
-        for (ring, words) in rings {
-            ring.set_words_from(self.expected, &words);
+    pub fn visit(&mut self, cycle: &mut Cycle) {
+        let before = self.expected;
+        let Self { expected, window: _, ahead, unacknowledged, examined, asking, near, more } = self;
+        visit_psn(expected, cycle);
+        cycle.same_list([*ahead, *unacknowledged, *examined, *asking].into_iter().map(u64::from));
+        visit_ring(near, before, *expected, cycle);
+        let lists = more.iter_mut().flat_map(|more| [&mut more.placed, &mut more.asking]);
+        lists.for_each(|words| visit_ring(words, before, *expected, cycle));
+    }
+}
+
+/// No packets, with room for a window.
+fn ring(window_packets: u32) -> Vec<u64> {
+    vec![0; window_packets.div_ceil(64).next_power_of_two() as usize]
+}
+
+/// The word and the bit of a packet. As many bits as there are divide the number space, so packets within a window never share one.
+#[inline]
+const fn place_of(words: &[u64], psn: Psn) -> (usize, u32) {
+    ((psn.value() >> 6) as usize & (words.len() - 1), psn.value() & 63)
+}
+
+#[inline]
+fn contains(words: &[u64], psn: Psn) -> bool {
+    let (word, bit) = place_of(words, psn);
+    words[word] >> bit & 1 == 1
+}
+
+#[inline]
+fn insert(words: &mut [u64], psn: Psn) {
+    let (word, bit) = place_of(words, psn);
+    words[word] |= 1 << bit;
+}
+
+/// Takes a packet out; true when it was in.
+fn remove(words: &mut [u64], psn: Psn) -> bool {
+    let was_in = contains(words, psn);
+    let (word, bit) = place_of(words, psn);
+    words[word] &= !(1 << bit);
+    was_in
+}
+
+/// Takes out all packets from `first` to the next hole; returns how many they are.
+#[inline]
+fn take_run(words: &mut [u64], first: Psn) -> u32 {
+    let mut packets = 0;
+    loop {
+        let (word, bit) = place_of(words, first.add(packets));
+        let rest = words[word] >> bit;
+        let ones = rest.trailing_ones();
+        // Adding one to the lowest of a run of ones clears the run.
+        words[word] &= words[word].wrapping_add(1 << bit);
+        packets += ones;
+        if bit + ones < 64 || ones == 0 {
+            return packets;
         }
     }
 }
 
-/// A set of sequences that lie within one window.
-#[derive(Clone, Debug)]
-struct Ring {
-    words: Vec<u64>,
+/// See [`Cycle`]: the first missing packet was `before` and is `expected` now.
+fn visit_ring(words: &mut [u64], before: Psn, expected: Psn, cycle: &mut Cycle) {
+    let packets = (0..words.len() as u32 * 64).filter(|&packet| contains(words, before.add(packet)));
+    let packets: Vec<u32> = packets.collect();
+    cycle.same_list(packets.iter().copied().map(u64::from));
+    words.fill(0);
+    packets.iter().for_each(|&packet| insert(words, expected.add(packet)));
 }
 
-impl Ring {
-    fn new(window: u64) -> Self {
-        Self { words: vec![0; window.div_ceil(64).next_power_of_two() as usize] }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
 
-    const fn place(&self, sequence: u64) -> (usize, u64) {
-        ((sequence >> 6) as usize & (self.words.len() - 1), 1 << (sequence & 63))
-    }
-
-    fn contains(&self, sequence: u64) -> bool {
-        let (word, bit) = self.place(sequence);
-        self.words[word] & bit != 0
-    }
-
-    /// All bits, from that of `sequence` on.
-    fn words_from(&self, sequence: u64) -> Vec<u64> {
-        let bits = 0..self.words.len() as u64 * 64;
-        let mut words = vec![0; self.words.len()];
-        for bit in bits.filter(|bit| self.contains(sequence + bit)) {
-            words[(bit >> 6) as usize] |= 1 << (bit & 63);
+    proptest! {
+        #[test]
+        fn a_run_is_taken_as_packet_by_packet(
+            placed in prop::collection::btree_set(0..250_u32, 0..250),
+            start in 0..256_u32,
+        ) {
+            let first = Psn::new(0xff_ff00).add(start);
+            let [mut words, mut expected] = [[0_u64; 4]; 2];
+            for &packet in &placed {
+                insert(&mut words, first.add(packet));
+                insert(&mut expected, first.add(packet));
+            }
+            let run = (0..).take_while(|&packet| remove(&mut expected, first.add(packet))).count();
+            prop_assert_eq!(take_run(&mut words, first), run as u32);
+            prop_assert_eq!(words, expected);
         }
-        words
-    }
-
-    /// Sets all bits, from that of `sequence` on.
-    fn set_words_from(&mut self, sequence: u64, words: &[u64]) {
-        self.words.fill(0);
-        let bits = 0..words.len() as u64 * 64;
-        for bit in bits.filter(|bit| words[(bit >> 6) as usize] >> (bit & 63) & 1 == 1) {
-            self.insert(sequence + bit);
-        }
-    }
-
-    fn insert(&mut self, sequence: u64) {
-        let (word, bit) = self.place(sequence);
-        self.words[word] |= bit;
-    }
-
-    /// Takes `sequence` out; true when it was in.
-    fn remove(&mut self, sequence: u64) -> bool {
-        let (word, bit) = self.place(sequence);
-        let was_in = self.words[word] & bit != 0;
-        self.words[word] &= !bit;
-        was_in
     }
 }

@@ -16,9 +16,9 @@ const PROGRAM_BYTES: u64 = 120 << 20;
 /// A chunk with its transfer at both hosts [bytes].
 const CHUNK_BYTES: u64 = 188;
 /// A queue pair, both ends [bytes].
-const QUEUE_PAIR_BYTES: u64 = 356;
+const QUEUE_PAIR_BYTES: u64 = 228;
 /// What selective recovery adds to a queue pair [bytes].
-const SELECTIVE_BYTES: u64 = 750;
+const SELECTIVE_BYTES: u64 = 600;
 /// A port with its queues, inbox and what is in flight [bytes].
 const PORT_BYTES: u64 = 3_600;
 /// A row of a table on its way to the disk [bytes], and how many wait there at most.

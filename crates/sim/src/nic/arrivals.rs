@@ -4,43 +4,85 @@
 //! one after the other, as work completes on a queue pair; without recovery each for itself, since a chunk that lost
 //! frames never does.
 
-use super::receiver::ReceiveChunk;
+use super::HOT_BYTES;
+use super::receiver::ReceiverPlan;
+use super::receivers::{Delivery, ReceiveChunk};
+use crate::packet::Packet;
 use crate::record::ReceiveReport;
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::ops::Range;
-use transport::Recovery;
-use units::Cycle;
+use transport::{Config, Disposition, Recovery};
+use units::{Cycle, Span};
 use wire::Psn;
 
 /// A chunk of which something may have arrived.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct OpenChunk {
     /// Sequence of its first packet, and one past its last.
     packets: Range<u64>,
     /// Packets that must still arrive.
     left: u64,
-    pub(super) report: ReceiveReport,
-    pub(super) inbound: u32,
+    report: ReceiveReport,
+    inbound: u32,
 }
 
 impl OpenChunk {
+    /// Stands for none.
+    const NONE: Self = Self { packets: 0..0, left: 1, report: ReceiveReport::new(0, 0), inbound: 0 };
+
+    const fn is_none(&self) -> bool {
+        self.packets.end == 0
+    }
+
+    /// Counts a packet of it.
+    #[inline]
+    pub(super) fn count(&mut self, packet: &Packet, disposition: Disposition) {
+        self.report.frames += 1;
+        self.report.bytes += u64::from(packet.frame_bytes());
+        let is_early = matches!(disposition, Disposition::OutOfOrder | Disposition::Placed);
+        self.report.out_of_order += u32::from(is_early);
+    }
+
+    /// Counts a packet of it that came marked.
+    #[cold]
+    pub(super) fn count_mark(&mut self, is_notified: bool) {
+        self.report.marks += 1;
+        self.report.cnps += u32::from(is_notified);
+    }
+
     /// Counts a packet of it that was placed; true for the last one.
-    pub(super) const fn count_placed(&mut self) -> bool {
+    #[inline]
+    pub(super) fn count_placed(&mut self, latency: Span) -> bool {
+        self.report.add_latency(latency);
         self.left -= 1;
         self.left == 0
+    }
+
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { packets, left, report, inbound: _ } = self;
+        cycle.same(packets.end);
+        cycle.left(left, 1);
+        report.visit(cycle);
     }
 }
 
 /// The chunks of a receiver from the first on that was not delivered.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Arrivals {
-    initial_psn: Psn,
-    delivers_in_order: bool,
     /// One past the highest sequence seen.
     seen: u64,
-    open: VecDeque<OpenChunk>,
+    initial_psn: Psn,
+    delivers_in_order: bool,
+    /// The first chunk that is open, if there is one.
+    oldest: OpenChunk,
     /// One past the last sequence of those that were opened.
     opened_end: u64,
+    // What is needed of it less often.
+    later: VecDeque<OpenChunk>,
     /// Its first chunk in the host's list of receives: after the last it begins again.
     first_chunk: u32,
     /// Not opened yet in this round.
@@ -48,62 +90,90 @@ pub(super) struct Arrivals {
     round: u32,
 }
 
+const _: () = assert!(offset_of!(Arrivals, later) <= HOT_BYTES, "what most packets need lies together");
+
 impl Arrivals {
-    /// What a receiver with that recovery needs of this: nothing when packets are taken in order only.
-    pub(super) fn new(recovery: Recovery, initial_psn: Psn, chunks: Range<u32>) -> Option<Box<Self>> {
-        let delivers_in_order = match recovery {
-            Recovery::GoBackN => return None,
-            Recovery::Selective { .. } => true,
-            Recovery::None => false,
-        };
-        Some(Box::new(Self {
-            initial_psn,
-            delivers_in_order,
+    /// What a receiver with that recovery needs of this.
+    pub(super) fn new(recovery: Recovery, plan: &ReceiverPlan) -> Self {
+        Self {
             seen: 0,
-            open: VecDeque::new(),
+            initial_psn: plan.initial_psn,
+            delivers_in_order: recovery.is_selective(),
+            oldest: OpenChunk::NONE,
             opened_end: 0,
-            first_chunk: chunks.start,
-            chunks,
+            later: VecDeque::new(),
+            first_chunk: plan.chunks.start,
+            chunks: plan.chunks.clone(),
             round: 0,
-        }))
+        }
     }
 
     /// The chunk that a packet belongs to; none if that was delivered before.
-    pub(super) fn chunk_of(&mut self, psn: Psn, receives: &[ReceiveChunk]) -> Option<&mut OpenChunk> {
+    #[inline]
+    pub(super) fn chunk_of(
+        &mut self,
+        config: &Config,
+        psn: Psn,
+        receives: &[ReceiveChunk],
+    ) -> Option<&mut OpenChunk> {
         let ahead = i64::from(psn.distance_from(self.initial_psn.add(self.seen as u32)));
         let sequence = self.seen.checked_add_signed(ahead)?;
         self.seen = self.seen.max(sequence + 1);
-        while self.opened_end <= sequence {
-            self.open_next(receives);
+        if self.oldest.packets.contains(&sequence) {
+            return Some(&mut self.oldest);
         }
-        let index = self.open.partition_point(|chunk| chunk.packets.end <= sequence);
-        self.open.get_mut(index).filter(|chunk| chunk.packets.contains(&sequence))
+        self.find(config, sequence, receives)
     }
 
-    fn open_next(&mut self, receives: &[ReceiveChunk]) {
+    /// The same, of a packet that does not belong to the oldest chunk that is open so far.
+    fn find(&mut self, config: &Config, sequence: u64, receives: &[ReceiveChunk]) -> Option<&mut OpenChunk> {
+        while self.opened_end <= sequence {
+            self.open_next(config, receives);
+        }
+        let index = self.later.partition_point(|chunk| chunk.packets.end <= sequence);
+        let chunk =
+            if sequence < self.oldest.packets.end { &mut self.oldest } else { self.later.get_mut(index)? };
+        chunk.packets.contains(&sequence).then_some(chunk)
+    }
+
+    fn open_next(&mut self, config: &Config, receives: &[ReceiveChunk]) {
         if self.chunks.is_empty() {
             self.chunks.start = self.first_chunk;
             self.round += 1;
         }
-        let ReceiveChunk { chunk, inbound, packets } = receives[self.chunks.start as usize];
+        let ReceiveChunk { chunk, inbound, bytes } = receives[self.chunks.start as usize];
         self.chunks.start += 1;
-        let first = self.opened_end;
+        let (first, packets) = (self.opened_end, config.packets(bytes));
         self.opened_end += packets;
-        self.open.push_back(OpenChunk {
+        let chunk = OpenChunk {
             packets: first..self.opened_end,
             left: packets,
             report: ReceiveReport::new(chunk, self.round),
             inbound,
-        });
+        };
+        if self.oldest.is_none() {
+            self.oldest = chunk;
+        } else {
+            self.later.push_back(chunk);
+        }
+    }
+
+    /// Those that are open, oldest first.
+    fn open(&self) -> impl Iterator<Item = &OpenChunk> {
+        Some(&self.oldest).filter(|oldest| !oldest.is_none()).into_iter().chain(&self.later)
     }
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        // What is not lost within a period arrives within it: one that loses packets does not repeat.
+        let placed: u64 = self.open().map(|chunk| chunk.packets.end - chunk.packets.start - chunk.left).sum();
+        cycle.same(self.seen.wrapping_sub(placed));
         let Self {
             initial_psn: _,
             delivers_in_order: _,
             seen,
-            open,
+            oldest,
+            later,
             opened_end,
             first_chunk: _,
             chunks,
@@ -111,23 +181,27 @@ impl Arrivals {
         } = self;
         cycle.count(seen);
         cycle.same_list([*opened_end, u64::from(chunks.start), u64::from(*round)].into_iter());
-        cycle.same(open.len() as u64);
-        for OpenChunk { packets, left, report, inbound: _ } in open {
-            cycle.same(packets.end);
-            cycle.left(left, 1);
-            report.visit(cycle);
-        }
+        cycle.same(later.len() as u64);
+        oldest.visit(cycle);
+        later.iter_mut().for_each(|chunk| chunk.visit(cycle));
     }
 
     /// Takes out the next chunk that was delivered.
-    pub(super) fn next_delivered(&mut self) -> Option<OpenChunk> {
-        let candidates = if self.delivers_in_order { 1 } else { self.open.len() };
-        let index = self.open.iter().take(candidates).position(|chunk| chunk.left == 0)?;
-        self.open.remove(index)
+    pub(super) fn next_delivered(&mut self) -> Option<Delivery> {
+        let chunk = if self.oldest.left == 0 {
+            let next = self.later.pop_front().unwrap_or(OpenChunk::NONE);
+            std::mem::replace(&mut self.oldest, next)
+        } else if self.delivers_in_order {
+            return None;
+        } else {
+            let index = self.later.iter().position(|chunk| chunk.left == 0)?;
+            self.later.remove(index)?
+        };
+        Some(Delivery { report: chunk.report, inbound: chunk.inbound })
     }
 
     /// What has arrived of the chunks that were not delivered.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
-        self.open.iter().map(|chunk| chunk.report).filter(|report| report.frames > 0)
+        self.open().map(|chunk| chunk.report).filter(|report| report.frames > 0)
     }
 }

@@ -39,7 +39,7 @@ impl Host {
             let bytes = completed.clone().map(|send| self.sends.get(send).bytes.max(1));
             context.totals.progress += bytes.sum::<u64>();
         }
-        self.receivers[receiver as usize].take_local();
+        self.receivers.take_local(receiver);
         self.deliver_chunks(receiver, now, context);
         self.acknowledge(completed, now, context);
     }

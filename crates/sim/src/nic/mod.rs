@@ -7,10 +7,12 @@
 mod arrivals;
 mod chunk_frames;
 mod intake;
+mod latencies;
 mod local;
 mod port;
 mod posting;
 mod receiver;
+mod receivers;
 mod receiving;
 mod reordering;
 mod sack;
@@ -26,7 +28,8 @@ mod transfers;
 pub(crate) use intake::IntakePlan;
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
-pub(crate) use receiver::{ReceiveChunk, ReceiverPlan, ReplyPriorities};
+pub(crate) use receiver::{ReceiverPlan, ReplyPriorities};
+pub(crate) use receivers::ReceiveChunk;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{SenderPlan, write_opcode};
 pub(crate) use sends::SendChunk;
@@ -43,7 +46,7 @@ use crate::prefetch::{prefetch, prefetch_first, prefetch_lines, prefetch_whole};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
-use receiver::Receiver;
+use receivers::Receivers;
 use sender::{DataFrames, Sender};
 use sends::Sends;
 use std::ops::Range;
@@ -58,7 +61,7 @@ use wire::Framing;
 const HOT_BYTES: usize = 128;
 
 /// The same of a host, which is behind the kind of its node, with the lists of chunks, and of a port.
-const HOST_BYTES: usize = 192;
+const HOST_BYTES: usize = 256;
 const PORT_BYTES: usize = 192;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
@@ -102,6 +105,7 @@ pub(crate) struct HostPlan {
     pub(crate) senders: Vec<SenderPlan>,
     pub(crate) sends: Vec<SendChunk>,
     pub(crate) receivers: Vec<ReceiverPlan>,
+    /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
     pub(crate) receives: Vec<ReceiveChunk>,
     pub(crate) transfers: Transfers,
     /// What it does in a storage job.
@@ -120,17 +124,15 @@ pub(crate) struct Host {
     config: Arc<Config>,
     latency: Span,
     senders: Box<[Sender]>,
-    receivers: Box<[Receiver]>,
     /// Payload placed.
     delivered_bytes: u64,
     /// Its job goes on until others end: what it places is no progress.
     is_background: bool,
     data_frames: DataFrames,
+    receivers: Receivers,
     // What is needed when a chunk begins or ends.
     /// Chunks of each sender, see [`SenderPlan::chunks`].
     sends: Sends,
-    /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
-    receives: Vec<ReceiveChunk>,
     chunk_frames: ChunkFrames,
     transfers: Transfers,
     // What few hosts have.
@@ -170,11 +172,7 @@ impl Host {
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             senders: plan.senders.iter().map(|sender| Sender::new(sender, settings)).collect(),
             sends: Sends::new(plan.sends, &plan.senders),
-            receivers: {
-                let new = |receiver| Receiver::new(receiver, settings, &plan.receives);
-                plan.receivers.iter().map(new).collect()
-            },
-            receives: plan.receives,
+            receivers: Receivers::new(&plan.receivers, plan.receives.into(), settings),
             is_background: transfers.is_background(),
             data_frames: DataFrames {
                 framing: settings.framing,
@@ -235,12 +233,12 @@ impl Host {
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.undelivered());
-        self.receivers.iter().flat_map(|receiver| receiver.undelivered(&self.receives)).chain(operations)
+        self.receivers.undelivered(&self.config).chain(operations)
     }
 
-    /// How far out of order packets came, by queue pair; see [`Receiver::reordering`].
-    pub(crate) fn reordering(&self) -> impl Iterator<Item = (u32, &Reordering)> {
-        self.receivers.iter().filter_map(Receiver::reordering)
+    /// How far out of order packets came, by queue pair; none where they cannot overtake each other.
+    pub(crate) fn reordering(&self) -> &[Reordering] {
+        self.receivers.reordering()
     }
 
     /// Has the start of each message of one sender reported; false if none has anything to send.
@@ -263,7 +261,6 @@ impl Host {
             senders,
             sends,
             receivers,
-            receives: _,
             is_background: _,
             data_frames: _,
             chunk_frames: _,
@@ -282,7 +279,7 @@ impl Host {
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
         sends.visit(cycle);
-        receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
+        receivers.visit(cycle);
         timers.visit(cycle);
         if let Some(intake) = intake {
             intake.visit(cycle);
@@ -345,12 +342,12 @@ impl Host {
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
         match packet.kind() {
-            Kind::Data(position) if position.ends_message() => {
-                prefetch_whole(&self.receivers, queue_pair);
-                prefetch(&self.receives, queue_pair);
-                prefetch(&self.transfers.inbound, queue_pair);
+            Kind::Data(_) => {
+                self.receivers.prefetch(packet);
+                if packet.asks() {
+                    prefetch(&self.transfers.inbound, queue_pair);
+                }
             }
-            Kind::Data(_) => prefetch_first(&self.receivers, queue_pair, HOT_BYTES),
             _ => {
                 prefetch_whole(&self.senders, queue_pair);
                 self.sends.prefetch(queue_pair);

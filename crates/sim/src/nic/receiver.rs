@@ -1,45 +1,29 @@
-//! The responder side of a queue pair, with what is recorded of its chunks.
+//! The responder side of a queue pair, with what is recorded of the chunk that it receives.
+//!
+//! A million of them are looked at in turn, so each is one line of the cache. What follows from something else is not kept
+//! (frames that came for the first time are those of so many packets), nor what most never need: see [`Rare`].
 
-use super::arrivals::Arrivals;
-use super::reordering::Reordering;
+use super::QueuePairSettings;
+use super::chunk_frames::Frames;
+use super::latencies::{Latencies, LongLatencies};
 use super::sender::write_opcode;
-use super::{HOT_BYTES, QueuePairSettings};
-use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::record::{Frame, FrameKind, ReceiveReport, Record};
-use std::mem::offset_of;
+use crate::record::ReceiveReport;
 use std::ops::Range;
-use transport::{Config, Disposition, Position, Recovery, Reply, Responder};
+use transport::{Config, Disposition, Position, Reply, Responder};
 use units::{Cycle, Instant, Span};
 use wire::{Framing, Opcode, Psn};
 
-/// A chunk to be received by a receiver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReceiveChunk {
-    /// Chunk of the run.
-    pub(crate) chunk: u32,
-    /// The inbound transfer it is part of.
-    pub(crate) inbound: u32,
-    /// Packets it comes in.
-    pub(crate) packets: u64,
-}
-
 /// What an arriving data packet led to.
 pub(super) struct DataOutcome {
-    /// A reply to send.
-    pub(super) reply: Option<Packet>,
-    /// A congestion notification to send.
-    pub(super) notification: Option<Packet>,
+    /// What to answer, see [`Receiver::reply_packet`].
+    pub(super) reply: Option<Reply>,
+    /// A congestion notification is to be sent, see [`Receiver::notification`].
+    pub(super) notifies: bool,
     /// Payload placed by it [bytes].
     pub(super) payload_bytes: u32,
-    /// It was the last of a chunk to arrive: see [`Receiver::next_delivery`].
+    /// It was the last of a chunk to arrive: see [`super::receivers::Receivers::next_delivery`].
     pub(super) chunk_delivered: bool,
-}
-
-/// A delivered chunk.
-pub(super) struct Delivery {
-    pub(super) report: ReceiveReport,
-    pub(super) inbound: u32,
 }
 
 /// Priorities of what a responder sends.
@@ -49,38 +33,74 @@ pub(crate) struct ReplyPriorities {
     pub(crate) cnp: Priority,
 }
 
-/// The responder side of a queue pair. What most packets need is in the first two lines of the cache.
+/// What all receivers of a host have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReceiverSettings {
+    priorities: ReplyPriorities,
+    pub(super) framing: Framing,
+    /// At most one congestion notification in this time; [`Self::NO_CNP`] if none are sent.
+    cnp_interval: Span,
+}
+
+impl ReceiverSettings {
+    const NO_CNP: Span = Span(u64::MAX);
+
+    pub(super) fn new(settings: &QueuePairSettings) -> Self {
+        let QueuePairSettings { replies: priorities, framing, cnp_interval, .. } = *settings;
+        Self { priorities, framing, cnp_interval: cnp_interval.unwrap_or(Self::NO_CNP) }
+    }
+}
+
+/// The responder side of a queue pair.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Receiver {
+pub(super) struct Receiver {
     /// To the sender at the source host.
     path: Path,
-    priorities: ReplyPriorities,
-    framing: Framing,
-    is_captured: bool,
-    port: u16,
-    responder: Responder,
-    /// Packets of the chunk being received that must still arrive.
-    packets_left: u64,
-    /// Stands for `chunks`, `packets_left` and `report` when packets are not taken in order.
-    arrivals: Option<Box<Arrivals>>,
-    /// Where packets may overtake each other.
-    reordering: Option<Box<Reordering>>,
-    report: ReceiveReport,
+    pub(super) port: u16,
+    /// Its frames are recorded.
+    pub(super) is_captured: bool,
+    /// From a rank on the same host: it is told of chunks, no packets arrive.
+    pub(super) is_local: bool,
+    pub(super) responder: Responder,
+    /// The chunk being received, in the host's list.
+    pub(super) chunk: u32,
+    /// Packets of it that must still arrive; [`u64::MAX`] without chunks.
+    pub(super) packets_left: u64,
+    latencies: Latencies,
+    rare: Option<Box<Rare>>,
+}
+
+const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one line of the cache");
+
+/// What most receivers never need.
+#[derive(Debug)]
+struct Rare {
+    /// Of the chunk being received.
+    counts: Counts,
     next_cnp: Instant,
-    cnp_interval: Span,
-    /// Its first chunk in the host's list of receives: after the last it begins again.
-    first_chunk: u32,
-    /// Its chunks from the one being received on.
-    chunks: Range<u32>,
+    /// Of one whose frames are recorded.
     queue_pair: u32,
 }
 
-const _: () = assert!(size_of::<Receiver>() <= 192, "a million of them are looked at in turn");
-const _: () = assert!(
-    offset_of!(Receiver, report) + ReceiveReport::HOT_BYTES <= HOT_BYTES,
-    "what most packets need lies together"
-);
+/// What a chunk that comes whole, in order, unmarked and soon has none of.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    /// Frames that arrived marked.
+    marks: u32,
+    /// Congestion notifications sent.
+    cnps: u32,
+    out_of_order: u32,
+    /// Frames that were dropped, and their bytes.
+    dropped: u32,
+    dropped_bytes: u64,
+    long: LongLatencies,
+}
+
+impl Counts {
+    const NONE: Self =
+        Self { marks: 0, cnps: 0, out_of_order: 0, dropped: 0, dropped_bytes: 0, long: LongLatencies::NONE };
+}
 
 /// Which receiver, and where it answers to.
 #[derive(Clone, Debug)]
@@ -89,7 +109,7 @@ pub(crate) struct ReceiverPlan {
     pub(crate) initial_psn: Psn,
     /// To the sender at the source host.
     pub(crate) path: Path,
-    /// Its chunks in the host's list of receives.
+    /// Its chunks in the host's list of receives, which begin where those of the receiver before it end.
     pub(crate) chunks: Range<u32>,
     pub(crate) port: u16,
     pub(crate) is_captured: bool,
@@ -100,109 +120,115 @@ pub(crate) struct ReceiverPlan {
 const _: () = assert!(size_of::<ReceiverPlan>() <= 32, "there is one for each of a million queue pairs");
 
 impl Receiver {
-    pub(super) fn new(plan: &ReceiverPlan, settings: &QueuePairSettings, receives: &[ReceiveChunk]) -> Self {
-        // What is copied within a host comes in order.
-        let recovery = if plan.is_local { Recovery::GoBackN } else { settings.config.recovery };
-        let cnp_interval = settings.cnp_interval;
-        let first_packets = plan.chunks.clone().next().map(|first| receives[first as usize].packets);
-        Self {
-            responder: Responder::new(plan.initial_psn),
+    /// One whose first chunk comes in so many packets.
+    pub(super) fn new(plan: &ReceiverPlan, first_packets: Option<u64>) -> Self {
+        let mut receiver = Self {
             path: plan.path,
-            priorities: settings.replies,
-            cnp_interval: cnp_interval.unwrap_or_default(),
-            next_cnp: if cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
-            framing: settings.framing,
             port: plan.port,
             is_captured: plan.is_captured,
-            queue_pair: plan.queue_pair,
-            reordering: settings.may_reorder.then(|| Box::new(Reordering::new(plan.initial_psn))),
-            arrivals: Arrivals::new(recovery, plan.initial_psn, plan.chunks.clone()),
-            first_chunk: plan.chunks.start,
+            is_local: plan.is_local,
+            responder: Responder::new(plan.initial_psn),
+            chunk: plan.chunks.start,
             packets_left: first_packets.unwrap_or(u64::MAX),
-            chunks: plan.chunks.clone(),
-            report: ReceiveReport::new(0, 0),
+            latencies: Latencies::NONE,
+            rare: None,
+        };
+        if plan.is_captured {
+            receiver.rare().queue_pair = plan.queue_pair;
         }
+        receiver
     }
 
-    #[inline]
-    pub(super) const fn port(&self) -> u16 {
-        self.port
+    fn rare(&mut self) -> &mut Rare {
+        let new = || Box::new(Rare { counts: Counts::NONE, next_cnp: Instant::ZERO, queue_pair: 0 });
+        self.rare.get_or_insert_with(new)
     }
 
-    /// Takes in a data packet at `now` that spent `latency` in the fabric.
+    /// Takes in a data packet at `now` that spent `latency` in the fabric, in order only.
     #[inline]
-    pub(super) fn on_data(
+    pub(super) fn take_in_order(
         &mut self,
         config: &Config,
+        settings: &ReceiverSettings,
         packet: &Packet,
         position: Position,
         now: Instant,
         latency: Span,
-        receives: &[ReceiveChunk],
     ) -> DataOutcome {
-        if let Some(reordering) = &mut self.reordering {
-            reordering.arrive(packet.psn());
-        }
         let arrival = self.responder.on_packet(config, packet.psn(), position, packet.asks());
         let mut outcome = DataOutcome {
-            reply: arrival.reply.map(|reply| self.reply_packet(reply)),
-            notification: if packet.is_marked() { self.notice_mark(now) } else { None },
+            reply: arrival.reply,
+            notifies: packet.is_marked() && self.count_mark(settings, now),
             payload_bytes: 0,
             chunk_delivered: false,
         };
-        let mut chunk = None;
-        let report = match &mut self.arrivals {
-            None => &mut self.report,
-            Some(arrivals) => {
-                chunk = arrivals.chunk_of(packet.psn(), receives);
-                let Some(chunk) = &mut chunk else { return outcome };
-                &mut chunk.report
-            }
-        };
-        report.frames += 1;
-        report.bytes += u64::from(packet.frame_bytes());
-        if packet.is_marked() {
-            report.marks += 1;
-            report.cnps += u32::from(outcome.notification.is_some());
+        if arrival.disposition != Disposition::Accepted {
+            self.count_dropped(packet, arrival.disposition);
+            return outcome;
         }
-        if matches!(arrival.disposition, Disposition::OutOfOrder | Disposition::Placed) {
-            report.out_of_order += 1;
+        if !self.latencies.add(latency) {
+            self.count_long(latency);
         }
-        if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
-            report.add_latency(latency);
-            outcome.payload_bytes = self.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
-            outcome.chunk_delivered = match chunk {
-                Some(chunk) => chunk.count_placed(),
-                None => {
-                    self.packets_left -= 1;
-                    self.packets_left == 0
-                }
-            };
-        }
+        outcome.payload_bytes = settings.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
+        self.packets_left -= 1;
+        outcome.chunk_delivered = self.packets_left == 0;
         outcome
     }
 
     #[inline]
-    fn reply_packet(&self, reply: Reply) -> Packet {
+    pub(super) fn reply_packet(&self, settings: &ReceiverSettings, reply: Reply) -> Packet {
         let (kind, psn, message_sequence) = match reply {
             Reply::Ack(psn) => (Kind::Ack, psn, self.responder.message_sequence()),
             Reply::Nak(psn) => (Kind::Nak, psn, self.responder.message_sequence()),
             Reply::SelectiveAck { newest, highest } => (Kind::Ack, newest, highest.value()),
             Reply::SelectiveNak { newest, missing } => (Kind::Nak, missing, newest.value()),
         };
-        Packet::new(kind, self.priorities.ack, psn, self.framing.ack_frame_bytes(), self.path)
+        let frame_bytes = settings.framing.ack_frame_bytes();
+        Packet::new(kind, settings.priorities.ack, psn, frame_bytes, self.path)
             .with_message_sequence(message_sequence)
     }
 
-    /// A marked packet arrived; the notification to send, if one is due.
     #[cold]
-    fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
-        if now < self.next_cnp {
-            return None;
+    pub(super) fn notification(&self, settings: &ReceiverSettings) -> Packet {
+        let frame_bytes = settings.framing.frame_bytes(Opcode::CongestionNotification, 0);
+        Packet::new(Kind::Cnp, settings.priorities.cnp, Psn::new(0), frame_bytes, self.path)
+    }
+
+    /// A marked packet arrived; whether a notification is due.
+    #[cold]
+    pub(super) fn notice_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
+        if settings.cnp_interval == ReceiverSettings::NO_CNP {
+            return false;
         }
-        self.next_cnp = now + self.cnp_interval;
-        let frame_bytes = self.framing.frame_bytes(Opcode::CongestionNotification, 0);
-        Some(Packet::new(Kind::Cnp, self.priorities.cnp, Psn::new(0), frame_bytes, self.path))
+        let rare = self.rare();
+        let is_due = now >= rare.next_cnp;
+        if is_due {
+            rare.next_cnp = now + settings.cnp_interval;
+        }
+        is_due
+    }
+
+    /// Counts a marked packet of the chunk being received; whether a notification is due.
+    #[cold]
+    fn count_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
+        let notifies = self.notice_mark(settings, now);
+        let counts = &mut self.rare().counts;
+        counts.marks += 1;
+        counts.cnps += u32::from(notifies);
+        notifies
+    }
+
+    #[cold]
+    fn count_dropped(&mut self, packet: &Packet, disposition: Disposition) {
+        let counts = &mut self.rare().counts;
+        counts.dropped += 1;
+        counts.dropped_bytes += u64::from(packet.frame_bytes());
+        counts.out_of_order += u32::from(disposition == Disposition::OutOfOrder);
+    }
+
+    #[cold]
+    fn count_long(&mut self, latency: Span) {
+        self.rare().counts.long.add(latency);
     }
 
     /// The chunk being received is there: a rank on the same host copied it.
@@ -210,97 +236,67 @@ impl Receiver {
         self.packets_left = 0;
     }
 
-    /// Ends the next chunk that has arrived whole, if there is one.
-    pub(super) fn next_delivery(&mut self, now: Instant, receives: &[ReceiveChunk]) -> Option<Delivery> {
-        let (report, inbound) = match &mut self.arrivals {
-            None => self.finish_chunk(receives)?,
-            Some(arrivals) => arrivals.next_delivered().map(|chunk| (chunk.report, chunk.inbound))?,
-        };
-        Some(Delivery { report: report.delivered_at(now), inbound })
+    /// What arrived of the chunk being received, of which so many frames were accepted, in `round`.
+    pub(super) fn report(&self, chunk: u32, round: u32, accepted: Frames) -> ReceiveReport {
+        let counts = self.rare.as_ref().map_or(Counts::NONE, |rare| rare.counts);
+        let range = self.latencies.range(counts.long);
+        let mut report =
+            ReceiveReport::new(chunk, round).with_latencies(accepted.frames, self.latencies.sum_ps, range);
+        report.bytes = accepted.bytes + counts.dropped_bytes;
+        report.frames = accepted.frames + counts.dropped;
+        (report.marks, report.cnps) = (counts.marks, counts.cnps);
+        report.out_of_order = counts.out_of_order;
+        report
     }
 
-    /// Ends the chunk being received, if it has arrived whole, and begins the next.
-    fn finish_chunk(&mut self, receives: &[ReceiveChunk]) -> Option<(ReceiveReport, u32)> {
-        if self.packets_left > 0 {
-            return None;
+    /// Begins to receive `chunk`, which comes in so many packets.
+    pub(super) fn begin_chunk(&mut self, chunk: u32, packets: u64) {
+        (self.chunk, self.packets_left) = (chunk, packets);
+        self.latencies = Latencies::NONE;
+        if let Some(rare) = &mut self.rare {
+            rare.counts = Counts::NONE;
         }
-        let ReceiveChunk { chunk, inbound, .. } = receives[self.chunks.start as usize];
-        let mut round = self.report.round;
-        self.chunks.start += 1;
-        if self.chunks.is_empty() {
-            self.chunks.start = self.first_chunk;
-            round += 1;
-        }
-        self.packets_left = receives[self.chunks.start as usize].packets;
-        let report = std::mem::replace(&mut self.report, ReceiveReport::new(0, round));
-        Some((report.of_chunk(chunk), inbound))
+    }
+
+    /// Its queue pair, if its frames are recorded.
+    pub(super) fn captured(&self) -> Option<u32> {
+        self.rare.as_ref().filter(|_| self.is_captured).map(|rare| rare.queue_pair)
     }
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
-            responder,
             path: _,
-            priorities: _,
-            cnp_interval: _,
-            next_cnp,
-            framing: _,
             port: _,
             is_captured: _,
-            queue_pair: _,
-            first_chunk: _,
-            chunks,
+            is_local: _,
+            responder,
+            chunk,
             packets_left,
-            report,
-            arrivals,
-            reordering,
+            latencies,
+            rare,
         } = self;
         responder.visit(cycle);
-        cycle.time(next_cnp);
-        cycle.same(u64::from(chunks.start));
+        cycle.same(u64::from(*chunk));
         if *packets_left != u64::MAX {
             cycle.left(packets_left, 1);
         }
-        report.visit(cycle);
-        if let Some(arrivals) = arrivals {
-            arrivals.visit(cycle);
-        }
-        if let Some(reordering) = reordering {
-            reordering.visit(cycle);
+        latencies.visit(cycle);
+        if let Some(rare) = rare {
+            rare.visit(cycle);
         }
     }
+}
 
-    /// Its queue pair and how far out of order packets came; none where they cannot overtake each other.
-    pub(crate) fn reordering(&self) -> Option<(u32, &Reordering)> {
-        Some((self.queue_pair, self.reordering.as_deref()?))
-    }
-
-    /// What has arrived of the chunks that were not delivered.
-    pub(super) fn undelivered(&self, receives: &[ReceiveChunk]) -> impl Iterator<Item = ReceiveReport> {
-        let chunk = receives[..self.chunks.end as usize].get(self.chunks.start as usize);
-        let current = chunk.filter(|_| self.report.frames > 0);
-        let current = current.map(|chunk| self.report.of_chunk(chunk.chunk));
-        current.into_iter().chain(self.arrivals.iter().flat_map(|arrivals| arrivals.undelivered()))
-    }
-
-    /// Its frames are recorded.
-    #[inline]
-    pub(super) const fn is_captured(&self) -> bool {
-        self.is_captured
-    }
-
-    /// Records a reply that leaves.
-    #[cold]
-    pub(super) fn note_reply(&self, packet: &Packet, sent: Instant, context: &mut Context<Packet, Record>) {
-        let message_sequence = packet.message_sequence();
-        let kind = match packet.kind() {
-            Kind::Cnp => FrameKind::Cnp,
-            Kind::Nak => FrameKind::Nak { message_sequence },
-            _ => FrameKind::Ack { message_sequence },
-        };
-        debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
-        let (queue_pair, is_backward) = (self.queue_pair, true);
-        let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward, kind };
-        context.records.push(Record::Frame(frame));
+impl Rare {
+    /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does not follow what has
+    /// arrived.
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { counts, next_cnp, queue_pair: _ } = self;
+        let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
+        cycle.time(next_cnp);
+        cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());
+        [marks, cnps, out_of_order].into_iter().for_each(|count| cycle.wrapping(count, 32));
+        long.visit(cycle);
     }
 }

@@ -1,8 +1,7 @@
 //! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements to their
 //! requesters, pauses to the port.
 
-use super::port::Control;
-use super::receiver::Delivery;
+use super::receivers::Delivery;
 use super::sender::Sender;
 use super::sending::make_ready;
 use super::storage::is_storage;
@@ -60,7 +59,7 @@ impl Host {
         let Some((packet, pause)) = self.intake.as_mut().and_then(|intake| intake.drain()) else { return };
         self.answer_pressure(pause, now);
         if self.ports[0].credits().is_some() {
-            let port = usize::from(self.receivers[packet.queue_pair as usize].port());
+            let port = self.receivers.port(packet.queue_pair);
             self.ports[port].free_lane(&packet, now);
         }
         if let Kind::Data(position) = packet.kind() {
@@ -102,25 +101,21 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.receive_storage(packet, position, now, context);
         }
-        let receiver = &mut self.receivers[packet.queue_pair as usize];
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
-        let outcome = receiver.on_data(&self.config, packet, position, now, latency, &self.receives);
+        let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);
         self.delivered_bytes += u64::from(outcome.payload_bytes);
         context.totals.delivered += u64::from(outcome.payload_bytes);
         if !self.is_background {
             // A message without payload is progress, too.
             context.totals.progress += u64::from(outcome.payload_bytes.max(outcome.chunk_delivered.into()));
         }
-        let (port, is_captured) = (usize::from(receiver.port()), receiver.is_captured());
-        let mut answer = |answer: Packet| {
-            let control = Control { packet: answer, receiver: packet.queue_pair, is_captured };
-            self.ports[port].enqueue_control(control, now);
-        };
         if let Some(reply) = outcome.reply {
-            answer(reply);
+            let (port, control) = self.receivers.reply(packet.queue_pair, reply);
+            self.ports[port].enqueue_control(control, now);
         }
-        if let Some(notification) = outcome.notification {
-            answer(notification);
+        if outcome.notifies {
+            let (port, control) = self.receivers.notification(packet.queue_pair);
+            self.ports[port].enqueue_control(control, now);
         }
         if outcome.chunk_delivered {
             self.deliver_chunks(packet.queue_pair, now, context);
@@ -135,7 +130,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         while let Some(Delivery { report, inbound }) =
-            self.receivers[receiver as usize].next_delivery(now, &self.receives)
+            self.receivers.next_delivery(&self.config, &mut self.chunk_frames, receiver, now)
         {
             let round = report.round;
             context.records.push(Record::Delivered(report));

@@ -28,7 +28,7 @@ impl Host {
             }
             Next::Control(Control { packet, receiver, is_captured }) => {
                 if is_captured {
-                    self.receivers[receiver as usize].note_reply(&packet, sent, context);
+                    self.receivers.note_reply(receiver, &packet, sent, context);
                 }
                 self.ports[port].transmit(packet, now, context);
             }

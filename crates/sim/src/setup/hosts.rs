@@ -48,7 +48,6 @@ pub(crate) fn host_flows(
     spec: &RunSpec,
     fabric: &Fabric,
     flows: &Flows,
-    config: &Config,
     captured: &HashSet<u32>,
 ) -> Vec<HostFlows> {
     let graph = &fabric.graph;
@@ -68,7 +67,7 @@ pub(crate) fn host_flows(
             let Chunk { bytes, transfer, .. } = flows.chunk(chunk);
             let Place { outgoing, inbound } = places[pair.job as usize][transfer.index()];
             hosts[pair.src_host.index()].sends.push(SendChunk::new(chunk, outgoing, bytes));
-            let receive = ReceiveChunk { chunk, inbound, packets: config.packets(bytes) };
+            let receive = ReceiveChunk { chunk, inbound, bytes };
             hosts[pair.dst_host.index()].receives.push(receive);
         }
         hosts[pair.src_host.index()].senders.push(SenderPlan {

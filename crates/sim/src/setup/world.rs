@@ -24,6 +24,10 @@ use transport::{Config, Recovery};
 use units::{Cycle, Instant, NodeId, Span};
 
 /// A node of the fabric.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most are hosts, and behind a pointer is a line more to wait for"
+)]
 #[repr(C, align(64))]
 pub(crate) enum FabricNode<F> {
     /// An endpoint.
@@ -202,7 +206,7 @@ fn makings<F: Forward>(
     partitions: usize,
 ) -> Vec<Vec<(NodeId, Makings<F>)>> {
     let config = Arc::new(transport_config(&spec.transport));
-    let of_hosts = host_flows(spec, fabric, flows, &config, &options.captured);
+    let of_hosts = host_flows(spec, fabric, flows, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
     let hosts = settings.into_iter().zip(of_hosts).zip(tcp);

@@ -3,7 +3,8 @@
 use crate::history::{Frame, History, Step};
 use crate::network::{Direction, Network};
 use fabricbench_transport::{
-    Config, Disposition, LineRate, Position, Reply, Requester, Responder, TimeoutOutcome,
+    Arrival, Config, Disposition, LineRate, Placement, Position, Recovery, Reply, Requester, Responder,
+    TimeoutOutcome,
 };
 use std::collections::BTreeMap;
 use units::{Instant, Span, Stream};
@@ -30,6 +31,8 @@ pub(crate) struct Pair<N> {
     initial_psn: Psn,
     requester: Requester<LineRate>,
     responder: Responder,
+    /// Stands for the responder under selective recovery.
+    placement: Option<Placement>,
     network: N,
     /// By time, then in the order in which they were scheduled.
     events: BTreeMap<(Instant, u64), Event>,
@@ -48,8 +51,15 @@ pub(crate) struct Pair<N> {
 
 impl<N: Network> Pair<N> {
     pub(crate) fn new(config: Config, initial_psn: Psn, network: N) -> Self {
+        let placement = match config.recovery {
+            Recovery::Selective { ooo_window_packets } => {
+                Some(Placement::new(initial_psn, ooo_window_packets))
+            }
+            Recovery::GoBackN | Recovery::None => None,
+        };
         Self {
             config,
+            placement,
             initial_psn,
             requester: Requester::new(initial_psn, LineRate),
             responder: Responder::new(initial_psn),
@@ -87,7 +97,6 @@ impl<N: Network> Pair<N> {
     pub(crate) fn run(mut self, steps_max: usize) -> History {
         for _ in 0..steps_max {
             if !self.step() {
-                self.history.skipped_packets = self.responder.skipped_packets();
                 return self.history;
             }
         }
@@ -138,15 +147,18 @@ impl<N: Network> Pair<N> {
     }
 
     fn receive(&mut self, frame: Frame) {
-        let arrival = self.responder.on_packet(
-            &self.config,
-            frame.transmit.psn,
-            frame.transmit.position,
-            frame.transmit.ack_request,
-        );
+        let (psn, position) = (frame.transmit.psn, frame.transmit.position);
+        let arrival = self.judge(psn, position, frame.transmit.ack_request);
         self.accepted += u64::from(arrival.disposition == Disposition::Accepted);
         self.record(Step::Arrived { frame, arrival });
         self.answer(arrival.reply);
+    }
+
+    fn judge(&mut self, psn: Psn, position: Position, ack_request: bool) -> Arrival {
+        match &mut self.placement {
+            None => self.responder.on_packet(&self.config, psn, position, ack_request),
+            Some(placement) => placement.on_packet(&self.config, psn, ack_request),
+        }
     }
 
     fn answer(&mut self, reply: Option<Reply>) {
@@ -207,7 +219,7 @@ impl<N: Network> Pair<N> {
         let expected = self.initial_psn.add(self.accepted as u32);
         let psn = expected.add(1 + self.forger.below((1 << 24) - 1) as u32);
         let position = Position::new(self.forger.below(2) == 0, self.forger.below(2) == 0);
-        let arrival = self.responder.on_packet(&self.config, psn, position, position.ends_message());
+        let arrival = self.judge(psn, position, position.ends_message());
         self.record(Step::ForgedData(arrival));
         self.answer(arrival.reply);
     }

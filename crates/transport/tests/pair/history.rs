@@ -35,8 +35,6 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     pub(crate) steps: Vec<(Instant, Step)>,
-    /// What the responder counts as skipped at the end.
-    pub(crate) skipped_packets: u32,
 }
 
 impl History {

@@ -1,0 +1,95 @@
+//! Latencies of the packets of a chunk.
+
+use units::{Cycle, Span};
+
+/// Sum and range of latencies, in a quarter of a line of the cache: there is one for each of a million chunks under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latencies {
+    pub(super) sum_ps: u64,
+    min_ps: u32,
+    max_ps: u32,
+}
+
+/// Range of those that have no place in [`Latencies`]: 4.29 ms and more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LongLatencies {
+    min: Span,
+    max: Span,
+}
+
+impl Latencies {
+    pub(super) const NONE: Self = Self { sum_ps: 0, min_ps: u32::MAX, max_ps: 0 };
+
+    /// Adds one; false if its range has no place for it.
+    #[inline]
+    pub(super) fn add(&mut self, latency: Span) -> bool {
+        self.sum_ps += latency.0;
+        if latency.0 >= u64::from(u32::MAX) {
+            return false;
+        }
+        let ps = latency.0 as u32;
+        self.min_ps = self.min_ps.min(ps);
+        self.max_ps = self.max_ps.max(ps);
+        true
+    }
+
+    /// Smallest and largest, with those that had no place; of none, the largest and the smallest there is.
+    pub(super) fn range(&self, long: LongLatencies) -> (Span, Span) {
+        if self.min_ps == u32::MAX {
+            return (long.min, long.max);
+        }
+        (Span(self.min_ps.into()), long.max.max(Span(self.max_ps.into())))
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { sum_ps, min_ps, max_ps } = self;
+        cycle.count(sum_ps);
+        cycle.same_list([*min_ps, *max_ps].into_iter().map(u64::from));
+    }
+}
+
+impl LongLatencies {
+    pub(super) const NONE: Self = Self { min: Span(u64::MAX), max: Span::ZERO };
+
+    pub(super) fn add(&mut self, latency: Span) {
+        self.min = self.min.min(latency);
+        self.max = self.max.max(latency);
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&self, cycle: &mut Cycle) {
+        let Self { min, max } = self;
+        cycle.same_list([min, max].into_iter().map(|span| span.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_range_is_that_of_all(latencies in prop::collection::vec(0_u64..1 << 33, 1..20)) {
+            let (mut short, mut long) = (Latencies::NONE, LongLatencies::NONE);
+            for latency in latencies.iter().copied().map(Span) {
+                if !short.add(latency) {
+                    long.add(latency);
+                }
+            }
+            let (min, max) = (latencies.iter().min().unwrap(), latencies.iter().max().unwrap());
+            prop_assert_eq!(short.range(long), (Span(*min), Span(*max)));
+            prop_assert_eq!(short.sum_ps, latencies.iter().sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn the_longest_that_has_a_place_leaves_room_for_none() {
+        let (mut short, mut long) = (Latencies::NONE, LongLatencies::NONE);
+        let limit = Span(u32::MAX.into());
+        assert!(short.add(Span(limit.0 - 1)) && !short.add(limit));
+        long.add(limit);
+        assert_eq!(short.range(long), (Span(limit.0 - 1), limit));
+    }
+}

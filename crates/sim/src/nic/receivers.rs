@@ -1,0 +1,288 @@
+//! The receivers of a host and the chunks that come to them.
+
+use super::arrivals::Arrivals;
+use super::chunk_frames::{ChunkFrames, Frames, frames_of};
+use super::port::Control;
+use super::receiver::{DataOutcome, Receiver, ReceiverPlan, ReceiverSettings};
+use super::reordering::Reordering;
+use super::sender::write_opcode;
+use super::{HOT_BYTES, QueuePairSettings};
+use crate::kernel::{Context, Message};
+use crate::packet::{Kind, Packet};
+use crate::prefetch::{prefetch, prefetch_first};
+use crate::record::{Frame, FrameKind, ReceiveReport, Record};
+use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
+use units::{Cycle, Instant, Span};
+
+/// A chunk to be received by a receiver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveChunk {
+    /// Chunk of the run.
+    pub(crate) chunk: u32,
+    /// The inbound transfer it is part of.
+    pub(crate) inbound: u32,
+    /// Payload [bytes].
+    pub(crate) bytes: u64,
+}
+
+/// A delivered chunk.
+pub(super) struct Delivery {
+    pub(super) report: ReceiveReport,
+    pub(super) inbound: u32,
+}
+
+/// How far a receiver is in its chunks.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    /// One past its last chunk; after that it begins again.
+    end: u32,
+    /// How often it has begun again.
+    round: u32,
+}
+
+/// The receivers of a host, each with a place of the same number in the other lists that are not empty.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Receivers {
+    // What each packet needs.
+    receivers: Box<[Receiver]>,
+    /// Where packets are not taken in order only: these know of the chunks instead of the receivers.
+    arrivals: Box<[Arrivals]>,
+    /// With selective recovery: these stand for the responders.
+    placements: Box<[Placement]>,
+    /// Where packets may overtake each other.
+    reordering: Box<[Reordering]>,
+    settings: ReceiverSettings,
+    // What the end of a chunk needs.
+    turns: Box<[Turn]>,
+    /// Their chunks, one receiver after the other.
+    chunks: Box<[ReceiveChunk]>,
+}
+
+impl Receivers {
+    pub(super) fn new(
+        plans: &[ReceiverPlan],
+        chunks: Box<[ReceiveChunk]>,
+        settings: &QueuePairSettings,
+    ) -> Self {
+        let config = &settings.config;
+        let first_packets = |plan: &ReceiverPlan| {
+            plan.chunks.clone().next().map(|first| config.packets(chunks[first as usize].bytes))
+        };
+        let (recovery, in_order) = (config.recovery, config.recovery == Recovery::GoBackN);
+        let window = match recovery {
+            Recovery::Selective { ooo_window_packets } => Some(ooo_window_packets),
+            Recovery::GoBackN | Recovery::None => None,
+        };
+        let of_window = window.iter().flat_map(|&window| plans.iter().map(move |plan| (plan, window)));
+        let others = plans.iter().filter(|_| !in_order);
+        let reordered = plans.iter().filter(|_| settings.may_reorder);
+        Self {
+            receivers: plans.iter().map(|plan| Receiver::new(plan, first_packets(plan))).collect(),
+            arrivals: others.map(|plan| Arrivals::new(recovery, plan)).collect(),
+            placements: of_window.map(|(plan, window)| Placement::new(plan.initial_psn, window)).collect(),
+            reordering: reordered.map(|plan| Reordering::new(plan.queue_pair, plan.initial_psn)).collect(),
+            settings: ReceiverSettings::new(settings),
+            turns: plans.iter().map(|plan| Turn { end: plan.chunks.end, round: 0 }).collect(),
+            chunks,
+        }
+    }
+
+    pub(super) fn port(&self, receiver: u32) -> usize {
+        self.receivers[receiver as usize].port.into()
+    }
+
+    /// What a receiver answers, and by which port.
+    #[inline]
+    pub(super) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
+        let state = &self.receivers[receiver as usize];
+        let packet = state.reply_packet(&self.settings, reply);
+        (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
+    }
+
+    /// The congestion notification of a receiver, and by which port it leaves.
+    #[cold]
+    pub(super) fn notification(&self, receiver: u32) -> (usize, Control) {
+        let state = &self.receivers[receiver as usize];
+        let packet = state.notification(&self.settings);
+        (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
+    }
+
+    /// Records a reply that leaves, if the queue pair is captured.
+    #[cold]
+    pub(super) fn note_reply(
+        &self,
+        receiver: u32,
+        packet: &Packet,
+        sent: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let Some(queue_pair) = self.receivers[receiver as usize].captured() else { return };
+        let message_sequence = packet.message_sequence();
+        let kind = match packet.kind() {
+            Kind::Cnp => FrameKind::Cnp,
+            Kind::Nak => FrameKind::Nak { message_sequence },
+            _ => FrameKind::Ack { message_sequence },
+        };
+        debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
+        let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward: true, kind };
+        context.records.push(Record::Frame(frame));
+    }
+
+    /// Asks for what an arriving data packet needs. What is needed at the end of a chunk is asked for with what comes near it.
+    #[inline]
+    pub(super) fn prefetch(&self, packet: &Packet) {
+        let receiver = packet.queue_pair as usize;
+        prefetch(&self.receivers, receiver);
+        if !self.arrivals.is_empty() {
+            prefetch_first(&self.arrivals, receiver, HOT_BYTES);
+            prefetch(&self.placements, receiver);
+        }
+        prefetch(&self.reordering, receiver);
+        if packet.asks() {
+            prefetch(&self.turns, receiver);
+            prefetch(&self.chunks, receiver);
+        }
+    }
+
+    /// Takes in a data packet at `now` that spent `latency` in the fabric.
+    #[inline]
+    pub(super) fn on_data(
+        &mut self,
+        config: &Config,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        latency: Span,
+    ) -> DataOutcome {
+        let index = packet.queue_pair as usize;
+        if let Some(reordering) = self.reordering.get_mut(index) {
+            reordering.arrive(packet.psn());
+        }
+        if self.arrivals.is_empty() {
+            return self.receivers[index].take_in_order(
+                config,
+                &self.settings,
+                packet,
+                position,
+                now,
+                latency,
+            );
+        }
+        self.take_any(config, packet, position, now, latency)
+    }
+
+    /// Takes in a data packet where packets are not taken in order only.
+    fn take_any(
+        &mut self,
+        config: &Config,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        latency: Span,
+    ) -> DataOutcome {
+        let index = packet.queue_pair as usize;
+        let Self { receivers, settings, chunks, arrivals, placements, .. } = self;
+        let receiver = &mut receivers[index];
+        let arrival = match placements.get_mut(index) {
+            Some(placement) => placement.on_packet(config, packet.psn(), packet.asks()),
+            None => receiver.responder.on_packet(config, packet.psn(), position, packet.asks()),
+        };
+        let is_marked = packet.is_marked();
+        let mut outcome = DataOutcome {
+            reply: arrival.reply,
+            notifies: is_marked && receiver.notice_mark(settings, now),
+            payload_bytes: 0,
+            chunk_delivered: false,
+        };
+        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), chunks) else { return outcome };
+        chunk.count(packet, arrival.disposition);
+        if is_marked {
+            chunk.count_mark(outcome.notifies);
+        }
+        if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
+            outcome.payload_bytes =
+                settings.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
+            outcome.chunk_delivered = chunk.count_placed(latency);
+        }
+        outcome
+    }
+
+    /// The chunk that a receiver waits for is there: a rank on the same host copied it.
+    pub(super) fn take_local(&mut self, receiver: u32) {
+        self.receivers[receiver as usize].take_local();
+    }
+
+    /// Ends the next chunk of a receiver that has arrived whole, if there is one.
+    pub(super) fn next_delivery(
+        &mut self,
+        config: &Config,
+        chunk_frames: &mut ChunkFrames,
+        receiver: u32,
+        now: Instant,
+    ) -> Option<Delivery> {
+        let index = receiver as usize;
+        let Delivery { report, inbound } = match self.arrivals.get_mut(index) {
+            Some(arrivals) if !self.receivers[index].is_local => arrivals.next_delivered()?,
+            _ => self.finish_chunk(config, chunk_frames, index)?,
+        };
+        Some(Delivery { report: report.delivered_at(now), inbound })
+    }
+
+    /// Ends the chunk that a receiver waits for, if it has arrived whole, and begins the next.
+    fn finish_chunk(
+        &mut self,
+        config: &Config,
+        chunk_frames: &mut ChunkFrames,
+        index: usize,
+    ) -> Option<Delivery> {
+        let receiver = &mut self.receivers[index];
+        if receiver.packets_left > 0 {
+            return None;
+        }
+        let ReceiveChunk { chunk, inbound, bytes } = self.chunks[receiver.chunk as usize];
+        let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
+        let report = receiver.report(chunk, self.turns[index].round, frames);
+        let mut next = receiver.chunk + 1;
+        if next == self.turns[index].end {
+            next = if index == 0 { 0 } else { self.turns[index - 1].end };
+            self.turns[index].round += 1;
+        }
+        receiver.begin_chunk(next, config.packets(self.chunks[next as usize].bytes));
+        Some(Delivery { report, inbound })
+    }
+
+    /// What has arrived of the chunks that were not delivered.
+    pub(super) fn undelivered<'a>(
+        &'a self,
+        config: &'a Config,
+    ) -> impl Iterator<Item = ReceiveReport> + use<'a> {
+        let in_order = self.receivers.iter().zip(&self.turns).filter_map(|(receiver, turn)| {
+            let ReceiveChunk { chunk, bytes, .. } =
+                *self.chunks[..turn.end as usize].get(receiver.chunk as usize)?;
+            let packets = config.packets(bytes) - receiver.packets_left;
+            let accepted = match packets {
+                0 => Frames::default(),
+                packets => frames_of(self.settings.framing, config, bytes, packets),
+            };
+            Some(receiver.report(chunk, turn.round, accepted))
+        });
+        let in_order = in_order.filter(|report| report.frames > 0);
+        in_order.chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
+    }
+
+    /// How far out of order packets came, by queue pair.
+    pub(super) fn reordering(&self) -> &[Reordering] {
+        &self.reordering
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { receivers, arrivals, placements, reordering, settings: _, turns, chunks: _ } = self;
+        receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
+        turns.iter().for_each(|Turn { end: _, round }| cycle.same(u64::from(*round)));
+        arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
+        placements.iter_mut().for_each(|placement| placement.visit(cycle));
+        reordering.iter_mut().for_each(|reordering| reordering.visit(cycle));
+    }
+}
