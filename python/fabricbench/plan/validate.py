@@ -36,6 +36,7 @@ _LIMITS: Final = {
     "too_short": ("min_length", "{} or more items"),
 }
 _KINDS: Final = {
+    "bool_type": "true or false",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
