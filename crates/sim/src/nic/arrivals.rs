@@ -4,10 +4,10 @@
 //! one after the other, as work completes on a queue pair; without recovery each for itself, since a chunk that lost
 //! frames never does.
 
-use super::HOT_BYTES;
 use super::receiver::ReceiverPlan;
 use super::receivers::{Delivery, ReceiveChunk};
 use crate::packet::Packet;
+use crate::prefetch::LINE_BYTES;
 use crate::record::ReceiveReport;
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -90,7 +90,10 @@ pub(super) struct Arrivals {
     round: u32,
 }
 
-const _: () = assert!(offset_of!(Arrivals, later) <= HOT_BYTES, "what most packets need lies together");
+/// What most packets need of it is in so much of it, from its beginning.
+pub(super) const HOT_BYTES: usize = offset_of!(Arrivals, later);
+
+const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies together");
 
 impl Arrivals {
     /// What a receiver with that recovery needs of this.

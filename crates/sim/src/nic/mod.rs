@@ -57,10 +57,8 @@ use transport::{Config, Controller};
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
 
-/// What most packets need of a queue pair is in so much of it, from its beginning.
-const HOT_BYTES: usize = 128;
-
-/// The same of a host, which is behind the kind of its node, with the lists of chunks, and of a port.
+/// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
+/// beginning.
 const HOST_BYTES: usize = 256;
 const PORT_BYTES: usize = 192;
 

@@ -1,12 +1,12 @@
 //! The receivers of a host and the chunks that come to them.
 
-use super::arrivals::Arrivals;
+use super::QueuePairSettings;
+use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::port::Control;
 use super::receiver::{DataOutcome, Receiver, ReceiverPlan, ReceiverSettings};
 use super::reordering::Reordering;
 use super::sender::write_opcode;
-use super::{HOT_BYTES, QueuePairSettings};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_first};
@@ -135,7 +135,7 @@ impl Receivers {
         let receiver = packet.queue_pair as usize;
         prefetch(&self.receivers, receiver);
         if !self.arrivals.is_empty() {
-            prefetch_first(&self.arrivals, receiver, HOT_BYTES);
+            prefetch_first(&self.arrivals, receiver, arrivals::HOT_BYTES);
             prefetch(&self.placements, receiver);
         }
         prefetch(&self.reordering, receiver);

@@ -327,7 +327,12 @@ impl Transfers {
     /// The present cycle of the rank of an outgoing transfer, from 0.
     #[inline]
     pub(super) fn pass_of(&self, outgoing: u32) -> u32 {
-        let phase = self.processes[self.process_of(outgoing) as usize].phase;
+        self.pass_at(self.processes[self.process_of(outgoing) as usize].phase)
+    }
+
+    /// Cycles before the one that a phase is in.
+    #[inline]
+    fn pass_at(&self, phase: u32) -> u32 {
         if self.phase_ends.is_empty() { phase } else { phase / self.phases() }
     }
 
@@ -360,8 +365,9 @@ impl Transfers {
         };
         let state = &mut self.processes[process as usize];
         state.phase += 1;
-        let pass = state.phase / (self.phase_ends.len() as u32).max(1);
-        let early = state.early.remove(&state.phase).unwrap_or_default();
+        let phase = state.phase;
+        let early = state.early.remove(&phase).unwrap_or_default();
+        let pass = self.pass_at(phase);
         self.begin_phase(process, now);
         started.extend(self.initial(process));
         for inbound in early {

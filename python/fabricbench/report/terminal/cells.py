@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.report.sizes import shown_size, size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
@@ -52,10 +52,15 @@ def heading(job: JobReport, *, with_variant: bool = True) -> str:
     return ", ".join([f"{facts.plan}{tag}", what, *round_text(job)])
 
 
+def job_spec(job: JobReport) -> dict[str, Any]:
+    """Return the job of the RunSpec that a report is of."""
+    specs: list[dict[str, Any]] = job.trial.facts.run_spec["jobs"]
+    return next(spec for spec in specs if spec["name"] == job.summary.job)
+
+
 def round_text(job: JobReport) -> list[str]:
     """Say what rounds a job has beside those that are measured, and how they differ from rounds in a row."""
-    specs = job.trial.facts.run_spec["jobs"]
-    spec = next(spec for spec in specs if spec["name"] == job.summary.job)
+    spec = job_spec(job)
     warm_up = spec.get("warm_up_rounds", 0)
     told = {
         f"{warm_up} round{'s' if warm_up > 1 else ''} to warm up": warm_up,

@@ -14,6 +14,7 @@ from fabricbench.report.terminal.cells import (
     MetricColumn,
     full_label,
     heading,
+    job_spec,
     label,
     metric_text,
     published_rows,
@@ -162,19 +163,14 @@ def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
     """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
     if all(job.trial.is_measured for job in jobs):
         return (*METRIC_COLUMNS[:4], MetricColumn("rounds", ("measured", "times")))
-    if all(_job_spec(job).get("arrivals") for job in jobs):
+    if all(job_spec(job).get("arrivals") for job in jobs):
         return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
-    if all(_job_spec(job).get("storage") for job in jobs):
+    if all(job_spec(job).get("storage") for job in jobs):
         return (*_STORAGE_COLUMNS, *METRIC_COLUMNS[8:])
-    of_ranks = _RANK_COLUMNS if any(_job_spec(job).get("barrier") for job in jobs) else ()
-    if all(_job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs) and not of_ranks:
+    of_ranks = _RANK_COLUMNS if any(job_spec(job).get("barrier") for job in jobs) else ()
+    if all(job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs) and not of_ranks:
         return METRIC_COLUMNS
     return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *of_ranks, *METRIC_COLUMNS[1:])
-
-
-def _job_spec(job: JobReport) -> dict[str, object]:
-    specs = job.trial.facts.run_spec["jobs"]
-    return next(spec for spec in specs if spec["name"] == job.summary.job)
 
 
 def _rows(job: JobReport, metrics: Sequence[MetricColumn], *, with_iteration: bool) -> Iterator[Row]:
