@@ -66,6 +66,25 @@ def test_an_unknown_trial_is_a_users_error(folder: Path, arguments: tuple[str, .
     assert "hint: " in finished.stderr
 
 
+def test_an_error_of_an_option_reads_as_one_of_ours(folder: Path) -> None:
+    finished = call("run", "small.yaml", "--format", "xml", cwd=folder)
+    assert finished.stderr.startswith("error: Invalid value for '--format': 'xml' is not one of ")
+
+
+def test_a_report_and_a_notebook_are_of_the_latest_trial_by_default(folder: Path) -> None:
+    assert call("run", "small.yaml", cwd=folder).returncode == 0
+    for name, file in (("report", "x.html"), ("notebook", "x.ipynb")):
+        assert call(name, "-o", file, cwd=folder).returncode == 0
+        assert (folder / file).is_file()
+
+
+def test_a_paragraph_of_help_fills_its_lines(folder: Path) -> None:
+    lines = [line.strip() for line in call("run", "--help", cwd=folder).stdout.splitlines()]
+    first = next(index for index, line in enumerate(lines) if line.startswith("Exit status:"))
+    paragraph = lines[first : lines.index("", first)]
+    assert min(map(len, paragraph[:-1])) > 60
+
+
 def test_without_a_command_it_prints_its_help(folder: Path) -> None:
     finished = call(cwd=folder)
     assert (finished.returncode, finished.stderr) == (0, "")

@@ -90,7 +90,7 @@ def test_unlimited_and_for_a_time() -> None:
         (
             "rate: 1Gbps, congestion: cubik",
             "congestion",
-            "found \"cubik\"; allowed: 'cubic', 'newreno' or 'dctcp'\nhint: did you mean `cubic`?",
+            'found "cubik"; allowed: cubic, newreno or dctcp\nhint: did you mean `cubic`?',
         ),
         (
             "rate: 1Gbps, window: 4MB",

@@ -28,6 +28,9 @@ OUT_OF_MEMORY = (
 )
 """Where Python runs out; the core says the same for itself (crates/python/src/allocator.rs)."""
 
+_PYDANTIC = "Value error, "
+"""What typer leaves in a message from the library that checks options."""
+
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
 
@@ -65,7 +68,8 @@ def user_text(error: Exception) -> str | None:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "fabricbench"
-        return f"error: {error.format_message()}\nhint: `{command} --help` shows what it takes"
+        message = error.format_message().replace(_PYDANTIC, "")
+        return f"error: {message}\nhint: `{command} --help` shows what it takes"
     return _about_processor(error) or _hinted(error) or _about_plan(error)
 
 

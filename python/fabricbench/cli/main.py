@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -31,27 +33,34 @@ app = typer.Typer(
 workspace_app = typer.Typer(help="Check, repair, export, import or purge the trials of a workspace.")
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
-app.command("run")(run_command)
-app.command("plans")(plans_command)
-app.command("trials")(trials_command)
-app.command("show")(show_command)
-app.command("compare")(compare_command)
-app.command("report")(report_command)
-app.command("notebook")(notebook_command)
-app.command("export")(export_command)
-app.command("import")(import_command)
-app.command("capture")(capture_command)
+
+def _add(group: typer.Typer, name: str, command: Callable[..., object]) -> None:
+    """Add a command whose help has a line for each paragraph, which the terminal breaks where it ends."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    group.command(name, help="\n\n".join(" ".join(each.split()) for each in paragraphs))(command)
+
+
+_add(app, "run", run_command)
+_add(app, "plans", plans_command)
+_add(app, "trials", trials_command)
+_add(app, "show", show_command)
+_add(app, "compare", compare_command)
+_add(app, "report", report_command)
+_add(app, "notebook", notebook_command)
+_add(app, "export", export_command)
+_add(app, "import", import_command)
+_add(app, "capture", capture_command)
 app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
-app.command("serve")(serve_command)
-app.command("doctor")(doctor_command)
-workspace_app.command("check")(workspace.check_command)
-workspace_app.command("repair")(workspace.repair_command)
-workspace_app.command("export")(workspace.export_command)
-workspace_app.command("import")(workspace.import_command)
-workspace_app.command("purge")(workspace.purge_command)
-plan_app.command("check")(plan_check_command)
-plan_app.command("schema")(plan_schema_command)
+_add(app, "serve", serve_command)
+_add(app, "doctor", doctor_command)
+_add(workspace_app, "check", workspace.check_command)
+_add(workspace_app, "repair", workspace.repair_command)
+_add(workspace_app, "export", workspace.export_command)
+_add(workspace_app, "import", workspace.import_command)
+_add(workspace_app, "purge", workspace.purge_command)
+_add(plan_app, "check", plan_check_command)
+_add(plan_app, "schema", plan_schema_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -23,11 +23,11 @@ DEFAULT_FRAMES = 1000
 
 
 def report_command(
-    trial: TrialArgument,
     out: Annotated[
         Path,
         typer.Option("-o", "--out", metavar="FILE.html", help="The file to write; replaced if it exists."),
     ],
+    trial: TrialArgument = "latest",
     beside: Annotated[
         str | None,
         typer.Option(
@@ -57,11 +57,11 @@ def report_command(
 
 
 def notebook_command(
-    trial: TrialArgument,
     out: Annotated[
         Path,
         typer.Option("-o", "--out", metavar="FILE.ipynb", help="The file to write; replaced if it exists."),
     ],
+    trial: TrialArgument = "latest",
     workspace: WorkspaceOption = None,
 ) -> None:
     """Write a Jupyter notebook that loads a trial and draws its plots."""

@@ -33,6 +33,9 @@ CABLES_MAX: Final = 1 << 24
 def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
     """Yield everything that is wrong with a plan whose fields are each right, or with a variant of one."""
     problems = list(_check_fabric(plan, document))
+    if plan.fabric.topology.host_count > HOSTS_MAX:  # too many for the other checks to go through
+        yield from problems
+        return
     if not problems:
         problems += _check_ranks(plan, document)
     fabric = (check_congestion, check_scheduled, check_link_layer, check_failures)

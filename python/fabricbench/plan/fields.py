@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from fabricbench import units
 from fabricbench.units import Dimension, UnitError
@@ -87,6 +87,15 @@ def _part(value: object) -> int:
     return share
 
 
+def _one_line(text: str) -> str:
+    """Return text without space around it, and refuse what would break the line of a table."""
+    text = text.strip()
+    if not text.isprintable():
+        broken = next(character for character in text if not character.isprintable())
+        raise UnitError(f"the character U+{ord(broken):04X}", "one line of text")
+    return text
+
+
 def parse_ratio(value: object) -> Fraction:
     """Read a positive ratio: 2, 0.25 or "5/1024".
 
@@ -151,6 +160,8 @@ def _message_size(value: object) -> int:
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
 """A name that can also be a file name: letters, digits, ".", "_" and "-"."""
+OneLine = Annotated[str, AfterValidator(_one_line)]
+"""Text that a table has room for: one line, without space around it."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
 """A number of things of which there must be one at least."""
 Rate = Annotated[int, BeforeValidator(parse_rate), _quantity_schema(units.RATE, 1)]

@@ -13,6 +13,7 @@ from fabricbench.plan.fields import (
     Duration,
     Hosts,
     Name,
+    OneLine,
     Size,
     Time,
     parse_rounds,
@@ -308,7 +309,7 @@ class Plan(PlanModel):
 
     fabricbench: Literal[1] = Field(description="Version of the plan format.")
     name: Name = Field(description="Name of the plan; letters, digits, `.`, `_` and `-`.")
-    title: str = Field(default="", max_length=200, description="One line for tables and reports.")
+    title: OneLine = Field(default="", max_length=200, description="One line for tables and reports.")
     description: str = Field(default="", max_length=20_000, description="What is tested and why.")
     seed: int = Field(
         default=1,
@@ -351,7 +352,7 @@ class Plan(PlanModel):
             "what each job keeps of its bandwidth beside the others. Needs several jobs."
         ),
     )
-    tag: str = Field(
+    tag: OneLine = Field(
         default="", max_length=80, description="A label stored with each trial, to find it again."
     )
     published: str | None = Field(

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
 
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
@@ -82,6 +83,9 @@ def compose(text: str, source: str) -> Any:
         place = Place(source, mark.line + 1, mark.column + 1) if mark else Place(source)
         found = ", ".join(part for part in (error.problem, error.context) if part)
         raise PlanError([Problem(place, "", f"text that is no YAML: {found}")]) from error
+    except ReaderError as error:
+        place = Place(source, text.count("\n", 0, error.position) + 1)
+        raise PlanError([Problem(place, "", f"the character U+{error.character:04X}", "text")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
 

@@ -59,9 +59,11 @@ def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]
 
 
 def close_match_hint(found: object, allowed: Any) -> str:
-    """Suggest the allowed name nearest to what was found, if one is near."""
-    close = get_close_matches(str(found), [str(name) for name in allowed], n=1)
-    return f"did you mean `{close[0]}`?" if close else ""
+    """Suggest the allowed name nearest to what was found, or those that begin with it."""
+    names = [str(name) for name in allowed]
+    begun = [name for name in names if found and name.startswith(str(found))]
+    close = get_close_matches(str(found), names, n=1) or begun
+    return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
 
 
 def _problem(details: ErrorDetails, document: Document) -> Problem:
@@ -78,9 +80,9 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     allowed, hint = _KINDS.get(kind, details["msg"]), ""
     if kind in _LIMITS:
         name, template = _LIMITS[kind]
-        allowed = template.format(context[name])
+        allowed = template.format(context[name]).replace("'", "")
     if kind == "literal_error":
-        hint = close_match_hint(value, allowed.replace("'", "").replace(" or ", ", ").split(", "))
+        hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
     return document.problem(path, _shown(value), allowed, hint)

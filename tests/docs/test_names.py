@@ -1,0 +1,26 @@
+"""Names that pages list are those that a plan takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fabricbench.plan.fabric import Fabric
+from fabricbench.plan.validate import field_paths
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_topologies_of_the_page_are_those_of_a_plan() -> None:
+    table = (DOCS / "own-fabric.md").read_text().split("| `kind` | is |", 1)[1].split("\n\n", 1)[0]
+    listed = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    topologies = Fabric.model_json_schema()["properties"]["topology"]["discriminator"]["mapping"]
+    assert sorted(listed) == sorted(topologies)
+
+
+def test_every_dotted_field_of_a_page_is_one_of_a_plan() -> None:
+    known = {".".join(map(str, path)) for path in field_paths()}
+    tops = "fabric|transport|sweep|observe"
+    for page in [*DOCS.glob("*.md"), *DOCS.glob("methods/*.md")]:
+        named = set(re.findall(rf"`((?:{tops})\.[a-z_.]+[a-z])[`:=]", page.read_text()))
+        assert named <= known, page.name
