@@ -46,6 +46,7 @@ def store_run(  # noqa: PLR0913 -- one for each way in which runs differ
     broken: bool = False,
     samples: int = 100,
     evil_name: str = "",
+    job: Mapping[str, Any] | None = None,
 ) -> list[Trial]:
     """Store one trial for each data size and return them as a run.
 
@@ -59,14 +60,18 @@ def store_run(  # noqa: PLR0913 -- one for each way in which runs differ
         broken: The last chunk of each trial never completes.
         samples: Points of a sampled series; 0 for none.
         evil_name: Name of the first spine, if it is not to be `spine0`.
+        job: Other fields of the job, such as `arrivals`.
     """
     workspace = Workspace.open(folder, create=True)
     for position, size in enumerate(sizes):
-        facts = _facts(position, size, run_spec(ranks, size, collective), dict(changes or {}))
+        spec = run_spec(ranks, size, collective)
+        spec["jobs"][0] |= job or {}
+        facts = _facts(position, size, spec, dict(changes or {}))
         make = synthetic.all_to_all_chunks if collective == "all-to-all" else synthetic.ring_chunks
-        _store(
-            workspace, facts, make(ranks, size), shape, broken=broken, samples=samples, evil_name=evil_name
-        )
+        chunks = make(ranks, size)
+        if "arrivals" in spec["jobs"][0]:
+            chunks = chunks.with_columns(unloaded_ps=pl.col("fct_ps") // 2)
+        _store(workspace, facts, chunks, shape, broken=broken, samples=samples, evil_name=evil_name)
     return workspace.suite(workspace.find("latest"))
 
 

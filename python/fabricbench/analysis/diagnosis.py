@@ -74,6 +74,12 @@ def unhealthy_jobs(record: Record) -> list[str]:
     return [job["name"] for job, outcome in jobs if not _is_healthy(record, job, outcome)]
 
 
+def unfinished_jobs(record: Record) -> list[str]:
+    """Return the jobs that did not complete."""
+    jobs = zip(record.run_spec["jobs"], record.summary["jobs"], strict=True)
+    return [job["name"] for job, outcome in jobs if outcome["status"] != "complete"]
+
+
 def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str, object]) -> bool:
     if outcome["status"] != "complete":
         return False

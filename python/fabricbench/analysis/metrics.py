@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+from fabricbench.analysis.kinds import JobKind
+
 
 class Direction(StrEnum):
     """Which of two values is the better one."""
@@ -41,6 +43,7 @@ class Metric:
         decimals: Decimals worth showing where a column has one unit; 0 for counts.
         ratio: Name of its ratio to that of the reference variant; empty if the ratio is not judged or shown
             beside it.
+        kind: The kind of jobs that have it; none if all do.
     """
 
     name: str
@@ -52,6 +55,11 @@ class Metric:
     scope: Scope = Scope.JOB
     decimals: int = 0
     ratio: str = ""
+    kind: JobKind | None = None
+
+    def concerns(self, kind: JobKind) -> bool:
+        """Whether jobs of a kind have it, measured or not."""
+        return self.kind in (None, kind)
 
     @property
     def phrase(self) -> str:
@@ -93,7 +101,10 @@ def _fct(suffix: str, title: str, share: str, ratio: str = "") -> Metric:
 def _rank_time(suffix: str, title: str, share: str) -> Metric:
     formula = f"{share} of the mean time of a measured round at a rank / 1e9"
     name = f"rank_ms_{suffix}"
-    return Metric(name, f"Round at a rank, {title}", "ms", Direction.LOWER, formula, _RANK_TIME, decimals=4)
+    title = f"Round at a rank, {title}"
+    return Metric(
+        name, title, "ms", Direction.LOWER, formula, _RANK_TIME, decimals=4, kind=JobKind.COLLECTIVE
+    )
 
 
 def _slowdown(suffix: str, title: str, share: str) -> Metric:
@@ -101,17 +112,15 @@ def _slowdown(suffix: str, title: str, share: str) -> Metric:
     reference = (
         "FCT from the offer of a message over that of the same message on an idle fabric; open loop only"
     )
-    return Metric(
-        f"slowdown_{suffix}", f"Slowdown {title}", "", Direction.LOWER, formula, reference, decimals=3
-    )
+    name, title = f"slowdown_{suffix}", f"Slowdown {title}"
+    return Metric(name, title, "", Direction.LOWER, formula, reference, decimals=3, kind=JobKind.OPEN_LOOP)
 
 
 def _operation(suffix: str, title: str, value: str, ratio: str = "") -> Metric:
     formula = f"{value} of fct_ps over the operations with a start_ps in the measured time / 1e6"
     name = f"operation_us_{suffix}"
-    return Metric(
-        name, f"Operation {title}", "us", Direction.LOWER, formula, _OPERATION, decimals=3, ratio=ratio
-    )
+    told = ("us", Direction.LOWER, formula, _OPERATION)
+    return Metric(name, f"Operation {title}", *told, decimals=3, ratio=ratio, kind=JobKind.STORAGE)
 
 
 def _count(
@@ -142,6 +151,7 @@ METRICS: tuple[Metric, ...] = (
         "completed_ps, and the first begins at start_ps; with barriers, of end and beginning",
         _ROUND,
         decimals=4,
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "round_ms_max",
@@ -151,6 +161,7 @@ METRICS: tuple[Metric, ...] = (
         "largest difference of the ends of two rounds in a row / 1e9; with barriers, of end and beginning",
         _ROUND,
         decimals=4,
+        kind=JobKind.COLLECTIVE,
     ),
     _rank_time("min", "least (t_min)", "smallest value over the ranks"),
     _rank_time("mean", "mean (t_avg)", "mean over the ranks"),
@@ -163,6 +174,7 @@ METRICS: tuple[Metric, ...] = (
         "data_size_bytes / completion time in s / 1e9",
         _NCCL,
         decimals=3,
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "busbw_gb_per_s",
@@ -173,6 +185,7 @@ METRICS: tuple[Metric, ...] = (
         _NCCL,
         decimals=3,
         ratio="busbw_ratio",
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "busbw_gb_per_s_min",
@@ -182,6 +195,7 @@ METRICS: tuple[Metric, ...] = (
         "busbw_gb_per_s * completion_time_ms / round_ms_max",
         _NCCL,
         decimals=3,
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "busbw_gb_per_s_max",
@@ -191,6 +205,7 @@ METRICS: tuple[Metric, ...] = (
         "busbw_gb_per_s * completion_time_ms / round_ms_min",
         _NCCL,
         decimals=3,
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "ideal_percent",
@@ -201,6 +216,7 @@ METRICS: tuple[Metric, ...] = (
         "goodput of a port that carries nothing but full WRITE Middle packets: 62 bytes of headers and 20 of "
         "preamble and gap for each mtu bytes of payload (IBTA annex A17, IEEE 802.3)",
         decimals=2,
+        kind=JobKind.COLLECTIVE,
     ),
     Metric(
         "offered_gb_per_s",
@@ -210,6 +226,7 @@ METRICS: tuple[Metric, ...] = (
         "sum of payload_bytes over the job's chunks / duration of its arrivals in s / 1e9",
         _OPEN_LOOP,
         decimals=3,
+        kind=JobKind.OPEN_LOOP,
     ),
     Metric(
         "delivered_gb_per_s",
@@ -220,6 +237,7 @@ METRICS: tuple[Metric, ...] = (
         _OPEN_LOOP,
         decimals=3,
         ratio="delivered_ratio",
+        kind=JobKind.OPEN_LOOP,
     ),
     _slowdown("mean", "mean", "mean"),
     _slowdown("p50", "P50", "50 % rank"),
@@ -234,6 +252,7 @@ METRICS: tuple[Metric, ...] = (
         "operations with a completed_ps in the measured time / that time in s",
         _MEASURED,
         ratio="iops_ratio",
+        kind=JobKind.STORAGE,
     ),
     Metric(
         "storage_gb_per_s",
@@ -244,6 +263,7 @@ METRICS: tuple[Metric, ...] = (
         "s / 1e9",
         _MEASURED,
         decimals=3,
+        kind=JobKind.STORAGE,
     ),
     _operation("min", "minimum", "smallest value"),
     _operation("p50", "P50", "50 % rank"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.causes.finding import Finding
-from fabricbench.analysis.diagnosis import CAUSES, diagnose, unhealthy_jobs
+from fabricbench.analysis.diagnosis import CAUSES, diagnose, unfinished_jobs, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import Recovery, Step, recoveries, steps
 from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
@@ -24,6 +24,7 @@ class Insight:
 
     Attributes:
         unhealthy: Jobs below 95 % of their ideal, incomplete or stalled.
+        unfinished: Those of them that are incomplete or stalled.
         findings: Likely causes for them, the most telling first.
         distributions: Every switch with several uplinks.
         losses: Frames lost for each cause, in words.
@@ -34,6 +35,7 @@ class Insight:
     """
 
     unhealthy: Sequence[str]
+    unfinished: Sequence[str]
     findings: Sequence[Finding]
     distributions: Sequence[EgressDistribution]
     losses: Mapping[str, int]
@@ -57,6 +59,7 @@ def insight(trial: Trial) -> Insight:
     ports = list(trial.tables.batches("ports"))
     return Insight(
         unhealthy=unhealthy_jobs(record),
+        unfinished=unfinished_jobs(record),
         findings=diagnose(record),
         distributions=egress_distributions(ports),
         losses=losses_by_cause(record.summary),

@@ -46,7 +46,8 @@ def _why(found: Insight, job: str) -> _Section:
     texts = [_wrapped(finding) for finding in findings[:_MAX_FINDINGS]] or [f"  {NO_CAUSE}"]
     if len(findings) > _MAX_FINDINGS:
         texts.append(f"  and {len(findings) - _MAX_FINDINGS} more; --format json has all")
-    return f"why job {job} is below 95 % of its ideal, likely causes", texts
+    state = "did not complete" if job in found.unfinished else "is below 95 % of its ideal"
+    return f"why job {job} {state}, likely causes", texts
 
 
 def _wrapped(finding: Finding) -> str:

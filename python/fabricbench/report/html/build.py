@@ -74,7 +74,7 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
             *_present(tenants_section(rows)),
             *_told([recovery_section(found.recoveries)], label, focus),
             *_present(tcp_section(rows)),
-            bandwidth_section(rows),
+            *_present(bandwidth_section(rows)),
             fct_section(rows),
             *_present(variants.headline(focus)),
             *_told([uplinks_section(found.distributions)], label, focus),
@@ -120,6 +120,10 @@ def _ending(rows: Sequence[ResultRow]) -> str:
     if complete == len(rows):
         return f"complete: {results}, every chunk delivered and acknowledged"
     stalled = sum(1 for row in rows if row.summary.status == "stalled")
+    if stalled and len(rows) == 1:
+        return "stalled: 1 result, which made no progress any more"
     if stalled:
         return f"stalled: {stalled} of {results} made no progress any more, {complete} complete"
+    if len(rows) == 1:
+        return "incomplete: 1 result, which has chunks that never completed"
     return f"incomplete: {len(rows) - complete} of {results} have chunks that never completed"

@@ -42,6 +42,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
     count = "1 result" if len(own) == 1 else f"{len(own)} results"
     ending = f", {broken} of them with wrong values" if broken else ""
     about = f"{label} · trial {focus.id}"
+    bandwidth = bandwidth_section(rows)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title,
@@ -50,7 +51,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
         focus=f"In full: {label}, trial {focus.id}",
         sections=[
             summary_section(rows),
-            bandwidth_section(rows),
+            *([bandwidth] if bandwidth else []),
             Section("measured", "Measured", _told(focus), about),
             Section("file", "Imported file", [_file(focus)]),
         ],

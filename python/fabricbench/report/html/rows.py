@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
@@ -63,6 +63,11 @@ class ResultRow:
     def size_bytes(self) -> int:
         """The same [bytes]."""
         return shown_bytes(self.trial, self.summary)
+
+    @property
+    def job_spec(self) -> Mapping[str, Any]:
+        """The job as its run spec has it; empty for a measured one without."""
+        return next((job for job in self.trial.facts.run_spec["jobs"] if job["name"] == self.summary.job), {})
 
     @property
     def part(self) -> str:

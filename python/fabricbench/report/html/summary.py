@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.kinds import JobKind, job_kind
 from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.report.criteria import judgement_text
+from fabricbench.report.html.columns import titles
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -35,55 +37,7 @@ _MAX_REASONS = 20
 _PS_PER_MS = 10**9
 _FCT_POINTS = {"fct_ms_min": 0.0, "fct_ms_p50": 50.0}
 
-_TITLES = {
-    "completion_time_ms": "time",
-    "algbw_gb_per_s": "algbw",
-    "busbw_gb_per_s": "busbw",
-    "ideal_percent": "of ideal",
-    "fct_ms_min": "FCT min",
-    "fct_ms_p50": "FCT P50",
-    "fct_ms_p95": "FCT P95",
-    "fct_ms_max": "FCT max",
-    "pfc_rx": "PFC",
-    "ecn_ce_rx": "ECN-CE",
-    "cnp_tx": "CNP",
-    "retransmits": "retrans.",
-    "frames_lost": "lost",
-}
-_STORAGE_TITLES = {
-    "iops": "IOPS",
-    "storage_gb_per_s": "throughput",
-    "operation_us_mean": "latency mean",
-    "operation_us_p50": "P50",
-    "operation_us_p95": "P95",
-    "operation_us_p99": "P99",
-    "operation_us_p999": "P99.9",
-    "operation_us_max": "max",
-}
-_RANK_TITLES = {"rank_ms_min": "at a rank, min", "rank_ms_mean": "mean", "rank_ms_max": "max"}
-"""Of jobs with barriers between rounds, after the time."""
-_MEASURED_TITLES = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
 _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
-
-
-def _titles(rows: Sequence[ResultRow]) -> dict[str, str]:
-    """Return the columns of the table: storage has others than collectives, and beside them those as well."""
-    storage = [row.summary.iops is not None for row in rows]
-    if all(row.trial.is_measured for row in rows):
-        return {name: title for name, title in _TITLES.items() if name in _MEASURED_TITLES}
-    if not any(storage):
-        return _with_ranks(rows)
-    counters = dict(list(_TITLES.items())[-5:])
-    return _STORAGE_TITLES | counters if all(storage) else _STORAGE_TITLES | _TITLES
-
-
-def _with_ranks(rows: Sequence[ResultRow]) -> dict[str, str]:
-    """Return the columns of collectives, with the times of ranks where a job has barriers between rounds."""
-    specs = [spec for row in rows for spec in row.trial.facts.run_spec["jobs"]]
-    if not any(spec.get("barrier") for spec in specs):
-        return _TITLES
-    first, *others = _TITLES.items()
-    return dict([first, *_RANK_TITLES.items(), *others])
 
 
 def summary_section(rows: Sequence[ResultRow]) -> Section:
@@ -91,21 +45,28 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     has_parts = any(row.part for row in rows)
     columns = [Column(size_title([row.trial for row in rows]))]
     columns += [Column("", numeric=False)] if has_parts else []
-    titles = _titles(rows)
-    columns += [Column(title, BY_NAME[name].unit) for name, title in titles.items()]
+    metrics = titles(rows)
+    columns += [Column(title, _unit(name)) for name, title in metrics.items()]
     columns.append(Column("trial", numeric=False))
-    cells = [_row(row, titles, has_parts) for row in rows[:MAX_TABLE_ROWS]]
+    cells = [_row(row, metrics, has_parts) for row in rows[:MAX_TABLE_ROWS]]
     table = TablePart(columns, cells, _caption(rows))
     return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
 
 
-def _row(row: ResultRow, titles: Iterable[str], has_parts: bool) -> Row:
+def _row(row: ResultRow, metrics: Iterable[str], has_parts: bool) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
     cells = [Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
-    cells += [_metric_cell(row, name) for name in titles]
+    cells += [_metric_cell(row, name) for name in metrics]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
+
+
+def _unit(name: str) -> str:
+    """Return what stands below a title: a unit, or what has none; the number of rounds is no metric."""
+    if name.startswith("slowdown_"):
+        return "slowdown"
+    return BY_NAME[name].unit if name in BY_NAME else ""
 
 
 def _metric_cell(row: ResultRow, name: str) -> Cell:
@@ -122,6 +83,8 @@ def _metric_cell(row: ResultRow, name: str) -> Cell:
 
 def _caption(rows: Sequence[ResultRow]) -> str:
     text = "Sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes."
+    if any((row.summary.rounds or 0) > 1 for row in rows if not row.trial.is_measured):
+        text += " Of jobs that repeat, the time is the mean of their rounds."
     if not all(row.trial.is_measured for row in rows):
         text += (
             " FCT is the time from the first byte of a data chunk offered to its last byte acknowledged, "
@@ -177,8 +140,11 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
     return notes
 
 
-def bandwidth_section(rows: Sequence[ResultRow]) -> Section:
-    """Give bus bandwidth and share of the ideal against data size."""
+def bandwidth_section(rows: Sequence[ResultRow]) -> Section | None:
+    """Give bus bandwidth and share of the ideal against data size; none where no job has a bus bandwidth."""
+    rows = [row for row in rows if job_kind(row.job_spec) is JobKind.COLLECTIVE]
+    if not rows:
+        return None
     plots = bandwidth_plots([bandwidth_point(row) for row in rows], size_title([row.trial for row in rows]))
     if not plots:
         missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")

@@ -16,8 +16,10 @@ IDEAL = "#5b6877"
 FAILED = "#D55E00"
 
 CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#4d4d4d")
-"""Colours of kinds; after the last they start again."""
+"""Colours of kinds; after the last they start again lighter, then darker."""
 
+_SHADE = 0.5
+"""How far a shade is towards white, or towards ink."""
 _CURVES = (0, 2, 4, 6, 3, 5, 7)
 
 USE_SCALE = ((0.0, "#dbe4ec"), (0.25, "#a6bddb"), (0.5, "#5f8fc6"), (0.75, "#5d3fa0"), (1.0, "#3b0050"))
@@ -36,12 +38,18 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 def category(index: int) -> str:
     """Give the colour of the kind numbered `index`."""
-    return CATEGORIES[index % len(CATEGORIES)]
+    return _shade(CATEGORIES[index % len(CATEGORIES)], index // len(CATEGORIES))
 
 
 def curve(index: int) -> str:
     """Give the colour of the curve numbered `index`, never that of published values, `CATEGORIES[1]`."""
-    return CATEGORIES[_CURVES[index % len(_CURVES)]]
+    return _shade(CATEGORIES[_CURVES[index % len(_CURVES)]], index // len(_CURVES))
+
+
+def _shade(colour: str, turn: int) -> str:
+    """Give a colour as it is in the first turn of a list, lighter in the second, darker in the third."""
+    other = (colour, "#ffffff", INK)[turn % 3]
+    return colour_at(((0.0, colour), (1.0, other)), _SHADE) if turn % 3 else colour
 
 
 def order_colours(count: int) -> list[str]:

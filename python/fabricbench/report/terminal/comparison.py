@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabricbench.report.terminal.cells import heading, metric_text, sized
+from fabricbench.analysis.kinds import JobKind, job_kind
+from fabricbench.report.terminal.cells import heading, job_spec, metric_text, sized
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 
@@ -64,9 +65,19 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         is_text = Column(("second is" if is_pair else "is",), is_text=True)
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
-    rows = [_row(each) for each in changes if not measured or any(map(_has_any, each))]
+    kinds = (
+        {job_kind(job_spec(job)) for job in (first, *(pair.second for pair in pairs))}
+        if not measured
+        else set()
+    )
+    rows = [_row(each) for each in changes if any(map(_has_any, each)) or _concerns(each[0], kinds)]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
+
+
+def _concerns(change: Change, kinds: Collection[JobKind]) -> bool:
+    """Whether jobs of one of the kinds have a metric, though it could not be measured."""
+    return any(change.metric.concerns(kind) for kind in kinds)
 
 
 def _has_any(change: Change) -> bool:

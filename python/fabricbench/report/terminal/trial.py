@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.kinds import job_kind
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.sizes import shown_size
 from fabricbench.report.tcp import tcp_table
-from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
+from fabricbench.report.terminal.cells import deviation_text, heading, job_spec, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
 
@@ -68,8 +69,7 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
     known = {deviation.metric: deviation for deviation in job.deviations}
-    shown = [each for each in METRICS if not job.trial.is_measured or summary.value(each.name) is not None]
-    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in shown]
+    rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS if _is_shown(job, metric)]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
     if known:
         heads += [Column(("published",)), Column(("deviation",))]
@@ -77,6 +77,13 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
         rows = [Row(row.cells[:3]) for row in rows]
     table = [render(heads, rows, colour=colour)] if rows else []
     return "\n".join([*lines, *table, *_criteria_lines(job, colour=colour)])
+
+
+def _is_shown(job: JobReport, metric: Metric) -> bool:
+    """Whether a job has a metric: one that could not be measured is shown unless the job was on a testbed."""
+    if job.trial.is_measured or not metric.concerns(job_kind(job_spec(job))):
+        return job.summary.value(metric.name) is not None
+    return True
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
@@ -89,7 +96,7 @@ def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
     value = job.summary.value(metric.name)
-    text = str(value) if isinstance(value, int) else metric_text(metric.name, value)
+    text = f"{value:,}" if isinstance(value, int) else metric_text(metric.name, value)
     published = "" if deviation is None else f"{deviation.published:.10g}"
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 

@@ -20,13 +20,18 @@ class FctSample:
 
     Attributes:
         label: Shown in the legend, such as `16 MB`.
-        fct_ps: Of every complete chunk [ps], any order.
+        fct_ps: Of every chunk [ps], any order; none of a chunk that never completed.
         published_ps: Published percentiles: percentage -> time [ps].
     """
 
     label: str
     fct_ps: pl.Series
     published_ps: dict[float, float]
+
+    @property
+    def completed_share(self) -> float:
+        """Share of all chunks that completed, at which the curve ends."""
+        return 1 - self.fct_ps.null_count() / len(self.fct_ps)
 
 
 def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
@@ -43,7 +48,7 @@ def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
     if any(sample.published_ps for sample in drawn):
         figure.add_trace(_published(drawn, scale))
     figure.update_layout(_layout(scale, shortest_ps, longest_ps))
-    return Plot("fct-cdf", figure, _caption(reduced, any(sample.published_ps for sample in drawn)))
+    return Plot("fct-cdf", figure, _caption(drawn, reduced))
 
 
 def _extremes_ps(samples: Sequence[FctSample]) -> tuple[float, float]:
@@ -54,7 +59,8 @@ def _extremes_ps(samples: Sequence[FctSample]) -> tuple[float, float]:
 
 
 def _add_sample(figure: go.Figure, sample: FctSample, scale: TimeScale, colour: str) -> bool:
-    values, shares, reduced = cdf_points(sample.fct_ps)
+    values, of_completed, reduced = cdf_points(sample.fct_ps)
+    shares = [share * sample.completed_share for share in of_completed]
     hover = f"{sample.label}<br>%{{y:.4g}} % of chunks within %{{x:.6g}} {scale.unit}<extra></extra>"
     figure.add_trace(
         go.Scatter(
@@ -98,12 +104,14 @@ def _layout(scale: TimeScale, shortest_ps: float, longest_ps: float) -> dict[str
     )
 
 
-def _caption(reduced: int, published: bool) -> str:
+def _caption(samples: Sequence[FctSample], reduced: int) -> str:
     text = (
         "Share of data chunks whose FCT (first byte offered to last byte acknowledged) is at most the time "
         "on the axis, for each trial of the run."
     )
-    if published:
+    if any(sample.completed_share < 1 for sample in samples):
+        text += " A curve that ends below 100 % leaves the chunks that never completed."
+    if any(sample.published_ps for sample in samples):
         text += " Crosses are the published minimum and P50."
     if reduced:
         text += (

@@ -1,0 +1,82 @@
+"""Collectives, open-loop traffic and runs that did not complete each show what they have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.stored import store_run
+
+from fabricbench.report.html import figures, theme
+from fabricbench.report.html.build import build_page
+from fabricbench.report.html.model import Column, TablePart
+from fabricbench.report.insight import insight
+from fabricbench.report.insight_text import insight_text
+from fabricbench.report.terminal import trial_text
+from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.store import Trial
+
+TRAFFIC = {"arrivals": {"duration_ps": 10**9}}
+ROUNDS = {"repeat": {"kind": "rounds", "rounds": 15}}
+
+
+def stored(folder: Path, job: dict[str, Any], *, broken: bool = False) -> Trial:
+    return store_run(folder / "workspace", sizes=[2**24], job=job, broken=broken)[0]
+
+
+def columns(trial: Trial) -> list[Column]:
+    page = build_page([trial], trial)
+    summary = next(section for section in page.sections if section.key == "summary")
+    return list(next(part for part in summary.parts if isinstance(part, TablePart)).columns)
+
+
+def test_a_report_of_open_loop_traffic_has_its_rates_and_slowdowns_and_no_bus_bandwidth(
+    tmp_path: Path,
+) -> None:
+    trial = stored(tmp_path, TRAFFIC)
+    titles = [(column.title, column.unit) for column in columns(trial)]
+    assert {("offered", "GB/s"), ("delivered", "GB/s"), ("P99", "slowdown")} < set(titles)
+    assert not {"busbw", "of ideal"} & {title for title, _ in titles}
+    assert "bandwidth" not in [section.key for section in build_page([trial], trial).sections]
+
+
+@pytest.mark.parametrize(("job", "has_rounds"), [({}, False), (ROUNDS, True), ({"barrier": True}, True)])
+def test_a_report_has_columns_of_rounds_where_a_job_repeats(
+    tmp_path: Path, job: dict[str, Any], has_rounds: bool
+) -> None:
+    titles = [column.title for column in columns(stored(tmp_path, job))]
+    assert ("longest" in titles) == has_rounds
+    assert ("at a rank, min" in titles) == ("barrier" in job)
+
+
+def test_chunks_that_never_completed_keep_the_curve_of_completion_below_the_whole(tmp_path: Path) -> None:
+    trial = stored(tmp_path, {}, broken=True)
+    plot = figures.cdf([trial], trial)
+    assert plot is not None
+    assert plot.figure.data[0].y[-1] == pytest.approx(100 * 55 / 56, abs=1e-4)
+    assert "below 100 %" in plot.caption
+
+
+def test_curves_do_not_share_a_colour_with_the_next_dozen() -> None:
+    for colour, count in ((theme.curve, 21), (theme.category, 24)):
+        assert len({colour(index) for index in range(count)}) == count
+
+
+@pytest.mark.parametrize(
+    ("job", "shown", "hidden"),
+    [({}, "Bus bandwidth", "Slowdown"), (TRAFFIC, "Slowdown P99", "Bus bandwidth")],
+)
+def test_a_trial_in_full_has_the_metrics_of_its_kind(
+    tmp_path: Path, job: dict[str, Any], shown: str, hidden: str
+) -> None:
+    text = trial_text(stored_reports(stored(tmp_path, job), Beside()))
+    assert shown in text
+    assert hidden not in text
+    assert "Operation P50" not in text
+
+
+def test_a_job_that_did_not_complete_is_not_said_to_be_slow(tmp_path: Path) -> None:
+    trial = stored(tmp_path, {}, broken=True)
+    assert "why job test did not complete, likely causes" in insight_text(insight(trial))
+    assert "Completion time" in trial_text(stored_reports(trial, Beside()))
