@@ -42,7 +42,7 @@ def refusal(plan: str, limits: Limits, *overrides: str) -> str:
 
 def test_what_needs_more_memory_than_is_left_is_refused(large: str) -> None:
     expected = (
-        "error: large.yaml:7: jobs: found a trial, which needs about 9.95 GB of memory (24,995,000 chunks, "
+        "error: large.yaml:7: jobs: found a trial, which needs about 8.09 GB of memory (24,995,000 chunks, "
         "24,995,000 queue pairs, 20,480 ports); allowed: 2 GB, which is what this machine has left\n"
         "hint: fewer ranks or hosts need less; `--force` runs it nonetheless"
     )

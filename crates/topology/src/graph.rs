@@ -155,6 +155,7 @@ impl Graph {
     ///
     /// # Panics
     /// When the host has no such port.
+    #[inline]
     #[must_use]
     pub fn attachment_of(&self, host: HostId, host_port: u16) -> AttachmentId {
         let hosts = self.hosts();
@@ -169,11 +170,25 @@ impl Graph {
     ///
     /// # Panics
     /// When one of them is not a host of this graph.
+    #[inline]
     #[must_use]
     pub fn attachments_between(&self, src: HostId, dst: HostId) -> (AttachmentId, AttachmentId) {
         let ports = self.nodes[src.index()].ports.len() as u16;
+        if ports == 1 { self.first_attachments(src, dst) } else { self.nearest_attachments(src, dst, ports) }
+    }
+
+    /// Port 0 of each.
+    #[inline]
+    fn first_attachments(&self, src: HostId, dst: HostId) -> (AttachmentId, AttachmentId) {
+        (self.attachment_of(src, 0), self.attachment_of(dst, 0))
+    }
+
+    fn nearest_attachments(&self, src: HostId, dst: HostId, ports: u16) -> (AttachmentId, AttachmentId) {
         let pair = |port| (self.attachment_of(src, port), self.attachment_of(dst, port));
-        (1..ports).map(pair).find(|&(a, b)| self.share_ideal_switch(a, b)).unwrap_or_else(|| pair(0))
+        (1..ports)
+            .map(pair)
+            .find(|&(a, b)| self.share_ideal_switch(a, b))
+            .unwrap_or_else(|| self.first_attachments(src, dst))
     }
 
     fn share_ideal_switch(&self, a: AttachmentId, b: AttachmentId) -> bool {

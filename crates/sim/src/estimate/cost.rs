@@ -14,7 +14,7 @@ use spec::{LossRecovery, RunSpec};
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
 /// A chunk with its transfer at both hosts [bytes].
-const CHUNK_BYTES: u64 = 188;
+const CHUNK_BYTES: u64 = 108;
 /// A queue pair, both ends [bytes].
 const QUEUE_PAIR_BYTES: u64 = 228;
 /// What selective recovery adds to a queue pair [bytes].

@@ -5,7 +5,8 @@
 //! frames never does.
 
 use super::receiver::ReceiverPlan;
-use super::receivers::{Delivery, ReceiveChunk};
+use super::receivers::Delivery;
+use super::receives::{ReceiveChunk, Receives};
 use crate::packet::Packet;
 use crate::prefetch::LINE_BYTES;
 use crate::record::ReceiveReport;
@@ -117,7 +118,7 @@ impl Arrivals {
         &mut self,
         config: &Config,
         psn: Psn,
-        receives: &[ReceiveChunk],
+        receives: &Receives,
     ) -> Option<&mut OpenChunk> {
         let ahead = i64::from(psn.distance_from(self.initial_psn.add(self.seen as u32)));
         let sequence = self.seen.checked_add_signed(ahead)?;
@@ -129,7 +130,7 @@ impl Arrivals {
     }
 
     /// The same, of a packet that does not belong to the oldest chunk that is open so far.
-    fn find(&mut self, config: &Config, sequence: u64, receives: &[ReceiveChunk]) -> Option<&mut OpenChunk> {
+    fn find(&mut self, config: &Config, sequence: u64, receives: &Receives) -> Option<&mut OpenChunk> {
         while self.opened_end <= sequence {
             self.open_next(config, receives);
         }
@@ -139,12 +140,12 @@ impl Arrivals {
         chunk.packets.contains(&sequence).then_some(chunk)
     }
 
-    fn open_next(&mut self, config: &Config, receives: &[ReceiveChunk]) {
+    fn open_next(&mut self, config: &Config, receives: &Receives) {
         if self.chunks.is_empty() {
             self.chunks.start = self.first_chunk;
             self.round += 1;
         }
-        let ReceiveChunk { chunk, inbound, bytes } = receives[self.chunks.start as usize];
+        let ReceiveChunk { chunk, inbound, bytes } = receives.get(self.chunks.start);
         self.chunks.start += 1;
         let (first, packets) = (self.opened_end, config.packets(bytes));
         self.opened_end += packets;

@@ -24,7 +24,8 @@ impl Host {
         let memory = self.shared_memory;
         let end = self.sends.end_of(sender);
         while let Some(send) = self.senders[sender as usize].post_local(&mut self.sends, end, now) {
-            let copied = self.transfers.copy(send.outgoing, now, memory.rate.span_of(send.bytes));
+            let span = memory.rate.span_of(self.sends.bytes_of(send));
+            let copied = self.transfers.copy(self.sends.outgoing_of(send), now, span);
             self.timers.push(copied + memory.latency, Timer::Local(sender));
         }
     }
@@ -36,7 +37,7 @@ impl Host {
         let completed = state.complete(1);
         completed.clone().for_each(|send| self.end_send(send, Frames::default(), Some(now), context));
         if !self.transfers.is_background() {
-            let bytes = completed.clone().map(|send| self.sends.get(send).bytes.max(1));
+            let bytes = completed.clone().map(|send| self.sends.bytes_of(send).max(1));
             context.totals.progress += bytes.sum::<u64>();
         }
         self.receivers.take_local(receiver);

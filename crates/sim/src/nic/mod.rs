@@ -5,6 +5,7 @@
 //! receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod arrivals;
+mod chunk_bytes;
 mod chunk_frames;
 mod intake;
 mod latencies;
@@ -13,12 +14,14 @@ mod port;
 mod posting;
 mod receiver;
 mod receivers;
+mod receives;
 mod receiving;
 mod reordering;
 mod sack;
 mod sender;
 mod sending;
 mod sends;
+mod shares;
 mod storage;
 mod tcp;
 mod tcp_lane;
@@ -29,7 +32,7 @@ pub(crate) use intake::IntakePlan;
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use receiver::{ReceiverPlan, ReplyPriorities};
-pub(crate) use receivers::ReceiveChunk;
+pub(crate) use receives::ReceiveChunk;
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{SenderPlan, write_opcode};
 pub(crate) use sends::SendChunk;
@@ -38,7 +41,7 @@ pub(crate) use storage::{
     connection_number,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
-pub(crate) use transfers::{JobTimes, Measured, Outgoing, PhaseEnd, Transfers};
+pub(crate) use transfers::{InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, TransfersPlan};
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet, Priority};
@@ -53,6 +56,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
+use transfers::Transfers;
 use transport::{Config, Controller};
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
@@ -105,7 +109,7 @@ pub(crate) struct HostPlan {
     pub(crate) receivers: Vec<ReceiverPlan>,
     /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
     pub(crate) receives: Vec<ReceiveChunk>,
-    pub(crate) transfers: Transfers,
+    pub(crate) transfers: TransfersPlan,
     /// What it does in a storage job.
     pub(crate) storage: Option<StoragePlan>,
     /// Its ends of TCP connections, if it has any.
@@ -151,8 +155,7 @@ enum Action {
 
 impl Host {
     pub(crate) fn new(plan: HostPlan) -> Self {
-        let mut transfers = plan.transfers;
-        transfers.begin();
+        let transfers = Transfers::new(plan.transfers);
         let storage = plan.storage.map(|storage| Box::new(Storage::new(storage)));
         let start = storage.as_ref().and_then(|storage| storage.start());
         let changes = plan.throughput.iter().map(|change| (change.at, Timer::Throughput));
@@ -169,8 +172,8 @@ impl Host {
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
             senders: plan.senders.iter().map(|sender| Sender::new(sender, settings)).collect(),
-            sends: Sends::new(plan.sends, &plan.senders),
-            receivers: Receivers::new(&plan.receivers, plan.receives.into(), settings),
+            sends: Sends::new(&plan.sends, &plan.senders),
+            receivers: Receivers::new(&plan.receivers, &plan.receives, settings),
             is_background: transfers.is_background(),
             data_frames: DataFrames {
                 framing: settings.framing,
@@ -343,13 +346,13 @@ impl Host {
             Kind::Data(_) => {
                 self.receivers.prefetch(packet);
                 if packet.asks() {
-                    prefetch(&self.transfers.inbound, queue_pair);
+                    self.transfers.prefetch_inbound(queue_pair);
                 }
             }
             _ => {
                 prefetch_whole(&self.senders, queue_pair);
                 self.sends.prefetch(queue_pair);
-                prefetch(&self.transfers.outgoing, queue_pair);
+                self.transfers.prefetch_outgoing(queue_pair);
             }
         }
     }
@@ -420,9 +423,8 @@ impl Host {
 
 /// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
-    let start = transfers.times.start;
-    match transfers.releases.first() {
-        Some(&first) => Some((first, Timer::Post(0))),
-        None => transfers.first().next().map(|_| (start, Timer::Start)),
+    match transfers.first_release() {
+        Some(first) => Some((first, Timer::Post(0))),
+        None => transfers.first().next().map(|_| (transfers.start(), Timer::Start)),
     }
 }

@@ -32,7 +32,7 @@ impl Host {
         let mut first = 0;
         for (index, sender) in (0..).zip(&mut self.senders) {
             let end = self.sends.end_of(index);
-            if first < end && self.transfers.process_of(self.sends.get(first).outgoing) == process {
+            if first < end && self.transfers.process_of(self.sends.outgoing_of(first)) == process {
                 sender.rearm(first);
                 self.sends.rearm(first..end);
             }
@@ -79,7 +79,7 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         for send in sends {
-            let outgoing = self.sends.get(send).outgoing;
+            let outgoing = self.sends.outgoing_of(send);
             if let Some(next) = self.transfers.acknowledge_part(outgoing) {
                 self.start_transfer(next, now, context);
             }

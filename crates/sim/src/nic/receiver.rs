@@ -63,8 +63,8 @@ pub(super) struct Receiver {
     /// From a rank on the same host: it is told of chunks, no packets arrive.
     pub(super) is_local: bool,
     pub(super) responder: Responder,
-    /// The chunk being received, in the host's list.
-    pub(super) chunk: u32,
+    /// Chunks that were received whole, in all rounds.
+    ended: u32,
     /// Packets of it that must still arrive; [`u64::MAX`] without chunks.
     pub(super) packets_left: u64,
     latencies: Latencies,
@@ -128,7 +128,7 @@ impl Receiver {
             is_captured: plan.is_captured,
             is_local: plan.is_local,
             responder: Responder::new(plan.initial_psn),
-            chunk: plan.chunks.start,
+            ended: 0,
             packets_left: first_packets.unwrap_or(u64::MAX),
             latencies: Latencies::NONE,
             rare: None,
@@ -249,9 +249,17 @@ impl Receiver {
         report
     }
 
-    /// Begins to receive `chunk`, which comes in so many packets.
-    pub(super) fn begin_chunk(&mut self, chunk: u32, packets: u64) {
-        (self.chunk, self.packets_left) = (chunk, packets);
+    /// The round of its chunks, which are its `own` in the host's list, and the place of the one being received.
+    #[inline]
+    pub(super) const fn turn(&self, own: &Range<u32>) -> (u32, u32) {
+        let chunks = own.end - own.start;
+        (self.ended / chunks, own.start + self.ended % chunks)
+    }
+
+    /// Begins to receive the next chunk, which comes in so many packets.
+    pub(super) fn begin_next(&mut self, packets: u64) {
+        self.ended += 1;
+        self.packets_left = packets;
         self.latencies = Latencies::NONE;
         if let Some(rare) = &mut self.rare {
             rare.counts = Counts::NONE;
@@ -271,13 +279,13 @@ impl Receiver {
             is_captured: _,
             is_local: _,
             responder,
-            chunk,
+            ended,
             packets_left,
             latencies,
             rare,
         } = self;
         responder.visit(cycle);
-        cycle.same(u64::from(*chunk));
+        cycle.same(u64::from(*ended));
         if *packets_left != u64::MAX {
             cycle.left(packets_left, 1);
         }

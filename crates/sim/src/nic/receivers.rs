@@ -5,6 +5,7 @@ use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::port::Control;
 use super::receiver::{DataOutcome, Receiver, ReceiverPlan, ReceiverSettings};
+use super::receives::{ReceiveChunk, Receives};
 use super::reordering::Reordering;
 use super::sender::write_opcode;
 use crate::kernel::{Context, Message};
@@ -14,30 +15,10 @@ use crate::record::{Frame, FrameKind, ReceiveReport, Record};
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Cycle, Instant, Span};
 
-/// A chunk to be received by a receiver.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReceiveChunk {
-    /// Chunk of the run.
-    pub(crate) chunk: u32,
-    /// The inbound transfer it is part of.
-    pub(crate) inbound: u32,
-    /// Payload [bytes].
-    pub(crate) bytes: u64,
-}
-
 /// A delivered chunk.
 pub(super) struct Delivery {
     pub(super) report: ReceiveReport,
     pub(super) inbound: u32,
-}
-
-/// How far a receiver is in its chunks.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    /// One past its last chunk; after that it begins again.
-    end: u32,
-    /// How often it has begun again.
-    round: u32,
 }
 
 /// The receivers of a host, each with a place of the same number in the other lists that are not empty.
@@ -54,17 +35,11 @@ pub(super) struct Receivers {
     reordering: Box<[Reordering]>,
     settings: ReceiverSettings,
     // What the end of a chunk needs.
-    turns: Box<[Turn]>,
-    /// Their chunks, one receiver after the other.
-    chunks: Box<[ReceiveChunk]>,
+    receives: Receives,
 }
 
 impl Receivers {
-    pub(super) fn new(
-        plans: &[ReceiverPlan],
-        chunks: Box<[ReceiveChunk]>,
-        settings: &QueuePairSettings,
-    ) -> Self {
+    pub(super) fn new(plans: &[ReceiverPlan], chunks: &[ReceiveChunk], settings: &QueuePairSettings) -> Self {
         let config = &settings.config;
         let first_packets = |plan: &ReceiverPlan| {
             plan.chunks.clone().next().map(|first| config.packets(chunks[first as usize].bytes))
@@ -83,8 +58,7 @@ impl Receivers {
             placements: of_window.map(|(plan, window)| Placement::new(plan.initial_psn, window)).collect(),
             reordering: reordered.map(|plan| Reordering::new(plan.queue_pair, plan.initial_psn)).collect(),
             settings: ReceiverSettings::new(settings),
-            turns: plans.iter().map(|plan| Turn { end: plan.chunks.end, round: 0 }).collect(),
-            chunks,
+            receives: Receives::new(chunks, plans),
         }
     }
 
@@ -140,8 +114,7 @@ impl Receivers {
         }
         prefetch(&self.reordering, receiver);
         if packet.asks() {
-            prefetch(&self.turns, receiver);
-            prefetch(&self.chunks, receiver);
+            self.receives.prefetch(receiver);
         }
     }
 
@@ -182,7 +155,7 @@ impl Receivers {
         latency: Span,
     ) -> DataOutcome {
         let index = packet.queue_pair as usize;
-        let Self { receivers, settings, chunks, arrivals, placements, .. } = self;
+        let Self { receivers, settings, receives, arrivals, placements, .. } = self;
         let receiver = &mut receivers[index];
         let arrival = match placements.get_mut(index) {
             Some(placement) => placement.on_packet(config, packet.psn(), packet.asks()),
@@ -195,7 +168,7 @@ impl Receivers {
             payload_bytes: 0,
             chunk_delivered: false,
         };
-        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), chunks) else { return outcome };
+        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), receives) else { return outcome };
         chunk.count(packet, arrival.disposition);
         if is_marked {
             chunk.count_mark(outcome.notifies);
@@ -240,15 +213,13 @@ impl Receivers {
         if receiver.packets_left > 0 {
             return None;
         }
-        let ReceiveChunk { chunk, inbound, bytes } = self.chunks[receiver.chunk as usize];
+        let own = self.receives.of(index as u32);
+        let (round, place) = receiver.turn(&own);
+        let ReceiveChunk { chunk, inbound, bytes } = self.receives.get(place);
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
-        let report = receiver.report(chunk, self.turns[index].round, frames);
-        let mut next = receiver.chunk + 1;
-        if next == self.turns[index].end {
-            next = if index == 0 { 0 } else { self.turns[index - 1].end };
-            self.turns[index].round += 1;
-        }
-        receiver.begin_chunk(next, config.packets(self.chunks[next as usize].bytes));
+        let report = receiver.report(chunk, round, frames);
+        let next = if place + 1 == own.end { own.start } else { place + 1 };
+        receiver.begin_next(config.packets(self.receives.bytes_of(next)));
         Some(Delivery { report, inbound })
     }
 
@@ -257,15 +228,17 @@ impl Receivers {
         &'a self,
         config: &'a Config,
     ) -> impl Iterator<Item = ReceiveReport> + use<'a> {
-        let in_order = self.receivers.iter().zip(&self.turns).filter_map(|(receiver, turn)| {
-            let ReceiveChunk { chunk, bytes, .. } =
-                *self.chunks[..turn.end as usize].get(receiver.chunk as usize)?;
+        let own = (0..).map(|receiver| self.receives.of(receiver));
+        let receiving = self.receivers.iter().zip(own).filter(|(_, own)| !own.is_empty());
+        let in_order = receiving.map(|(receiver, own)| {
+            let (round, place) = receiver.turn(&own);
+            let ReceiveChunk { chunk, bytes, .. } = self.receives.get(place);
             let packets = config.packets(bytes) - receiver.packets_left;
             let accepted = match packets {
                 0 => Frames::default(),
                 packets => frames_of(self.settings.framing, config, bytes, packets),
             };
-            Some(receiver.report(chunk, turn.round, accepted))
+            receiver.report(chunk, round, accepted)
         });
         let in_order = in_order.filter(|report| report.frames > 0);
         in_order.chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
@@ -278,9 +251,8 @@ impl Receivers {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { receivers, arrivals, placements, reordering, settings: _, turns, chunks: _ } = self;
+        let Self { receivers, arrivals, placements, reordering, settings: _, receives: _ } = self;
         receivers.iter_mut().for_each(|receiver| receiver.visit(cycle));
-        turns.iter().for_each(|Turn { end: _, round }| cycle.same(u64::from(*round)));
         arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
         placements.iter_mut().for_each(|placement| placement.visit(cycle));
         reordering.iter_mut().for_each(|reordering| reordering.visit(cycle));

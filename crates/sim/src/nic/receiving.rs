@@ -195,7 +195,7 @@ impl Host {
             return;
         }
         for send in completed.clone() {
-            let sent = self.chunk_frames.of(&self.config, self.sends.get(send).bytes);
+            let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
             self.end_send(send, sent, Some(now), context);
         }
         self.acknowledge(completed, now, context);

@@ -2,7 +2,7 @@
 
 use super::QueuePairSettings;
 use super::chunk_frames::{Frames, frames_of};
-use super::sends::{SendChunk, Sends};
+use super::sends::Sends;
 use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::prefetch::{LINE_BYTES, prefetch_line};
@@ -148,28 +148,26 @@ impl Sender {
         (round, now): (u32, Instant),
         context: &mut Context<Packet, Record>,
     ) {
-        while self.next < end
-            && let Some(send) = sends.post(self.next, now)
-        {
+        while self.next < end && sends.post(self.next, now) {
             if self.requester.is_failed() {
                 let report = sends.report(self.next, round, Frames::default());
                 context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
                 self.oldest += 1;
             } else {
-                self.requester.post(config, send.bytes);
+                self.requester.post(config, sends.bytes_of(self.next));
             }
             self.next += 1;
         }
     }
 
-    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready.
-    pub(super) fn post_local(&mut self, sends: &mut Sends, end: u32, now: Instant) -> Option<SendChunk> {
-        if self.next == end {
+    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready; returns its place
+    /// in the host's list of sends.
+    pub(super) fn post_local(&mut self, sends: &mut Sends, end: u32, now: Instant) -> Option<u32> {
+        if self.next == end || !sends.post(self.next, now) {
             return None;
         }
-        let send = sends.post(self.next, now)?;
         self.next += 1;
-        Some(send)
+        Some(self.next - 1)
     }
 
     /// To a rank on the same host: nothing of it meets the NIC.

@@ -121,7 +121,7 @@ impl Host {
     /// What is known of an open chunk. Its pass is that of its rank, as no phase ends before all is acknowledged.
     #[inline]
     fn send_report(&self, send: u32, sent: Frames) -> SendReport {
-        let pass = self.transfers.pass_of(self.sends.get(send).outgoing);
+        let pass = self.transfers.pass_of(self.sends.outgoing_of(send));
         self.sends.report(send, pass, sent)
     }
 

@@ -1,7 +1,9 @@
 //! The chunks that a host sends, with what is recorded of each until it has ended.
 
 use super::SenderPlan;
+use super::chunk_bytes::ChunkBytes;
 use super::chunk_frames::Frames;
+use super::shares::Shares;
 use crate::prefetch::prefetch;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
@@ -18,23 +20,23 @@ const READY: Instant = Instant(Instant::NEVER.0 - 1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendChunk {
     /// Chunk of the run.
-    chunk: u32,
+    pub(crate) chunk: u32,
     /// The transfer it is part of, among those that start at its host.
-    pub(super) outgoing: u32,
+    pub(crate) outgoing: u32,
     /// Payload [bytes].
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The same at its host.
+#[derive(Clone, Copy, Debug)]
+struct Posting {
+    chunk: u32,
+    outgoing: u32,
     /// When it was posted; before that [`WAITING`], then [`READY`].
     posted: Instant,
 }
 
-const _: () = assert!(size_of::<SendChunk>() <= 24, "there is one for each of a million chunks");
-
-impl SendChunk {
-    /// A chunk whose dependencies have not arrived.
-    pub(crate) const fn new(chunk: u32, outgoing: u32, bytes: u64) -> Self {
-        Self { chunk, outgoing, bytes, posted: WAITING }
-    }
-}
+const _: () = assert!(size_of::<Posting>() <= 16, "there is one for each of a million chunks");
 
 /// What befalls few chunks while they are sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,29 +52,40 @@ pub(super) struct Mishaps {
 /// The chunks of all senders of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
 pub(super) struct Sends {
-    chunks: Box<[SendChunk]>,
-    /// One past the last chunk of each sender.
-    ends: Box<[u32]>,
+    chunks: Box<[Posting]>,
+    bytes: ChunkBytes,
+    shares: Shares,
     /// Of open chunks that have any, by their place.
     mishaps: BTreeMap<u32, Mishaps>,
 }
 
 impl Sends {
-    pub(super) fn new(chunks: Vec<SendChunk>, senders: &[SenderPlan]) -> Self {
-        let ends = senders.iter().map(|sender| sender.chunks.end).collect();
-        Self { chunks: chunks.into_boxed_slice(), ends, mishaps: BTreeMap::new() }
+    pub(super) fn new(chunks: &[SendChunk], senders: &[SenderPlan]) -> Self {
+        let waiting = |&SendChunk { chunk, outgoing, .. }| Posting { chunk, outgoing, posted: WAITING };
+        Self {
+            chunks: chunks.iter().map(waiting).collect(),
+            bytes: ChunkBytes::new(chunks.iter().map(|send| send.bytes)),
+            shares: Shares::new(senders.iter().map(|sender| sender.chunks.end)),
+            mishaps: BTreeMap::new(),
+        }
     }
 
-    /// A chunk, by its place.
+    /// The transfer that a chunk is part of, among those that start at the host.
     #[inline]
-    pub(super) fn get(&self, send: u32) -> &SendChunk {
-        &self.chunks[send as usize]
+    pub(super) fn outgoing_of(&self, send: u32) -> u32 {
+        self.chunks[send as usize].outgoing
+    }
+
+    /// Payload of a chunk [bytes].
+    #[inline]
+    pub(super) fn bytes_of(&self, send: u32) -> u64 {
+        self.bytes.of(send)
     }
 
     /// One past the last chunk of a sender.
     #[inline]
     pub(super) fn end_of(&self, sender: u32) -> u32 {
-        self.ends[sender as usize]
+        self.shares.end_of(sender)
     }
 
     /// Asks for the memory of the first chunk of a sender, if each has one.
@@ -87,15 +100,15 @@ impl Sends {
         self.chunks[send as usize].posted = READY;
     }
 
-    /// Posts a chunk, if its dependencies have arrived.
+    /// Posts a chunk, if its dependencies have arrived; false if they have not.
     #[inline]
-    pub(super) fn post(&mut self, send: u32, now: Instant) -> Option<SendChunk> {
+    pub(super) fn post(&mut self, send: u32, now: Instant) -> bool {
         let chunk = &mut self.chunks[send as usize];
-        if chunk.posted != READY {
-            return None;
+        let is_ready = chunk.posted == READY;
+        if is_ready {
+            chunk.posted = now;
         }
-        chunk.posted = now;
-        Some(*chunk)
+        is_ready
     }
 
     /// Chunks wait for their dependencies again.
@@ -113,7 +126,7 @@ impl Sends {
     /// What is known of an open chunk, sent in so many frames without those sent again.
     #[inline]
     pub(super) fn report(&self, send: u32, round: u32, sent: Frames) -> SendReport {
-        let SendChunk { chunk, posted, .. } = *self.get(send);
+        let Posting { chunk, posted, .. } = self.chunks[send as usize];
         let mut report = SendReport::new(chunk, round, posted);
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
         if !self.mishaps.is_empty() {
@@ -140,7 +153,7 @@ impl Sends {
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { chunks: _, ends: _, mishaps } = self;
+        let Self { chunks: _, bytes: _, shares: _, mishaps } = self;
         cycle.same_list(mishaps.keys().map(|&send| u64::from(send)));
         for Mishaps { naks, timeouts, cnps, resent } in mishaps.values_mut() {
             let Frames { frames, bytes } = resent;
@@ -156,11 +169,12 @@ mod tests {
 
     #[test]
     fn a_chunk_is_posted_once_in_a_round_and_reported_with_what_befell_it() {
-        let mut sends = Sends::new(vec![SendChunk::new(7, 0, 100), SendChunk::new(8, 1, 100)], &[]);
-        assert!(sends.post(1, Instant(5)).is_none(), "its dependencies have not arrived");
+        let send = |outgoing| SendChunk { chunk: 7 + outgoing, outgoing, bytes: 100 };
+        let mut sends = Sends::new(&[send(0), send(1)], &[]);
+        assert!(!sends.post(1, Instant(5)), "its dependencies have not arrived");
         sends.make_ready(1);
-        assert!(sends.post(1, Instant(5)).is_some());
-        assert!(sends.post(1, Instant(6)).is_none(), "it is posted");
+        assert!(sends.post(1, Instant(5)));
+        assert!(!sends.post(1, Instant(6)), "it is posted");
         sends.mishaps_of(1).cnps += 2;
         sends.mishaps_of(1).resent = Frames { frames: 1, bytes: 50 };
         let report = sends.report(1, 3, Frames { frames: 2, bytes: 90 });
@@ -169,6 +183,6 @@ mod tests {
         sends.forget(1);
         assert_eq!(sends.report(1, 3, Frames::default()).cnps, 0);
         sends.rearm(0..2);
-        assert!(sends.post(1, Instant(9)).is_none());
+        assert!(!sends.post(1, Instant(9)));
     }
 }

@@ -24,10 +24,11 @@ pub(crate) enum Direction {
 /// The hash of a run, ready for many queue pairs.
 ///
 /// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by the same bits
-/// whatever the other bytes are. So what each byte changes is computed once.
+/// whatever the other bytes are. So what each byte changes is computed once, and what is the same for all queue pairs once
+/// for all.
 pub(crate) struct PathHash {
-    /// Of an input of zeros.
-    zeros: u32,
+    /// Of an input of zeros but for what is the same for all queue pairs.
+    common: u32,
     changes: Box<[[u32; 256]; INPUT_BYTES]>,
     include_qp: bool,
 }
@@ -49,7 +50,12 @@ impl PathHash {
                 *change = hash(algorithm, &input[..bytes]) ^ zeros;
             }
         }
-        Self { zeros, changes, include_qp }
+        let mut common = [0; INPUT_BYTES];
+        let nowhere = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+        let tuple = five_tuple(nowhere, (0, ROCE_UDP_PORT), IP_PROTOCOL_UDP);
+        common[..FIVE_TUPLE_BYTES].copy_from_slice(&tuple);
+        let common = hash(algorithm, &common[..bytes]);
+        Self { common, changes, include_qp }
     }
 
     /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a queue pair
@@ -60,15 +66,20 @@ impl PathHash {
             Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
             Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
         };
-        let ports = (pair.udp_source_port(), ROCE_UDP_PORT);
-        let mut input = [0; INPUT_BYTES];
-        let (tuple, queue_pair) = input.split_at_mut(FIVE_TUPLE_BYTES);
-        tuple.copy_from_slice(&five_tuple((source, destination), ports, IP_PROTOCOL_UDP));
-        if self.include_qp {
-            queue_pair.copy_from_slice(&pair.identity.to_be_bytes()[1..]);
+        let ends = u64::from(u32::from(source)) << 32 | u64::from(u32::from(destination));
+        let hash = self.change(0, ends.to_be_bytes()) ^ self.change(8, pair.udp_source_port().to_be_bytes());
+        if !self.include_qp {
+            return self.common ^ hash;
         }
-        let changes = input.iter().zip(&*self.changes).map(|(byte, of_place)| of_place[usize::from(*byte)]);
-        changes.fold(self.zeros, |hash, change| hash ^ change)
+        let [_, identity @ ..] = pair.identity.to_be_bytes();
+        self.common ^ hash ^ self.change(FIVE_TUPLE_BYTES, identity)
+    }
+
+    /// What bytes from a place on change.
+    #[inline]
+    fn change<const BYTES: usize>(&self, place: usize, bytes: [u8; BYTES]) -> u32 {
+        let changes = bytes.iter().zip(&self.changes[place..]);
+        changes.fold(0, |hash, (byte, of_place)| hash ^ of_place[usize::from(*byte)])
     }
 }
 

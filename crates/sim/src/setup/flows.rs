@@ -118,7 +118,8 @@ pub(crate) struct Flows {
     pub(crate) unloaded: HashMap<u32, Span>,
     /// The same of a storage operation that writes or reads.
     pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
-    /// Queue pairs so far whose data ends at each host.
+    /// Queue pairs so far whose data begins, and ends, at each host.
+    senders_at: Vec<u32>,
     receivers_at: Vec<u32>,
     draws: Draws,
     /// What decides the way of packets wherever there are several.
@@ -142,6 +143,7 @@ impl Flows {
             has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
             unloaded: HashMap::new(),
             unloaded_operations: HashMap::new(),
+            senders_at: vec![0; fabric.graph.hosts()],
             receivers_at: vec![0; fabric.graph.hosts()],
             draws: Draws {
                 udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
@@ -179,11 +181,26 @@ impl Flows {
         self.queue_pair_of(index, number, ends)
     }
 
-    /// The hosts that data of a queue pair comes from and goes to.
-    #[inline]
-    pub(crate) fn hosts_of(&self, queue_pair: u32) -> [HostId; 2] {
-        let (index, ends) = self.ends_of(queue_pair);
-        self.jobs[index].hosts_of(ends)
+    /// How many queue pairs have data that begins, and ends, at each host.
+    pub(super) fn counts_at_hosts(&self) -> [&[u32]; 2] {
+        [&self.senders_at, &self.receivers_at]
+    }
+
+    /// The hosts that data of each connection of a job comes from and goes to. Each has a queue pair for every part.
+    pub(super) fn hosts_of_connections(&self, job: usize) -> impl Iterator<Item = [HostId; 2]> + '_ {
+        let (schedule, job) = (&self.schedules[job], &self.jobs[job]);
+        (0..job.connections.count()).map(|number| job.hosts_of(job.connections.ends(schedule, number)))
+    }
+
+    /// Whether each transfer of a job has queue pairs of its own, in the order of the transfers.
+    pub(super) fn has_queue_pairs_of_each_transfer(&self, job: usize) -> bool {
+        self.jobs[job].connections.are_transfers()
+    }
+
+    /// The queue pair of the first part of a transfer.
+    pub(super) fn first_queue_pair_of(&self, job: usize, transfer: TransferId) -> u32 {
+        let job = &self.jobs[job];
+        job.first_queue_pair + job.connections.of(transfer) * self.parts
     }
 
     /// All queue pairs, by number.
@@ -192,7 +209,8 @@ impl Flows {
     }
 
     /// The chunks of a queue pair, in the order of the schedule.
-    pub(crate) fn chunks_of(&self, queue_pair: u32) -> impl ExactSizeIterator<Item = u32> + Clone + '_ {
+    #[inline]
+    pub(crate) fn chunks_of(&self, queue_pair: u32) -> impl Iterator<Item = u32> + '_ {
         let (index, connection, part) = self.connection_of(queue_pair);
         let job = &self.jobs[index];
         let first = job.first_chunk + part;
@@ -309,7 +327,10 @@ impl Flows {
         let id = TransferId(transfer);
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
-        let bytes = Parts::new(transfer.bytes, self.parts.into()).of(part.into());
+        let bytes = match self.parts {
+            1 => transfer.bytes,
+            parts => Parts::new(transfer.bytes, parts.into()).of(part.into()),
+        };
         (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
     }
 
@@ -371,6 +392,7 @@ impl Flows {
             let ends = connections.ends(&schedule, connection);
             let [src, dst] = [ends.src, ends.dst].map(|rank| HostId(job.hosts[rank.index()]));
             check_path(fabric, index, src, dst)?;
+            self.senders_at[src.index()] += self.parts;
             let next = &mut self.receivers_at[dst.index()];
             self.receivers.extend(*next..*next + self.parts);
             *next += self.parts;

@@ -1,11 +1,13 @@
 //! From a spec to a world that can run: the graph, the queue pairs, the nodes.
 
+mod controllers;
 mod entropy;
 mod fabric;
 mod failures;
 mod flows;
 mod hosts;
 mod link_names;
+mod places;
 mod ports;
 mod rank_connections;
 mod scheduled;

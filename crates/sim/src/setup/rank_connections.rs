@@ -5,8 +5,6 @@
 
 use spec::QpMode;
 use std::collections::HashMap;
-use std::iter::StepBy;
-use std::ops::Range;
 use std::slice;
 use units::{Rank, TransferId};
 use workload::{Message, Schedule, Transfer};
@@ -59,6 +57,11 @@ impl RankConnections {
         }
     }
 
+    /// Whether each transfer has a connection of the same number.
+    pub(super) fn are_transfers(&self) -> bool {
+        matches!(self, Self::Every { transfers, period } if transfers == period)
+    }
+
     /// The connection that carries a transfer.
     #[inline]
     pub(super) fn of(&self, transfer: TransferId) -> u32 {
@@ -75,7 +78,7 @@ impl RankConnections {
     pub(super) fn transfers(&self, connection: u32) -> Transfers<'_> {
         match self {
             Self::Every { transfers, period } => {
-                Transfers::Every((connection..*transfers).step_by(*period as usize))
+                Transfers::Every { next: connection, end: *transfers, period: *period }
             }
             Self::Listed(listed) => Transfers::Listed(listed.transfers(connection).iter()),
             Self::Storage { .. } => Transfers::Listed([].iter()),
@@ -103,9 +106,8 @@ impl RankConnections {
 }
 
 /// The transfers of a connection.
-#[derive(Clone)]
 pub(super) enum Transfers<'a> {
-    Every(StepBy<Range<u32>>),
+    Every { next: u32, end: u32, period: u32 },
     Listed(slice::Iter<'a, TransferId>),
 }
 
@@ -115,20 +117,15 @@ impl Iterator for Transfers<'_> {
     #[inline]
     fn next(&mut self) -> Option<TransferId> {
         match self {
-            Self::Every(numbers) => numbers.next().map(TransferId),
+            Self::Every { next, end, period } => {
+                let transfer = Some(*next).filter(|next| next < end);
+                *next = next.saturating_add(*period);
+                transfer.map(TransferId)
+            }
             Self::Listed(ids) => ids.next().copied(),
         }
     }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        match self {
-            Self::Every(numbers) => numbers.size_hint(),
-            Self::Listed(ids) => ids.size_hint(),
-        }
-    }
 }
-
-impl ExactSizeIterator for Transfers<'_> {}
 
 /// Connections that follow from nothing shorter.
 pub(super) struct Listed {

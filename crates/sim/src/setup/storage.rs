@@ -1,9 +1,9 @@
 //! Storage jobs: their connections, clients and targets.
 
 use super::Fabric;
+use super::controllers::{Controllers, cnp_interval};
 use super::entropy::Direction;
 use super::flows::{Flows, QueuePair};
-use super::hosts::{Controllers, HostFlows, cnp_interval};
 use super::rank_connections::RankConnections;
 use super::schedules::value;
 use super::unloaded::unloaded_operation;
@@ -84,17 +84,16 @@ impl Flows {
     }
 }
 
-/// Gives the hosts of every storage job their connections and their part in it.
-pub(super) fn place_storage(
+/// What each host does in a storage job, if it has a part in one.
+pub(super) fn storage_plans(
     spec: &RunSpec,
     graph: &Graph,
     flows: &Flows,
-    controllers: &Controllers,
     captured: &HashSet<u32>,
-    hosts: &mut [HostFlows],
-) {
+) -> Vec<Option<StoragePlan>> {
+    let mut plans: Vec<Option<StoragePlan>> = (0..graph.hosts()).map(|_| None).collect();
     if spec.jobs.iter().all(|job| job.storage.is_none()) {
-        return;
+        return plans;
     }
     for (index, job) in (0..).zip(&spec.jobs) {
         let Some(storage) = &job.storage else { continue };
@@ -105,13 +104,15 @@ pub(super) fn place_storage(
                 RolePlan::Target(target_plan(job, storage))
             };
             let is_background = job.repeat.rounds().is_none();
-            hosts[host as usize].storage = Some(StoragePlan { role, connections: Vec::new(), is_background });
+            plans[host as usize] = Some(StoragePlan { role, connections: Vec::new(), is_background });
         }
     }
+    let controllers = Controllers::new(spec, graph);
     let pairs = flows.queue_pairs();
     for pair in pairs.filter(|pair| spec.jobs[pair.job as usize].storage.is_some()) {
-        place_connection(spec, graph, flows, controllers, captured, &pair, hosts);
+        place_connection(spec, graph, flows, &controllers, captured, &pair, &mut plans);
     }
+    plans
 }
 
 fn place_connection(
@@ -121,9 +122,9 @@ fn place_connection(
     controllers: &Controllers,
     captured: &HashSet<u32>,
     pair: &QueuePair,
-    hosts: &mut [HostFlows],
+    plans: &mut [Option<StoragePlan>],
 ) {
-    let places = [pair.src_host, pair.dst_host].map(|host| connections(hosts, host.index()).len() as u32);
+    let places = [pair.src_host, pair.dst_host].map(|host| connections(plans, host.index()).len() as u32);
     let back_psn = Seed(spec.seed).stream("qp.initial_psn.target", u64::from(pair.identity)).next_u32();
     let psns = [pair.initial_psn(), Psn::new(back_psn & 0xff_ffff)];
     let attachments = [pair.src_attachment, pair.dst_attachment];
@@ -150,12 +151,12 @@ fn place_connection(
             reads_max: reads as usize,
         };
         let host = if end == 0 { pair.src_host } else { pair.dst_host };
-        connections(hosts, host.index()).push(plan);
+        connections(plans, host.index()).push(plan);
     }
 }
 
-fn connections(hosts: &mut [HostFlows], host: usize) -> &mut Vec<ConnectionPlan> {
-    &mut hosts[host].storage.as_mut().expect("every host of a storage job has its part in it").connections
+fn connections(plans: &mut [Option<StoragePlan>], host: usize) -> &mut Vec<ConnectionPlan> {
+    &mut plans[host].as_mut().expect("every host of a storage job has its part in it").connections
 }
 
 fn client_plan(spec: &RunSpec, index: u32, rank: u32, job: &JobSpec, storage: &StorageSpec) -> ClientPlan {

@@ -1,13 +1,14 @@
 //! Nodes, partitions and the wires between them.
 
-use super::hosts::{HostFlows, host_flows, queue_pair_settings};
+use super::hosts::{HostMaker, queue_pair_settings};
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
+use super::storage::storage_plans;
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Connection, Fabric, Flows, Reroute, connections, host_tcp};
 use crate::egress::Wire;
 use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
-use crate::nic::{Host, HostTcp, QueuePairSettings};
+use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
 use crate::on_threads::on_threads;
 use crate::packet::Packet;
 use crate::prefetch::{prefetch, prefetch_item};
@@ -21,7 +22,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use transport::{Config, Recovery};
-use units::{Cycle, Instant, NodeId, Span};
+use units::{Cycle, HostId, Instant, NodeId, Span};
 
 /// A node of the fabric.
 #[expect(
@@ -141,6 +142,7 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     let site = Site {
         spec,
         fabric: &fabric,
+        hosts: HostMaker::new(spec, &fabric, &flows, &options.captured),
         homes: &homes,
         first_inbox: first_inboxes(&fabric, &homes, partitions),
         scheduled: ScheduledFabric::new(spec, &fabric),
@@ -193,7 +195,7 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
 
 /// What a node is made of besides the plan of the fabric.
 enum Makings<F> {
-    Host(Box<(QueuePairSettings, HostFlows, Option<HostTcp>)>),
+    Host(Box<(QueuePairSettings, Option<StoragePlan>, Option<HostTcp>)>),
     Switch(F),
 }
 
@@ -206,11 +208,11 @@ fn makings<F: Forward>(
     partitions: usize,
 ) -> Vec<Vec<(NodeId, Makings<F>)>> {
     let config = Arc::new(transport_config(&spec.transport));
-    let of_hosts = host_flows(spec, fabric, flows, &options.captured);
+    let storage = storage_plans(spec, &fabric.graph, flows, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
-    let hosts = settings.into_iter().zip(of_hosts).zip(tcp);
-    let hosts = hosts.map(|((settings, flows), tcp)| Makings::Host(Box::new((settings, flows, tcp))));
+    let hosts = settings.into_iter().zip(storage).zip(tcp);
+    let hosts = hosts.map(|((settings, storage), tcp)| Makings::Host(Box::new((settings, storage, tcp))));
     let switches = forwards(spec, fabric, flows).into_iter().map(Makings::Switch);
     let mut makings: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
     for ((node, makings_of), home) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(homes) {
@@ -223,6 +225,7 @@ fn makings<F: Forward>(
 struct Site<'a> {
     spec: &'a RunSpec,
     fabric: &'a Fabric,
+    hosts: HostMaker<'a>,
     homes: &'a [(u32, u32)],
     /// First inbox of each node.
     first_inbox: Vec<u32>,
@@ -237,7 +240,8 @@ impl Site<'_> {
         let wires = wires(fabric, node, self.homes, &self.first_inbox);
         match (makings, &self.scheduled) {
             (Makings::Host(makings), _) => {
-                let (settings, flows, tcp) = *makings;
+                let (settings, storage, tcp) = *makings;
+                let flows = self.hosts.host(HostId(node.0), storage);
                 FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, settings, flows, tcp)))
             }
             (Makings::Switch(_), Some(scheduled)) => FabricNode::Scheduled(scheduled.switch(node, &wires)),

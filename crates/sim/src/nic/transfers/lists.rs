@@ -1,0 +1,191 @@
+//! What is known of each transfer of a host. There may be a million of them in a run, so nothing is stored that is the same
+//! for all.
+
+use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
+use crate::prefetch::prefetch;
+
+/// The transfers that start at a host.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    count: u32,
+    processes: Processes,
+    parts: PartsLeft,
+    /// What must still happen before each: transfers that have not arrived, and the one before it, if its rank has one
+    /// under way at a time. Empty where none waits.
+    waits_for: Box<[u32]>,
+    /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is so of all.
+    next: Box<[u32]>,
+}
+
+impl Outgoing {
+    pub(super) fn new(plan: &TransfersPlan) -> Self {
+        let TransfersPlan { outgoing, successors, split, .. } = plan;
+        let next = |outgoing: &OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
+        let is_blocking = outgoing.iter().any(|outgoing| outgoing.next.is_some());
+        let waits = is_blocking || !successors.is_empty();
+        Self {
+            count: outgoing.len() as u32,
+            processes: Processes::new(plan.processes, outgoing.iter().map(|outgoing| outgoing.process)),
+            parts: PartsLeft::new(*split, outgoing.len()),
+            waits_for: outgoing.iter().filter(|_| waits).map(|_| 0).collect(),
+            next: outgoing.iter().filter(|_| is_blocking).map(next).collect(),
+        }
+    }
+
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The rank of a transfer.
+    #[inline]
+    pub(super) fn process_of(&self, outgoing: u32) -> u32 {
+        self.processes.of(outgoing)
+    }
+
+    /// Asks for what an acknowledgement of a transfer needs.
+    #[inline]
+    pub(super) fn prefetch(&self, outgoing: usize) {
+        prefetch(&self.parts.left, outgoing);
+        prefetch(&self.next, outgoing);
+    }
+
+    /// A phase begins: all parts of a transfer are to be acknowledged, and it waits for nothing yet.
+    pub(super) fn arm(&mut self, outgoing: u32) {
+        self.parts.arm(outgoing);
+        if let Some(waits_for) = self.waits_for.get_mut(outgoing as usize) {
+            *waits_for = 0;
+        }
+    }
+
+    /// The transfer that waits for the acknowledgement of one.
+    #[inline]
+    pub(super) fn next(&self, outgoing: u32) -> Option<u32> {
+        self.next.get(outgoing as usize)?.checked_sub(1)
+    }
+
+    /// A transfer waits for one thing more.
+    pub(super) fn wait(&mut self, outgoing: u32) {
+        self.waits_for[outgoing as usize] += 1;
+    }
+
+    /// What a transfer waits for.
+    pub(super) fn waits_for(&self, outgoing: u32) -> u32 {
+        self.waits_for.get(outgoing as usize).copied().unwrap_or(0)
+    }
+
+    /// One thing that a transfer waits for has happened; true for the last.
+    #[inline]
+    pub(super) fn release(&mut self, outgoing: u32) -> bool {
+        let waits_for = &mut self.waits_for[outgoing as usize];
+        *waits_for -= 1;
+        *waits_for == 0
+    }
+
+    /// One part of a transfer is done; true for the last.
+    #[inline]
+    pub(super) fn take_part(&mut self, outgoing: u32) -> bool {
+        self.parts.take(outgoing)
+    }
+}
+
+/// The transfers that end at a host.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    count: u32,
+    processes: Processes,
+    parts: PartsLeft,
+    /// First of those that wait for each in `successors`, and how many; empty where none waits.
+    waiting: Box<[(u32, u32)]>,
+    successors: Box<[u32]>,
+}
+
+impl Inbound {
+    pub(super) fn new(plan: &TransfersPlan) -> Self {
+        let TransfersPlan { inbound, successors, split, .. } = plan;
+        let waiting = |inbound: &InboundPlan| inbound.successors;
+        Self {
+            count: inbound.len() as u32,
+            processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
+            parts: PartsLeft::new(*split, inbound.len()),
+            waiting: inbound.iter().filter(|_| !successors.is_empty()).map(waiting).collect(),
+            successors: successors.as_slice().into(),
+        }
+    }
+
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The rank of a transfer.
+    #[inline]
+    pub(super) fn process_of(&self, inbound: u32) -> u32 {
+        self.processes.of(inbound)
+    }
+
+    /// Asks for what the arrival of a transfer needs.
+    #[inline]
+    pub(super) fn prefetch(&self, inbound: usize) {
+        prefetch(&self.parts.left, inbound);
+        prefetch(&self.waiting, inbound);
+    }
+
+    /// A phase begins: all parts of a transfer are to arrive.
+    pub(super) fn arm(&mut self, inbound: u32) {
+        self.parts.arm(inbound);
+    }
+
+    /// What waits for a transfer.
+    #[inline]
+    pub(super) fn successors(&self, inbound: u32) -> &[u32] {
+        let (first, count) = self.waiting.get(inbound as usize).copied().unwrap_or_default();
+        &self.successors[first as usize..][..count as usize]
+    }
+
+    /// One part of a transfer is done; true for the last.
+    #[inline]
+    pub(super) fn take_part(&mut self, inbound: u32) -> bool {
+        self.parts.take(inbound)
+    }
+}
+
+/// The rank of each transfer, among those of the host; empty where there is one rank.
+#[derive(Debug)]
+struct Processes(Box<[u32]>);
+
+impl Processes {
+    fn new(processes: u32, of_each: impl Iterator<Item = u32>) -> Self {
+        Self(of_each.filter(|_| processes > 1).collect())
+    }
+
+    #[inline]
+    fn of(&self, transfer: u32) -> u32 {
+        self.0.get(transfer as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Parts of each transfer that are still to be done in this phase; empty where there is one part.
+#[derive(Debug)]
+struct PartsLeft {
+    split: u32,
+    left: Box<[u32]>,
+}
+
+impl PartsLeft {
+    fn new(split: u32, transfers: usize) -> Self {
+        Self { split, left: vec![0; if split > 1 { transfers } else { 0 }].into() }
+    }
+
+    fn arm(&mut self, transfer: u32) {
+        if let Some(left) = self.left.get_mut(transfer as usize) {
+            *left = self.split;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, transfer: u32) -> bool {
+        self.left.get_mut(transfer as usize).is_none_or(|left| {
+            *left -= 1;
+            *left == 0
+        })
+    }
+}

@@ -1,0 +1,346 @@
+//! The transfers a host takes part in, which of them wait for which, and the rounds of its job.
+//!
+//! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in the
+//! present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each other beyond
+//! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on. Where rounds
+//! differ or have barriers between them, all that is a cycle of phases, of which each begins and ends like a round alone;
+//! what comes again in the next cycle is in its next pass.
+//!
+//! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with each message
+//! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other, and before all
+//! of them with the copy of its own block, if it makes one.
+
+mod lists;
+mod plan;
+mod process;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, TransfersPlan};
+pub(crate) use process::Measured;
+
+use lists::{Inbound, Outgoing};
+use process::Process;
+use std::collections::VecDeque;
+use std::ops::Range;
+use units::{Instant, Span};
+
+/// The transfers of a host.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    outgoing: Outgoing,
+    inbound: Inbound,
+    /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
+    parts: Box<[(u32, u32)]>,
+    /// Parts of each transfer.
+    split: u32,
+    times: JobTimes,
+    /// Where the phases of a cycle end; empty where there is one alone.
+    phase_ends: Vec<PhaseEnd>,
+    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
+    releases: Vec<Instant>,
+    processes: Vec<Process>,
+    /// Processes whose phases are done.
+    ended: Vec<u32>,
+    /// Inbound transfers that have arrived and wait to be taken in.
+    arrived: VecDeque<u32>,
+    /// Scratch space: what may start now.
+    pub(super) started: Vec<u32>,
+}
+
+impl Transfers {
+    /// Those of a host, in the first phase.
+    pub(super) fn new(plan: TransfersPlan) -> Self {
+        let are_numbers = plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, number));
+        let mut transfers = Self {
+            outgoing: Outgoing::new(&plan),
+            inbound: Inbound::new(&plan),
+            parts: if are_numbers { Box::default() } else { plan.parts.into() },
+            split: plan.split,
+            times: plan.times,
+            phase_ends: plan.phase_ends,
+            releases: plan.releases,
+            processes: (0..plan.processes).map(|_| Process::default()).collect(),
+            ended: Vec::new(),
+            arrived: VecDeque::new(),
+            started: Vec::new(),
+        };
+        for process in 0..plan.processes {
+            transfers.begin_phase(process, plan.times.start);
+        }
+        transfers
+    }
+
+    /// When the job starts.
+    pub(super) const fn start(&self) -> Instant {
+        self.times.start
+    }
+
+    /// When the first transfer of open-loop traffic is posted.
+    pub(super) fn first_release(&self) -> Option<Instant> {
+        self.releases.first().copied()
+    }
+
+    /// Phases of a cycle.
+    fn phases(&self) -> u32 {
+        (self.phase_ends.len() as u32).max(1)
+    }
+
+    /// Outgoing and inbound transfers of a phase.
+    fn of_phase(&self, phase: u32) -> [Range<u32>; 2] {
+        if self.phase_ends.is_empty() {
+            return [0..self.outgoing.count(), 0..self.inbound.count()];
+        }
+        let place = (phase % self.phases()) as usize;
+        let first = place.checked_sub(1).map_or_else(PhaseEnd::default, |before| self.phase_ends[before]);
+        let end = self.phase_ends[place];
+        [first.outgoing..end.outgoing, first.inbound..end.inbound]
+    }
+
+    /// The phase in which an inbound transfer comes for the `pass`-th time, from 0.
+    #[inline]
+    fn phase_of(&self, inbound: u32, pass: u32) -> u32 {
+        if self.phase_ends.is_empty() {
+            return pass;
+        }
+        let place = self.phase_ends.partition_point(|end| end.inbound <= inbound) as u32;
+        pass * self.phases() + place
+    }
+
+    /// Makes every transfer of a rank wait for what it depends on, as a phase begins.
+    fn arm(&mut self, process: u32) {
+        let [sent, received] = self.of_phase(self.processes[process as usize].phase);
+        let Self { outgoing, inbound, split, .. } = self;
+        let mut transfers = 0;
+        for index in sent.clone() {
+            if outgoing.process_of(index) == process {
+                outgoing.arm(index);
+                transfers += 1;
+            }
+        }
+        for index in received {
+            if inbound.process_of(index) == process {
+                inbound.arm(index);
+                transfers += 1;
+                inbound.successors(index).iter().for_each(|&successor| outgoing.wait(successor));
+            }
+        }
+        for index in sent {
+            if let Some(next) = outgoing.next(index).filter(|_| outgoing.process_of(index) == process) {
+                outgoing.wait(next);
+            }
+        }
+        self.processes[process as usize].left = transfers * u64::from(*split);
+    }
+
+    /// What of a rank waits for nothing, in the order of the schedule.
+    fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
+        let [sent, _] = self.of_phase(self.processes[process as usize].phase);
+        sent.filter(move |&index| {
+            self.outgoing.waits_for(index) == 0 && self.outgoing.process_of(index) == process
+        })
+    }
+
+    /// A rank begins its present phase.
+    fn begin_phase(&mut self, process: u32, now: Instant) {
+        self.arm(process);
+        let state = &mut self.processes[process as usize];
+        state.begun = now;
+        if self.times.round_of(state.phase).is_some() {
+            self.copy_own_block(process, now);
+        }
+    }
+
+    /// A rank is done with its present phase.
+    fn end_phase(&mut self, process: u32, now: Instant) {
+        let measured = self.measured_until(&self.processes[process as usize], now);
+        self.processes[process as usize].measured = measured;
+    }
+
+    /// What measured rounds took at a rank that ends the present one at `now`.
+    fn measured_until(&self, process: &Process, now: Instant) -> Measured {
+        let Measured { rounds, sum } = process.measured;
+        match self.times.round_of(process.phase) {
+            Some(round) if round >= self.times.warm_up_rounds => {
+                Measured { rounds: rounds + 1, sum: sum + now.since(process.begun) }
+            }
+            _ => process.measured,
+        }
+    }
+
+    /// What measured rounds took at each rank of the host, at the end of a run. A job that has ended has, at the most, to
+    /// take in what has arrived.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
+        self.processes.iter().map(|process| match process.left {
+            1.. if !self.is_background() => self.measured_until(process, process.busy_until),
+            _ => process.measured,
+        })
+    }
+
+    /// A rank copies its own block, if it makes that copy, as a round begins.
+    fn copy_own_block(&mut self, process: u32, now: Instant) {
+        self.processes[process as usize].work(now, self.times.own_copy);
+    }
+
+    /// What waits for nothing, in the order of the schedule.
+    pub(super) fn first(&self) -> impl Iterator<Item = u32> {
+        let [sent, _] = self.of_phase(0);
+        sent.filter(|&index| self.outgoing.waits_for(index) == 0)
+    }
+
+    /// When a transfer that may start now is posted: its rank sends one message after the other.
+    #[inline]
+    pub(super) fn post_at(&mut self, outgoing: u32, now: Instant) -> Instant {
+        let at = now + self.times.overhead;
+        if self.times.send_overhead == Span::ZERO && self.times.own_copy == Span::ZERO {
+            return at;
+        }
+        let process = self.process_of(outgoing);
+        self.processes[process as usize].work(at, self.times.send_overhead)
+    }
+
+    /// The rank of a transfer copies for `span` in shared memory, after what it has to copy already; returns the end.
+    pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
+        let process = self.process_of(outgoing);
+        self.processes[process as usize].copy(now, span)
+    }
+
+    /// An inbound transfer that has arrived, and when its rank has taken it in.
+    #[inline]
+    pub(super) fn next_taken_in(&mut self, now: Instant) -> Option<(Instant, u32)> {
+        let inbound = self.arrived.pop_front()?;
+        let process = self.inbound.process_of(inbound);
+        Some((self.processes[process as usize].work(now, self.times.receive_overhead), inbound))
+    }
+
+    /// When the open-loop transfer after `outgoing` is posted.
+    pub(super) fn release_after(&self, outgoing: u32) -> Option<Instant> {
+        self.releases.get(outgoing as usize + 1).copied()
+    }
+
+    /// The rank of an outgoing transfer, among those of the host.
+    #[inline]
+    pub(super) fn process_of(&self, outgoing: u32) -> u32 {
+        self.outgoing.process_of(outgoing)
+    }
+
+    /// Asks for what the arrival of an inbound transfer needs.
+    #[inline]
+    pub(super) fn prefetch_inbound(&self, inbound: usize) {
+        self.inbound.prefetch(inbound);
+    }
+
+    /// Asks for what the acknowledgement of an outgoing transfer needs.
+    #[inline]
+    pub(super) fn prefetch_outgoing(&self, outgoing: usize) {
+        self.outgoing.prefetch(outgoing);
+    }
+
+    /// The present cycle of the rank of an outgoing transfer, from 0.
+    #[inline]
+    pub(super) fn pass_of(&self, outgoing: u32) -> u32 {
+        self.pass_at(self.processes[self.process_of(outgoing) as usize].phase)
+    }
+
+    /// Cycles before the one that a phase is in.
+    #[inline]
+    fn pass_at(&self, phase: u32) -> u32 {
+        if self.phase_ends.is_empty() { phase } else { phase / self.phases() }
+    }
+
+    /// Whether the present phase of a rank is the first of a cycle.
+    pub(super) fn begins_cycle(&self, process: u32) -> bool {
+        self.processes[process as usize].phase.is_multiple_of(self.phases())
+    }
+
+    /// The job, and which round the present phase of a rank is, if it follows a barrier.
+    pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
+        let round = self.times.round_of(self.processes[process as usize].phase);
+        round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
+    }
+
+    /// Whether the job goes on until others end.
+    pub(super) const fn is_background(&self) -> bool {
+        self.times.phases.is_none()
+    }
+
+    /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds what may
+    /// start now to `started`. Returns the rank.
+    pub(super) fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
+        let process = loop {
+            let process = self.ended.pop()?;
+            self.end_phase(process, now);
+            let phase = self.processes[process as usize].phase;
+            if self.times.phases.is_none_or(|phases| phase + 1 < phases) {
+                break process;
+            }
+        };
+        let state = &mut self.processes[process as usize];
+        state.phase += 1;
+        let phase = state.phase;
+        let early = state.early.remove(&phase).unwrap_or_default();
+        let pass = self.pass_at(phase);
+        self.begin_phase(process, now);
+        started.extend(self.initial(process));
+        for inbound in early {
+            self.deliver_part(inbound, pass, started);
+        }
+        Some(process)
+    }
+
+    /// Indices of the parts of an outgoing transfer.
+    pub(super) fn parts(&self, outgoing: u32) -> Range<u32> {
+        outgoing * self.split..(outgoing + 1) * self.split
+    }
+
+    /// Sender and send of a part.
+    pub(super) fn part(&self, part: u32) -> (u32, u32) {
+        self.parts.get(part as usize).copied().unwrap_or((part, part))
+    }
+
+    /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to `started`, or
+    /// the transfer to those that wait to be taken in.
+    pub(super) fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
+        let phase = self.phase_of(inbound, pass);
+        let of_rank = self.inbound.process_of(inbound);
+        let process = &mut self.processes[of_rank as usize];
+        if phase != process.phase {
+            debug_assert!(phase > process.phase, "a phase ends when everything has arrived");
+            return process.early.entry(phase).or_default().push(inbound);
+        }
+        if !self.inbound.take_part(inbound) {
+            self.count_part(of_rank);
+        } else if self.times.receive_overhead > Span::ZERO {
+            self.arrived.push_back(inbound);
+        } else {
+            self.finish_inbound(inbound, started);
+        }
+    }
+
+    /// The last part of an inbound transfer has arrived, and been taken in; adds what may start now to `started`.
+    pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
+        let Self { inbound: transfers, outgoing, .. } = self;
+        started
+            .extend(transfers.successors(inbound).iter().filter(|&&successor| outgoing.release(successor)));
+        self.count_part(self.inbound.process_of(inbound));
+    }
+
+    /// One part of an outgoing transfer has been acknowledged; returns what may start now.
+    pub(super) fn acknowledge_part(&mut self, outgoing: u32) -> Option<u32> {
+        self.count_part(self.process_of(outgoing));
+        if !self.outgoing.take_part(outgoing) {
+            return None;
+        }
+        self.outgoing.next(outgoing).filter(|&next| self.outgoing.release(next))
+    }
+
+    /// A part of a rank's phase is done.
+    #[inline]
+    fn count_part(&mut self, process: u32) {
+        let left = &mut self.processes[process as usize].left;
+        *left -= 1;
+        if *left == 0 {
+            self.ended.push(process);
+        }
+    }
+}

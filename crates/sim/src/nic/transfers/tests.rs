@@ -1,0 +1,63 @@
+//! Phases begin and end.
+
+use super::*;
+
+/// A ring's rank: what it sends second waits for what it receives first.
+fn ring_rank(phases: Option<u32>) -> Transfers {
+    Transfers::new(TransfersPlan {
+        times: JobTimes { phases, ..JobTimes::default() },
+        processes: 1,
+        split: 2,
+        outgoing: vec![OutgoingPlan::default(); 2],
+        inbound: vec![InboundPlan { process: 0, successors: (0, 1) }, InboundPlan::default()],
+        successors: vec![1],
+        ..TransfersPlan::default()
+    })
+}
+
+fn deliver(transfers: &mut Transfers, inbound: u32, round: u32) -> Vec<u32> {
+    let mut started = Vec::new();
+    for _ in 0..2 {
+        transfers.deliver_part(inbound, round, &mut started);
+    }
+    started
+}
+
+fn acknowledge_all(transfers: &mut Transfers) {
+    for outgoing in [0, 0, 1, 1] {
+        assert_eq!(transfers.acknowledge_part(outgoing), None);
+    }
+}
+
+#[test]
+fn a_round_ends_when_all_is_acknowledged_and_all_has_arrived() {
+    let mut transfers = ring_rank(Some(2));
+    assert_eq!(deliver(&mut transfers, 0, 0), [1]);
+    acknowledge_all(&mut transfers);
+    assert_eq!(transfers.next_phase(Instant::ZERO, &mut Vec::new()), None, "one transfer has not arrived");
+    deliver(&mut transfers, 1, 0);
+    let mut started = Vec::new();
+    assert_eq!(transfers.next_phase(Instant::ZERO, &mut started), Some(0));
+    assert_eq!((started, transfers.pass_of(0)), (vec![0], 1));
+}
+
+#[test]
+fn what_arrives_before_its_round_counts_when_that_begins() {
+    let mut transfers = ring_rank(None);
+    assert!(deliver(&mut transfers, 0, 1).is_empty());
+    deliver(&mut transfers, 0, 0);
+    deliver(&mut transfers, 1, 0);
+    acknowledge_all(&mut transfers);
+    let mut started = Vec::new();
+    assert_eq!(transfers.next_phase(Instant::ZERO, &mut started), Some(0));
+    assert_eq!(started, [0, 1]);
+}
+
+#[test]
+fn after_the_last_round_none_begins() {
+    let mut transfers = ring_rank(Some(1));
+    deliver(&mut transfers, 0, 0);
+    deliver(&mut transfers, 1, 0);
+    acknowledge_all(&mut transfers);
+    assert_eq!(transfers.next_phase(Instant::ZERO, &mut Vec::new()), None);
+}

@@ -1,0 +1,254 @@
+//! Where queue pairs and transfers stand among those of their hosts.
+
+use super::flows::{Flows, QueuePair};
+use crate::nic::{InboundPlan, OutgoingPlan, PhaseEnd};
+use spec::{JobSpec, RunSpec};
+use std::collections::BTreeSet;
+use topology::Graph;
+use units::{HostId, TransferId};
+use workload::{Message, Schedule};
+
+/// The places of everything that is sent in a run.
+pub(super) struct Places<'a> {
+    flows: &'a Flows,
+    from: ByHost,
+    to: ByHost,
+    /// By queue pair: its number among those whose data begins at the same host.
+    senders: Vec<u32>,
+    jobs: Vec<JobPlaces>,
+    of_hosts: Vec<HostPlaces>,
+}
+
+/// What is known of a host.
+#[derive(Clone, Default)]
+struct HostPlaces {
+    /// Its job.
+    job: Option<u32>,
+    /// Ranks on it.
+    processes: u32,
+    /// Where the phases of its transfers end, if there are several.
+    phase_ends: Vec<PhaseEnd>,
+}
+
+/// What a host takes part in.
+#[derive(Clone, Copy)]
+pub(super) struct OfHost<'a> {
+    /// Its job.
+    pub(super) job: Option<u32>,
+    /// Ranks on it.
+    pub(super) processes: u32,
+    /// Where the phases of its transfers end, if there are several.
+    pub(super) phase_ends: &'a [PhaseEnd],
+    /// Queue pairs whose data begins there, in the order of their numbers.
+    pub(super) from: &'a [u32],
+    /// Queue pairs whose data ends there, in the order of their numbers.
+    pub(super) to: &'a [u32],
+}
+
+/// The places of the transfers of a job.
+struct JobPlaces {
+    /// Of each rank, among those of its host.
+    processes: Vec<u32>,
+    /// Of each transfer at its two hosts. Empty where each has queue pairs of its own: it stands where they do.
+    transfers: Vec<Place>,
+    /// One past the place of the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is
+    /// so of all.
+    next: Vec<u32>,
+}
+
+/// Where a transfer stands at its two hosts.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    outgoing: u32,
+    inbound: u32,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
+        let [begin_at, end_at] = flows.counts_at_hosts();
+        let (mut from, mut to) = (ByHost::new(begin_at), ByHost::new(end_at));
+        let mut senders = Vec::with_capacity(flows.queue_pair_count() as usize);
+        for [src, dst] in (0..spec.jobs.len()).flat_map(|job| flows.hosts_of_connections(job)) {
+            for _ in 0..flows.parts {
+                let number = senders.len() as u32;
+                senders.push(from.push(src, number));
+                to.push(dst, number);
+            }
+        }
+        let mut of_hosts = vec![HostPlaces::default(); graph.hosts()];
+        let jobs = spec.jobs.iter().zip(&flows.schedules).zip(0..);
+        let jobs = jobs.map(|((job, schedule), index)| {
+            let processes = place_ranks(job, index, &mut of_hosts);
+            place_phases(job, schedule, &mut of_hosts);
+            JobPlaces { processes, transfers: place_transfers(job, schedule, flows, index), next: Vec::new() }
+        });
+        let mut places = Self { flows, senders, jobs: jobs.collect(), from, to, of_hosts };
+        for (index, job) in spec.jobs.iter().enumerate() {
+            places.jobs[index].next = places.one_after_another(index, job);
+        }
+        places
+    }
+
+    /// What a host takes part in; connections of storage jobs are none of it.
+    pub(super) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
+        let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
+        let sends = job.is_some_and(|job| spec.jobs[job as usize].storage.is_none());
+        let [from, to] = [&self.from, &self.to].map(|pairs| if sends { pairs.of(host) } else { &[] });
+        OfHost { job: *job, processes: *processes, phase_ends, from, to }
+    }
+
+    /// The number of a queue pair among those whose data begins at the same host.
+    pub(super) fn sender(&self, queue_pair: u32) -> u32 {
+        self.senders[queue_pair as usize]
+    }
+
+    /// The place of a transfer among those that begin at the same host.
+    fn outgoing(&self, job: usize, transfer: TransferId) -> u32 {
+        match self.jobs[job].transfers.get(transfer.index()) {
+            Some(place) => place.outgoing,
+            None => self.sender(self.flows.first_queue_pair_of(job, transfer)) / self.flows.parts,
+        }
+    }
+
+    /// The place of a transfer that a queue pair carries among those that begin at the same host, where the queue pair is
+    /// number `sender`.
+    #[inline]
+    pub(super) fn outgoing_of(&self, pair: &QueuePair, sender: u32, transfer: TransferId) -> u32 {
+        let places = &self.jobs[pair.job as usize].transfers;
+        places.get(transfer.index()).map_or(sender / self.flows.parts, |place| place.outgoing)
+    }
+
+    /// The place of a transfer that a queue pair carries among those that end at the same host.
+    pub(super) fn inbound(&self, pair: &QueuePair, transfer: TransferId) -> u32 {
+        let places = &self.jobs[pair.job as usize].transfers;
+        places.get(transfer.index()).map_or(pair.receiver / self.flows.parts, |place| place.inbound)
+    }
+
+    /// A transfer that a queue pair carries, where it begins.
+    pub(super) fn outgoing_plan(&self, pair: &QueuePair, transfer: TransferId) -> OutgoingPlan {
+        let job = &self.jobs[pair.job as usize];
+        let next = job.next.get(transfer.index()).and_then(|next| next.checked_sub(1));
+        OutgoingPlan { process: job.processes[pair.src.index()], next }
+    }
+
+    /// A transfer that a queue pair carries, where it ends; what waits for it there is added to `successors`.
+    pub(super) fn inbound_plan(
+        &self,
+        pair: &QueuePair,
+        transfer: TransferId,
+        successors: &mut Vec<u32>,
+    ) -> InboundPlan {
+        let job = pair.job as usize;
+        let waiting = self.flows.schedules[job].successors(transfer);
+        let (first, count) = (successors.len() as u32, waiting.len() as u32);
+        successors.extend(waiting.map(|next| self.outgoing(job, next)));
+        InboundPlan { process: self.jobs[job].processes[pair.dst.index()], successors: (first, count) }
+    }
+
+    /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged. Of one with a
+    /// handshake the announcement waits, and the next for the payload; a clearance answers a message of another rank and
+    /// waits for none.
+    fn one_after_another(&self, index: usize, job: &JobSpec) -> Vec<u32> {
+        let schedule = &self.flows.schedules[index];
+        if !schedule.is_blocking() {
+            return Vec::new();
+        }
+        let mut next = vec![0; schedule.transfers().len()];
+        let mut last: Vec<Option<TransferId>> = vec![None; job.hosts.len()];
+        let mut phase = 0;
+        for (id, transfer) in (0..).map(TransferId).zip(schedule.transfers()) {
+            if schedule.phase_of(id) != phase {
+                phase = schedule.phase_of(id);
+                last.fill(None);
+            }
+            let last = &mut last[transfer.src.index()];
+            let before = match schedule.message(id) {
+                Message::Payload => last.replace(id),
+                Message::Rts => last.take(),
+                Message::Cts | Message::Barrier => None,
+            };
+            if let Some(before) = before {
+                next[before.index()] = self.outgoing(index, id) + 1;
+            }
+        }
+        next
+    }
+}
+
+/// Places the ranks of a job on their hosts; returns their numbers there.
+fn place_ranks(job: &JobSpec, index: u32, hosts: &mut [HostPlaces]) -> Vec<u32> {
+    let place = |&host: &u32| {
+        let host = &mut hosts[host as usize];
+        host.job = Some(index);
+        host.processes += 1;
+        host.processes - 1
+    };
+    job.hosts.iter().map(place).collect()
+}
+
+/// Numbers the transfers of a job at their hosts, if they do not stand where their queue pairs do.
+fn place_transfers(job: &JobSpec, schedule: &Schedule, flows: &Flows, index: u32) -> Vec<Place> {
+    if flows.has_queue_pairs_of_each_transfer(index as usize) {
+        return Vec::new();
+    }
+    let hosts = job.hosts.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut next = vec![Place::default(); hosts];
+    let place = |transfer: workload::Transfer| {
+        let [src, dst] = [transfer.src, transfer.dst].map(|rank| job.hosts[rank.index()] as usize);
+        let place = Place { outgoing: next[src].outgoing, inbound: next[dst].inbound };
+        next[src].outgoing += 1;
+        next[dst].inbound += 1;
+        place
+    };
+    schedule.transfers().map(place).collect()
+}
+
+/// Tells each host of a job where the phases of its transfers end, if there are several.
+fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostPlaces]) {
+    if schedule.phases().len() == 1 {
+        return;
+    }
+    let own: BTreeSet<usize> = job.hosts.iter().map(|&host| host as usize).collect();
+    let mut ends = vec![PhaseEnd::default(); hosts.len()];
+    for phase in schedule.phases() {
+        for transfer in phase.map(|id| schedule.transfer(TransferId(id))) {
+            ends[job.hosts[transfer.src.index()] as usize].outgoing += 1;
+            ends[job.hosts[transfer.dst.index()] as usize].inbound += 1;
+        }
+        own.iter().for_each(|&host| hosts[host].phase_ends.push(ends[host]));
+    }
+}
+
+/// Numbers of queue pairs, host by host.
+struct ByHost {
+    /// Where the numbers of each host begin, and one past the last of them.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    numbers: Vec<u32>,
+}
+
+impl ByHost {
+    /// Room for so many of each host.
+    fn new(counts: &[u32]) -> Self {
+        let mut sum = 0;
+        let mut starts = Vec::with_capacity(counts.len());
+        for count in counts {
+            starts.push(sum);
+            sum += count;
+        }
+        Self { ends: starts.clone(), starts, numbers: vec![0; sum as usize] }
+    }
+
+    /// Adds a number; returns how many the host had before.
+    #[inline]
+    fn push(&mut self, host: HostId, number: u32) -> u32 {
+        let end = &mut self.ends[host.index()];
+        self.numbers[*end as usize] = number;
+        *end += 1;
+        *end - 1 - self.starts[host.index()]
+    }
+
+    fn of(&self, host: HostId) -> &[u32] {
+        &self.numbers[self.starts[host.index()] as usize..self.ends[host.index()] as usize]
+    }
+}
