@@ -12,6 +12,7 @@ from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import Recovery, Step, recoveries, steps
 from fabricbench.analysis.losses import PausedPort, losses_by_cause, paused_ports
 from fabricbench.analysis.reordering import Reordering, reorderings
+from fabricbench.analysis.unreached import unreached_failures
 from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Insight:
         paused: Every port that was paused, the longest first.
         steps: What failed and was repaired, in order of time.
         recoveries: How each job went through it.
+        unreached: Failures of the plan that came after the end of the run, in words.
         orders: The order of arrival of each job some of whose frames came late.
     """
 
@@ -43,6 +45,7 @@ class Insight:
     orders: Sequence[Reordering]
     steps: Sequence[Step]
     recoveries: Sequence[Recovery]
+    unreached: Sequence[str]
 
     def of_job(self, job: str) -> list[Finding]:
         """Return the findings of one job."""
@@ -67,6 +70,7 @@ def insight(trial: Trial) -> Insight:
         orders=reorderings(record),
         steps=steps(record),
         recoveries=recoveries(record),
+        unreached=unreached_failures(record.run_spec, record.summary["end_ps"]),
     )
 
 

@@ -27,7 +27,7 @@ def insight_text(found: Insight, *, colour: bool = False) -> str:
     """
     sections = [_why(found, job) for job in found.unhealthy]
     sections += [
-        _recoveries(found.recoveries),
+        _recoveries(found),
         _uplinks(found.distributions),
         _losses(found),
         _pauses(found),
@@ -56,9 +56,9 @@ def _wrapped(finding: Finding) -> str:
     )
 
 
-def _recoveries(recoveries: Sequence[Recovery]) -> _Section:
+def _recoveries(found: Insight) -> _Section:
     """Say how each job went through each failure: rates before, at the lowest and after, and its rounds."""
-    lines: list[str] = []
+    lines, recoveries = [f"- {text}" for text in found.unreached[:_MAX_RECOVERIES]], found.recoveries
     for recovery in recoveries[:_MAX_RECOVERIES]:
         uplinks = "; ".join(each.text for each in recovery.step.uplinks[:_MAX_PORTS])
         head = f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"

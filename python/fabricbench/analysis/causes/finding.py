@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-_PS_UNITS = ((10**9, "ms"), (10**6, "us"), (10**3, "ns"))
+_PS_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"))
 
 
 @dataclass(frozen=True)

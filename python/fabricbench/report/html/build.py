@@ -72,7 +72,7 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
             summary_section(rows),
             *_told([diagnosis_section(found)], label, focus),
             *_present(tenants_section(rows)),
-            *_told([recovery_section(found.recoveries)], label, focus),
+            *_told([recovery_section(found.recoveries, found.unreached)], label, focus),
             *_present(tcp_section(rows)),
             *_present(bandwidth_section(rows)),
             fct_section(rows),

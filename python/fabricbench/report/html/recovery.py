@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabricbench.analysis.failures import THRESHOLD, Recovery
-from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.html.scales import significant, time_text
 
 MAX_ROWS = 40
@@ -25,12 +25,18 @@ _COLUMNS = (
 )
 
 
-def recovery_section(recoveries: Sequence[Recovery]) -> Section | None:
-    """List how each job went through each failure and repair; none where nothing failed."""
-    if not recoveries:
-        return None
-    rows = [_row(recovery) for recovery in recoveries[:MAX_ROWS]]
-    return Section("recovery", "Failures and recovery", [TablePart(_COLUMNS, rows, _caption(recoveries))])
+def recovery_section(recoveries: Sequence[Recovery], unreached: Sequence[str] = ()) -> Section | None:
+    """List how each job went through each failure and repair; none where nothing was to fail.
+
+    Args:
+        recoveries: What happened.
+        unreached: What would have failed after the end of the run, in words.
+    """
+    parts: list[Part] = [NotePart(f"{text}.") for text in unreached[:MAX_ROWS]]
+    if recoveries:
+        rows = [_row(recovery) for recovery in recoveries[:MAX_ROWS]]
+        parts.insert(0, TablePart(_COLUMNS, rows, _caption(recoveries)))
+    return Section("recovery", "Failures and recovery", parts) if parts else None
 
 
 def _row(recovery: Recovery) -> Row:

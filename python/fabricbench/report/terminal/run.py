@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.unreached import unreached_failures
 from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.sizes import size_title, split_head
 from fabricbench.report.tcp import tcp_table
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
     from fabricbench.store import Trial
 
+_MAX_UNREACHED = 12
 _ONCE = {"kind": "rounds", "rounds": 1}
 _ROUND_COLUMNS = (
     MetricColumn("rounds", ("rounds", "")),
@@ -84,7 +86,20 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     ]
     tables += [seeds_text(jobs, colour=colour)] if beside else []
     tables.append(tcp_table(list(_named_trials(jobs)), colour=colour))
+    tables.append(_unreached_text(jobs, colour=colour))
     return "\n\n".join(table for table in tables if table)
+
+
+def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
+    """Name the failures of the plan that trials did not reach; empty if there are none."""
+    lines = [
+        styled(f"{name}: {text}", Style.RED, colour=colour)
+        for name, trial in _named_trials(jobs)
+        for text in unreached_failures(trial.facts.run_spec, (trial.summary or {}).get("end_ps", 0))
+        if not trial.is_measured
+    ]
+    more = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
+    return "\n".join([*lines[:_MAX_UNREACHED], *more])
 
 
 def _named_trials(jobs: Sequence[JobReport]) -> Iterator[tuple[str, Trial]]:
