@@ -140,6 +140,15 @@ def test_a_run_that_breaks_off_keeps_the_earlier_record(
     assert [path.name for path in workspace.records.iterdir()] == [FIRST]
 
 
+def test_a_trial_that_runs_again_under_another_tag_is_found_by_both(workspace: Workspace) -> None:
+    for tag in ("monday", "", "tuesday", "tuesday"):
+        run_trial(workspace, trial_facts(FIRST, tag=tag), FakeBackend())
+    assert len(workspace.trials()) == 1
+    assert [len(workspace.trials(tag=tag)) for tag in ("monday", "tuesday", "")] == [1, 1, 0]
+    workspace.resume(trial_facts(FIRST, tag="wednesday"))
+    assert [len(workspace.trials(tag=tag)) for tag in ("monday", "tuesday", "wednesday")] == [1, 1, 1]
+
+
 def test_a_trial_without_a_record_is_not_found_but_listed(workspace: Workspace) -> None:
     with pytest.raises(RuntimeError):
         run_trial(workspace, trial_facts(FIRST), FakeBackend(error=RuntimeError("broken")))

@@ -15,8 +15,9 @@ from fabricbench.report.trials import Beside, JobReport, measured_reports, store
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial
+from fabricbench.store.catalog_schema import TAG_LENGTH_MAX
 from fabricbench.store.listing import COLUMNS, TrialQuery, beside, choices, page
-from fabricbench.store.tags import TAG_LENGTH_MAX, change_tags, tags_of
+from fabricbench.store.tags import change_tags, tags_of
 from fabricbench.store.trash import TrialRunsError, delete_trial, restore_trial
 
 router = APIRouter(prefix="/api/v1", tags=["trials"], responses=ERRORS)

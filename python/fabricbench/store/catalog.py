@@ -7,10 +7,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.engine import Connection, Row
 
-from fabricbench.store.catalog_schema import FAILED, FINISHED, INTERRUPTED, RUNNING, tags, trash, trials
+from fabricbench.store.catalog_schema import (
+    FAILED,
+    FINISHED,
+    INTERRUPTED,
+    RUNNING,
+    TAG_LENGTH_MAX,
+    tags,
+    trash,
+    trials,
+)
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder
@@ -146,8 +155,9 @@ class Catalog:
         results: Sequence[Mapping[str, Any]],
         engine: Mapping[str, Any],
     ) -> None:
-        """Note how a trial ended, in place of its earlier record."""
+        """Note how a trial ended, in place of its earlier record, whose tag stays with the trial."""
         others = trials.c.attempt != attempt
+        self._keep_tags(connection, trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
         self.remove(connection, trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
         values = {
             "status": status,
@@ -159,13 +169,23 @@ class Catalog:
         }
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
+    def _keep_tags(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
+        """Give the tags that attempts have from their plans to their trials, which outlive them."""
+        short = func.length(trials.c.tag).between(1, TAG_LENGTH_MAX)
+        rows = connection.execute(select(trials.c.id, trials.c.tag).where(short, *conditions).distinct())
+        for trial_id, tag in rows.all():
+            same = (tags.c.trial_id == trial_id, tags.c.tag == tag)
+            connection.execute(delete(tags).where(*same))
+            connection.execute(tags.insert().values(trial_id=trial_id, tag=tag))
+
     def give_up(self, connection: Connection, attempt: int, status: str, message: str) -> None:
         """Note that an attempt ended without a record."""
         values = {"status": status, "message": message, "ended_at": now()}
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
-        """Let a finished trial belong to the plan of `facts` as it is now; its record stays."""
+        """Let a finished trial belong to the plan of `facts` as it is now; its record and its tag stay."""
+        self._keep_tags(connection, trials.c.attempt == trial.attempt, trials.c.tag != facts.tag)
         values = {name: value for name, value in row_of(facts).items() if name in _BELONGING}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 

@@ -18,6 +18,9 @@ FAILED = "failed"
 FINISHED = (COMPLETE, INCOMPLETE)
 """States of a trial that has a record; there is at most one such row for each id."""
 
+TAG_LENGTH_MAX = 64
+"""Characters of a tag that users give."""
+
 metadata = MetaData()
 
 trials = Table(
@@ -100,7 +103,7 @@ tags = Table(
     metadata,
     # What users call a trial beside the tag of its plan; a trial that runs again keeps them.
     Column("trial_id", String(12), primary_key=True),
-    Column("tag", String(64), primary_key=True),
+    Column("tag", String(TAG_LENGTH_MAX), primary_key=True),
 )
 
 trash = Table(

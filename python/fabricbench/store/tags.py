@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
-TAG_LENGTH_MAX = 64
-
 
 def tags_of(workspace: Workspace, found: Iterable[Trial]) -> Mapping[str, list[str]]:
     """Return the tags of trials by their ids: that of the plan first, then the others by name.
