@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fabricbench.measured.model import Reading, Row, Table
     from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import ReadyTrial

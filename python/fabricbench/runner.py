@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from fabricbench.backend.rates import goodput_gb_per_s as goodput_gb_per_s  # noqa: PLC0414 -- displays too
+from fabricbench.backend.rates import paused_mean as paused_mean  # noqa: PLC0414
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.limits import Limits
-    from fabricbench.plan.load import LoadedPlan as LoadedPlan  # noqa: PLC0414
+    from fabricbench.plan.loaded import LoadedPlan as LoadedPlan  # noqa: PLC0414
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter

@@ -9,7 +9,8 @@ from tests.plan.examples import golden, write_plan
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.load import LoadedPlan, load_plan
+from fabricbench.plan.load import load_plan
+from fabricbench.plan.loaded import LoadedPlan
 
 MISTAKES = golden("custom")
 PLAN = """\

@@ -7,7 +7,8 @@ import pytest
 from tests.plan.examples import golden, write_plan
 
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.load import LoadedPlan, load_plan
+from fabricbench.plan.load import load_plan
+from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.shipped import published_tables
 
 MISTAKES = golden("variants")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fabricbench import runner
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -43,7 +45,7 @@ class Sample:
             >>> fb.Sample(1000, 1000, 25, None, None, None).goodput_gb_per_s
             25.0
         """
-        return self.delivered_bytes * 1000 / self.span_ps
+        return runner.goodput_gb_per_s(self.delivered_bytes, self.span_ps)
 
     @property
     def paused_mean(self) -> float | None:
@@ -54,4 +56,4 @@ class Sample:
             >>> fb.Sample(1000, 1000, 25, 0, 0, 2500).paused_mean
             2.5
         """
-        return None if self.paused_ps is None else self.paused_ps / self.span_ps
+        return None if self.paused_ps is None else runner.paused_mean(self.paused_ps, self.span_ps)

@@ -19,7 +19,7 @@ from fabricbench.cli.output import Format, note, write
 from fabricbench.runner import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
-    from fabricbench.plan.load import PlanSummary
+    from fabricbench.plan.loaded import PlanSummary
 
 
 def plans_command(output: FormatOption = Format.TABLE) -> None:

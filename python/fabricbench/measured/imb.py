@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
 from fabricbench.measured.text import (
     RANKS_HINT,
     Document,
@@ -141,7 +141,7 @@ def _row(document: Document, line: Line, columns: Sequence[str], header: _Header
     }
     time = next((name for name in _TIMES if name in values), None)
     wrong = None if defects is None else int(document.number(line.number, "defects", defects) > 0)
-    least, most = (float(values[name]) if name in values else None for name in _OF_RANKS)
+    least, most = times_of_ranks(values, _OF_RANKS)
     return Row(
         line.number,
         size,

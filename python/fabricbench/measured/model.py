@@ -43,6 +43,14 @@ class Row:
     rank_us_max: float | None = None
 
 
+def times_of_ranks(
+    values: Mapping[str, Value], columns: tuple[str, str]
+) -> tuple[float | None, float | None]:
+    """Return the least and the largest time of a rank [us]; none where the table has no such column."""
+    least, most = (float(values[name]) if name in values else None for name in columns)
+    return least, most
+
+
 @dataclass(frozen=True)
 class Table:
     """One table of results.

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
 from fabricbench.measured.text import (
     RANKS_HINT,
     ROW_HINT,
@@ -155,7 +155,7 @@ def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) ->
         for name, cell in cells.items()
         if cell != "-" or name in (time, rate)
     }
-    least, most = (float(values[name]) if name in values else None for name in _OF_RANKS)
+    least, most = times_of_ranks(values, _OF_RANKS)
     return Row(
         line.number,
         size,

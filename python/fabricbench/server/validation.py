@@ -18,7 +18,7 @@ from fabricbench.server.trials import State
 from fabricbench.store.catalog_schema import FINISHED
 
 if TYPE_CHECKING:
-    from fabricbench.plan.load import LoadedPlan
+    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.server.state import ServerState
     from fabricbench.store import Trial
 

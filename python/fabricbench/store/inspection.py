@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, trials
 from fabricbench.store.errors import write_error
-from fabricbench.store.location import ASIDE, RECORD_NAME, Location
+from fabricbench.store.location import ASIDE, RECORD_NAME, Location, place_and_name
 from fabricbench.store.schema import TABLES
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import TRIAL_ID, Workspace
@@ -53,14 +53,14 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     for trial_id in sorted(here - {trial.id for trial in known if trial.tables.url is None}):
         yield Damage(trial_id, _UNKNOWN, None)
     for url in sorted(there - _known_urls(workspace)):
-        match = RECORD_NAME.fullmatch(url.rpartition("/")[2])
+        match = RECORD_NAME.fullmatch(place_and_name(url)[1])
         if match:
             yield Damage(match[1], _UNKNOWN, None, url)
 
 
 def _remote_records(workspace: Workspace) -> set[str]:
     """Return the URLs of all records wherever the workspace has some or would put new ones."""
-    places = {url.rpartition("/")[0] for url in _known_urls(workspace)}
+    places = {place_and_name(url)[0] for url in _known_urls(workspace)}
     places |= {workspace.location.url} if workspace.location else set()
     return {f"{place}/{name}" for place in places for name in Location(place).records()}
 
@@ -118,7 +118,7 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
             moved = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
     if damage.url is None:
         return moved
-    place, _, name = damage.url.rpartition("/")
+    place, name = place_and_name(damage.url)
     shutil.rmtree(workspace.copies / name, ignore_errors=True)
     return Location(place).put_aside(name)
 

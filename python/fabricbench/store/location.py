@@ -30,6 +30,12 @@ _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "az": "azure", "a
 _LOCAL = {"file", "local"}
 
 
+def place_and_name(url: str) -> tuple[str, str]:
+    """Return where a record lies and what it is called there, by its URL."""
+    place, _, name = url.rpartition("/")
+    return place, name
+
+
 class Location:
     """Records at a URL.
 

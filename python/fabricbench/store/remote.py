@@ -14,7 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.location import Location
+from fabricbench.store.location import Location, place_and_name
 from fabricbench.store.swap import RecordSwap
 from fabricbench.store.tables import TableFolder, half_written
 
@@ -35,7 +35,7 @@ class RemoteTables(TableFolder):
             copies: Folder of the copies of all records.
         """
         self.url: str = url
-        self._place, _, self._name = url.rpartition("/")
+        self._place, self._name = place_and_name(url)
         super().__init__(copies / self._name)
 
     def path(self, table: str) -> Path:
@@ -98,7 +98,7 @@ class Upload(RecordSwap):
             StoreError: The place cannot be reached or written.
         """
         super().__init__(partial, record)
-        place, _, name = url.rpartition("/")
+        place, name = place_and_name(url)
         self._copy = copies / name
         Location(place).upload(partial, name)
 
@@ -120,7 +120,7 @@ def remove_record(url: str, copies: Path) -> None:
 
     What cannot be reached stays; `fabricbench workspace check` names it.
     """
-    place, _, name = url.rpartition("/")
+    place, name = place_and_name(url)
     shutil.rmtree(copies / name, ignore_errors=True)
     with suppress(StoreError):
         Location(place).remove(name)

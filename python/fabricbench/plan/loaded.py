@@ -1,0 +1,123 @@
+"""A plan that has been loaded: its variants, its trials, and what a list and an estimate say of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypedDict
+
+from fabricbench import units
+from fabricbench.plan import engine
+from fabricbench.plan.errors import Problem
+from fabricbench.plan.expand import PlannedTrial
+from fabricbench.plan.limits import estimate_text
+from fabricbench.plan.model import Plan
+from fabricbench.plan.published import PublishedTable
+from fabricbench.plan.sizes import size_kind
+from fabricbench.plan.variant import shared_variant
+from fabricbench.plan.variants import reference_variant
+
+
+class PlanSummary(TypedDict):
+    """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
+
+    name: str
+    title: str
+    file: str
+    trials: int
+    ranks: int
+    hosts: int
+    variants: list[str]
+    data_size_min_bytes: int
+    data_size_max_bytes: int
+    published: str | None
+
+
+@dataclass(frozen=True)
+class LoadedVariant:
+    """A variant of a plan, or the only one of a plan without variants.
+
+    Attributes:
+        label: Its name; `base` for a plan without variants.
+        plan: The plan with its changes.
+        published: The published results that stand beside ours, if it names any.
+    """
+
+    label: str
+    plan: Plan
+    published: PublishedTable | None
+
+
+@dataclass(frozen=True)
+class LoadedPlan:
+    """A plan that can be carried out.
+
+    Attributes:
+        plan: The plan as it stands.
+        path: The file it came from.
+        source: Its name in errors.
+        text: The text of that file, as written.
+        overrides: The overrides applied to it.
+        variants: Its variants.
+        trials: The trials to run: all, or those of the chosen variants.
+        suite_ids: The ids of all trials, whichever are to run.
+        warnings: What can be carried out, but is hardly meant.
+    """
+
+    plan: Plan
+    path: Path
+    source: str
+    text: str
+    overrides: tuple[str, ...]
+    variants: tuple[LoadedVariant, ...]
+    trials: list[PlannedTrial]
+    suite_ids: tuple[str, ...]
+    warnings: tuple[Problem, ...] = ()
+
+    def variant_of(self, trial: PlannedTrial) -> LoadedVariant:
+        """Return the variant that a trial belongs to."""
+        label = shared_variant(trial.variant)
+        return next(variant for variant in self.variants if variant.label == label)
+
+    @property
+    def reference(self) -> str | None:
+        """Name of the variant that the others are compared with; none without variants."""
+        return reference_variant(self.plan.variants)
+
+    @property
+    def summary(self) -> PlanSummary:
+        """What a list says about the plan."""
+        sizes = [trial.data_size_bytes for trial in self.trials]
+        return {
+            "name": self.plan.name,
+            "title": self.plan.title,
+            "file": str(self.path),
+            "trials": len(self.trials),
+            "ranks": sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
+            "hosts": max(variant.plan.fabric.topology.host_count for variant in self.variants),
+            "variants": [variant.name for variant in self.plan.variants],
+            "data_size_min_bytes": min(sizes),
+            "data_size_max_bytes": max(sizes),
+            "published": self.plan.published,
+        }
+
+    @cached_property
+    def estimates(self) -> list["engine.Estimate | None"]:
+        """What each trial is estimated to cost."""
+        return [engine.estimate(trial.spec_json) for trial in self.trials]
+
+    @property
+    def cost(self) -> str:
+        """What all trials are estimated to cost, in words."""
+        return estimate_text([estimate for estimate in self.estimates if estimate is not None])
+
+    @property
+    def extent(self) -> str:
+        """How much there is to run, in words."""
+        summary = self.summary
+        trials = "1 trial" if summary["trials"] == 1 else f"{summary['trials']} trials"
+        trials += f" of {len(summary['variants'])} variants" if summary["variants"] else ""
+        smallest = units.human_size(summary["data_size_min_bytes"])
+        largest = units.human_size(summary["data_size_max_bytes"])
+        sizes = smallest if smallest == largest else f"{smallest} to {largest}"
+        ranks = f"{summary['ranks']} ranks on {summary['hosts']} hosts"
+        return f"{trials}, {ranks}, {size_kind(self.plan)} size {sizes}"
