@@ -16,6 +16,7 @@
 //! priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any number of threads and on
 //! either path.
 
+mod apart;
 mod assemble;
 mod assemble_operations;
 mod capture;

@@ -1,5 +1,6 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
+use crate::apart::ApartRule;
 use crate::assemble::{Assembler, CHUNK_BATCH_ROWS, Ending};
 use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 use crate::deadlock::deadlock_events;
@@ -246,6 +247,10 @@ struct Driver<'a> {
     patience: Span,
     stalled_since: Option<Instant>,
     fast_forward: FastForward,
+    /// Length of a window, and the end of the last.
+    span: Span,
+    now: Instant,
+    apart: ApartRule,
 }
 
 impl<'a> Driver<'a> {
@@ -257,6 +262,7 @@ impl<'a> Driver<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let flows = &world.flows;
+        let (total_bytes, patience) = (total_bytes(world, spec), patience(spec));
         // Random targets never repeat.
         let mut assembler = Assembler::new(flows, &spec.jobs);
         assembler.open_tcp = open_connections(spec, &world.connections);
@@ -264,18 +270,23 @@ impl<'a> Driver<'a> {
             assembler,
             observer,
             host_names: world.fabric.host_names(),
-            total_bytes: total_bytes(world, spec),
+            total_bytes,
             windows_until_look: WINDOWS_PER_LOOK,
             last_report: WallInstant::now(),
             live,
             stopped: false,
             progress: 0,
             progress_at: Instant::ZERO,
-            patience: patience(spec),
+            patience,
             stalled_since: None,
             fast_forward: FastForward::new(
-                options.fast_forward && fast_forward::applies(spec, flows.queue_pair_count().into()),
+                options.fast_forward
+                    && options.threads <= 1
+                    && fast_forward::applies(spec, flows.queue_pair_count().into()),
             ),
+            span: world.fabric.span,
+            now: Instant::ZERO,
+            apart: ApartRule::new(&world.fabric, total_bytes, patience),
         }
     }
 
@@ -283,7 +294,7 @@ impl<'a> Driver<'a> {
     fn note_progress(&mut self, window: Window, totals: Totals) {
         if totals.progress != self.progress {
             self.progress = totals.progress;
-            self.progress_at = window.end;
+            self.progress_at = Window::from(totals.progress_at, self.span).end;
         } else if window.start.since(self.progress_at) > self.patience {
             self.stalled_since = Some(self.progress_at);
         }
@@ -344,7 +355,18 @@ impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
     }
 
     #[inline]
+    fn apart_until(&self, totals: Totals) -> Instant {
+        let has_failed = !self.assembler.events.is_empty();
+        if !has_failed && self.apart.allows(totals, self.assembler.open, self.now) {
+            self.fast_forward.rests_until()
+        } else {
+            Instant::ZERO
+        }
+    }
+
+    #[inline]
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
+        self.now = window.end;
         self.fast_forward.note(window, records);
         self.stopped = self.step(window, records, totals).is_err();
         self.note_progress(window, totals);

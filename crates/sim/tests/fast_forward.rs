@@ -1,8 +1,9 @@
-//! Skipping what repeats changes no table.
+//! Skipping what repeats changes no table, nor do sides of the fabric that take turns.
 
 mod common;
 
-use common::{collective, leaf_spine, run, run_in_full, tables};
+use common::{collective, leaf_spine, run, run_in_full, run_with, tables};
+use fabricbench_sim::Path;
 use proptest::prelude::*;
 use spec::{
     EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec, QpMode, RunSpec, XoffSpec,
@@ -17,6 +18,15 @@ fn skipped_percent(spec: &RunSpec) -> u64 {
     assert_eq!(summary.jobs, full_summary.jobs);
     assert_eq!(summary.packet_hops, full_summary.packet_hops);
     assert_eq!((summary.end_ps, full_summary.fast_forward_ps), (full_summary.end_ps, 0));
+    // On the exact path the fabric goes window by window; fast-forward needs one thread.
+    for path in [Path::Auto, Path::Exact] {
+        let (other_summary, other) = run_with(spec, 2, path);
+        assert!(tables(&other) == tables(&full), "tables differ with two threads, {path:?}");
+        assert_eq!(
+            (other_summary.jobs, other_summary.end_ps),
+            (full_summary.jobs.clone(), full_summary.end_ps)
+        );
+    }
     summary.fast_forward_ps * 100 / summary.end_ps
 }
 
@@ -41,6 +51,19 @@ fn most_of_an_all_to_all_is_skipped() {
         let spec = collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * 32_000_000);
         let skipped = skipped_percent(&sampled(spec, points));
         assert!(skipped >= 60, "{skipped} of {points} points");
+    }
+}
+
+#[test]
+fn each_switch_is_visited_for_two_windows_at_once() {
+    for (points, at_most_percent) in [(0, 52), (20, 53), (1_000, 75)] {
+        let spec = sampled(collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * 8_000_000), points);
+        let visits = |threads, path| {
+            let (summary, _) = run_with(&spec, threads, path);
+            summary.fast_windows + summary.exact_windows
+        };
+        let (in_turns, whole) = (visits(2, Path::Auto), visits(2, Path::Exact));
+        assert!(in_turns * 100 <= whole * at_most_percent, "{in_turns} of {whole} with {points} points");
     }
 }
 

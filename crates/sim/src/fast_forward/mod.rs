@@ -93,6 +93,16 @@ impl FastForward {
         None
     }
 
+    /// Until then [`Self::cut`] need not be asked, whatever happens but for what [`Self::note`] takes in.
+    #[inline]
+    pub(crate) const fn rests_until(&self) -> Instant {
+        match self.state {
+            _ if !self.is_on => Instant::NEVER,
+            State::Waiting(until) | State::Watching(_, until) => until,
+            State::Looking { .. } | State::Rehearsing(_) => Instant::ZERO,
+        }
+    }
+
     fn watch<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
         Self::unwatch(partition);
         let nodes = partition.nodes_mut();

@@ -22,6 +22,21 @@ impl BitSet {
         !self.any
     }
 
+    /// Moves the members that are in `among`, too, over to `into`. The sets are of the same size.
+    pub(crate) fn move_among(&mut self, among: &Self, into: &mut Self) {
+        if !self.any {
+            return;
+        }
+        let mut left = 0;
+        for ((word, among), into) in self.words.iter_mut().zip(&among.words).zip(&mut into.words) {
+            *into |= *word & among;
+            *word &= !among;
+            left |= *word;
+        }
+        self.any = left != 0;
+        into.any = true;
+    }
+
     /// Calls `visit` for each member in ascending order and leaves the set empty.
     pub(crate) fn drain(&mut self, mut visit: impl FnMut(u32)) {
         for (index, word) in self.words.iter_mut().enumerate() {
@@ -38,6 +53,24 @@ impl BitSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_among_others_move_over() {
+        let set = |members: &[u32]| {
+            let mut set = BitSet::new(200);
+            members.iter().for_each(|&member| set.insert(member));
+            set
+        };
+        let members = |mut set: BitSet| {
+            let mut seen = Vec::new();
+            set.drain(|index| seen.push(index));
+            seen
+        };
+        let (mut from, mut into) = (set(&[1, 64, 130, 199]), set(&[2, 64]));
+        from.move_among(&set(&[64, 130, 131]), &mut into);
+        assert!(!from.is_empty() && !into.is_empty());
+        assert_eq!((members(from), members(into)), (vec![1, 199], vec![2, 64, 130]));
+    }
 
     #[test]
     fn drains_in_ascending_order_and_ends_empty() {

@@ -35,9 +35,12 @@ pub(crate) struct Context<M, R> {
 struct Post<M> {
     partition: u32,
     span: Span,
-    window: Window,
+    /// The first of the windows that are processed.
+    first: u64,
     /// `active[window % active.len()]`.
     active: Vec<BitSet>,
+    /// Scratch space: who is active on one side.
+    on_side: BitSet,
     remote: Vec<Vec<(Destination, M)>>,
     /// Earliest arrival among what left for other partitions in this window.
     remote_earliest: Instant,
@@ -57,8 +60,9 @@ pub(crate) struct Outlet<'a, M> {
 pub(crate) struct Totals {
     /// Messages sent.
     pub(crate) messages: u64,
-    /// Progress of the application, in its own unit.
+    /// Progress of the application, in its own unit, and when there last was any.
     pub(crate) progress: u64,
+    pub(crate) progress_at: Instant,
     /// What nodes were delivered, whether it is progress or not, in the same unit.
     pub(crate) delivered: u64,
 }
@@ -68,8 +72,18 @@ impl Sum for Totals {
         parts.fold(Self::default(), |sum, part| Self {
             messages: sum.messages + part.messages,
             progress: sum.progress + part.progress,
+            progress_at: sum.progress_at.max(part.progress_at),
             delivered: sum.delivered + part.delivered,
         })
+    }
+}
+
+impl Totals {
+    /// So much progress was made at `now`.
+    #[inline]
+    pub(crate) fn add_progress(&mut self, progress: u64, now: Instant) {
+        self.progress += progress;
+        self.progress_at = self.progress_at.max(now);
     }
 }
 
@@ -86,8 +100,9 @@ impl<M: Message, R> Context<M, R> {
         let post = Post {
             partition,
             span,
-            window: Window::new(0, span),
+            first: 0,
             active: vec![BitSet::new(nodes); slots],
+            on_side: BitSet::new(nodes),
             remote: (0..partitions).map(|_| Vec::new()).collect(),
             remote_earliest: Instant::NEVER,
         };
@@ -172,21 +187,38 @@ impl<M: Message, R> Context<M, R> {
 
     /// One past the last window that has a slot, seen from the present one.
     pub(super) const fn horizon(&self) -> u64 {
-        self.post.window.index + self.post.active.len() as u64
+        self.post.first + self.post.active.len() as u64
     }
 
     /// Enters `window` and tells who is active in it, in ascending order.
-    pub(super) fn enter(&mut self, window: Window, nodes: &mut Vec<u32>) {
-        self.post.window = window;
-        self.post.remote_earliest = Instant::NEVER;
-        let slot = self.post.slot(window.index);
+    pub(super) fn enter(&mut self, window: u64, nodes: &mut Vec<u32>) {
+        self.post.begin(window);
+        let slot = self.post.slot(window);
         self.post.active[slot].drain(|node| nodes.push(node));
+    }
+
+    /// Enters the windows from `first` to `last` and tells who of `side` is active in any of them, in ascending order.
+    pub(super) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
+        let post = &mut self.post;
+        post.begin(first);
+        for window in first..=last {
+            let slot = post.slot(window);
+            post.active[slot].move_among(side, &mut post.on_side);
+        }
+        post.on_side.drain(|node| nodes.push(node));
     }
 
     /// The next window in which something here is active.
     pub(super) fn next_active(&self) -> Option<u64> {
         let post = &self.post;
-        (post.window.index + 1..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
+        (post.first..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
+    }
+
+    /// Something is known to happen in `window`, which was not entered yet.
+    pub(super) fn is_active(&self, window: u64) -> bool {
+        let post = &self.post;
+        let is_near = (post.first..self.horizon()).contains(&window);
+        (is_near && !post.active[post.slot(window)].is_empty()) || self.next_remote() == Some(window)
     }
 
     /// When the first of all messages arrives.
@@ -207,10 +239,12 @@ impl<M: Message, R> Context<M, R> {
 
     /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { inboxes, post: _, records: _, totals: Totals { messages, progress, delivered } } = self;
+        let Self { inboxes, post: _, records: _, totals } = self;
+        let Totals { messages, progress, progress_at, delivered } = totals;
         inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
         cycle.count(messages);
         cycle.count(progress);
+        cycle.time(progress_at);
         cycle.count(delivered);
     }
 
@@ -229,7 +263,7 @@ impl<M: Message, R> Context<M, R> {
 
     /// Nobody is active in any window.
     pub(super) fn clear_active(&mut self, window: Window) {
-        self.post.window = window;
+        self.post.first = window.index;
         self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
@@ -242,6 +276,12 @@ impl<M: Message, R> Context<M, R> {
 }
 
 impl<M: Message> Post<M> {
+    /// The windows from `first` on are processed.
+    const fn begin(&mut self, first: u64) {
+        self.first = first;
+        self.remote_earliest = Instant::NEVER;
+    }
+
     /// Puts what `make` gives, which arrives at `at`, into the inbox of `node`.
     #[inline(always)]
     fn put(&mut self, inbox: &mut Inbox<M>, node: u32, at: Instant, make: impl Fn() -> M) {
@@ -274,7 +314,7 @@ impl<M: Message> Outlet<'_, M> {
     /// See [`Context::send_with`].
     #[inline(always)]
     pub(crate) fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
-        debug_assert!(at >= self.post.window.end, "a message outran the lookahead");
+        debug_assert!(at.0 / self.post.span.0 > self.post.first, "a message outran the lookahead");
         *self.messages += 1;
         match &mut self.inbox {
             Some(inbox) => self.post.put(inbox, self.to.node, at, make),

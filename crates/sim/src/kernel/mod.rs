@@ -3,7 +3,8 @@
 //! Nothing that happens at one node reaches another sooner than the smallest link latency, so simulated time
 //! advances in windows of that length. In a window every active node is processed once, alone; what it sends
 //! lands in inboxes of later windows. There is no global event queue, and the order of processing inside a
-//! window cannot matter: a node reads and writes only its own state and its outgoing messages.
+//! window cannot matter: a node reads and writes only its own state and its outgoing messages. Where links join two
+//! sides of the world, these take turns of two windows each; see [`turns`].
 //!
 //! Each directed link has its own inbox, a queue: what is sent later arrives no sooner. A node orders its arrivals by
 //! (time, inbox, sequence); that rule, not the order of processing, decides ties.
@@ -13,6 +14,7 @@ mod context;
 mod inbox;
 mod partition;
 mod threads;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +23,7 @@ pub(crate) use context::{Context, Destination, Outlet, Totals};
 pub(crate) use inbox::Inbox;
 pub(crate) use partition::{Partition, PartitionPlan};
 pub(crate) use threads::{Hooks, run};
+pub(crate) use turns::Side;
 
 use std::ops::Range;
 use units::{Cycle, Instant, Span};
@@ -67,14 +70,21 @@ pub(crate) trait Node: Send {
 
 /// Watches the nodes of a partition between windows.
 pub(crate) trait Probe<N>: Send {
-    /// Called before each window is processed, with what the partition has counted so far.
+    /// Called before each window is processed that begins when [`Self::due`] says or later, with what the partition has
+    /// counted so far.
     fn observe(&mut self, window: Window, nodes: &[N], totals: Totals);
+
+    /// When it looks next. The same in every partition.
+    fn due(&self) -> Instant;
+
+    /// Whether what it sees depends on each of `nodes`.
+    fn sees(&self, nodes: &[N]) -> Vec<bool>;
 }
 
 /// A half-open span of simulated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Number since the start of the run.
+    /// Number since the start of the run; of several in one, that of the last.
     pub(crate) index: u64,
     /// First instant.
     pub(crate) start: Instant,

@@ -1,6 +1,8 @@
 //! A group of nodes that one thread processes.
 
+use super::bits::BitSet;
 use super::context::Totals;
+use super::turns::{Due, Side, Step, window_from};
 use super::{Context, Destination, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,6 +31,10 @@ pub(crate) struct Partition<N: Node, P> {
     /// The inboxes of node `i` are `first_inbox[i]..first_inbox[i + 1]`.
     first_inbox: Vec<u32>,
     context: Context<N::Message, N::Record>,
+    /// The nodes of each side, if there are two.
+    sides: Option<[BitSet; 2]>,
+    /// Which nodes the probe sees, if there are two sides.
+    seen: Vec<bool>,
     /// Wake-ups beyond the horizon, as (window, node).
     sleepers: BinaryHeap<Reverse<(u64, u32)>>,
     /// The earliest entry of each node in `sleepers`.
@@ -59,6 +65,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
             nodes,
             first_inbox,
             context,
+            sides: None,
+            seen: Vec::new(),
             sleepers: BinaryHeap::new(),
             span: plan.span,
             probe,
@@ -68,25 +76,87 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
+    /// Has the nodes on two sides, which may take turns: every link leads from one to the other.
+    pub(crate) fn take_sides(&mut self, sides: impl Iterator<Item = Side>) {
+        let mut members = [(); 2].map(|()| BitSet::new(self.nodes.len()));
+        (0..).zip(sides).for_each(|(node, side)| members[side.index()].insert(node));
+        self.sides = Some(members);
+        self.seen = self.probe.sees(&self.nodes);
+    }
+
+    /// Nodes may take turns.
+    pub(super) const fn has_sides(&self) -> bool {
+        self.sides.is_some()
+    }
+
+    /// When the probe looks next.
+    pub(super) fn due(&self) -> Due {
+        let window = window_from(self.probe.due(), self.span);
+        Due { window, is_active: self.context.is_active(window) }
+    }
+
     /// Processes every active node once.
-    pub(crate) fn process(&mut self, window: Window) {
+    pub(super) fn process_step(&mut self, step: Step) {
+        match step.side {
+            None => self.process(step.window(self.span)),
+            Some(side) => self.process_side(step, side),
+        }
+    }
+
+    /// Processes every active node once.
+    pub(super) fn process(&mut self, window: Window) {
         self.probe.observe(window, &self.nodes, self.context.totals);
         let mut turn = std::mem::take(&mut self.turn);
-        self.wake_sleepers(window);
-        self.context.enter(window, &mut turn);
-        for (place, &node) in turn.iter().enumerate() {
-            if self.context.is_large() {
-                self.prefetch_nodes(&turn[place..]);
-            }
-            self.process_node(node, window);
+        self.wake_sleepers(window.index);
+        self.context.enter(window.index, &mut turn);
+        self.process_turn(turn, window);
+    }
+
+    /// Processes every active node of a side once.
+    fn process_side(&mut self, step: Step, side: Side) {
+        let window = step.window(self.span);
+        let mut turn = std::mem::take(&mut self.turn);
+        self.wake_sleepers(window.index);
+        if let Some(sides) = &self.sides {
+            self.context.enter_side((step.first, window.index), &sides[side.index()], &mut turn);
         }
+        if step.is_probed {
+            self.probe_between(&mut turn, window);
+        }
+        self.process_turn(turn, window);
+    }
+
+    /// Lets the probe look before the last part of `window`: those of `turn` that it sees are processed until then, and then
+    /// for the rest, and no longer stand in `turn`.
+    #[cold]
+    fn probe_between(&mut self, turn: &mut Vec<u32>, window: Window) {
+        let rest = Window::new(window.index, self.span);
+        let seen: Vec<u32> = turn.extract_if(.., |node| self.seen[*node as usize]).collect();
+        self.process_all(&seen, Window { end: rest.start, ..window });
+        self.probe.observe(rest, &self.nodes, self.context.totals);
+        self.process_all(&seen, rest);
+    }
+
+    /// Processes the nodes of `turn`, which is given back empty.
+    fn process_turn(&mut self, mut turn: Vec<u32>, window: Window) {
+        self.process_all(&turn, window);
         turn.clear();
         self.turn = turn;
     }
 
+    /// Processes `nodes`, each of which asks for those that follow.
+    fn process_all(&mut self, nodes: &[u32], window: Window) {
+        for (place, &node) in nodes.iter().enumerate() {
+            if self.context.is_large() {
+                self.prefetch_nodes(&nodes[place..]);
+            }
+            self.process_node(node, window);
+        }
+    }
+
     /// Processes every node once in what is left of a window, of which the part before was processed.
     pub(crate) fn process_rest(&mut self, window: Window) {
-        self.context.enter(window, &mut self.turn);
+        self.context.enter(window.index, &mut self.turn);
         self.turn.clear();
         for node in 0..self.nodes.len() as u32 {
             self.process_node(node, window);
@@ -140,15 +210,16 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    fn wake_sleepers(&mut self, window: Window) {
+    /// Wakes those who sleep until window `last` at the most.
+    fn wake_sleepers(&mut self, last: u64) {
         while let Some(&Reverse((due, node))) = self.sleepers.peek() {
-            if due > window.index {
+            if due > last {
                 break;
             }
             self.sleepers.pop();
             if self.sleeping_until[node as usize] == due {
                 self.sleeping_until[node as usize] = u64::MAX;
-                self.context.wake(window.index, node);
+                self.context.wake(due, node);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The kernel on a toy world: nodes on a ring that pass tokens on and note what they saw.
 
 use super::{
-    Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Totals, Window, run,
+    Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Side, Totals, Window, run,
 };
 use std::ops::{ControlFlow, Range};
 use units::{Cycle, Instant, Span};
@@ -88,6 +88,14 @@ struct Blind;
 
 impl Probe<Relay> for Blind {
     fn observe(&mut self, _: Window, _: &[Relay], _: Totals) {}
+
+    fn due(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn sees(&self, nodes: &[Relay]) -> Vec<bool> {
+        vec![false; nodes.len()]
+    }
 }
 
 #[derive(Default)]
@@ -95,9 +103,16 @@ struct Witness {
     seen: Vec<Sighting>,
     windows: Vec<u64>,
     stop_after: Option<usize>,
+    activations: u64,
+    /// Until then nodes take turns.
+    apart_until: Instant,
 }
 
 impl Hooks<Relay, Blind> for Witness {
+    fn apart_until(&self, _: Totals) -> Instant {
+        self.apart_until
+    }
+
     fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Totals) -> ControlFlow<()> {
         self.windows.push(window.index);
         self.seen.append(records);
@@ -126,34 +141,55 @@ fn ring(partitions: u32) -> Vec<Partition<Relay, Blind>> {
     let plan = |index| PartitionPlan { index, partitions: partitions as usize, span: SPAN, slots: 8 };
     let build = |(index, nodes): (usize, Vec<Relay>)| {
         let inboxes = vec![2; nodes.len()];
-        Partition::new(plan(index as u32), nodes, &inboxes, Blind)
+        let side = |node: u32| if node.is_multiple_of(2) { Side::First } else { Side::Second };
+        let sides: Vec<_> = nodes.iter().map(|relay| side(relay.node)).collect();
+        let mut partition = Partition::new(plan(index as u32), nodes, &inboxes, Blind);
+        partition.take_sides(sides.into_iter());
+        partition
     };
     members.into_iter().enumerate().map(build).collect()
 }
 
-fn witness(partitions: u32) -> Witness {
-    let mut witness = Witness::default();
-    let outcome = run(&mut ring(partitions), SPAN, &mut witness);
+fn witness(partitions: u32, apart_until: Instant) -> Witness {
+    let mut witness = Witness { apart_until, ..Witness::default() };
+    let mut world = ring(partitions);
+    let outcome = run(&mut world, SPAN, &mut witness);
     assert!(!outcome.stopped);
+    witness.activations = world.iter().map(Partition::activations).sum();
     witness.seen.sort_unstable();
     witness
 }
 
 #[test]
 fn every_partition_count_sees_the_same_in_the_same_windows() {
-    let alone = witness(1);
+    let alone = witness(1, Instant::ZERO);
     // Three tokens, each doubled at every hop: 2 + 4 + ... + 64 sightings.
     assert_eq!(alone.seen.len(), 3 * 126);
     for partitions in [2, 3, 5] {
-        let together = witness(partitions);
+        let together = witness(partitions, Instant::ZERO);
         assert_eq!(together.seen, alone.seen);
         assert_eq!(together.windows, alone.windows);
     }
 }
 
 #[test]
+fn sides_that_take_turns_see_the_same_in_fewer_windows() {
+    let whole = witness(1, Instant::ZERO);
+    for partitions in [1, 2, 3, 5] {
+        // They meet in the middle of what a token does, or never.
+        for apart_until in [Instant(650), Instant(1_001), Instant::NEVER] {
+            let apart = witness(partitions, apart_until);
+            assert_eq!(apart.seen, whole.seen);
+            assert!(apart.activations <= whole.activations);
+            let is_apart = apart_until == Instant::NEVER;
+            assert!(!is_apart || apart.activations < whole.activations, "{}", apart.activations);
+        }
+    }
+}
+
+#[test]
 fn windows_in_which_nothing_happens_are_skipped() {
-    let windows = witness(1).windows;
+    let windows = witness(1, Instant::ZERO).windows;
     assert!(windows.is_sorted());
     assert!(windows.len() < 120, "{}", windows.len());
     assert!(windows.contains(&500) && windows.contains(&1_000), "the sleepers woke up in time");

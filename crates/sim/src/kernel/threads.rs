@@ -1,17 +1,18 @@
-//! Drives partitions window by window, on one thread or several, with the same result.
+//! Drives partitions step by step, on one thread or several, with the same result.
 //!
-//! After each window one thread collects what was reported, asks the hooks whether to go on, and names the next
-//! window; the others wait. Waiting spins briefly, then sleeps, so that a shared machine is not held up.
+//! After each step one thread collects what was reported, asks the hooks whether to go on, and names the next
+//! step; the others wait. Waiting spins briefly, then sleeps, so that a shared machine is not held up.
 
+use super::turns::{Due, Step, Turns, window_from};
 use super::{Destination, Node, Partition, Probe, Totals, Window};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use units::{Instant, Span};
 
 /// Observes a run from outside the simulated world.
 pub(crate) trait Hooks<N: Node, P> {
-    /// Called after each window with what was reported in it, in no particular order, and the totals since the
+    /// Called after each window, or step of two, with what was reported in it, in no particular order, and the totals since the
     /// start. `Break` ends the run.
     fn after_window(
         &mut self,
@@ -20,7 +21,14 @@ pub(crate) trait Hooks<N: Node, P> {
         totals: Totals,
     ) -> ControlFlow<()>;
 
-    /// On one thread, asked before each window, and after each look for the rest of it: a time in it at which
+    /// Until then nobody needs the state of the world as a whole, and the run goes on whatever happens. Asked before
+    /// each step.
+    fn apart_until(&self, totals: Totals) -> Instant {
+        let _ = totals;
+        Instant::ZERO
+    }
+
+    /// On one thread, asked before each window of all nodes, and after each look for the rest of it: a time in it at which
     /// [`Self::look`] is to be called.
     fn cut(&mut self, window: Window, partition: &mut Partition<N, P>) -> Option<Instant> {
         let _ = (window, partition);
@@ -63,19 +71,51 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
-    let mut window = Window::new(0, span);
+    let mut turns = Turns::new();
     loop {
-        match hooks.cut(window, partition) {
-            None => partition.process(window),
-            Some(cut) => window = process_cut(partition, window, cut, span, hooks),
-        }
+        let step = process_next(partition, &mut turns, span, hooks);
         let totals = partition.totals();
-        let stopped = hooks.after_window(window, partition.records(), totals).is_break();
-        match partition.next_window() {
-            Some(next) if !stopped => window = Window::new(next, span),
-            _ => return Outcome { stopped, last: window },
+        let stopped = hooks.after_window(step.window(span), partition.records(), totals).is_break();
+        let apart_until = apart_until(partition, hooks, totals, span);
+        if !turns.go_on(step, partition.next_window(), stopped, apart_until) {
+            return Outcome { stopped: turns.was_stopped(), last: turns.last(span) };
         }
     }
+}
+
+/// Processes what comes next, and tells what that was.
+fn process_next<N, P, H>(
+    partition: &mut Partition<N, P>,
+    turns: &mut Turns,
+    span: Span,
+    hooks: &mut H,
+) -> Step
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N, P>,
+{
+    let whole = turns.step(partition.due());
+    if whole.side.is_none() {
+        let window = whole.window(span);
+        if let Some(cut) = hooks.cut(window, partition) {
+            return Step::whole(process_cut(partition, window, cut, span, hooks).index);
+        }
+        turns.part(apart_until(partition, hooks, partition.totals(), span));
+    }
+    let step = turns.step(partition.due());
+    partition.process_step(step);
+    step
+}
+
+/// The window before which the sides of the world need not meet.
+fn apart_until<N, P, H>(partition: &Partition<N, P>, hooks: &H, totals: Totals, span: Span) -> u64
+where
+    N: Node,
+    P: Probe<N>,
+    H: Hooks<N, P>,
+{
+    if partition.has_sides() { window_from(hooks.apart_until(totals), span) } else { 0 }
 }
 
 /// Processes a window of which the state is looked at on the way, once or more; returns the last part of it, or, if time
@@ -121,7 +161,7 @@ fn process_part<N: Node, P: Probe<N>>(partition: &mut Partition<N, P>, part: Win
 
 type Mail<M> = Mutex<Vec<(Destination, M)>>;
 
-/// The window number that tells workers to end.
+/// The code of a step that tells workers to end, and the number of a window that never comes.
 const STOP: u64 = u64::MAX;
 
 /// What the threads of a run share.
@@ -130,6 +170,8 @@ struct Shared<M, R> {
     mail: [Vec<Mail<M>>; 2],
     records: Vec<Mutex<Vec<R>>>,
     next: Vec<AtomicU64>,
+    /// In each partition something happens in the window before which the probe is to look.
+    is_due_active: Vec<AtomicBool>,
     totals: Vec<Mutex<Totals>>,
     command: AtomicU64,
     barrier: SpinBarrier,
@@ -142,26 +184,28 @@ impl<M, R> Shared<M, R> {
             mail: [mail(), mail()],
             records: (0..partitions).map(|_| Mutex::default()).collect(),
             next: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
+            is_due_active: (0..partitions).map(|_| AtomicBool::new(false)).collect(),
             totals: (0..partitions).map(|_| Mutex::default()).collect(),
             command: AtomicU64::new(0),
             barrier: SpinBarrier::new(partitions),
         }
     }
 
-    /// Processes `window`, the `turn`-th of the run, in one partition and publishes what came of it.
-    fn step<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>, window: Window)
+    /// Processes `step`, the `turn`-th of the run, in one partition and publishes what came of it.
+    fn step<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>, step: Step)
     where
         N: Node<Message = M, Record = R>,
         P: Probe<N>,
     {
         let partitions = self.records.len();
         self.take_mail(me, turn, partition);
-        partition.process(window);
+        partition.process_step(step);
         for to in 0..partitions {
             std::mem::swap(&mut *lock(&self.mail[turn % 2][me * partitions + to]), partition.outgoing(to));
         }
         lock(&self.records[me]).append(partition.records());
         self.next[me].store(partition.next_window().unwrap_or(STOP), Ordering::Release);
+        self.is_due_active[me].store(partition.due().is_active, Ordering::Release);
         *lock(&self.totals[me]) = partition.totals();
         self.barrier.wait();
     }
@@ -182,8 +226,13 @@ impl<M, R> Shared<M, R> {
         self.totals.iter().map(|totals| *lock(totals)).sum()
     }
 
-    fn next_window(&self) -> u64 {
-        self.next.iter().map(|window| window.load(Ordering::Acquire)).min().unwrap_or(STOP)
+    fn is_due_active(&self) -> bool {
+        self.is_due_active.iter().any(|is_active| is_active.load(Ordering::Acquire))
+    }
+
+    fn next_window(&self) -> Option<u64> {
+        let next = self.next.iter().map(|window| window.load(Ordering::Acquire)).min();
+        next.filter(|window| *window != STOP)
     }
 }
 
@@ -202,31 +251,30 @@ where
     std::thread::scope(|scope| {
         for (index, partition) in others.iter_mut().enumerate() {
             let shared = &shared;
-            scope.spawn(move || follow(shared, index + 1, partition, span));
+            scope.spawn(move || follow(shared, index + 1, partition));
         }
         lead(&shared, first, span, hooks)
     })
 }
 
-/// A worker: processes each window that is named until the end.
+/// A worker: processes each step that is named until the end.
 fn follow<N: Node, P: Probe<N>>(
     shared: &Shared<N::Message, N::Record>,
     me: usize,
     partition: &mut Partition<N, P>,
-    span: Span,
 ) {
     for turn in 0.. {
-        let window = shared.command.load(Ordering::Acquire);
-        if window == STOP {
+        let step = shared.command.load(Ordering::Acquire);
+        if step == STOP {
             // What is still on its way stays with its receiver, to be counted.
             return shared.take_mail(me, turn, partition);
         }
-        shared.step(me, turn, partition, Window::new(window, span));
+        shared.step(me, turn, partition, Step::from_code(step));
         shared.barrier.wait();
     }
 }
 
-/// The thread that also runs the hooks and names the next window.
+/// The thread that also runs the hooks and names the next step.
 fn lead<N, P, H>(
     shared: &Shared<N::Message, N::Record>,
     partition: &mut Partition<N, P>,
@@ -238,24 +286,28 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
-    let mut window = Window::new(0, span);
+    let mut turns = Turns::new();
+    let mut step = Step::whole(0);
     let mut reported = Vec::new();
     let mut turn = 0;
     loop {
-        shared.step(0, turn, partition, window);
+        shared.step(0, turn, partition, step);
         turn += 1;
         for records in &shared.records {
             reported.append(&mut lock(records));
         }
-        let stopped = hooks.after_window(window, &mut reported, shared.sum_totals()).is_break();
-        let next = if stopped { STOP } else { shared.next_window() };
-        shared.command.store(next, Ordering::Release);
+        let totals = shared.sum_totals();
+        let stopped = hooks.after_window(step.window(span), &mut reported, totals).is_break();
+        let apart_until = apart_until(partition, hooks, totals, span);
+        let goes_on = turns.go_on(step, shared.next_window(), stopped, apart_until);
+        turns.part(apart_until);
+        step = turns.step(Due { is_active: shared.is_due_active(), ..partition.due() });
+        shared.command.store(if goes_on { step.code() } else { STOP }, Ordering::Release);
         shared.barrier.wait();
-        if next == STOP {
+        if !goes_on {
             shared.take_mail(0, turn, partition);
-            return Outcome { stopped, last: window };
+            return Outcome { stopped: turns.was_stopped(), last: turns.last(span) };
         }
-        window = Window::new(next, span);
     }
 }
 

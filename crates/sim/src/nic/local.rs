@@ -38,7 +38,7 @@ impl Host {
         completed.clone().for_each(|send| self.end_send(send, Frames::default(), Some(now), context));
         if !self.transfers.is_background() {
             let bytes = completed.clone().map(|send| self.sends.bytes_of(send).max(1));
-            context.totals.progress += bytes.sum::<u64>();
+            context.totals.add_progress(bytes.sum(), now);
         }
         self.receivers.take_local(receiver);
         self.deliver_chunks(receiver, now, context);

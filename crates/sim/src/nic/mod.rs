@@ -67,7 +67,7 @@ const HOST_BYTES: usize = 256;
 const PORT_BYTES: usize = 192;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
-const PACKETS_AHEAD: usize = 16;
+const PACKETS_AHEAD: usize = 24;
 
 /// What a NIC can do from a time on.
 #[derive(Clone, Copy, Debug)]

@@ -107,7 +107,8 @@ impl Host {
         context.totals.delivered += u64::from(outcome.payload_bytes);
         if !self.is_background {
             // A message without payload is progress, too.
-            context.totals.progress += u64::from(outcome.payload_bytes.max(outcome.chunk_delivered.into()));
+            let progress = outcome.payload_bytes.max(outcome.chunk_delivered.into());
+            context.totals.add_progress(progress.into(), now);
         }
         if let Some(reply) = outcome.reply {
             let (port, control) = self.receivers.reply(packet.queue_pair, reply);

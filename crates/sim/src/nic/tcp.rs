@@ -296,7 +296,7 @@ impl Host {
         let ack = Acknowledgement { offset, sack: sack::decode(packet.sack(), offset, mss), congestion_echo };
         let acked = state.sender.on_ack(&state.plan.config, now, &ack);
         if !state.is_background {
-            context.totals.progress += acked;
+            context.totals.add_progress(acked, now);
         }
         self.serve_tcp_source(source, now, context);
     }

@@ -351,4 +351,17 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
         self.totals.sample(nodes, totals);
         self.tell(window.start, self.counts(nodes, totals));
     }
+
+    #[inline]
+    fn due(&self) -> Instant {
+        Self::due(self)
+    }
+
+    /// Sums are over all hosts, and those of losses over everything.
+    fn sees(&self, nodes: &[FabricNode<F>]) -> Vec<bool> {
+        let is_summed = |node| self.totals.counts_losses || matches!(node, &FabricNode::Host(_));
+        let mut seen: Vec<bool> = nodes.iter().map(is_summed).collect();
+        self.watched.iter().for_each(|watched| seen[watched.place as usize] = true);
+        seen
+    }
 }

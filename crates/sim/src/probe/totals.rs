@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) struct Totals {
     /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked for.
     jobs: Vec<Vec<u32>>,
-    counts_losses: bool,
+    pub(super) counts_losses: bool,
     /// Of each sample.
     pub(super) sums: Vec<u64>,
 }

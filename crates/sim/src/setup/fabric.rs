@@ -136,7 +136,8 @@ impl Fabric {
         rate.frame_span(frame_bytes, self.framing.link_overhead_bytes())
     }
 
-    /// The window is the smallest latency, as far as switches can count it; inboxes reach as far as the largest, plus the longest frame time.
+    /// The window is the smallest latency, as far as switches can count two of it; inboxes reach as far as the largest, plus
+    /// the longest frame time.
     /// `slowest_ppm` is the part of its rate that a link has at the least.
     fn choose_window(&mut self, slowest_ppm: u32) -> Result<(), SpecError> {
         let mut shortest = Span(u64::MAX);
@@ -151,10 +152,10 @@ impl Fabric {
             let found = format!("a hop with {shortest} of latency in all");
             return Err(value("fabric", &found, "1 ns or more (cable, pipeline and NIC latency together)"));
         }
-        let span = shortest.min(WINDOW_MAX);
+        let span = shortest.min(Span(WINDOW_MAX.0 / 2));
         // Scheduled switches send on what their links take within a window, or after it.
         let ahead = u64::from(self.is_scheduled);
-        let slots = (longest.0 / span.0 + 3 + ahead).next_power_of_two();
+        let slots = (longest.0 / span.0 + 4 + ahead).next_power_of_two();
         if slots > SLOTS_MAX {
             let found = format!("hop latencies from {shortest} to {longest}");
             return Err(value("fabric", &found, "latencies within a factor of 4000 of each other"));
@@ -234,7 +235,7 @@ fn custom(switches: &[CustomSwitchSpec], links: &[CustomLinkSpec], host_link: Li
 }
 
 /// The builder of a topology. The fields of both have the same names.
-fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
+pub(super) fn builder(topology: &TopologySpec) -> Box<dyn Builder> {
     use TopologySpec as Spec;
     match *topology {
         Spec::Custom { ref switches, ref links, host_link } => Box::new(custom(switches, links, host_link)),

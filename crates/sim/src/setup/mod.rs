@@ -12,6 +12,7 @@ mod ports;
 mod rank_connections;
 mod scheduled;
 mod schedules;
+mod sides;
 mod storage;
 mod switches;
 mod tcp;

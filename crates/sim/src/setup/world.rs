@@ -3,6 +3,7 @@
 use super::hosts::{HostMaker, queue_pair_settings};
 use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
+use super::sides::sides;
 use super::storage::storage_plans;
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Connection, Fabric, Flows, Reroute, connections, host_tcp};
@@ -152,7 +153,13 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
     let plan = |index| PartitionPlan { index, partitions, span: fabric.span, slots: fabric.slots };
     let probes = SeriesProbe::assign(spec, &fabric.graph, &flows, &homes, partitions);
     let parts = (0..).map(plan).zip(makings).zip(probes);
-    let partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
+    let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
+    if let Some(sides) = sides::<F>(spec, &fabric).filter(|_| !options.exact_only) {
+        for (index, partition) in (0..).zip(&mut partitions) {
+            let own = sides.iter().zip(&homes).filter(|(_, home)| home.0 == index);
+            partition.take_sides(own.map(|(side, _)| *side));
+        }
+    }
     Ok(World { fabric, flows, connections, partitions, homes })
 }
 

@@ -7,7 +7,7 @@ use crate::packet::Packet;
 use units::{Instant, Span};
 
 /// Above so many, sorting in the same steps whatever the order takes longer than what is mispredicted otherwise.
-const STEADY_MAX: usize = 8;
+const STEADY_MAX: usize = 16;
 /// Above so many, sorting by insertion takes too many steps.
 const INSERTION_MAX: usize = 24;
 /// Bits of a turn for the place.

@@ -29,7 +29,7 @@ impl Host {
         self.delivered_bytes += u64::from(taken.payload_bytes);
         context.totals.delivered += u64::from(taken.payload_bytes);
         if !storage.is_background {
-            context.totals.progress += u64::from(taken.payload_bytes);
+            context.totals.add_progress(taken.payload_bytes.into(), now);
         }
         let index = connection_of(packet.queue_pair);
         let plan = storage.connections[index].plan();

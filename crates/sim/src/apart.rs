@@ -1,0 +1,72 @@
+//! When the sides of a world may take turns: not at the end of a run, which is to be found to the window.
+
+use crate::kernel::Totals;
+use crate::setup::Fabric;
+use topology::Port;
+use units::{Instant, Rate, Span};
+
+/// Windows of one side that are processed at once.
+const WINDOWS: u64 = 2;
+/// Windows without progress after which a run is looked at window by window.
+const WINDOWS_IDLE_MAX: u64 = 64;
+/// What a port may receive beyond what its rate says: a frame that has mostly come before.
+const FRAME_BYTES_MAX: u64 = 16 << 10;
+
+/// Tells whether a run goes on for another step at least.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ApartRule {
+    /// Payload of the run.
+    total_bytes: u64,
+    /// Hosts, and how much of it any of them may receive in a step.
+    hosts: u64,
+    host_bytes: u64,
+    idle_max: Span,
+}
+
+impl ApartRule {
+    /// The rule of a run of `total_bytes` that is given up after `patience` without progress.
+    pub(crate) fn new(fabric: &Fabric, total_bytes: u64, patience: Span) -> Self {
+        let (graph, step) = (&fabric.graph, Span(WINDOWS * fabric.span.0));
+        let of_port = |port: &Port| bytes_in(graph.link(port.link).rate, step) + FRAME_BYTES_MAX;
+        let hosts = &graph.nodes[..graph.hosts()];
+        Self {
+            total_bytes,
+            hosts: hosts.len() as u64,
+            host_bytes: hosts.iter().map(|host| host.ports.iter().map(of_port).sum()).max().unwrap_or(0),
+            idle_max: Span((WINDOWS_IDLE_MAX * fabric.span.0).min(patience.0 / 2)),
+        }
+    }
+
+    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, and something comes. Of so
+    /// many chunks one has at least their mean to come.
+    #[inline]
+    pub(crate) fn allows(&self, totals: Totals, open: u64, now: Instant) -> bool {
+        let to_come = self.total_bytes.saturating_sub(totals.progress);
+        to_come > self.host_bytes * self.hosts.min(open)
+            && now.0.saturating_sub(totals.progress_at.0) < self.idle_max.0
+    }
+}
+
+/// What a link of that rate carries in that time.
+fn bytes_in(rate: Rate, time: Span) -> u64 {
+    const PS_PER_BYTE_AT_1_BPS: u128 = 8_000_000_000_000;
+    (u128::from(rate.bps()) * u128::from(time.0) / PS_PER_BYTE_AT_1_BPS) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_take_turns_while_much_is_to_come_and_comes() {
+        let rule = ApartRule { total_bytes: 1_000, hosts: 10, host_bytes: 10, idle_max: Span(50) };
+        let allows = |progress, open, now| {
+            let totals = Totals { progress, progress_at: Instant(1_000), ..Totals::default() };
+            rule.allows(totals, open, Instant(now))
+        };
+        assert!(allows(899, 99, 1_049) && allows(0, 1, 1_000) && allows(979, 2, 1_000));
+        assert!(!allows(900, 99, 1_049) && !allows(899, 99, 1_050) && !allows(980, 2, 1_000));
+        assert!(!allows(2_000, 99, 1_000), "more than was to come");
+        assert_eq!(bytes_in(Rate::from_gbps(400), Span::from_us(1)), 50_000);
+    }
+}

@@ -1,0 +1,289 @@
+//! Who is processed next and until when: all nodes window by window, or the two sides of the world in turn.
+//!
+//! Where every link leads from one side to the other, as between hosts and spines on the one and leaves on the other, what a
+//! side does in a window reaches the other in the next at the earliest, and what comes of it reaches the first in the one
+//! after that. So a side that is a window behind the other can be processed for two windows at once and is a window
+//! ahead then:
+//!
+//! ```text
+//! first side   | 0 | 1   2 | 3   4 | 5   6 |
+//! second side  | 0   1 | 2   3 | 4   5 | 6 |
+//! ```
+//!
+//! Each node is taken into the cache half as often, for twice as much. Before somebody looks at the world as a whole the sides
+//! meet: there the state is that of windows processed one by one, to the bit. A probe looks at few nodes, so the sides need
+//! not meet for it: at the end of the first of two windows the other side is where it looks, and of the side that is processed
+//! those that it sees stop there.
+
+use super::Window;
+use units::{Instant, Span};
+
+/// Parting for fewer windows saves nothing.
+const WINDOWS_MIN: u64 = 4;
+
+/// One of two sets of nodes such that all links lead from one to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    First,
+    Second,
+}
+
+impl Side {
+    /// Both.
+    const ALL: [Self; 2] = [Self::First, Self::Second];
+
+    /// The other one.
+    #[must_use]
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What is processed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The first window and one past the last.
+    pub(super) first: u64,
+    pub(super) end: u64,
+    /// All nodes if there is none.
+    pub(super) side: Option<Side>,
+    /// The probe looks between the two windows.
+    pub(super) is_probed: bool,
+}
+
+/// When the probe looks next, if something happens then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// It looks before that window if something happens in it, or before the first after it in which something does.
+    pub(super) window: u64,
+    /// Something is known to happen in it.
+    pub(super) is_active: bool,
+}
+
+impl Step {
+    /// A window of all nodes.
+    pub(super) const fn whole(window: u64) -> Self {
+        Self { first: window, end: window + 1, side: None, is_probed: false }
+    }
+
+    /// The same in one word.
+    pub(super) const fn code(self) -> u64 {
+        let side = match self.side {
+            None => 0,
+            Some(side) => 1 + side as u64,
+        };
+        self.first << 4 | (self.is_probed as u64) << 3 | (self.end - self.first - 1) << 2 | side
+    }
+
+    pub(super) const fn from_code(code: u64) -> Self {
+        let side = match code & 3 {
+            0 => None,
+            1 => Some(Side::First),
+            _ => Some(Side::Second),
+        };
+        let first = code >> 4;
+        Self { first, end: first + 1 + (code >> 2 & 1), side, is_probed: code & 8 != 0 }
+    }
+
+    /// Its time.
+    pub(super) const fn window(self, span: Span) -> Window {
+        let start = Window::new(self.first, span).start;
+        Window { start, ..Window::new(self.end - 1, span) }
+    }
+}
+
+/// How far each side is.
+#[derive(Debug)]
+pub(super) struct Turns {
+    /// The first window that was not processed, of each side.
+    next: [u64; 2],
+    /// Where the sides meet again, if they are apart.
+    meeting: u64,
+    is_ending: bool,
+}
+
+impl Turns {
+    /// At the start of the run.
+    pub(super) const fn new() -> Self {
+        Self { next: [0; 2], meeting: 0, is_ending: false }
+    }
+
+    /// The sides are at the same window, and nothing keeps them from parting.
+    const fn are_together(&self) -> bool {
+        self.next[0] == self.next[1]
+    }
+
+    /// The furthest that a side is.
+    const fn front(&self) -> u64 {
+        if self.next[0] > self.next[1] { self.next[0] } else { self.next[1] }
+    }
+
+    /// What comes next.
+    pub(super) fn step(&mut self, due: Due) -> Step {
+        let window = self.front();
+        if self.are_together() && (self.meeting <= window || due.window <= window) {
+            self.meeting = window;
+            return Step::whole(window);
+        }
+        let is_second = self.next[Side::Second.index()] < self.next[Side::First.index()];
+        let side = Side::ALL[usize::from(is_second)];
+        let first = self.next[side.index()];
+        let end = (self.next[side.other().index()] + 1).min(self.meeting);
+        let is_due = due.window == first + 1 && end > due.window;
+        if is_due && !due.is_active {
+            self.meeting = due.window;
+        }
+        let is_probed = is_due && due.is_active;
+        Step { first, end: end.min(self.meeting), side: Some(side), is_probed }
+    }
+
+    /// Lets the sides part until window `meeting`, if they are together and that is worth it.
+    pub(super) fn part(&mut self, meeting: u64) {
+        if self.are_together() && meeting >= self.front() + WINDOWS_MIN {
+            self.meeting = meeting;
+        }
+    }
+
+    /// Notes that `step` was processed; `next_active` is the first window in which something happens after it, and the sides
+    /// may be apart until `apart_until`. True if the run goes on.
+    pub(super) fn go_on(
+        &mut self,
+        step: Step,
+        next_active: Option<u64>,
+        stops: bool,
+        apart_until: u64,
+    ) -> bool {
+        match step.side {
+            Some(side) => self.next[side.index()] = step.end,
+            None => self.next = [step.end; 2],
+        }
+        self.is_ending |= stops;
+        if self.are_together() {
+            return self.go_on_together(next_active);
+        }
+        let front = self.front();
+        let is_idle = next_active.is_none_or(|next| next > front);
+        self.meeting =
+            if self.is_ending || is_idle { front } else { self.meeting.min(apart_until.max(front)) };
+        true
+    }
+
+    fn go_on_together(&mut self, next_active: Option<u64>) -> bool {
+        let Some(next) = next_active.filter(|_| !self.is_ending) else { return false };
+        if next > self.front() {
+            self.next = [next; 2];
+            self.meeting = 0;
+        }
+        true
+    }
+
+    /// Something asked for the end.
+    pub(super) const fn was_stopped(&self) -> bool {
+        self.is_ending
+    }
+
+    /// The last window that was processed, of a run that has ended.
+    pub(super) const fn last(&self, span: Span) -> Window {
+        Window::new(self.front() - 1, span)
+    }
+}
+
+/// The first window that begins at `at` or later.
+pub(super) const fn window_from(at: Instant, span: Span) -> u64 {
+    at.0.div_ceil(span.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPAN: Span = Span(100);
+    const NOTHING_DUE: Due = Due { window: u64::MAX, is_active: false };
+
+    /// Steps until the sides are together again.
+    fn steps(turns: &mut Turns) -> Vec<(u64, u64, Option<Side>)> {
+        let mut steps = Vec::new();
+        loop {
+            let step = turns.step(NOTHING_DUE);
+            steps.push((step.first, step.end, step.side));
+            assert_eq!(Step::from_code(step.code()), step);
+            assert!(turns.go_on(step, Some(step.first), false, u64::MAX));
+            if turns.are_together() {
+                return steps;
+            }
+        }
+    }
+
+    #[test]
+    fn a_side_that_is_behind_takes_two_windows() {
+        let (first, second) = (Some(Side::First), Some(Side::Second));
+        let mut turns = Turns::new();
+        assert_eq!(steps(&mut turns), [(0, 1, None)]);
+        turns.part(4);
+        assert_eq!(steps(&mut turns), [(1, 2, None)], "three windows are too few");
+        turns.part(7);
+        let apart =
+            [(2, 3, first), (2, 4, second), (3, 5, first), (4, 6, second), (5, 7, first), (6, 7, second)];
+        assert_eq!(steps(&mut turns), apart);
+        assert_eq!(turns.last(SPAN), Window::new(6, SPAN));
+        assert_eq!(steps(&mut turns), [(7, 8, None)]);
+    }
+
+    #[test]
+    fn they_meet_when_somebody_looks_or_nothing_happens_or_the_run_ends() {
+        for (next, stops, apart_until) in [(Some(1), false, 0), (Some(2), false, 99), (None, true, 99)] {
+            let mut turns = Turns::new();
+            turns.part(99);
+            let step = turns.step(NOTHING_DUE);
+            assert!(turns.go_on(step, Some(0), false, 99));
+            let step = turns.step(NOTHING_DUE);
+            assert_eq!((step.first, step.end, step.side), (0, 2, Some(Side::Second)));
+            // What happens next is known, or is not, one window later.
+            let goes_on = turns.go_on(step, next.map(|next| next + 1), stops, apart_until);
+            assert!(goes_on && !turns.are_together());
+            let step = turns.step(NOTHING_DUE);
+            assert_eq!((step.first, step.end, step.side), (1, 2, Some(Side::First)));
+            assert_eq!(turns.go_on(step, Some(7), stops, apart_until), !stops);
+            assert_eq!(turns.step(NOTHING_DUE), Step::whole(if stops { 2 } else { 7 }));
+        }
+    }
+
+    #[test]
+    fn the_probe_looks_between_two_windows_if_something_happens_then() {
+        let mut turns = Turns::new();
+        turns.part(99);
+        let due = |is_active| Due { window: 2, is_active };
+        let mut probed = Vec::new();
+        for _ in 0..4 {
+            let step = turns.step(due(true));
+            probed.push((step.first, step.end, step.is_probed));
+            assert!(turns.go_on(step, Some(step.first), false, 99));
+        }
+        assert_eq!(probed, [(0, 1, false), (0, 2, false), (1, 3, true), (2, 4, false)]);
+
+        let mut turns = Turns::new();
+        turns.part(99);
+        for _ in 0..3 {
+            let step = turns.step(due(false));
+            assert!(turns.go_on(step, Some(step.first), false, 99));
+        }
+        assert!(turns.are_together(), "nobody knows yet whether something happens");
+        assert_eq!(turns.step(due(false)), Step::whole(2));
+    }
+
+    #[test]
+    fn the_time_of_a_step_is_that_of_its_windows() {
+        let step = Step { first: 3, end: 5, side: Some(Side::First), is_probed: true };
+        assert_eq!(Step::from_code(step.code()), step);
+        assert_eq!(step.window(SPAN), Window { index: 4, start: Instant(300), end: Instant(500) });
+        assert_eq!([0, 1, 100, 101].map(|at| window_from(Instant(at), SPAN)), [0, 1, 1, 2]);
+    }
+}

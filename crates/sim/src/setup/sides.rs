@@ -1,0 +1,109 @@
+//! The two sides of a world whose nodes may take turns: see [`crate::kernel::Side`].
+//!
+//! Only where nothing can tell how time was cut into windows: no choice of a way depends on it, each host takes what it
+//! gets at the rate of its links, a run does not end while frames are lost and nobody sends them again, and all hosts are on
+//! one side, so that they report in order of time.
+
+use super::Fabric;
+use crate::kernel::Side;
+use crate::switch::forward::{Choice, Forward};
+use spec::{JobSpec, LinkLayerSpec, LossRecovery, RunSpec};
+use topology::Graph;
+
+/// The side of each node; none if the nodes of this run cannot take turns.
+pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
+    let is_plain = |job: &JobSpec| job.storage.is_none() && has_one_rank_per_host(job);
+    let may_part = F::CHOICE == Choice::PerFlow
+        && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
+        && spec.fabric.switch.scheduled.is_none()
+        && spec.transport.recovery != LossRecovery::None
+        && spec.tcp.is_empty()
+        && spec.jobs.iter().all(is_plain);
+    if may_part { sides_of(&fabric.graph) } else { None }
+}
+
+fn has_one_rank_per_host(job: &JobSpec) -> bool {
+    let mut hosts = job.hosts.clone();
+    hosts.sort_unstable();
+    hosts.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// Sides such that every link leads from one to the other and all hosts are on one; none if there is a ring of an odd number of
+/// switches, or an odd way between two hosts.
+fn sides_of(graph: &Graph) -> Option<Vec<Side>> {
+    let mut sides = vec![None; graph.nodes.len()];
+    let mut reached = Vec::new();
+    for start in 0..sides.len() {
+        if sides[start].is_none() {
+            sides[start] = Some(Side::First);
+            reached.push(start);
+        }
+        while let Some(node) = reached.pop() {
+            let other = sides[node].map(Side::other);
+            for port in &graph.nodes[node].ports {
+                let peer = &mut sides[port.peer.index()];
+                if peer.is_none() {
+                    *peer = other;
+                    reached.push(port.peer.index());
+                } else if *peer != other {
+                    return None;
+                }
+            }
+        }
+    }
+    let sides: Vec<Side> = sides.into_iter().collect::<Option<_>>()?;
+    let hosts = &sides[..graph.hosts()];
+    hosts.iter().all(|side| *side == hosts[0]).then_some(sides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::fabric::builder;
+    use spec::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
+
+    const LINK: LinkSpec = LinkSpec { rate_bps: 400_000_000_000, cable: CableSpec { delay_ps: 5_000 } };
+
+    fn graph(topology: &TopologySpec) -> Graph {
+        builder(topology).build().expect("the network is within all limits")
+    }
+
+    /// A ring of switches; every second one has a host.
+    fn ring(switches: u32) -> Graph {
+        let name = |index: u32| format!("s{}", index % switches);
+        let between = |index| [name(index), name(index + 1)];
+        let hosts = |index: u32| u32::from(index.is_multiple_of(2));
+        graph(&TopologySpec::Custom {
+            switches: (0..switches)
+                .map(|index| CustomSwitchSpec { name: name(index), hosts: hosts(index) })
+                .collect(),
+            links: (0..switches)
+                .map(|index| CustomLinkSpec { between: between(index), count: 1, link: LINK })
+                .collect(),
+            host_link: LINK,
+        })
+    }
+
+    #[test]
+    fn every_link_leads_to_the_other_side() {
+        let single = graph(&TopologySpec::SingleSwitch { hosts: 3, host_link: LINK });
+        for graph in [single, ring(4), ring(6)] {
+            let sides = sides_of(&graph).expect("all ways between hosts are even");
+            for (node, side) in graph.nodes.iter().zip(&sides) {
+                assert!(node.ports.iter().all(|port| sides[port.peer.index()] == side.other()));
+            }
+            assert!(sides[..graph.hosts()].iter().all(|side| *side == Side::First));
+        }
+    }
+
+    #[test]
+    fn odd_ways_leave_no_sides() {
+        assert_eq!((sides_of(&ring(3)), sides_of(&ring(5))), (None, None));
+        let pair = graph(&TopologySpec::Custom {
+            switches: ["a", "b"].map(|name| CustomSwitchSpec { name: name.into(), hosts: 2 }).into(),
+            links: vec![CustomLinkSpec { between: ["a".into(), "b".into()], count: 1, link: LINK }],
+            host_link: LINK,
+        });
+        assert_eq!(sides_of(&pair), None);
+    }
+}
