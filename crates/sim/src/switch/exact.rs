@@ -210,11 +210,11 @@ impl Replay {
     fn look(&mut self, parts: &mut Parts<'_>, now: Instant) {
         let Some(watchdog) = &mut parts.watchdog else { return };
         let Look { port, flushed } = watchdog.look(now, parts.ports);
-        for stored in flushed {
-            if release(parts.buffer, stored.held()) {
-                parts.requests.end(stored.ingress, stored.packet.priority(), parts.ports);
-                parts.busy.insert(stored.ingress);
-                self.reschedule(parts.ports, stored.ingress, Instant::NEVER, now);
+        for lost in flushed {
+            if release(parts.buffer, lost) {
+                parts.requests.end(lost.ingress, lost.priority, parts.ports);
+                parts.busy.insert(lost.ingress);
+                self.reschedule(parts.ports, lost.ingress, Instant::NEVER, now);
             }
         }
         parts.busy.insert(port);

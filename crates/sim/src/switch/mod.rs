@@ -19,6 +19,7 @@ mod lineup;
 mod pfc;
 mod port_set;
 mod queue;
+mod queued;
 mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;

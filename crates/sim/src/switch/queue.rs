@@ -6,6 +6,7 @@ use super::buffer::{DropCause, SharedBuffer};
 use super::ecn::EcnMarker;
 use super::ecn_control::EcnControl;
 use super::ecn_law::MarkingRange;
+use super::queued::Queued;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
@@ -19,7 +20,7 @@ use crate::ring::Ring;
 use std::collections::VecDeque;
 use units::{Cycle, Instant};
 
-/// A frame in the switch, with the port it came in by.
+/// A frame that arrives at the switch, with the port it came in by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
     pub(crate) packet: Packet,
@@ -30,11 +31,8 @@ impl Stored {
     /// What it takes of the buffer.
     #[inline]
     pub(super) const fn held(&self) -> Held {
-        Held {
-            ingress: self.ingress,
-            priority: self.packet.priority(),
-            frame_bytes: self.packet.frame_bytes(),
-        }
+        let Self { packet, ingress } = self;
+        Held { ingress: *ingress, priority: packet.priority(), frame_bytes: packet.frame_bytes() }
     }
 
     /// See [`Cycle`].
@@ -56,7 +54,7 @@ pub(crate) struct Held {
 /// Frames of one priority that wait at a port.
 #[derive(Debug, Default)]
 struct Queue {
-    frames: Ring<Stored>,
+    frames: Ring<Queued>,
     bytes: u64,
 }
 
@@ -287,13 +285,13 @@ impl EgressPort {
 
     /// Whether a queue holds frames that came in by port `ingress`.
     pub(crate) fn holds(&self, ingress: u16, priority: Priority) -> bool {
-        self.queues[priority.index()].frames.iter().any(|stored| stored.ingress == ingress)
+        self.queues[priority.index()].frames.iter().any(|queued| queued.ingress() == ingress)
     }
 
-    /// Since when a paused queue has held frames and sent none; none while it is empty.
-    pub(super) fn held_since(&self, priority: Priority) -> Option<Instant> {
+    /// Since when a queue that is paused at `now` has held frames and sent none; none while it is empty.
+    pub(super) fn held_since(&self, priority: Priority, now: Instant) -> Option<Instant> {
         let first = self.queues[priority.index()].frames.front()?;
-        Some(first.packet.at().max(self.pause.since(priority)))
+        Some(first.at(now).max(self.pause.since(priority)))
     }
 
     /// The watchdog of PFC has a queue in a storm.
@@ -307,13 +305,8 @@ impl EgressPort {
         self.dropping & priority.bit() != 0
     }
 
-    /// Begins a storm: pauses of `priority` are not obeyed. Returns the frames that are lost by it.
-    pub(super) fn begin_storm(
-        &mut self,
-        priority: Priority,
-        action: StormAction,
-        now: Instant,
-    ) -> Vec<Stored> {
+    /// Begins a storm: pauses of `priority` are not obeyed. Returns what the frames held that are lost by it.
+    pub(super) fn begin_storm(&mut self, priority: Priority, action: StormAction, now: Instant) -> Vec<Held> {
         self.pause.ignore(priority, now);
         self.counters.storms += 1;
         if action == StormAction::Forward {
@@ -326,9 +319,8 @@ impl EgressPort {
         if let Some(control) = &mut self.control {
             control.leave(priority, queue.bytes, now);
         }
-        let flushed: Vec<Stored> = queue.frames.iter().copied().collect();
-        flushed.iter().for_each(|stored| self.drop_frame(&stored.packet, DropCause::Watchdog));
-        flushed
+        queue.frames.iter().for_each(|lost| self.drop_frame(lost.packet(), DropCause::Watchdog));
+        queue.frames.iter().map(Queued::held).collect()
     }
 
     /// Ends a storm.
@@ -364,7 +356,7 @@ impl EgressPort {
     /// Holds a priority back, or lets it go, by whether its first frame has credit.
     pub(super) fn look_at_credit(&mut self, priority: Priority, now: Instant) {
         let Some(credits) = &self.credits else { return };
-        let head = self.queues[priority.index()].frames.front().map(|stored| stored.packet.frame_bytes());
+        let head = self.queues[priority.index()].frames.front().map(|first| first.packet().frame_bytes());
         let since = now.max(self.transmitter.free_at());
         hold_without_credit(credits, &mut self.pause, (priority, head), (now, since));
     }
@@ -380,7 +372,7 @@ impl EgressPort {
     #[inline]
     pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
         let priority = self.take_in(stored);
-        self.queues[priority.index()].frames.push_with(|| *stored);
+        self.queues[priority.index()].frames.push_with(|| Queued::new(stored));
     }
 
     /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
@@ -461,17 +453,17 @@ impl EgressPort {
     fn send_from<R>(&mut self, eligible: u8, start: Instant, context: &mut Context<Packet, R>) -> Held {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
-            queues[priority.index()].frames.front().map_or(0, |stored| stored.packet.frame_bytes())
+            queues[priority.index()].frames.front().map_or(0, |first| first.packet().frame_bytes())
         };
         let priority = self.scheduler.pick(eligible, head_bytes);
         let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
-        let stored = frames.front().expect("the occupied bit of an empty queue is clear");
-        let (sent, bytes) = (stored.held(), u64::from(stored.packet.frame_bytes()));
+        let first = frames.front().expect("the occupied bit of an empty queue is clear");
+        let (sent, bytes) = (first.held(), u64::from(first.packet().frame_bytes()));
         *queue_bytes -= bytes;
         self.queued_bytes -= bytes;
-        self.transmitter.transmit(&stored.packet, start, context);
+        self.transmitter.transmit(first.packet(), start, context);
         if let Some(credits) = &mut self.credits {
-            credits.spend(&stored.packet);
+            credits.spend(first.packet());
         }
         frames.drop_front();
         if frames.is_empty() {
@@ -532,7 +524,7 @@ impl EgressPort {
         }
         for Queue { frames, bytes } in queues {
             cycle.same_list([frames.len() as u64, *bytes].into_iter());
-            frames.change_all(|stored| stored.visit(cycle));
+            frames.change_all(|queued| queued.visit(cycle));
         }
         cycle.same(urgent.len() as u64);
         urgent.iter_mut().for_each(|pause| pause.visit(cycle));

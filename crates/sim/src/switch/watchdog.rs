@@ -5,7 +5,7 @@
 //! dropped, or sent regardless. SONiC polls counters; here the times are exact. Leaves out the ingress side, which
 //! some chips drop as well, and hosts.
 
-use super::queue::{EgressPort, Stored};
+use super::queue::{EgressPort, Held};
 use crate::fast_forward::visit_heap;
 use crate::packet::Priority;
 use std::cmp::Reverse;
@@ -52,7 +52,7 @@ pub(crate) enum StormChange {
 pub(super) struct Look {
     pub(super) port: u16,
     /// Frames that are lost.
-    pub(super) flushed: Vec<Stored>,
+    pub(super) flushed: Vec<Held>,
 }
 
 /// The watchdog of a switch.
@@ -158,12 +158,12 @@ impl Watchdog {
         priority: Priority,
         now: Instant,
         port: &mut EgressPort,
-    ) -> (Option<Instant>, Vec<Stored>) {
+    ) -> (Option<Instant>, Vec<Held>) {
         if !port.pause().is_paused(priority, now) {
             return (None, Vec::new());
         }
         // An empty queue may fill at any time from now on.
-        let storm_at = port.held_since(priority).unwrap_or(now) + self.plan.detection;
+        let storm_at = port.held_since(priority, now).unwrap_or(now) + self.plan.detection;
         if storm_at > now {
             return (Some(storm_at), Vec::new());
         }

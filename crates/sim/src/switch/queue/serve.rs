@@ -1,7 +1,7 @@
 //! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and only what
 //! stays is put into queues.
 
-use super::{EgressPort, Queue, Stored};
+use super::{EgressPort, Queue, Queued, Stored};
 use crate::kernel::{Context, Outlet};
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
@@ -137,17 +137,18 @@ impl EgressPort {
         let priority = self.pick(arrivals, waiting);
         let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
         let is_queued = waiting.is_queued(priority);
-        let stored = if is_queued {
-            frames.front().expect("a queue that holds something was marked")
+        let (packet, ingress) = if is_queued {
+            let first = frames.front().expect("a queue that holds something was marked");
+            (first.packet(), first.ingress())
         } else {
-            arrivals.frame(waiting.pop_first(priority))
+            (&arrivals.frame(waiting.pop_first(priority)).packet, 0)
         };
-        let frame_bytes = stored.packet.frame_bytes();
+        let frame_bytes = packet.frame_bytes();
         *queue_bytes -= u64::from(frame_bytes);
         self.queued_bytes -= u64::from(frame_bytes);
-        self.transmitter.transmit_by(&stored.packet, now, outlet);
+        self.transmitter.transmit_by(packet, now, outlet);
         if is_queued {
-            buffer.release_unpaused(stored.ingress, priority, buffer.charge(frame_bytes));
+            buffer.release_unpaused(ingress, priority, buffer.charge(frame_bytes));
             frames.drop_front();
             if frames.is_empty() {
                 frames.rewind();
@@ -167,8 +168,8 @@ impl EgressPort {
     fn pick(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
-            let queued = queues[priority.index()].frames.front();
-            queued.unwrap_or_else(|| arrivals.frame(waiting.first(priority))).packet.frame_bytes()
+            let queued = queues[priority.index()].frames.front().map(Queued::packet);
+            queued.unwrap_or_else(|| &arrivals.frame(waiting.first(priority)).packet).frame_bytes()
         };
         self.scheduler.pick(self.occupied, head_bytes)
     }
@@ -184,7 +185,7 @@ impl EgressPort {
             while !waiting.has_no_arrivals(priority) {
                 let stored = arrivals.frame(waiting.pop_first(priority));
                 buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
-                frames.push_with(|| *stored);
+                frames.push_with(|| Queued::new(stored));
             }
         }
     }

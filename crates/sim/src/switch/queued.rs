@@ -1,0 +1,83 @@
+//! A frame that waits in a switch and the port it came in by, in the 32 bytes of a packet.
+//!
+//! Of its time a frame that waits needs no more than what tells how long it has waited: the lower 48 bits, as none waits
+//! for 281 s of simulated time. The ingress port stands above them.
+
+use super::queue::{Held, Stored};
+use crate::kernel::Message;
+use crate::packet::Packet;
+use units::{Cycle, Instant};
+
+/// Bits of the time that are kept.
+const TIME_BITS: u32 = 48;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+
+/// A frame in a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    /// In the place of its time are the port and the time.
+    packet: Packet,
+}
+
+const _: () = assert!(size_of::<Queued>() == 32, "queues are what large fabrics take the most memory for");
+
+impl Queued {
+    #[inline(always)]
+    pub(super) fn new(stored: &Stored) -> Self {
+        let Stored { packet, ingress } = stored;
+        let time = packet.at().0 & TIME_MASK | u64::from(*ingress) << TIME_BITS;
+        Self { packet: packet.arriving(Instant(time)) }
+    }
+
+    /// The port it came in by.
+    #[inline]
+    pub(super) fn ingress(&self) -> u16 {
+        (self.packet.at().0 >> TIME_BITS) as u16
+    }
+
+    /// The packet, whose time is of no meaning.
+    #[inline]
+    pub(super) const fn packet(&self) -> &Packet {
+        &self.packet
+    }
+
+    /// When it arrived, seen from `now`.
+    pub(super) fn at(&self, now: Instant) -> Instant {
+        let waited = now.0.wrapping_sub(self.packet.at().0) & TIME_MASK;
+        Instant(now.0.wrapping_sub(waited))
+    }
+
+    /// What it takes of the buffer.
+    #[inline]
+    pub(super) fn held(&self) -> Held {
+        Stored { packet: self.packet, ingress: self.ingress() }.held()
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
+        let packet = self.packet.arriving(self.at(cycle.now()));
+        let mut stored = Stored { packet, ingress: self.ingress() };
+        stored.visit(cycle);
+        *self = Self::new(&stored);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Priority;
+    use crate::switch::queue::testing::frame;
+    use units::Span;
+
+    #[test]
+    fn a_frame_keeps_its_port_and_its_time() {
+        for at in [0, 1, 1 << 31, (1 << 48) - 1, 1 << 48, (1 << 63) + 5].map(Instant) {
+            let queued = Queued::new(&frame(Priority(3), u16::MAX, at));
+            let held = Held { ingress: u16::MAX, priority: Priority(3), frame_bytes: 1_000 };
+            assert_eq!(queued.held(), held);
+            for waited in [0, 1, 1 << 40, TIME_MASK] {
+                assert_eq!(queued.at(at + Span(waited)), at);
+            }
+        }
+    }
+}
