@@ -44,7 +44,9 @@ class FigureList(BaseModel):
 @router.get("/trials/{trial_id}/figures")
 def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     """List the figures of a trial."""
-    names: list[str] = json.loads(state.cache.get(("figures", identity(trial)), lambda: _names(trial)))
+    run = state.workspace.suite(trial)
+    key = ("figures", *map(identity, [trial, *run]))
+    names: list[str] = json.loads(state.cache.get(key, lambda: _names(trial, run)))
     found = [(name, FIGURES[name]) for name in names]
     return FigureList(
         figures=[
@@ -54,12 +56,12 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     )
 
 
-def _names(trial: Trial) -> bytes:
+def _names(trial: Trial, run: list[Trial]) -> bytes:
     import pyarrow.parquet as pq
 
     sampled = sampled_metrics(trial)
     rows = {table: pq.read_metadata(trial.tables.path(table)).num_rows for table in ("chunks", "reordering")}
-    return json.dumps([name for name in FIGURES if has_figure(name, trial, sampled, rows)]).encode()
+    return json.dumps([name for name in FIGURES if has_figure(name, trial, run, sampled, rows)]).encode()
 
 
 @router.get(

@@ -99,12 +99,28 @@ def timeline_of(trial: Trial, window: Window) -> Plot | None:
     return plot and marked(plot, marks_of(steps(record_of(trial))))
 
 
-def has_figure(name: str, trial: Trial, sampled: set[str], rows: Mapping[str, int]) -> bool:
+_OF_RESULTS: Final[Mapping[str, str]] = {
+    "bandwidth": "busbw_gb_per_s",
+    "ideal-share": "ideal_percent",
+    "cdf": "chunks_complete",
+    "cdf-run": "chunks_complete",
+}
+"""What a job has to have for a plot of results: storage has no bus bandwidth, nor has what is incomplete."""
+
+
+_OF_CHANGES: Final = ("thresholds", "rates")
+"""Plots of what was sampled that show only what moved."""
+
+
+def has_figure(
+    name: str, trial: Trial, run: Sequence[Trial], sampled: set[str], rows: Mapping[str, int]
+) -> bool:
     """Tell whether there may be something to draw; only drawing it tells for sure.
 
     Args:
         name: Which figure.
         trial: The trial.
+        run: The trials of its run.
         sampled: What `sampled_metrics` returns.
         rows: How many rows the tables have.
     """
@@ -112,7 +128,12 @@ def has_figure(name: str, trial: Trial, sampled: set[str], rows: Mapping[str, in
     if trial.is_measured:
         return figure.of_run and figure.draw(trial, [trial]) is not None
     if figure.metric:
-        return figure.metric in sampled
+        if figure.metric not in sampled:
+            return False
+        return name not in _OF_CHANGES or figure.draw(trial, run) is not None
+    if name in _OF_RESULTS:
+        trials = run if figure.of_run else [trial]
+        return any(row.get(_OF_RESULTS[name]) for each in trials for row in each.results)
     if name == "order":
         return rows["reordering"] > 0
     if name in ("topology", "links"):

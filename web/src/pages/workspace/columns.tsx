@@ -48,7 +48,7 @@ export function trialColumns(selection: Selection): GridColumn<Trial>[] {
       sortable: true,
       cell: (trial) => <Name trial={trial} />,
     },
-    { key: 'variant', title: 'Variant', width: 'minmax(90px, 0.6fr)', sortable: true, cell: variantText },
+    { key: 'variant', title: 'Variant', width: 'minmax(90px, 0.9fr)', sortable: true, cell: variantText },
     {
       key: 'data_size_bytes',
       title: 'Data size',
@@ -133,7 +133,7 @@ function variantText(trial: Trial) {
       base
     </Text>
   ) : (
-    `${trial.variant}${iteration}`
+    <span title={`${trial.variant}${iteration}`}>{`${trial.variant}${iteration}`}</span>
   );
 }
 
