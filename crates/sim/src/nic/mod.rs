@@ -175,11 +175,7 @@ impl Host {
             sends: Sends::new(&plan.sends, &plan.senders),
             receivers: Receivers::new(&plan.receivers, &plan.receives, settings),
             is_background: transfers.is_background(),
-            data_frames: DataFrames {
-                framing: settings.framing,
-                priority: settings.data,
-                is_paced: settings.controllers.iter().any(Controller::is_paced),
-            },
+            data_frames: DataFrames::new(settings, plan.sends.first().map_or(0, |send| send.bytes)),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),

@@ -195,6 +195,7 @@ impl NicPort {
     }
 
     /// Acts on a pause frame or a flow control packet.
+    #[cold]
     pub(super) fn receive_link_control(&mut self, packet: &Packet) {
         match self.credits_mut() {
             None => self.pause.receive(packet, packet.at()),
@@ -282,9 +283,9 @@ impl NicPort {
         self.schedule(now);
     }
 
-    /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
+    /// Takes in what time has done by `now`: pauses that have ended, senders whose rate lets them send.
     #[inline]
-    pub(super) fn pop_next(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
+    pub(super) fn begin_turn(&mut self, now: Instant) {
         self.pause.expire(now);
         while let Some(&Reverse((at, sender))) = self.paced.peek()
             && at <= now
@@ -292,28 +293,36 @@ impl NicPort {
             self.paced.pop();
             self.round.push_back(sender);
         }
-        if self.special.is_some() {
-            return self.pop_with_special(now, next_frame_bytes);
-        }
-        if self.may_send_control() { self.pop_control() } else { self.pop_sender() }
     }
 
+    /// There is something of what most ports never have: see [`Self::pop_with_special`].
     #[inline]
-    fn pop_control(&mut self) -> Next {
+    pub(super) const fn has_special(&self) -> bool {
+        self.special.is_some()
+    }
+
+    /// Takes out the control packet that is sent next, if one may be sent.
+    #[inline]
+    pub(super) fn next_control(&mut self) -> Option<Control> {
+        if !self.may_send_control() {
+            return None;
+        }
         let control = self.control.pop_front();
         self.control.rewind();
-        control.map_or(Next::Nothing, Next::Control)
+        control
     }
 
+    /// Takes out the sender that is served next, if it may send.
     #[inline]
-    fn pop_sender(&mut self) -> Next {
+    pub(super) fn next_sender(&mut self) -> Option<u32> {
         let sender = if self.may_send_data() { self.round.pop_front() } else { None };
         self.round.rewind();
-        sender.map_or(Next::Nothing, Next::Sender)
+        sender
     }
 
+    /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
     #[cold]
-    fn pop_with_special(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
+    pub(super) fn pop_with_special(&mut self, now: Instant, next_frame_bytes: impl Fn(u32) -> u32) -> Next {
         let special = self.special();
         if let Some(pause) = special.urgent.pop_front() {
             special.pause_frames_sent += 1;
@@ -324,14 +333,17 @@ impl NicPort {
         {
             return Next::LinkControl(update);
         }
-        if self.may_send_control() {
-            return self.pop_control();
+        if let Some(control) = self.next_control() {
+            return Next::Control(control);
         }
         if self.special().data_at > now {
             return Next::Nothing;
         }
         let others = self.may_send_data() && !self.round.is_empty();
-        self.pop_tcp(others).map_or_else(|| self.pop_sender(), Next::Tcp)
+        match self.pop_tcp(others) {
+            Some(tcp) => Next::Tcp(tcp),
+            None => self.next_sender().map_or(Next::Nothing, Next::Sender),
+        }
     }
 
     /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is never paused: PFC is for
@@ -416,20 +428,20 @@ impl NicPort {
     }
 
     #[inline(never)]
-    pub(super) fn transmit<R>(&mut self, packet: Packet, now: Instant, context: &mut Context<Packet, R>) {
+    pub(super) fn transmit<R>(&mut self, packet: &Packet, now: Instant, context: &mut Context<Packet, R>) {
         if let Some(credits) = self.credits_mut()
             && !packet.is_link_control()
         {
-            credits.spend(&packet);
+            credits.spend(packet);
         }
-        self.transmitter.transmit(&packet, now, context);
+        self.transmitter.transmit(packet, now, context);
     }
 
     /// Sends payload; an impaired NIC then waits.
     #[inline]
     pub(super) fn transmit_data<R>(
         &mut self,
-        packet: Packet,
+        packet: &Packet,
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {

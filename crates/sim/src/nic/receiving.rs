@@ -48,6 +48,7 @@ impl Host {
     }
 
     /// Puts payload into the receive buffer.
+    #[cold]
     fn take_in(&mut self, packet: Packet) {
         let Some(intake) = &mut self.intake else { return };
         let pause = intake.arrive(packet, packet.at());

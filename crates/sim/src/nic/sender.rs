@@ -5,7 +5,7 @@ use super::chunk_frames::{Frames, frames_of};
 use super::sends::Sends;
 use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::prefetch::{LINE_BYTES, prefetch_line};
+use crate::prefetch::{LINE_BYTES, prefetch_item, prefetch_line};
 use crate::record::{Frame, FrameKind, Record};
 use spec::ChunkStatus;
 use std::iter::repeat;
@@ -22,6 +22,24 @@ pub(super) struct DataFrames {
     pub(super) priority: Priority,
     /// A rate controller paces it.
     pub(super) is_paced: bool,
+    /// Much of it ends a message: messages are short.
+    pub(super) ends_often: bool,
+}
+
+/// A message of so few packets is short.
+const SHORT_MESSAGE_PACKETS: u64 = 4;
+
+impl DataFrames {
+    /// Of a host whose chunks are like those of `bytes`.
+    pub(super) fn new(settings: &QueuePairSettings, bytes: u64) -> Self {
+        let message_bytes = bytes.min(settings.config.message_bytes);
+        Self {
+            framing: settings.framing,
+            priority: settings.data,
+            is_paced: settings.controllers.iter().any(Controller::is_paced),
+            ends_often: settings.config.packets(message_bytes) <= SHORT_MESSAGE_PACKETS,
+        }
+    }
 }
 
 /// The line of a sender that most packets need.
@@ -38,7 +56,7 @@ enum Observed {
 }
 
 /// The requester side of a queue pair, in two lines of the cache. The second is all that most packets need, but for a rate
-/// controller.
+/// controller; the first is needed at the end of a message.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
@@ -102,6 +120,16 @@ impl Sender {
         &mut self.requester
     }
 
+    /// Asks for the memory that its next packet needs.
+    #[inline]
+    pub(super) fn prefetch(&self, frames: DataFrames) {
+        if frames.is_paced || frames.ends_often {
+            prefetch_item(self);
+        } else {
+            prefetch_line(self, HOT_LINE);
+        }
+    }
+
     #[inline]
     pub(super) const fn port(&self) -> u16 {
         self.port
@@ -113,15 +141,6 @@ impl Sender {
         self.requester.ready_at()
     }
 
-    /// Asks for the memory that its next packet needs.
-    #[inline]
-    pub(super) fn prefetch(&self, frames: DataFrames) {
-        prefetch_line(self, HOT_LINE);
-        if frames.is_paced {
-            prefetch_line(self, 0);
-        }
-    }
-
     /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
         match self.requester.controller() {
@@ -131,6 +150,7 @@ impl Sender {
     }
 
     /// A congestion notification arrived.
+    #[cold]
     pub(super) fn on_cnp(&mut self, now: Instant, sends: &mut Sends) {
         self.requester.rate().on_cnp(now);
         if self.oldest < self.next {
@@ -219,7 +239,7 @@ impl Sender {
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
-        let DataFrames { framing, priority, is_paced } = *frames;
+        let DataFrames { framing, priority, is_paced, .. } = *frames;
         let frame_bytes = framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
         if transmit.is_retransmission {
             // What is sent once is known from how far the requester has come.

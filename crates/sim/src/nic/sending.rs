@@ -17,35 +17,71 @@ use units::Instant;
 impl Host {
     #[inline]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
-        let sent = now + self.latency;
+        let state = &mut self.ports[port];
+        state.begin_turn(now);
+        if state.has_special() {
+            self.send_with_special(port, now, context);
+        } else if let Some(control) = state.next_control() {
+            self.send_control(port, &control, now, context);
+        } else if let Some(sender) = state.next_sender() {
+            self.serve(port, sender, now, context);
+        }
+        self.ports[port].schedule(now);
+    }
+
+    /// The same by a port with something that most do not have.
+    #[cold]
+    fn send_with_special(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
-        match ports[port].pop_next(now, |sender| senders[sender as usize].next_frame_bytes(config, framing)) {
-            Next::LinkControl(packet) => self.ports[port].transmit(packet, now, context),
-            Next::Control(control) if is_storage(control.receiver) => {
-                self.note_storage_reply(&control, sent, context);
-                self.ports[port].transmit(control.packet, now, context);
-            }
-            Next::Control(Control { packet, receiver, is_captured }) => {
-                if is_captured {
-                    self.receivers.note_reply(receiver, &packet, sent, context);
-                }
-                self.ports[port].transmit(packet, now, context);
-            }
-            Next::Sender(sender) if is_storage(sender) => self.send_storage(port, sender, now, context),
-            Next::Sender(sender) => {
-                if context.is_large()
-                    && let Some(ahead) = self.ports[port].senders_ahead().last()
-                {
-                    self.prefetch_sender(ahead);
-                }
-                self.send_data(port, sender, now, context);
-            }
+        match ports[port]
+            .pop_with_special(now, |sender| senders[sender as usize].next_frame_bytes(config, framing))
+        {
+            Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
+            Next::Control(control) => self.send_control(port, &control, now, context),
+            Next::Sender(sender) => self.serve(port, sender, now, context),
             Next::Tcp(NextTcp::Ack(waiting)) => self.send_tcp_ack(port, waiting, now, context),
             Next::Tcp(NextTcp::Source(source)) => self.send_tcp_data(port, source, now, context),
             Next::Nothing => {}
         }
-        self.ports[port].schedule(now);
+    }
+
+    #[inline]
+    fn send_control(
+        &mut self,
+        port: usize,
+        control: &Control,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        if control.is_captured {
+            self.note_reply(control, now + self.latency, context);
+        }
+        self.ports[port].transmit(&control.packet, now, context);
+    }
+
+    /// Records a reply that leaves at `sent`.
+    #[cold]
+    fn note_reply(&self, control: &Control, sent: Instant, context: &mut Context<Packet, Record>) {
+        if is_storage(control.receiver) {
+            self.note_storage_reply(control, sent, context);
+        } else {
+            self.receivers.note_reply(control.receiver, &control.packet, sent, context);
+        }
+    }
+
+    /// Serves a queue pair whose turn it is.
+    #[inline]
+    fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
+        if is_storage(sender) {
+            return self.send_storage(port, sender, now, context);
+        }
+        if context.is_large()
+            && let Some(ahead) = self.ports[port].senders_ahead().last()
+        {
+            self.prefetch_sender(ahead);
+        }
+        self.send_data(port, sender, now, context);
     }
 
     #[inline]
@@ -56,7 +92,7 @@ impl Host {
         if (!data_frames.is_paced || state.ready_at() <= now)
             && let Some(packet) = state.next_packet(config, data_frames, (now, sent), sends, context)
         {
-            port.transmit_data(packet.leaving(sent), now, context);
+            port.transmit_data(&packet.leaving(sent), now, context);
         }
         if state.stays_in_round(config) {
             if data_frames.is_paced {
@@ -95,6 +131,7 @@ impl Host {
     }
 
     /// A queue pair has failed: reports every open chunk of it as failed.
+    #[cold]
     fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender as usize];
         let open: Vec<(u32, Frames)> = state.open(&self.config, self.data_frames.framing).collect();

@@ -362,7 +362,7 @@ impl Host {
                 let kind = TcpFrameKind::Data { offset: segment.block.start, bytes: config.mss_bytes };
                 context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
             }
-            self.ports[port].transmit_data(packet, now, context);
+            self.ports[port].transmit_data(&packet, now, context);
         }
         let Some(tcp) = &mut self.tcp else { return };
         let state = &mut tcp.sources[source as usize];
@@ -396,7 +396,7 @@ impl Host {
             let (sent, connection) = (now + self.latency, state.plan.connection);
             context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
         }
-        self.ports[port].transmit(packet, now, context);
+        self.ports[port].transmit(&packet, now, context);
     }
 }
 

@@ -14,6 +14,7 @@ use units::{Instant, Span};
 
 impl Host {
     /// A packet of a storage connection with a place in a message reaches its end at `now`.
+    #[cold]
     pub(in crate::nic) fn receive_storage(
         &mut self,
         packet: &Packet,
@@ -55,6 +56,7 @@ impl Host {
     }
 
     /// A congestion notification of a storage connection has arrived.
+    #[cold]
     pub(in crate::nic) fn notify_storage(&mut self, packet: &Packet) {
         if let Some(storage) = &mut self.storage {
             storage.on_cnp(packet);
@@ -102,6 +104,7 @@ impl Host {
     }
 
     /// Serves a storage connection in the round of `port`.
+    #[cold]
     pub(in crate::nic) fn send_storage(
         &mut self,
         port: usize,
@@ -114,7 +117,7 @@ impl Host {
         if storage.connections[index].ready_at() <= now
             && let Some(packet) = storage.next_packet(&self.config, index, (now, sent), &mut context.records)
         {
-            self.ports[port].transmit_data(packet.leaving(sent), now, context);
+            self.ports[port].transmit_data(&packet.leaving(sent), now, context);
         }
         let connection = &mut storage.connections[index];
         if connection.stays_in_round(&self.config) {
