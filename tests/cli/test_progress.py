@@ -46,7 +46,7 @@ def test_a_terminal_sees_progress_and_standard_output_does_not(tmp_path: Path) -
     ) as process:
         os.close(terminal)
         seen = _read_all(controller)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     assert output.startswith("id,tag,plan")
     assert len(output.splitlines()) == 3

@@ -55,7 +55,7 @@ def test_a_signal_keeps_finished_trials_and_resume_runs_the_rest(
     with start(folder) as process:
         wait_for_trial(folder, 2)
         process.send_signal(number)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=120)
     assert process.returncode == status
     assert "interrupted: 1 of 2 trials finished" in errors
     assert "--resume" in errors
@@ -70,7 +70,7 @@ def test_a_signal_in_the_first_trial_leaves_nothing_but_a_note(folder: Path) -> 
     with start(folder) as process:
         wait_for_trial(folder, 1)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=120)
     assert (process.returncode, output) == (130, "")
     assert "interrupted: 0 of 2 trials finished" in errors
     assert statuses(folder) == ["interrupted"]
@@ -81,7 +81,7 @@ def test_a_killed_run_leaves_finished_trials_readable_and_marks_the_other(folder
     with start(folder) as process:
         wait_for_trial(folder, 2)
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert statuses(folder) == ["complete", "interrupted"]
     assert call("show", "latest", cwd=folder).returncode == 0
     assert [path.name[0] for path in (folder / "fabricbench-workspace/trials").iterdir()] != ["."]

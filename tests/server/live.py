@@ -109,7 +109,7 @@ class Live:
     def close(self) -> int:
         """Wait until the process has ended, and give up every connection to it."""
         self.client.close()
-        status = self.process.wait(30)
+        status = self.process.wait(120)
         if self.process.stderr:
             self.process.stderr.close()
         return status

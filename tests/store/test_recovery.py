@@ -69,7 +69,7 @@ def killed(root: Path, where: str, trial: str, copies: int = 3) -> int:
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, root_folder, str(root), where, trial, str(copies)]
     )
-    assert process.wait(30) == -signal.SIGKILL
+    assert process.wait(120) == -signal.SIGKILL
     return process.pid
 
 
@@ -136,7 +136,7 @@ def running_elsewhere(root: Path) -> Iterator[None]:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
         yield
-        process.communicate("go on\n", timeout=30)
+        process.communicate("go on\n", timeout=120)
     assert process.returncode == 0
 
 
@@ -161,7 +161,7 @@ def test_this_process_is_alive_and_an_ended_one_is_not() -> None:
     assert ProcessIdentity.current().may_be_alive()
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     identity = ProcessIdentity(ProcessIdentity.current().host, process.pid, "")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     # Until it is waited for, the ended process still has its number.
     while identity.may_be_alive() and time.monotonic() < deadline:
         process.poll()

@@ -59,7 +59,7 @@ def serving(root: Path) -> Iterator[str]:
         yield _address_of(process)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def _start(root: Path) -> subprocess.Popen[str]:
