@@ -144,6 +144,7 @@ def test_compare_takes_another_reference_and_many_trials(folder: Path) -> None:
             'no trial of variant "ideel"; there are ideal, ecmp, slow',
         ),
         (["latest"], "name two trials or more, or --by variant"),
+        (["latest", "latest"], "latest and latest name the same trial"),
         (["latest", "latest~1", "--by", "variant"], "--by variant takes one trial"),
         (["latest", "latest~1", "--reference", "ideal"], "--reference goes with --by variant"),
     ],

@@ -79,7 +79,12 @@ def _trial_by_trial(store: Workspace, names: list[str], reference: str | None) -
         )
     if len(names) < 2:
         raise typer.BadParameter("name two trials or more, or --by variant")
-    found = of_trials([store.find(name) for name in names])
+    trials = [store.find(name) for name in names]
+    if len({trial.id for trial in trials}) < len(trials):
+        raise typer.BadParameter(
+            f"{' and '.join(names)} name the same trial; trials are compared with others"
+        )
+    found = of_trials(trials)
     if not found.pairs:
         raise typer.BadParameter("the trials have no job in common")
     return found
