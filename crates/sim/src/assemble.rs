@@ -74,6 +74,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) open_tcp: u64,
     /// Scratch space: the order in which what was sent in this window ended.
     order: Vec<u128>,
+    /// Length of a window.
+    span: Span,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
     pub(crate) events: Vec<EventRow>,
@@ -82,7 +84,7 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec]) -> Self {
+    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span) -> Self {
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
@@ -106,6 +108,7 @@ impl<'a> Assembler<'a> {
             jobs,
             open_tcp: 0,
             order: Vec::new(),
+            span,
             rows: Vec::new(),
             events: Vec::new(),
             frames: Vec::new(),
@@ -113,11 +116,11 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Takes in what was reported in one window. Rows come out in the order (completion, chunk), whatever the
-    /// order of the reports.
+    /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk), whatever the
+    /// order of the reports but for those of a failed queue pair, which follow it and come first in its window.
     pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
         let mut order = std::mem::take(&mut self.order);
-        let mut index = 0;
+        let (mut index, mut failed) = (0, Instant::ZERO);
         // What was acknowledged before it was delivered is added at the end, as if it were acknowledged now.
         while let Some(record) = records.get(index) {
             if let Some(Record::Delivered(next)) = records.get(index + AHEAD) {
@@ -129,8 +132,12 @@ impl<'a> Assembler<'a> {
                 Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
                     self.note_control(report);
                 }
-                Record::Sent(report) => order.push(order_key(report, index as u32)),
-                other => self.note(other, host_names),
+                Record::Sent(report) => order.push(order_key(report, failed, index as u32)),
+                Record::QueuePairFailed { queue_pair, at } => {
+                    failed = Instant(at.0 - at.0 % self.span.0);
+                    self.note_failure(*queue_pair, *at, host_names);
+                }
+                other => self.note(other),
             }
             index += 1;
         }
@@ -153,7 +160,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Notes what is neither end of a chunk.
-    fn note(&mut self, record: &Record, host_names: &[&str]) {
+    fn note(&mut self, record: &Record) {
         match record {
             Record::Served(report) => _ = self.served.insert((report.chunk, report.round), *report),
             Record::ClientDone { job } => {
@@ -162,11 +169,13 @@ impl<'a> Assembler<'a> {
                 self.open -= u64::from(!job.is_background());
             }
             Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
-            Record::QueuePairFailed { queue_pair, at } => self.note_failure(*queue_pair, *at, host_names),
             Record::Frame(frame) => self.frames.push(*frame),
             Record::TcpClosed => self.open_tcp -= 1,
             Record::TcpFrame(frame) => self.tcp_frames.push(*frame),
-            Record::Delivered(_) | Record::Sent(_) | Record::MessageBegun(_) => {}
+            Record::Delivered(_)
+            | Record::Sent(_)
+            | Record::QueuePairFailed { .. }
+            | Record::MessageBegun(_) => {}
         }
     }
 
@@ -404,8 +413,9 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Chunks end in the order (completion, chunk), those that failed first. Of one chunk the rounds are reported in order.
-fn order_key(report: &SendReport, index: u32) -> u128 {
-    let completed = report.completed().map_or(0, |at| at.0 + 1);
+/// Chunks end in the order (completion, chunk), those that failed first in the window that begins at `failed`. Of one chunk the
+/// rounds are reported in order.
+fn order_key(report: &SendReport, failed: Instant, index: u32) -> u128 {
+    let completed = report.completed().map_or(failed.0, |at| at.0 + 1);
     u128::from(completed) << 64 | u128::from(report.chunk) << 32 | u128::from(index)
 }

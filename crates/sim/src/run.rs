@@ -264,7 +264,7 @@ impl<'a> Driver<'a> {
         let flows = &world.flows;
         let (total_bytes, patience) = (total_bytes(world, spec), patience(spec));
         // Random targets never repeat.
-        let mut assembler = Assembler::new(flows, &spec.jobs);
+        let mut assembler = Assembler::new(flows, &spec.jobs, world.fabric.span);
         assembler.open_tcp = open_connections(spec, &world.connections);
         Self {
             assembler,

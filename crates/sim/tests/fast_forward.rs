@@ -67,6 +67,18 @@ fn each_switch_is_visited_for_two_windows_at_once() {
     }
 }
 
+/// Half of them choose for each packet, or for some: there nothing is skipped, but sides take turns.
+fn balancings() -> Vec<LoadBalancing> {
+    vec![
+        LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: true },
+        LoadBalancing::Ecmp { hash: EcmpHash::Toeplitz, include_qp: false },
+        LoadBalancing::Weighted { weights: vec![2, 1] },
+        LoadBalancing::SprayRoundRobin {},
+        LoadBalancing::SprayRandom {},
+        LoadBalancing::Flowlet { gap_ps: 300_000 },
+    ]
+}
+
 prop_compose! {
     fn any_bulk()(
         pattern in prop::sample::select(vec![
@@ -80,7 +92,7 @@ prop_compose! {
         recovery in prop::sample::select(vec![LossRecovery::GoBackN, LossRecovery::Selective, LossRecovery::None]),
         xoff_bytes in prop::option::of(30_000_u64..2_000_000),
         qp_mode in prop::sample::select(vec![QpMode::PerPair, QpMode::PerChunk]),
-        weighted in any::<bool>(),
+        balancing in prop::sample::select(balancings()),
         slow_host in prop::option::of((0_u32..6, 300_000_u32..1_000_000)),
         dcqcn in any::<bool>(),
         ecn_interval_us in prop::option::of(1_u64..40),
@@ -102,11 +114,7 @@ prop_compose! {
         spec.transport.ack_every = ack_every;
         spec.transport.timeout_ps = timeout_us * 1_000_000;
         spec.fabric.switch.pfc = xoff_bytes.map(|bytes| PfcSpec { xoff: XoffSpec::Static { bytes }, ..common::dynamic_pfc() });
-        if weighted {
-            spec.fabric.load_balancing = LoadBalancing::Weighted { weights: vec![2, 1] };
-        } else {
-            spec.fabric.load_balancing = LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: true };
-        }
+        spec.fabric.load_balancing = balancing;
         if let Some((host, throughput_ppm)) = slow_host.filter(|(host, _)| *host < ranks) {
             spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm, direction: NicDirection::Both });
         }

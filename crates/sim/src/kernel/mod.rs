@@ -88,6 +88,8 @@ pub(crate) struct Window {
     pub(crate) index: u64,
     /// First instant.
     pub(crate) start: Instant,
+    /// First instant of the last, if it is several in one.
+    pub(crate) last_start: Instant,
     /// First instant of the next window.
     pub(crate) end: Instant,
 }
@@ -95,7 +97,8 @@ pub(crate) struct Window {
 impl Window {
     /// Window `index` of windows of length `span`.
     pub(crate) const fn new(index: u64, span: Span) -> Self {
-        Self { index, start: Instant(index * span.0), end: Instant((index + 1) * span.0) }
+        let start = Instant(index * span.0);
+        Self { index, start, last_start: start, end: Instant((index + 1) * span.0) }
     }
 
     /// What is left of the window of length `span` that `start` lies in.

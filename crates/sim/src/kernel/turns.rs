@@ -283,7 +283,8 @@ mod tests {
     fn the_time_of_a_step_is_that_of_its_windows() {
         let step = Step { first: 3, end: 5, side: Some(Side::First), is_probed: true };
         assert_eq!(Step::from_code(step.code()), step);
-        assert_eq!(step.window(SPAN), Window { index: 4, start: Instant(300), end: Instant(500) });
+        let [start, last_start, end] = [300, 400, 500].map(Instant);
+        assert_eq!(step.window(SPAN), Window { index: 4, start, last_start, end });
         assert_eq!([0, 1, 100, 101].map(|at| window_from(Instant(at), SPAN)), [0, 1, 1, 2]);
     }
 }

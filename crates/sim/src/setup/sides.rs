@@ -1,19 +1,19 @@
 //! The two sides of a world whose nodes may take turns: see [`crate::kernel::Side`].
 //!
-//! Only where nothing can tell how time was cut into windows: no choice of a way depends on it, each host takes what it
+//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of one, each host takes what it
 //! gets at the rate of its links, a run does not end while frames are lost and nobody sends them again, and all hosts are on
 //! one side, so that they report in order of time.
 
 use super::Fabric;
 use crate::kernel::Side;
-use crate::switch::forward::{Choice, Forward};
+use crate::switch::forward::Forward;
 use spec::{JobSpec, LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
 
 /// The side of each node; none if the nodes of this run cannot take turns.
 pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
     let is_plain = |job: &JobSpec| job.storage.is_none() && has_one_rank_per_host(job);
-    let may_part = F::CHOICE == Choice::PerFlow
+    let may_part = !F::NEEDS_LOADS
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.fabric.switch.scheduled.is_none()
         && spec.transport.recovery != LossRecovery::None

@@ -316,7 +316,8 @@ impl<F: Forward> Switch<F> {
         ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
     }
 
-    /// Takes in and counts what arrives by each port in `window`.
+    /// Takes in and counts what arrives by each port in `window`, port by port; where choices are made in that order, window by
+    /// window if it is several.
     #[inline]
     fn take_arrivals(
         &mut self,
@@ -326,6 +327,20 @@ impl<F: Forward> Switch<F> {
         inboxes: &mut [Inbox<Packet>],
     ) {
         arrivals.begin(window.start, self.ports.len());
+        if F::CHOICE == Choice::PerPacket && window.start < window.last_start {
+            self.take_before(window.last_start.min(window.end), arrivals, is_large, inboxes);
+        }
+        self.take_before(window.end, arrivals, is_large, inboxes);
+    }
+
+    #[inline]
+    fn take_before(
+        &mut self,
+        end: Instant,
+        arrivals: &mut Arrivals,
+        is_large: bool,
+        inboxes: &mut [Inbox<Packet>],
+    ) {
         let ports = inboxes.len();
         if is_large {
             for ingress in 0..ports {
@@ -333,12 +348,12 @@ impl<F: Forward> Switch<F> {
                     ahead.prefetch();
                 }
                 let came = &mut self.received[ingress];
-                arrivals.take(&mut inboxes[ingress], ingress as u16, window.end, came);
+                arrivals.take(&mut inboxes[ingress], ingress as u16, end, came);
             }
         } else {
             for (ingress, inbox) in inboxes.iter_mut().enumerate() {
                 if !inbox.is_empty() {
-                    arrivals.take(inbox, ingress as u16, window.end, &mut self.received[ingress]);
+                    arrivals.take(inbox, ingress as u16, end, &mut self.received[ingress]);
                 }
             }
         }
