@@ -1,9 +1,11 @@
 //! When the sides of a world may take turns: not at the end of a run, which is to be found to the window.
 
 use crate::kernel::Totals;
-use crate::setup::Fabric;
+use crate::setup::{Fabric, Flows};
+use spec::{JobSpec, RunSpec};
 use topology::Port;
-use units::{Instant, Rate, Span};
+use units::{Instant, Rank, Rate, Span};
+use workload::Schedule;
 
 /// Windows of one side that are processed at once.
 const WINDOWS: u64 = 2;
@@ -15,7 +17,7 @@ const FRAME_BYTES_MAX: u64 = 16 << 10;
 /// Tells whether a run goes on for another step at least.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ApartRule {
-    /// Payload of the run.
+    /// Payload of the run that goes from host to host.
     total_bytes: u64,
     /// Hosts, and how much of it any of them may receive in a step.
     hosts: u64,
@@ -24,13 +26,13 @@ pub(crate) struct ApartRule {
 }
 
 impl ApartRule {
-    /// The rule of a run of `total_bytes` that is given up after `patience` without progress.
-    pub(crate) fn new(fabric: &Fabric, total_bytes: u64, patience: Span) -> Self {
+    /// The rule of a run that is given up after `patience` without progress.
+    pub(crate) fn new(spec: &RunSpec, fabric: &Fabric, flows: &Flows, patience: Span) -> Self {
         let (graph, step) = (&fabric.graph, Span(WINDOWS * fabric.span.0));
         let of_port = |port: &Port| bytes_in(graph.link(port.link).rate, step) + FRAME_BYTES_MAX;
         let hosts = &graph.nodes[..graph.hosts()];
         Self {
-            total_bytes,
+            total_bytes: bytes_between_hosts(spec, flows),
             hosts: hosts.len() as u64,
             host_bytes: hosts.iter().map(|host| host.ports.iter().map(of_port).sum()).max().unwrap_or(0),
             idle_max: Span((WINDOWS_IDLE_MAX * fabric.span.0).min(patience.0 / 2)),
@@ -45,6 +47,28 @@ impl ApartRule {
         to_come > self.host_bytes * self.hosts.min(open)
             && now.0.saturating_sub(totals.progress_at.0) < self.idle_max.0
     }
+}
+
+/// Payload of the jobs that end by themselves, in all their rounds, but for that between ranks of one host: it is placed all at once.
+fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
+    let of_job = |(job, schedule): (&JobSpec, &Schedule)| {
+        let bytes = if has_one_rank_per_host(job) {
+            schedule.total_bytes()
+        } else {
+            let host = |rank: Rank| job.hosts[rank.index()];
+            let transfers = schedule.transfers().filter(|transfer| host(transfer.src) != host(transfer.dst));
+            transfers.map(|transfer| transfer.bytes).sum()
+        };
+        let rounds = u64::from(job.rounds_planned().unwrap_or(0));
+        (bytes / u64::from(job.rounds_of_a_cycle())).saturating_mul(rounds)
+    };
+    spec.jobs.iter().zip(&flows.schedules).map(of_job).fold(0, u64::saturating_add)
+}
+
+fn has_one_rank_per_host(job: &JobSpec) -> bool {
+    let mut hosts = job.hosts.clone();
+    hosts.sort_unstable();
+    hosts.is_sorted_by(|one, next| one < next)
 }
 
 /// What a link of that rate carries in that time.

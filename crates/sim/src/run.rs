@@ -286,7 +286,7 @@ impl<'a> Driver<'a> {
             ),
             span: world.fabric.span,
             now: Instant::ZERO,
-            apart: ApartRule::new(&world.fabric, total_bytes, patience),
+            apart: ApartRule::new(spec, &world.fabric, flows, patience),
         }
     }
 

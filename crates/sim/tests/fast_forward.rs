@@ -93,6 +93,7 @@ prop_compose! {
         xoff_bytes in prop::option::of(30_000_u64..2_000_000),
         qp_mode in prop::sample::select(vec![QpMode::PerPair, QpMode::PerChunk]),
         balancing in prop::sample::select(balancings()),
+        shares_hosts in any::<bool>(),
         slow_host in prop::option::of((0_u32..6, 300_000_u32..1_000_000)),
         dcqcn in any::<bool>(),
         ecn_interval_us in prop::option::of(1_u64..40),
@@ -115,6 +116,10 @@ prop_compose! {
         spec.transport.timeout_ps = timeout_us * 1_000_000;
         spec.fabric.switch.pfc = xoff_bytes.map(|bytes| PfcSpec { xoff: XoffSpec::Static { bytes }, ..common::dynamic_pfc() });
         spec.fabric.load_balancing = balancing;
+        if shares_hosts {
+            // Two ranks each, of which one pair is on one leaf and others are on both.
+            spec.jobs[0].hosts.iter_mut().for_each(|host| *host = *host * 2 % ranks);
+        }
         if let Some((host, throughput_ppm)) = slow_host.filter(|(host, _)| *host < ranks) {
             spec.fabric.nic.impairments.push(ImpairmentSpec { host, throughput_ppm, direction: NicDirection::Both });
         }

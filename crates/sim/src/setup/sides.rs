@@ -1,31 +1,23 @@
 //! The two sides of a world whose nodes may take turns: see [`crate::kernel::Side`].
 //!
-//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of one, each host takes what it
-//! gets at the rate of its links, a run does not end while frames are lost and nobody sends them again, and all hosts are on
-//! one side, so that they report in order of time.
+//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of one, a run does not end
+//! while frames are lost and nobody sends them again, and all hosts are on one side, so that they report in order of time.
 
 use super::Fabric;
 use crate::kernel::Side;
 use crate::switch::forward::Forward;
-use spec::{JobSpec, LinkLayerSpec, LossRecovery, RunSpec};
+use spec::{LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
 
 /// The side of each node; none if the nodes of this run cannot take turns.
 pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
-    let is_plain = |job: &JobSpec| job.storage.is_none() && has_one_rank_per_host(job);
     let may_part = !F::NEEDS_LOADS
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.fabric.switch.scheduled.is_none()
         && spec.transport.recovery != LossRecovery::None
         && spec.tcp.is_empty()
-        && spec.jobs.iter().all(is_plain);
+        && spec.jobs.iter().all(|job| job.storage.is_none());
     if may_part { sides_of(&fabric.graph) } else { None }
-}
-
-fn has_one_rank_per_host(job: &JobSpec) -> bool {
-    let mut hosts = job.hosts.clone();
-    hosts.sort_unstable();
-    hosts.windows(2).all(|pair| pair[0] != pair[1])
 }
 
 /// Sides such that every link leads from one to the other and all hosts are on one; none if there is a ring of an odd number of
