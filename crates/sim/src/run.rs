@@ -368,7 +368,8 @@ impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
     fn after_window(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> ControlFlow<()> {
         self.now = window.end;
         self.fast_forward.note(window, records);
-        self.stopped = self.step(window, records, totals).is_err();
+        // Once it has asked to stop the observer hears no more, though another step may follow.
+        self.stopped = self.stopped || self.step(window, records, totals).is_err();
         self.note_progress(window, totals);
         if self.stopped || self.stalled_since.is_some() || self.assembler.open + self.assembler.open_tcp == 0
         {

@@ -197,8 +197,10 @@ fn windows_in_which_nothing_happens_are_skipped() {
 
 #[test]
 fn the_hooks_end_a_run_after_the_window_they_saw() {
-    for partitions in [1, 3] {
-        let mut witness = Witness { stop_after: Some(10), ..Witness::default() };
+    for (partitions, apart_until) in
+        [(1, Instant::ZERO), (3, Instant::ZERO), (1, Instant::NEVER), (3, Instant::NEVER)]
+    {
+        let mut witness = Witness { stop_after: Some(10), apart_until, ..Witness::default() };
         let mut world = ring(partitions);
         let outcome = run(&mut world, SPAN, &mut witness);
         assert!(outcome.stopped);
