@@ -59,8 +59,7 @@ fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
             let transfers = schedule.transfers().filter(|transfer| host(transfer.src) != host(transfer.dst));
             transfers.map(|transfer| transfer.bytes).sum()
         };
-        let rounds = u64::from(job.rounds_planned().unwrap_or(0));
-        (bytes / u64::from(job.rounds_of_a_cycle())).saturating_mul(rounds)
+        job.bytes_of_all_rounds(bytes)
     };
     spec.jobs.iter().zip(&flows.schedules).map(of_job).fold(0, u64::saturating_add)
 }

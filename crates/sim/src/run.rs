@@ -184,10 +184,8 @@ fn hand_out<F: Forward>(
 /// Payload of the jobs that end by themselves, in all their rounds.
 fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
-    let of_schedules = spec.jobs.iter().zip(&flows.schedules).map(|(job, schedule)| {
-        let rounds = u64::from(job.rounds_planned().unwrap_or(0));
-        (schedule.total_bytes() / u64::from(job.rounds_of_a_cycle())).saturating_mul(rounds)
-    });
+    let schedules = spec.jobs.iter().zip(&flows.schedules);
+    let of_schedules = schedules.map(|(job, schedule)| job.bytes_of_all_rounds(schedule.total_bytes()));
     let of_storage = spec.jobs.iter().filter(|job| job.repeat.rounds().is_some()).map(|job| {
         let operations = estimate::storage_operations(spec, &world.fabric, job);
         operations.saturating_mul(job.data_bytes)

@@ -95,15 +95,16 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
-    let whole = turns.step(partition.due());
-    if whole.side.is_none() {
-        let window = whole.window(span);
+    let due = partition.due();
+    let mut step = turns.step(due);
+    if step.side.is_none() {
+        let window = step.window(span);
         if let Some(cut) = hooks.cut(window, partition) {
             return Step::whole(process_cut(partition, window, cut, span, hooks).index);
         }
         turns.part(apart_until(partition, hooks, partition.totals(), span));
+        step = turns.step(due);
     }
-    let step = turns.step(partition.due());
     partition.process_step(step);
     step
 }

@@ -50,8 +50,9 @@ impl<'a> HostMaker<'a> {
 
     /// The share of a host, with what it does in a storage job.
     pub(super) fn host(&self, host: HostId, storage: Option<StoragePlan>) -> HostFlows {
-        let OfHost { from, to, .. } = self.places.of_host(self.spec, host);
-        let mut flows = HostFlows { storage, transfers: self.transfers(host), ..HostFlows::default() };
+        let of_host = self.places.of_host(self.spec, host);
+        let OfHost { from, to, .. } = of_host;
+        let mut flows = HostFlows { storage, transfers: self.transfers(of_host), ..HostFlows::default() };
         flows.senders.reserve_exact(from.len());
         flows.sends.reserve(from.len());
         flows.transfers.parts.reserve(from.len());
@@ -63,8 +64,8 @@ impl<'a> HostMaker<'a> {
     }
 
     /// The transfers of a host, of which nothing is known yet.
-    fn transfers(&self, host: HostId) -> TransfersPlan {
-        let OfHost { job, processes, phase_ends, .. } = self.places.of_host(self.spec, host);
+    fn transfers(&self, of_host: OfHost<'_>) -> TransfersPlan {
+        let OfHost { job, processes, phase_ends, .. } = of_host;
         let times = job.map_or_else(JobTimes::default, |job| job_times(self.spec, job));
         let phase_ends = phase_ends.to_vec();
         TransfersPlan { times, processes, split: self.flows.parts, phase_ends, ..TransfersPlan::default() }

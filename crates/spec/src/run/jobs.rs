@@ -68,6 +68,13 @@ impl JobSpec {
         let ranks = self.hosts.len() as u32;
         if self.root_shift { self.rounds_planned().map_or(ranks, |rounds| rounds.min(ranks)) } else { 1 }
     }
+
+    /// Payload of all rounds to run where those of a cycle have so much [bytes]; none when others decide how many there are.
+    #[must_use]
+    pub fn bytes_of_all_rounds(&self, cycle_bytes: u64) -> u64 {
+        let rounds = u64::from(self.rounds_planned().unwrap_or(0));
+        (cycle_bytes / u64::from(self.rounds_of_a_cycle())).saturating_mul(rounds)
+    }
 }
 
 /// The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.
