@@ -95,6 +95,15 @@ def test_what_could_not_be_measured_is_a_dash_and_says_why() -> None:
     assert text.splitlines()[3].split()[4] == "-"
 
 
+def test_columns_that_hold_nothing_in_any_row_are_left_out() -> None:
+    none = dataclasses.replace(report(ideal_percent=None), deviations=[])
+    some = dataclasses.replace(report(), deviations=[])
+    assert "ideal" not in run_table([none])
+    assert "ideal" in run_table([none, some])
+    missing = dataclasses.replace(report(ideal_percent=None, status="incomplete"), deviations=[])
+    assert "ideal" in run_table([missing])
+
+
 def test_a_stalled_job_is_called_so() -> None:
     text = run_table([report(status="stalled", reason="leaf0 port 1 is paused", busbw_gb_per_s=None)])
     assert "200 GB is stalled: leaf0 port 1 is paused" in text

@@ -45,9 +45,19 @@ def test_a_report_of_open_loop_traffic_has_its_rates_and_slowdowns_and_no_bus_ba
 def test_a_report_has_columns_of_rounds_where_a_job_repeats(
     tmp_path: Path, job: dict[str, Any], has_rounds: bool
 ) -> None:
-    titles = [column.title for column in columns(stored(tmp_path, job))]
+    # What did not complete has all columns of its kind.
+    titles = [column.title for column in columns(stored(tmp_path, job, broken=True))]
     assert ("longest" in titles) == has_rounds
     assert ("at a rank, min" in titles) == ("barrier" in job)
+
+
+def test_a_report_leaves_out_columns_that_hold_nothing(tmp_path: Path) -> None:
+    for broken in (False, True):
+        trial = store_run(tmp_path / str(broken), sizes=[2**24], job={"barrier": True}, broken=broken)[0]
+        titles = {column.title for column in columns(trial)}
+        assert {"time", "busbw", "FCT P50"} < titles
+        assert ("at a rank, min" in titles) == broken
+        assert ("Round at a rank" in trial_text(stored_reports(trial, Beside()))) == broken
 
 
 def test_chunks_that_never_completed_keep_the_curve_of_completion_below_the_whole(tmp_path: Path) -> None:

@@ -350,11 +350,12 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "out_of_order_percent",
-        "Out of order",
+        "Out of order, ahead of turn",
         "%",
         Direction.LOWER,
         "100 * sum of out_of_order / sum of rx_frames over the job's chunks",
-        "RFC 4737, 4: share of arrivals ahead of their turn",
+        "share of arrivals ahead of their turn, as NICs count frames out of sequence; those behind the "
+        "newest (RFC 4737) are a table of their own",
         decimals=3,
     ),
     Metric(

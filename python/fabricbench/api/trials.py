@@ -132,4 +132,4 @@ class Trials(RecordFrames, Sequence[Trial]):
         lines = [f"  {trial!r}" for trial in self._trials[:20]]
         more = len(self._trials) - len(lines)
         rest = [f"  and {more} more"] if more else []
-        return "\n".join([f"<{len(self)} trials>", *lines, *rest])
+        return "\n".join([f"<{len(self)} trial{'' if len(self) == 1 else 's'}>", *lines, *rest])

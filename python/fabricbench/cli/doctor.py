@@ -128,7 +128,7 @@ def _workspace(workspace: Path | None) -> Check:
             count = len(Workspace.open(folder).trials())
         except StoreError as error:
             return Check("workspace", False, True, str(error), error.hint)
-        return Check("workspace", True, True, f"{folder}, {count} trials")
+        return Check("workspace", True, True, f"{folder}, {count} trial{'' if count == 1 else 's'}")
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
     writable = os.access(_existing(folder), os.W_OK)
     return Check("workspace", writable, True, f"{folder} is made by the first run", hint)
@@ -141,7 +141,8 @@ def _tables() -> Iterator[Check]:
     try:
         location = tables_location()
         if location is not None:
-            yield Check("tables", True, True, f"{location.url}, {len(location.records())} records")
+            count = len(location.records())
+            yield Check("tables", True, True, f"{location.url}, {count} record{'' if count == 1 else 's'}")
     except StoreError as error:
         yield Check("tables", False, True, str(error), error.hint)
 

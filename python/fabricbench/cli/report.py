@@ -182,7 +182,9 @@ def _write_capture(
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
     comment = f"plan {plan_name}, {size}, trial {planned.id}, seed {seed}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
-    note(f"wrote {out}: {written:,} frames from {len(interfaces):,} hosts, queue pairs {_short(qps)}")
+    hosts = f"{len(interfaces):,} host{'' if len(interfaces) == 1 else 's'}"
+    pairs = f"queue pair{'' if len(qps) == 1 else 's'} {_short(qps)}"
+    note(f"wrote {out}: {written:,} frame{'' if written == 1 else 's'} from {hosts}, {pairs}")
 
 
 def _short(qps: list[int]) -> str:

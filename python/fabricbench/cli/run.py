@@ -93,7 +93,8 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if jobs or output is not Format.TABLE:
         write(render(jobs, output))
     if outcome.stopped_by is not None:
-        kept = f"{len(outcome.trials)} of {outcome.count} trials finished and stay in {store.root}"
+        count = "1 trial" if outcome.count == 1 else f"{outcome.count} trials"
+        kept = f"{len(outcome.trials)} of {count} finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
     if any(job.is_rejected for job in jobs):

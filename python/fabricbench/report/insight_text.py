@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from fabricbench.analysis.causes.finding import Finding, time_words
+from fabricbench.analysis.causes.finding import Finding, counted, time_words
 from fabricbench.analysis.failures import Recovery
 from fabricbench.analysis.reordering import Reordering
 from fabricbench.analysis.uplinks import EgressDistribution
@@ -63,7 +63,8 @@ def _recoveries(found: Insight) -> _Section:
         uplinks = "; ".join(each.text for each in recovery.step.uplinks[:_MAX_PORTS])
         head = f"- {time_words(recovery.step.at_ps)}: {'; '.join(recovery.step.what)}, job {recovery.job}"
         lines.append(head)
-        lines += [f"  {line}" for line in (uplinks, _rates(recovery), _rounds(recovery)) if line]
+        told = (uplinks, _rates(recovery), _outcome(recovery), _rounds(recovery))
+        lines += [f"  {line}" for line in told if line]
     if len(recoveries) > _MAX_RECOVERIES:
         lines.append(f"and {len(recoveries) - _MAX_RECOVERIES} more; --format json has all")
     return "failures and recovery", lines
@@ -71,18 +72,22 @@ def _recoveries(found: Insight) -> _Section:
 
 def _rates(recovery: Recovery) -> str:
     after = recovery.rate_after_gb_per_s
-    if recovery.fell_ps is None:
-        ended = "no dip"
-    elif recovery.recovered_ps is None:
-        ended = f"went on in {time_words(recovery.settled_ps - recovery.step.at_ps)}, not back"
-    else:
-        ended = f"back in {time_words(recovery.recovered_ps - recovery.step.at_ps)}"
     settled = "" if after is None else f", then {after:.4g} ({recovery.after_percent:.3g} %)"
     return (
         f"delivered {recovery.rate_before_gb_per_s:.4g} GB/s before, {recovery.rate_low_gb_per_s:.4g} at the "
-        f"lowest{settled}; {ended} (within {time_words(recovery.window_ps)}); "
-        f"{recovery.lost_frames:,} frames lost"
+        f"lowest{settled}; averaged over {time_words(recovery.window_ps)}"
     )
+
+
+def _outcome(recovery: Recovery) -> str:
+    """Say whether the rate came back, and what was lost until then."""
+    if recovery.fell_ps is None:
+        ended = "no dip"
+    elif recovery.recovered_ps is None:
+        ended = f"did not recover; steady after {time_words(recovery.settled_ps - recovery.step.at_ps)}"
+    else:
+        ended = f"recovered in {time_words(recovery.recovered_ps - recovery.step.at_ps)}"
+    return f"{ended}; {counted(recovery.lost_frames, 'frame')} lost"
 
 
 def _rounds(recovery: Recovery) -> str:
@@ -112,7 +117,8 @@ def _uplinks(distributions: Sequence[EgressDistribution]) -> _Section:
     ]
     lines = [render(columns, rows, colour=False)] if rows else []
     if len(distributions) > _MAX_SWITCHES:
-        lines.append(f"and {len(distributions) - _MAX_SWITCHES} more switches; --format json has all")
+        rest = len(distributions) - _MAX_SWITCHES
+        lines.append(f"and {rest} more switch{'es' if rest > 1 else ''}; --format json has all")
     return "uplinks, in the order of their ports", lines
 
 
@@ -123,7 +129,7 @@ def _losses(found: Insight) -> _Section:
 
 
 def _orders(orders: Sequence[Reordering]) -> _Section:
-    heads = ("job", "late frames", "% of all", "P50", "P99", "max")
+    heads = ("job", "frames behind", "% of all", "P50", "P99", "max")
     columns = [Column((head,), is_text=index == 0) for index, head in enumerate(heads)]
     rows = [
         Row(
@@ -139,7 +145,7 @@ def _orders(orders: Sequence[Reordering]) -> _Section:
         )
         for order in orders
     ]
-    title = "frames out of order, and how many frames behind the newest"
+    title = "frames out of order, behind the newest, and by how many frames"
     return title, [render(columns, rows, colour=False)] if rows else []
 
 
@@ -160,5 +166,6 @@ def _pauses(found: Insight) -> _Section:
     ]
     lines = [render(columns, rows, colour=False)] if rows else []
     if len(found.paused) > _MAX_PORTS:
-        lines.append(f"and {len(found.paused) - _MAX_PORTS} more ports; --format json has all")
+        more = counted(len(found.paused) - _MAX_PORTS, "more port")
+        lines.append(f"and {more}; --format json has all")
     return "paused ports", lines

@@ -86,7 +86,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
 def _text(placement: Placement) -> str:
     shown = "; ".join(pair.text for pair in placement.pairs[:_MAX_PAIRS])
     rest = len(placement.pairs) - _MAX_PAIRS
-    return shown if rest <= 0 else f"{shown}; and {rest} more rank pairs"
+    return shown if rest <= 0 else f"{shown}; and {rest} more rank pair{'s' if rest > 1 else ''}"
 
 
 def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:

@@ -29,7 +29,8 @@ def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
     worst = min(step.uplinks, key=lambda uplinks: (uplinks.rate_percent, uplinks.switch))
     begin_ps = recovery.settled_ps
     lasted_ps = min(step.until_ps, int(case.outcome["start_ps"]) + case.duration_ps) - begin_ps
-    more = f", and {len(step.uplinks) - 1} more switches have fewer" if len(step.uplinks) > 1 else ""
+    rest = len(step.uplinks) - 1
+    more = f", and {rest} more switch{'es have' if rest > 1 else ' has'} fewer" if rest else ""
     sentence = (
         f"from {time_words(begin_ps)} on, for {time_words(lasted_ps)}, {worst.switch} had {worst.up} of "
         f"{worst.all} uplinks ({percent(worst.rate_percent / 100)} of their rate{more}) after "

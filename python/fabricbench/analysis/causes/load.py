@@ -80,7 +80,7 @@ def _words(case: Case, group: str, ports: list[Port]) -> tuple[str, Mapping[str,
     users = occupancy(case.record.tables, worst.node, worst.port)
     flows = list(users.flows) if users else []
     needed_ps, ratio = case.needed_ps(worst), _max_to_mean(case, ports)
-    carried = f" carries {worst.egress_qps} of {sum(qps)} queue pairs ({'+'.join(map(str, qps))})"
+    carried = f" carries {worst.egress_qps} of {counted(sum(qps), 'queue pair')} ({'+'.join(map(str, qps))})"
     sentence = (
         f"{worst.name}{carried if any(qps) else ' is the fullest'} and {ratio:.2f} times the mean load "
         f"of the {group}: at line rate its frames take {time_words(needed_ps)}, "
@@ -144,7 +144,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     worst = shared[0]
     sentence = (
         f"the steps of the slowest host took {time_words(stretch_ps)} longer than the ports at their ends "
-        f"needed, and {worst.name}, which {worst.egress_qps} queue pairs share, had a queue of "
+        f"needed, and {worst.name}, which {counted(worst.egress_qps, 'queue pair')} share, had a queue of "
         f"{worst.queue_max_bytes:,} bytes"
     )
     users = occupancy(case.record.tables, worst.node, worst.port)

@@ -49,7 +49,21 @@ _ONCE = {"kind": "rounds", "rounds": 1}
 
 
 def titles(rows: Sequence[ResultRow]) -> dict[str, str]:
-    """Return the metrics of the table, each with its title; measured results have the fewest."""
+    """Return the metrics of the table, each with its title.
+
+    What no row holds is left out, unless a job did not complete: what is missing then says so.
+    """
+    found = _titles_of_kinds(rows)
+    if any(row.summary.status != "complete" for row in rows):
+        return found
+    held = {
+        name for row in rows for name in found if row.summary.value(name) is not None or name in row.published
+    }
+    return {name: title for name, title in found.items() if name in held}
+
+
+def _titles_of_kinds(rows: Sequence[ResultRow]) -> dict[str, str]:
+    """Return the metrics of the kinds of the jobs; measured results have the fewest."""
     if all(row.trial.is_measured for row in rows):
         return _TIME | _BANDWIDTH
     kinds = {job_kind(row.job_spec) for row in rows}

@@ -70,7 +70,7 @@ def recovery_words(recovery: Recovery) -> str:
     if recovery.fell_ps is None:
         return "no dip"
     if recovery.recovered_ps is None:
-        return f"not; went on in {time_text(recovery.settled_ps - recovery.step.at_ps)}"
+        return f"not; steady after {time_text(recovery.settled_ps - recovery.step.at_ps)}"
     return time_text(recovery.recovered_ps - recovery.step.at_ps)
 
 
@@ -83,9 +83,9 @@ def _caption(recoveries: Sequence[Recovery]) -> str:
     text = (
         f"Rates are payload delivered. A dip is a rate below {100 * THRESHOLD:.0f} % of the mean before the "
         f"first failure, averaged over {time_text(window)}. A job has recovered when it is back above, in "
-        "the mean of all that follows as well; one that has not went on when it reached the rate it kept. "
-        "After is the mean from then on to the next failure or repair. Frames lost are those of the whole "
-        "fabric until then. Rounds are means: that ended before, were under way until then, began later."
+        "the mean of all that follows as well; one that has not is steady when it reached the rate "
+        "it kept. After is the mean from then on to the next failure or repair. Frames lost are those of the "
+        "whole fabric until then. Rounds are means: of those that ended before, were under way, began later."
     )
     if len(recoveries) > MAX_ROWS:
         text += f" Reduced: the first {MAX_ROWS} of {len(recoveries)}."

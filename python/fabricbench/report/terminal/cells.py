@@ -42,6 +42,21 @@ METRIC_COLUMNS = (
 )
 
 
+def held_columns(columns: Sequence[MetricColumn], jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
+    """Leave out the columns that hold nothing in any row, as of metrics that make no sense of the jobs.
+
+    All stay where a job did not complete: what is missing then says so.
+    """
+    if any(job.summary.status != "complete" for job in jobs):
+        return tuple(columns)
+    return tuple(column for column in columns if any(_holds(job, column) for job in jobs))
+
+
+def _holds(job: JobReport, column: MetricColumn) -> bool:
+    published = {deviation.metric for deviation in job.deviations}
+    return job.summary.value(column.metric) is not None or column.metric in published
+
+
 def heading(job: JobReport, *, with_variant: bool = True) -> str:
     """Write what a table of one job is about."""
     facts, summary = job.trial.facts, job.summary

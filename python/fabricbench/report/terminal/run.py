@@ -15,6 +15,7 @@ from fabricbench.report.terminal.cells import (
     MetricColumn,
     full_label,
     heading,
+    held_columns,
     job_spec,
     label,
     metric_text,
@@ -136,7 +137,7 @@ def _position(job: JobReport) -> int:
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    metrics = _metric_columns(jobs)
+    metrics = held_columns(_metric_columns(jobs), jobs)
     if not is_compared(jobs[0]):
         rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
         size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)

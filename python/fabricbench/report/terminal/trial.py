@@ -80,10 +80,11 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
 
 
 def _is_shown(job: JobReport, metric: Metric) -> bool:
-    """Whether a job has a metric: one that could not be measured is shown unless the job was on a testbed."""
-    if job.trial.is_measured or not metric.concerns(job_kind(job_spec(job))):
-        return job.summary.value(metric.name) is not None
-    return True
+    """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
+    if job.summary.value(metric.name) is not None:
+        return True
+    is_ended_early = job.summary.status != "complete" and not job.trial.is_measured
+    return is_ended_early and metric.concerns(job_kind(job_spec(job)))
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:

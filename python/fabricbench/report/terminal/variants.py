@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.report.sizes import size_title, split_head
-from fabricbench.report.terminal.cells import MetricColumn, heading, label, metric_text, published_rows
+from fabricbench.report.terminal.cells import (
+    MetricColumn,
+    heading,
+    held_columns,
+    label,
+    metric_text,
+    published_rows,
+)
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 from fabricbench.report.versus import VersusRow, versus_rows
 
@@ -44,7 +51,7 @@ def variant_table(
         with_iteration: Whether there are several iterations.
         colour: Use the styles of a terminal.
     """
-    shown = variant_columns(metrics)
+    shown = held_columns(variant_columns(metrics), jobs)
     size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
     columns = [size_head, Column(("variant",), is_text=True)]
     for column in shown:

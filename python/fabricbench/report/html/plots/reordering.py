@@ -73,7 +73,8 @@ def _caption(orders: Sequence[Reordering], drawn: int) -> str:
     text = (
         "Data frames that arrived behind one with a later sequence number (RFC 4737), by how far they were "
         "behind the newest: a NIC that puts the order right must hold as many. What is sent again, after a "
-        "loss or because go-back-N takes a late frame for a lost one, counts as late as well."
+        "loss or because go-back-N takes a late frame for a lost one, counts as late as well. The metric out "
+        "of order counts the frames that came before them, ahead of their turn."
     )
     if drawn < len(orders):
         text += f" Reduced: the {drawn} of {len(orders)} jobs with the largest share."

@@ -1,0 +1,64 @@
+"""What the counters tell, in words."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from tests.report.stored import store_run
+
+from fabricbench.analysis.capacity import UplinksLeft
+from fabricbench.analysis.failures import Recovery, Step
+from fabricbench.analysis.reordering import Bucket, Reordering
+from fabricbench.report.insight import Insight, insight
+from fabricbench.report.insight_text import insight_text
+
+MS = 10**9
+STEP = Step(
+    10 * MS, ["link down: spine1-leaf1, 1 link"], None, 0, 30 * MS, [UplinksLeft("leaf1", 1, 2, 50.0)]
+)
+LOST = Recovery(
+    job="test",
+    step=STEP,
+    rate_before_gb_per_s=384.9,
+    rate_low_gb_per_s=0.25,
+    rate_after_gb_per_s=212.6,
+    fell_ps=10 * MS,
+    recovered_ps=None,
+    settled_ps=12 * MS,
+    window_ps=65_420_000,
+    lost_frames=1,
+    rounds_before_ms=None,
+    rounds_during_ms=None,
+    rounds_after_ms=None,
+)
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> Insight:
+    return insight(store_run(tmp_path / "workspace", sizes=[2**24])[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "did not recover; steady after 2 ms; 1 frame lost"),
+        ({"recovered_ps": 13 * MS, "lost_frames": 2}, "recovered in 3 ms; 2 frames lost"),
+        ({"fell_ps": None, "lost_frames": 0}, "no dip; 0 frames lost"),
+    ],
+)
+def test_what_became_of_the_rate_after_a_failure(
+    found: Insight, change: dict[str, int | None], words: str
+) -> None:
+    recovery = dataclasses.replace(LOST, **change)  # type: ignore[arg-type]
+    lines = insight_text(dataclasses.replace(found, recoveries=[recovery])).splitlines()
+    assert f"  {words}" in lines
+    assert any(line.endswith("then 212.6 (55.2 %); averaged over 65.42 us") for line in lines)
+
+
+def test_frames_behind_the_newest_are_not_called_as_those_ahead_of_their_turn(found: Insight) -> None:
+    order = Reordering("test", 100, 2, 2.0, 7, 77, 77, [Bucket(4, 7, 2)])
+    text = insight_text(dataclasses.replace(found, orders=[order]))
+    assert "frames out of order, behind the newest, and by how many frames" in text
+    assert "frames behind" in text
