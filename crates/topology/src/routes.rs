@@ -4,7 +4,7 @@
 //! hosts (the scale-up switches of two servers) cannot reach each other. In the order of computation:
 //!
 //! 1. `switches`: the graph without hosts, its connected components, breadth-first distances;
-//! 2. `targets`: where each attachment is plugged in, and a column for each switch that has attachments;
+//! 2. `targets`: a column for each switch that has attachments, and where each attachment is plugged in;
 //! 3. `port_lists`: each distinct list of next hops, stored once;
 //! 4. `rows`: one row for each switch, which names the list of each column; equal rows are stored once.
 //!
@@ -23,14 +23,13 @@ use port_lists::PortLists;
 use rows::Row;
 use std::slice;
 use switches::Switches;
-use targets::Target;
+use targets::{Columns, Targets};
 use units::{AttachmentId, LinkId, NodeId};
 
 /// Next hops of every switch towards every attachment.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// By attachment.
-    targets: Vec<Target>,
+    targets: Targets,
     /// By switch, from node `first_switch` on.
     rows: Vec<Row>,
     first_switch: u32,
@@ -50,10 +49,10 @@ impl Routes {
     #[must_use]
     pub fn compute_over(graph: &Graph, live: impl Fn(LinkId) -> bool) -> Self {
         let switches = Switches::of(graph, live);
-        let (targets, columns) = targets::number(graph, &switches);
+        let columns = Columns::of(graph, &switches);
         let table = rows::compute(&switches, &columns);
         Self {
-            targets,
+            targets: Targets::of(graph, &switches, &columns),
             rows: table.rows,
             first_switch: switches.first_node(),
             cells: table.cells,
@@ -81,10 +80,10 @@ impl Routes {
     pub fn of(&self, switch: NodeId) -> SwitchRoutes<'_> {
         let row = self.rows[(switch.0 - self.first_switch) as usize];
         SwitchRoutes {
-            switch,
-            component: row.component,
+            own_column: row.own_column,
+            first_column: row.first_column,
             targets: &self.targets,
-            cells: &self.cells[row.start as usize..],
+            cells: row.of(&self.cells),
             ports: &self.ports,
         }
     }
@@ -92,7 +91,7 @@ impl Routes {
     /// Size of the tables [bytes].
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        size_of_val(&*self.targets)
+        self.targets.memory_bytes()
             + size_of_val(&*self.rows)
             + size_of_val(&*self.cells)
             + self.ports.memory_bytes()
@@ -102,10 +101,11 @@ impl Routes {
 /// Next hops of one switch towards every attachment.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchRoutes<'a> {
-    switch: NodeId,
-    component: u32,
-    targets: &'a [Target],
-    /// From the first of its row on.
+    own_column: u32,
+    /// That of the first cell.
+    first_column: u32,
+    targets: &'a Targets,
+    /// Its row.
     cells: &'a [u32],
     ports: &'a PortLists,
 }
@@ -118,27 +118,31 @@ impl<'a> SwitchRoutes<'a> {
     #[inline(always)]
     #[must_use]
     pub fn next_hops(&self, destination: AttachmentId) -> &'a [u16] {
-        let target = &self.targets[destination.index()];
-        if target.switch == self.switch {
-            return slice::from_ref(&target.switch_port);
+        let column = self.targets.columns[destination.index()];
+        if column == self.own_column {
+            return slice::from_ref(&self.targets.switch_ports[destination.index()]);
         }
-        if target.component != self.component {
-            return &[];
-        }
-        self.ports.list(self.cells[target.column as usize])
+        // What lies in another component is beyond the row.
+        self.cell(column).map_or(&[], |&list| self.ports.list(list))
+    }
+
+    /// The cell of a column.
+    #[inline]
+    fn cell(&self, column: u32) -> Option<&'a u32> {
+        self.cells.get(column.wrapping_sub(self.first_column) as usize)
     }
 
     /// What [`Self::next_hops`] reads first, to be asked for ahead; none for what is not of the graph.
     #[inline]
     #[must_use]
     pub fn first_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
-        self.targets.get(destination.index())
+        self.targets.columns.get(destination.index())
     }
 
     /// What it reads last but one, once the first is there.
     #[inline]
     #[must_use]
     pub fn second_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
-        self.cells.get(self.targets.get(destination.index())?.column as usize)
+        self.cell(*self.targets.columns.get(destination.index())?)
     }
 }

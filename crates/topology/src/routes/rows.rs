@@ -2,7 +2,7 @@
 
 use super::port_lists::{Interner, PortLists};
 use super::switches::{Neighbour, Search, Switches};
-use super::targets::Columns;
+use super::targets::{Columns, NO_COLUMN};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -13,9 +13,21 @@ const OWN: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// Its first cell.
-    pub(super) start: u32,
-    /// The component of the switch, whose columns the cells are.
-    pub(super) component: u32,
+    start: u32,
+    /// As many cells as its component has columns.
+    count: u32,
+    /// The first of those columns.
+    pub(super) first_column: u32,
+    /// The column of the switch itself, if it has attachments.
+    pub(super) own_column: u32,
+}
+
+impl Row {
+    /// Its cells among those of all rows.
+    #[inline]
+    pub(super) fn of(self, cells: &[u32]) -> &[u32] {
+        &cells[self.start as usize..][..self.count as usize]
+    }
 }
 
 /// The finished table.
@@ -36,7 +48,7 @@ pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
     }
     filling.fill_alike(&alike);
     filling.fill_own_cells();
-    filling.finish()
+    filling.finish(columns)
 }
 
 /// Destinations of which all neighbours are the same: the leaves of a pod. Every other switch is as far from the one as
@@ -62,8 +74,11 @@ impl Alike {
         let mut known: HashMap<Vec<u32>, (usize, usize)> = HashMap::new();
         let (mut searched, mut twins) = (Vec::new(), Vec::new());
         for switch in 0..switches.count() {
-            let Some(column) = columns.column(switch) else { continue };
-            let column = column as usize;
+            if columns.own(switch) == NO_COLUMN {
+                continue;
+            }
+            let first = columns.of_component(switches.component(switch)).start;
+            let column = (columns.own(switch) - first) as usize;
             let neighbours = switches.neighbours(switch).iter().map(|neighbour| neighbour.switch).collect();
             match known.entry(neighbours) {
                 // What has no neighbours is like nothing else: it is a component of its own.
@@ -95,7 +110,7 @@ impl<'a> Filling<'a> {
     fn new(switches: &'a Switches, columns: &Columns) -> Self {
         let mut starts = vec![0];
         for switch in 0..switches.count() {
-            starts.push(starts[switch] + columns.count(switches.component(switch)) as usize);
+            starts.push(starts[switch] + columns.of_component(switches.component(switch)).len());
         }
         let cells = vec![OWN; starts[switches.count()]];
         Self { switches, search: Search::new(switches.count()), ports: Interner::default(), cells, starts }
@@ -158,14 +173,15 @@ impl<'a> Filling<'a> {
         }
     }
 
-    fn finish(self) -> Table {
+    fn finish(self, columns: &Columns) -> Table {
         let mut known: HashMap<&[u32], u32> = HashMap::new();
         let (mut rows, mut cells) = (Vec::with_capacity(self.switches.count()), Vec::new());
         for (switch, ends) in self.starts.windows(2).enumerate() {
             let row = &self.cells[ends[0]..ends[1]];
             let start = *known.entry(row).or_insert_with(|| append(&mut cells, row));
-            let component = self.switches.component(switch);
-            rows.push(Row { start, component });
+            let of_component = columns.of_component(self.switches.component(switch));
+            let (count, first_column) = (of_component.len() as u32, of_component.start);
+            rows.push(Row { start, count, first_column, own_column: columns.own(switch) });
         }
         cells.shrink_to_fit();
         Table { rows, cells, ports: self.ports.finish() }

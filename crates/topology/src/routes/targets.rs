@@ -1,68 +1,75 @@
 //! Where each attachment is plugged in.
+//!
+//! What is read for each packet is kept small: 4 bytes for each attachment, so that 32,768 hosts take 128 KiB, and 2 more
+//! where a packet leaves for its host.
 
 use super::switches::Switches;
 use crate::Graph;
-use units::NodeId;
+use std::ops::Range;
 
 /// Column of a switch without attachments: it is never a destination.
-const NO_COLUMN: u32 = u32::MAX;
+pub(super) const NO_COLUMN: u32 = u32::MAX;
 
-/// An attachment as the switches see it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    /// The switch it is plugged into.
-    pub(super) switch: NodeId,
-    /// The component of that switch.
-    pub(super) component: u32,
-    /// The column of that switch in the rows of its component.
-    pub(super) column: u32,
+/// The attachments as the switches see them.
+#[derive(Clone, Debug)]
+pub(super) struct Targets {
+    /// The column of the switch that each is plugged into.
+    pub(super) columns: Vec<u32>,
     /// Its port on that switch.
-    pub(super) switch_port: u16,
+    pub(super) switch_ports: Vec<u16>,
 }
 
-/// The columns of the route table: in each component one for each switch that has attachments.
+impl Targets {
+    pub(super) fn of(graph: &Graph, switches: &Switches, columns: &Columns) -> Self {
+        let column = |attachment: &crate::Attachment| columns.by_switch[switches.index_of(attachment.switch)];
+        Self {
+            columns: graph.attachments.iter().map(column).collect(),
+            switch_ports: graph.attachments.iter().map(|attachment| attachment.switch_port).collect(),
+        }
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.columns) + size_of_val(&*self.switch_ports)
+    }
+}
+
+/// The columns of the route table: one for each switch that has attachments, those of a component side by side.
 pub(super) struct Columns {
     by_switch: Vec<u32>,
-    by_component: Vec<u32>,
+    by_component: Vec<Range<u32>>,
 }
 
 impl Columns {
-    fn of(graph: &Graph, switches: &Switches) -> Self {
-        let mut by_switch = vec![NO_COLUMN; switches.count()];
+    pub(super) fn of(graph: &Graph, switches: &Switches) -> Self {
+        let mut is_destination = vec![false; switches.count()];
         for attachment in &graph.attachments {
-            by_switch[switches.index_of(attachment.switch)] = 0;
+            is_destination[switches.index_of(attachment.switch)] = true;
         }
-        let mut by_component = vec![0; switches.component_count()];
-        for (switch, column) in by_switch.iter_mut().enumerate().filter(|(_, column)| **column != NO_COLUMN) {
-            let count: &mut u32 = &mut by_component[switches.component(switch) as usize];
-            *column = *count;
-            *count += 1;
+        let destinations = || (0..switches.count()).filter(|&switch| is_destination[switch]);
+        let mut counts = vec![0; switches.component_count()];
+        destinations().for_each(|switch| counts[switches.component(switch) as usize] += 1);
+        let mut start = 0;
+        let mut by_component = Vec::with_capacity(counts.len());
+        for count in counts {
+            by_component.push(start..start);
+            start += count;
+        }
+        let mut by_switch = vec![NO_COLUMN; switches.count()];
+        for switch in destinations() {
+            let columns: &mut Range<u32> = &mut by_component[switches.component(switch) as usize];
+            by_switch[switch] = columns.end;
+            columns.end += 1;
         }
         Self { by_switch, by_component }
     }
 
-    /// The column of a switch, if it has attachments.
-    pub(super) fn column(&self, switch: usize) -> Option<u32> {
-        Some(self.by_switch[switch]).filter(|&column| column != NO_COLUMN)
+    /// The column of a switch; [`NO_COLUMN`] if it has no attachments.
+    pub(super) fn own(&self, switch: usize) -> u32 {
+        self.by_switch[switch]
     }
 
-    /// Number of columns in the rows of a component.
-    pub(super) fn count(&self, component: u32) -> u32 {
-        self.by_component[component as usize]
+    /// The columns of the rows of a component.
+    pub(super) fn of_component(&self, component: u32) -> Range<u32> {
+        self.by_component[component as usize].clone()
     }
-}
-
-/// A target for each attachment, and the columns they refer to.
-pub(super) fn number(graph: &Graph, switches: &Switches) -> (Vec<Target>, Columns) {
-    let columns = Columns::of(graph, switches);
-    let target = |attachment: &crate::Attachment| {
-        let switch = switches.index_of(attachment.switch);
-        Target {
-            switch: attachment.switch,
-            component: switches.component(switch),
-            column: columns.by_switch[switch],
-            switch_port: attachment.switch_port,
-        }
-    };
-    (graph.attachments.iter().map(target).collect(), columns)
 }
