@@ -58,6 +58,33 @@ def test_a_plan_of_which_a_criterion_is_not_met(folder: Path) -> None:
     assert call("show", cwd=folder).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("criterion", "found"),
+    [
+        ("ideal_percent, min: 900", "min: found 900, which ideal_percent never reaches; allowed: 0 to 100"),
+        ("jain_fairness, min: 1.5", "min: found 1.5, which jain_fairness never reaches; allowed: 0 to 1"),
+        ("out_of_order_percent, min: 101", "out_of_order_percent never reaches; allowed: 0 to 100"),
+        ("pfc_rx, max: -1", "max: found -1, which pfc_rx is always above; allowed: 0 or more"),
+        ("link_load_max_to_mean, max: 0.5", "is always above; allowed: 1 or more"),
+    ],
+)
+def test_a_criterion_that_can_never_hold_is_refused(folder: Path, criterion: str, found: str) -> None:
+    (folder / "never.yaml").write_text(f"{PLAN}criteria:\n  - {{metric: {criterion}}}\n")
+    finished = call("plan", "check", "never.yaml", cwd=folder)
+    assert finished.returncode == 2
+    assert found in finished.stderr
+    assert finished.stderr.count("error: ") == 1
+
+
+def test_links_within_servers_may_make_a_job_faster_than_its_port(folder: Path) -> None:
+    plan = PLAN.replace(
+        "{kind: single-switch, hosts: 4, host_link: 400Gbps}",
+        "{kind: rail-optimised, servers: 2, rails: 2, spines: 1, scale_up_link: 3600Gbps}",
+    )
+    (folder / "rails.yaml").write_text(f"{plan}criteria:\n  - {{metric: ideal_percent, min: 110}}\n")
+    assert call("plan", "check", "rails.yaml", cwd=folder).returncode == 0
+
+
 def test_a_plan_without_criteria_has_no_verdict(folder: Path) -> None:
     finished = call("run", "none.yaml", cwd=folder)
     assert finished.returncode == 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fabricbench.plan.criteria import Criterion
+from fabricbench.plan.criteria import Criterion, value_range
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
@@ -18,6 +18,7 @@ def check_criteria(plan: Plan, document: Document, variant: str = BASE_VARIANT) 
         path: FieldPath = ("criteria", index)
         if variant == BASE_VARIANT:
             yield from _check_limits(criterion, path, document)
+            yield from _check_reach(criterion, plan, path, document)
             yield from _check_variant(criterion, plan, path, document)
         judged = criterion.concerns(variant, reference_variant(plan.variants))
         if criterion.job is not None and judged and criterion.job not in names:
@@ -47,6 +48,27 @@ def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> 
         yield document.problem(path, "neither min nor max", "at least one of them")
     elif low is not None and high is not None and low > high:
         yield document.problem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")
+
+
+def _check_reach(criterion: Criterion, plan: Plan, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that the metric can have a value within the limits."""
+    low, high = criterion.minimum, criterion.maximum
+    least, most = value_range(criterion.metric)
+    if criterion.metric == "ideal_percent" and _has_scale_up(plan):
+        most = None  # what stays in a server passes the ports of the fabric by
+    span = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+    if low is not None and most is not None and low > most:
+        yield document.problem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
+    if high is not None and high < least:
+        yield document.problem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
+
+
+def _has_scale_up(plan: Plan) -> bool:
+    """Tell whether the plan or a variant of it has links within servers."""
+    changes = (f"{field} {value}" for variant in plan.variants for field, value in variant.changes.items())
+    return getattr(plan.fabric.topology, "scale_up_link", None) is not None or any(
+        "scale_up_link" in change for change in changes
+    )
 
 
 def _check_ratio(criterion: Criterion, plan: Plan, path: FieldPath, document: Document) -> Iterator[Problem]:

@@ -68,6 +68,19 @@ RatioName = Literal[
 METRIC_NAMES: Final[tuple[str, ...]] = get_args(MetricName)
 RATIO_NAMES: Final[tuple[str, ...]] = get_args(RatioName)
 
+_MOST: Final[dict[str, float]] = {"ideal_percent": 100, "out_of_order_percent": 100, "jain_fairness": 1}
+_LEAST: Final[dict[str, float]] = {"link_load_max_to_mean": 1}
+
+
+def value_range(metric: str) -> tuple[float, float | None]:
+    """Return the least and the largest value that a metric can have; none where nothing bounds it above.
+
+    No metric is negative. The ideal is a host port that carries nothing but full packets: only traffic that
+    passes it by, on links within servers, can make a job faster.
+    """
+    return _LEAST.get(metric, 0), _MOST.get(metric)
+
+
 Limit = Annotated[float, Field(allow_inf_nan=False)]
 """A limit of a metric, in the metric's unit."""
 
