@@ -348,12 +348,13 @@ def reload(
     return load.reload(loaded, overrides, limits, chosen)
 
 
-def machine_limits(time_limit_min: int = TIME_LIMIT_MIN) -> Limits:
-    """Return what a trial may cost on this machine: the memory that is left, and so many minutes."""
+def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
+    """Return what a trial may cost on this machine: the memory that is left, and so many minutes or any."""
     from fabricbench.backend.machine import available_memory_bytes
     from fabricbench.plan.limits import Limits
 
-    return Limits(available_memory_bytes(), time_limit_min * 60_000)
+    time_ms = None if time_limit_min is None else time_limit_min * 60_000
+    return Limits(available_memory_bytes(), time_ms)
 
 
 def simulator(path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> Backend:

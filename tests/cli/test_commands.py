@@ -140,6 +140,17 @@ def test_trials_lists_and_filters(used: Path) -> None:
     assert "no such trials" in nothing.stderr
 
 
+def test_all_tags_of_a_trial_are_listed_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    for tag in ("monday", "tuesday"):
+        assert call("run", "small.yaml", "--tag", tag, cwd=tmp_path).returncode == 0
+    assert "tuesday, monday" in output_of(tmp_path, "show")
+    assert output_of(tmp_path, "trials").count("tuesday, monday") == 2
+    for command in ("show", "trials"):
+        (*_, trial) = json.loads(output_of(tmp_path, command, "--format", "json"))["trials"]
+        assert (trial["tag"], trial["tags"]) == ("tuesday", ["tuesday", "monday"])
+
+
 def test_show_gives_every_metric(used: Path) -> None:
     text = output_of(used, "show")
     assert "Jain's fairness index" in text

@@ -18,6 +18,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_an_error_names_the_option_that_was_typed(folder: Path) -> None:
+    finished = call("run", "small.yaml", "--seed", str(10**20), "--tag", "a\nb", cwd=folder)
+    assert finished.returncode == 2
+    assert [line.split(" found")[0] for line in finished.stderr.splitlines()] == [
+        "error: --seed:",
+        "error: --tag:",
+    ]
+    given = call("run", "small.yaml", "-s", "tag=[]", cwd=folder)
+    assert given.stderr.startswith("error: -s tag=[]: tag: found")
+
+
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
@@ -26,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
         (("run", "small.yaml", "--threads", "0"), "--threads"),
         (("run", "small.yaml", "--seed", "-1"), "--seed"),
         (("run", "small.yaml", "--format", "xml"), "--format"),
+        (("notebook", "-o", "trial.txt"), "name it trial.ipynb"),
         (("run", "small.yaml", "--path", "fast"), "--path"),
         (("run",), "PLAN"),
         (("run", "small.yaml", "--workspace", "small.yaml"), "this is a file"),

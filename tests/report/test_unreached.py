@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from tests.report.stored import run_spec, store_run
 
 from fabricbench.analysis.unreached import unreached_failures
+from fabricbench.report.formats import trials_json
 from fabricbench.report.html.build import build_page
 from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
@@ -48,4 +50,6 @@ def test_run_show_and_report_tell_of_it(tmp_path: Path) -> None:
     expected = "link down: spine1-leaf0 at 10 s never happened"
     assert f"16 MB: {expected}" in run_table(stored_reports(trial, Beside()))
     assert expected in insight_text(insight(trial))
+    (shown,) = json.loads(trials_json(stored_reports(trial, Beside())))["trials"]
+    assert shown["unreached_failures"] == [{"failure": "link down: spine1-leaf0", "at_ps": 10_000 * MS}]
     assert expected in render_page(build_page([trial], trial))

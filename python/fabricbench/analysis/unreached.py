@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fabricbench.analysis.causes.finding import time_words
@@ -12,8 +13,34 @@ _REPAIRS = ("link-up", "switch-up")
 _PLACES = ("link", "switch", "host")
 
 
+@dataclass(frozen=True)
+class Unreached:
+    """A failure that would have come after the end of a run.
+
+    Attributes:
+        what: Kind and place of it, such as `link down: spine1-leaf0`.
+        at_ps: When it was to come [ps].
+        end_ps: When the run ended [ps].
+    """
+
+    what: str
+    at_ps: int
+    end_ps: int
+
+    @property
+    def text(self) -> str:
+        """It as a sentence."""
+        when, end = time_words(self.at_ps), time_words(self.end_ps)
+        return f"{self.what} at {when} never happened, the run ended at {end}"
+
+
 def unreached_failures(run_spec: Mapping[str, Any], end_ps: int) -> list[str]:
-    """Return the failures that would have come after the end of a run, each as a sentence.
+    """Return the failures that would have come after the end of a run, each as a sentence."""
+    return [each.text for each in unreached(run_spec, end_ps)]
+
+
+def unreached(run_spec: Mapping[str, Any], end_ps: int) -> list[Unreached]:
+    """Return the failures that would have come after the end of a run.
 
     Repairs are left out, and what happened before at the same place, as with a link that flaps.
     """
@@ -23,11 +50,7 @@ def unreached_failures(run_spec: Mapping[str, Any], end_ps: int) -> list[str]:
     for failure in planned:
         if failure["at_ps"] > end_ps and failure["kind"] not in _REPAIRS:
             first.setdefault(_what(failure), failure["at_ps"])
-    return [
-        f"{what} at {time_words(at_ps)} never happened, the run ended at {time_words(end_ps)}"
-        for what, at_ps in first.items()
-        if what not in happened
-    ]
+    return [Unreached(what, at_ps, end_ps) for what, at_ps in first.items() if what not in happened]
 
 
 def _what(failure: Mapping[str, Any]) -> str:

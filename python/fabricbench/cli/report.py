@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fabricbench.cli.options import (
+    ForceOption,
     OverridesOption,
     PlanArgument,
     TrialArgument,
@@ -69,6 +70,10 @@ def notebook_command(
     from fabricbench.report.notebook import write_notebook
     from fabricbench.store import Workspace
 
+    if out.suffix != ".ipynb":
+        raise typer.BadParameter(
+            f"-o {out}: Jupyter opens a notebook by its ending; name it {out.stem}.ipynb"
+        )
     check_writable_target(out)
     store = Workspace.open(workspace)
     found = store.find(trial)
@@ -103,6 +108,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     list_qps: Annotated[
         bool, typer.Option("--list-qps", help="List the queue pairs of the trial and capture nothing.")
     ] = False,
+    force: ForceOption = False,
 ) -> None:
     """Capture the first frames of some queue pairs, as they leave the NICs, in a pcapng file.
 
@@ -111,7 +117,9 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench import runner
 
-    loaded = runner.load(plan, overrides or (), chosen=variants or ())
+    # It ends with the frames, and may so take much less time than the trial.
+    limits = None if force else runner.machine_limits(time_limit_min=None)
+    loaded = runner.load(plan, overrides or (), limits, variants or ())
     planned = _chosen(loaded.trials, trial_index, data_size)
     wiring = runner.wiring(planned)
     if list_qps:

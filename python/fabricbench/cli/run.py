@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,7 +78,9 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store import Workspace
 
     limits = None if force else runner.machine_limits(time_limit)
-    loaded = runner.load(plan, [*(overrides or ()), *_as_overrides(seed, tag)], limits, variants or ())
+    own = _as_overrides(seed, tag)
+    with _named_as_options(own):
+        loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
     store = Workspace.open(workspace, create=True)
@@ -105,12 +110,29 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.Exit(NOT_MET)
 
 
-def _as_overrides(seed: int | None, tag: str | None) -> list[str]:
+def _as_overrides(seed: int | None, tag: str | None) -> dict[str, str]:
     """Write the options that are fields of a plan as overrides; a tag is quoted so that it stays a text."""
     import json
 
     given = {"seed": None if seed is None else str(seed), "tag": None if tag is None else json.dumps(tag)}
-    return [f"{name}={value}" for name, value in given.items() if value is not None]
+    return {f"--{name}": f"{name}={value}" for name, value in given.items() if value is not None}
+
+
+@contextmanager
+def _named_as_options(own: Mapping[str, str]) -> Iterator[None]:
+    """Have problems with overrides that were made of options name those, which is what the user typed."""
+    from fabricbench.plan.errors import Place, PlanError
+
+    options = {f"-s {override}": Place(option) for option, override in own.items()}
+    try:
+        yield
+    except PlanError as error:
+        raise PlanError(
+            replace(each, place=options[each.place.source], field="")
+            if each.place.source in options
+            else each
+            for each in error.problems
+        ) from error
 
 
 def render(jobs: list[JobReport], output: Format) -> str:

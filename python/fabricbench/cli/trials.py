@@ -20,6 +20,7 @@ def trials_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.trials import Beside, stored_reports
     from fabricbench.store import Workspace
+    from fabricbench.store.tags import tags_of
 
     store = Workspace.open(workspace)
     found = store.trials(plan=plan, tag=tag)
@@ -27,11 +28,11 @@ def trials_command(
     beside = Beside(finished)
     jobs = [job for trial in finished for job in stored_reports(trial, beside)]
     if output is Format.JSON:
-        write(formats.list_json(found, jobs))
+        write(formats.list_json(found, jobs, tags_of(store, found)))
     elif output is Format.CSV:
         write(formats.list_csv(found, jobs))
     elif found:
-        write(terminal.trial_list(found, jobs, colour=has_colour()))
+        write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     else:
         note(f"no such trials in {store.root}" if plan or tag else f"no trials in {store.root}")
 
@@ -45,19 +46,21 @@ def show_command(
     from fabricbench.report.insight_text import insight_text
     from fabricbench.report.trials import Beside, measured_reports, reports_of_run
     from fabricbench.store import Workspace
+    from fabricbench.store.tags import tags_of
 
     store = Workspace.open(workspace)
     found = store.find(trial)
+    tags = tags_of(store, [found])[found.id]
     family = store.family(found)
     jobs = measured_reports(found, Beside(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
     elif output is Format.JSON:
-        write(formats.shown_json(jobs, None if found.is_measured else insight(found)))
+        write(formats.shown_json(jobs, None if found.is_measured else insight(found), tags))
     elif found.is_measured:
-        write(terminal.trial_text(jobs, colour=has_colour()))
+        write(terminal.trial_text(jobs, tags, colour=has_colour()))
     else:
         told = insight_text(insight(found), colour=has_colour())
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
-        parts = (terminal.trial_text(jobs, colour=has_colour()), seeds, told)
+        parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))

@@ -13,6 +13,7 @@ from fabricbench.analysis.bandwidth import message_size
 from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.unreached import unreached
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
 
@@ -46,18 +47,20 @@ def trials_json(jobs: Sequence[JobReport]) -> str:
     return json.dumps(_trials_content(jobs), indent=2, allow_nan=False)
 
 
-def shown_json(jobs: Sequence[JobReport], found: Insight | None) -> str:
+def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[str]) -> str:
     """Return the jobs of one trial as `trials_json` does, with what its counters tell beside them.
 
     Args:
         jobs: The jobs.
         found: What the counters tell; none of a measured trial, which has what its benchmark printed instead.
+        tags: All tags of the trial, that of its plan included.
     """
     from fabricbench.analysis.failures import recovery_object
     from fabricbench.analysis.reordering import reordering_object
     from fabricbench.report.insight import distribution_object, finding_object
 
     content = _trials_content(jobs)
+    content["trials"] = [shown | {"tags": list(tags)} for shown in content["trials"]]
     if found is None:
         absent = dict.fromkeys(("reordering", "recoveries", "diagnosis"))
         measured = measured_object(jobs[0].trial)
@@ -95,7 +98,14 @@ def trial_object(job: JobReport) -> dict[str, Any]:
     content["reference"] = _reference_object(job.against) if job.against else None
     content["criteria"] = [dataclasses.asdict(each) for each in job.judgements]
     content["verdict"] = job.verdict
+    content["unreached_failures"] = _unreached_objects(job.trial)
     return content
+
+
+def _unreached_objects(trial: Trial) -> list[dict[str, Any]]:
+    """Return the failures of the plan that would have come after the end of the trial."""
+    end_ps = (trial.summary or {}).get("end_ps", 0)
+    return [{"failure": each.what, "at_ps": each.at_ps} for each in unreached(trial.facts.run_spec, end_ps)]
 
 
 def _alone_object(alone: Alone) -> dict[str, Any]:
@@ -180,13 +190,15 @@ def flat_row(job: JobReport) -> dict[str, Any]:
     return row
 
 
-def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
-    """Return a list of trials, unfinished ones included, each with its jobs."""
+def list_json(trials: Sequence[Trial], jobs: Sequence[JobReport], tags: Mapping[str, Sequence[str]]) -> str:
+    """Return a list of trials, unfinished ones included, each with all its tags and its jobs."""
     jobs_of: dict[int, list[JobReport]] = {}
     for job in jobs:
         jobs_of.setdefault(job.trial.attempt, []).append(job)
     content = [
-        _state(trial) | {"jobs": [trial_object(job) for job in jobs_of.get(trial.attempt, [])]}
+        _state(trial)
+        | {"tags": list(tags.get(trial.id, ()))}
+        | {"jobs": [trial_object(job) for job in jobs_of.get(trial.attempt, [])]}
         for trial in trials
     ]
     return json.dumps({"trials": content}, indent=2, allow_nan=False)

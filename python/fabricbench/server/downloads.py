@@ -26,6 +26,7 @@ from fabricbench.server.state import ServerState
 from fabricbench.server.trials import FinishedTrial, State
 from fabricbench.store import Trial
 from fabricbench.store.schema import TABLES
+from fabricbench.store.tags import tags_of
 
 router = APIRouter(prefix="/api/v1", tags=["downloads"], responses=ERRORS)
 
@@ -117,7 +118,8 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
     jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
     found = None if trial.is_measured else insight(trial)
-    path.write_text(shown_json(jobs, found) + "\n", encoding="utf-8")
+    tags = tags_of(state.workspace, [trial])[trial.id]
+    path.write_text(shown_json(jobs, found, tags) + "\n", encoding="utf-8")
 
 
 def _write_csv(trial: Trial, state: ServerState, path: Path) -> None:
@@ -151,7 +153,7 @@ def _write_capture(trial: Trial, state: ServerState, path: Path, qps: list[int],
     try:
         found = state.sandbox.run("capture", arguments)
     except SandboxError as error:
-        hint = "capture fewer frames, or with `fabricbench capture`, which has no such limits"
+        hint = "capture fewer frames, or with `fabricbench capture`, which takes what the machine has"
         raise ApiError(422, f"the capture: {error}", hint) from error
     if "error" in found:
         raise ApiError(422, found["error"], allowed=found["allowed"], field="qp")

@@ -200,7 +200,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
     }
     del content["jobs"]
     found = insight(trial) if trial.is_finished and not trial.is_measured else None
-    shown = shown_json(jobs, found) if trial.is_finished else "null"
+    shown = shown_json(jobs, found, tags) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.kinds import job_kind
@@ -22,10 +23,17 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 
-def trial_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
-    """Return one trial in full: what was run, by what, and every metric of each job."""
+def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: bool = False) -> str:
+    """Return one trial in full: what was run, by what, and every metric of each job.
+
+    Args:
+        jobs: The jobs of the trial.
+        tags: All its tags; that of its plan if there are none.
+        colour: Use the styles of a terminal.
+    """
     trial = jobs[0].trial
-    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in _trial_facts(trial)], colour=False)
+    told = [(name, _tags_text(trial, tags) if name == "tag" else text) for name, text in _trial_facts(trial)]
+    facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
     if trial.is_measured:
@@ -51,6 +59,10 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("packet-hops", f"{engine['packet_hops']:,}"),
         ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
     ]
+
+
+def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
+    return ", ".join(tags) or trial.facts.tag or "-"
 
 
 def _printed(trial: Trial) -> list[str]:
@@ -117,23 +129,31 @@ _LIST_COLUMNS = [
 ]
 
 
-def trial_list(trials: Sequence[Trial], jobs: Sequence[JobReport], *, colour: bool = False) -> str:
+def trial_list(
+    trials: Sequence[Trial],
+    jobs: Sequence[JobReport],
+    tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    colour: bool = False,
+) -> str:
     """Return a list of trials, unfinished ones included: one line for each job.
 
     Args:
         trials: The trials.
         jobs: The jobs of those that have finished.
+        tags: All tags of trials by their ids; of others that of the plan is shown.
         colour: Use the styles of a terminal.
     """
     jobs_of = {attempt: list(group) for attempt, group in groupby(jobs, key=lambda job: job.trial.attempt)}
     rows: list[Row] = []
     for trial in trials:
-        finished = jobs_of.get(trial.attempt, [])
-        rows += [_list_row(trial, job) for job in finished] or [_list_row(trial, None)]
+        tagged = _tags_text(trial, tags.get(trial.id, ()))
+        finished: Sequence[JobReport | None] = jobs_of.get(trial.attempt) or [None]
+        rows += [_list_row(trial, job, tagged) for job in finished]
     return render(_LIST_COLUMNS, rows, colour=colour)
 
 
-def _list_row(trial: Trial, job: JobReport | None) -> Row:
+def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     facts = trial.facts
     values = [
         metric_text(name, job.summary.value(name)) if job else "-"
@@ -149,7 +169,7 @@ def _list_row(trial: Trial, job: JobReport | None) -> Row:
         job.summary.job if job else "-",
         size,
         str(facts.iteration),
-        facts.tag or "-",
+        tagged,
         status,
     ]
     return Row([*cells, *values, started], Style.PLAIN if status == "complete" else Style.RED)
