@@ -179,6 +179,30 @@ def test_steps_that_wait_for_each_other_share_a_path() -> None:
     assert found_in(2 * IDEAL_PS, ports=fabric(egress_qps=1, queue_max_bytes=1 << 20)) == {}
 
 
+def in_rounds(taken_ps: int, starts_ps: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The chunks once for each round, which begins at its time."""
+    return [
+        row | {"round": index, "start_ps": start, "completed_ps": start + taken_ps}
+        for index, start in enumerate(starts_ps)
+        for row in chunks(taken_ps)
+    ]
+
+
+def test_a_step_of_one_round_does_not_last_until_the_same_step_of_the_next() -> None:
+    ports = fabric((1000, 1000), 2 * FRAMES, egress_qps=2, queue_max_bytes=1 << 20)
+    rows, twice = in_rounds(int(IDEAL_PS), (0, 2 * int(IDEAL_PS))), {"rounds": 2}
+    assert found_in(3 * int(IDEAL_PS), ports=ports, rows=rows, outcome=twice) == {}
+    slow = in_rounds(2 * int(IDEAL_PS), (0, 2 * int(IDEAL_PS)))
+    found = found_in(4 * int(IDEAL_PS), ports=ports, rows=slow, outcome=twice)
+    assert share(found["hash-collision"]) == pytest.approx(1, abs=5e-3)
+
+
+def test_senders_of_an_incast_are_those_of_one_round() -> None:
+    rows = in_rounds(int(IDEAL_PS), (0, 2 * int(IDEAL_PS)))
+    found = found_in(3 * IDEAL_PS, ports=incast_ports(), rows=rows)
+    assert found["incast"].evidence["senders"] == 3
+
+
 def incast_ports(dropped: int = 0) -> list[dict[str, Any]]:
     """Everybody sends to host0: its link carries thrice what each of the others sends."""
     ports = fabric(hosts=FRAMES)

@@ -24,7 +24,7 @@ _BITS_PER_BYTE = 8
 _SUMS = ("payload_bytes", "tx_frames", "tx_bytes", "rx_frames", "retransmits", "naks", "timeouts")
 _MORE_SUMS = ("out_of_order", "ecn_ce_rx", "cnp_rx")
 _CHUNK_COLUMNS = (
-    *("job", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
+    *("job", "round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
     *_SUMS,
     *_MORE_SUMS,
 )
@@ -157,8 +157,8 @@ class Chunks:
     """Sums over the chunk rows of one job.
 
     Attributes:
-        sent: One row for each (step, src_host): the sums, `start_ps` (first) and `completed_ps` (last).
-        received: One row for each (step, dst_host): the sums, and `chunks` (how many came in).
+        sent: One row for each (round, step, src_host): the sums, `start_ps` (first), `completed_ps` (last).
+        received: One row for each (round, step, dst_host): the sums, and `chunks` (how many came in).
         latency_min_ps: Smallest latency of a frame; none if none was accepted.
     """
 
@@ -228,7 +228,7 @@ def _wire_bytes(rows: pl.DataFrame, host: str) -> dict[int, int]:
 def _grouped(rows: pl.DataFrame, host: str, is_chunk: pl.Expr) -> pl.DataFrame:
     import polars as pl
 
-    return rows.group_by("step", host).agg(
+    return rows.group_by("round", "step", host).agg(
         *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS)),
         pl.col("start_ps").min(),
         pl.col("completed_ps").max(),
@@ -240,17 +240,17 @@ def _regrouped(parts: Sequence[pl.DataFrame], host: str) -> pl.DataFrame:
     import polars as pl
 
     if not parts:
-        names = ("step", host, *_SUMS, *_MORE_SUMS, "start_ps", "completed_ps", "chunks")
+        names = ("round", "step", host, *_SUMS, *_MORE_SUMS, "start_ps", "completed_ps", "chunks")
         return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
     return (
         pl.concat(parts)
-        .group_by("step", host)
+        .group_by("round", "step", host)
         .agg(
             *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS, "chunks")),
             pl.col("start_ps").min(),
             pl.col("completed_ps").max(),
         )
-        .sort("step", host)
+        .sort("round", "step", host)
     )
 
 

@@ -182,8 +182,9 @@ def stretched_ps(case: Case) -> float:
     import polars as pl
 
     wire_bytes = pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
-    arriving = case.chunks.received.group_by("step").agg(wire_bytes.max().alias("arriving"))
-    steps = case.chunks.sent.join(arriving, on="step").filter(pl.col("completed_ps").is_not_null())
+    once = ["round", "step"]
+    arriving = case.chunks.received.group_by(once).agg(wire_bytes.max().alias("arriving"))
+    steps = case.chunks.sent.join(arriving, on=once).filter(pl.col("completed_ps").is_not_null())
     if steps.is_empty():
         return 0.0
     line_ps = wire_ps(1, case.host_rate_bps)
@@ -241,7 +242,7 @@ def incast(case: Case) -> Iterator[Finding]:
 
 
 def _senders(case: Case, host: int) -> int:
-    """Return how many chunks come in to a host at once, at most: those of one step."""
+    """Return how many chunks come in to a host at once, at most: those of one step of a round."""
     received = case.chunks.received
     chunks = received.filter(received["dst_host"] == host)["chunks"].max()
     return 0 if chunks is None else int(str(chunks))
