@@ -192,7 +192,6 @@ impl<'a> Assembler<'a> {
             }
             if let Some(next) = sent(place + 2 * AHEAD) {
                 self.deliveries.prefetch(next.chunk);
-                self.flows.prefetch(next.chunk);
             }
             if let Some(next) = sent(place + AHEAD) {
                 self.deliveries.prefetch_report(next.chunk);
@@ -252,7 +251,8 @@ impl<'a> Assembler<'a> {
             Some(at) => job.complete_chunk(round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
-        self.open -= u64::from(!self.job_of(sent.chunk).is_background());
+        let is_background = job.is_background();
+        self.open -= u64::from(!is_background);
         self.rounds_ended.count(sent.chunk);
         self.push_row(sent.chunk, sent.round, Some(sent), &received);
     }
@@ -332,8 +332,8 @@ impl<'a> Assembler<'a> {
         sent: Option<&SendReport>,
         received: &ReceiveReport,
     ) {
-        self.job_of(chunk).rows += 1;
         let mut row = self.row(chunk, round, sent, received);
+        self.jobs[row.job as usize].rows += 1;
         if !self.announced.is_empty()
             && let Some(announced) = self.announced.remove(&(chunk, round))
         {

@@ -10,7 +10,7 @@ use crate::connections::open_connections;
 use crate::kernel::{self, Hooks, Node, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
-use crate::setup::{BuildOptions, Fabric, QueuePair, World, build};
+use crate::setup::{BuildOptions, Direction, Fabric, QueuePair, World, build};
 use crate::switch::forward::{Forward, with_forward};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
@@ -114,8 +114,8 @@ impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
 fn write_out<F: Forward>(spec: &RunSpec, world: &World<F>, frame: &Frame) -> CapturedFrame {
     let (fabric, pair) = (&world.fabric, world.flows.queue_pair(frame.queue_pair));
     let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
-    let (from, to) = (pair.src_attachment, pair.dst_attachment);
-    let (from, to) = if frame.is_backward { (to, from) } else { (from, to) };
+    let direction = if frame.is_backward { Direction::Reverse } else { Direction::Forward };
+    let [from, to] = world.flows.attachments(&pair, direction);
     let payload = vec![0; payload_bytes(&frame.kind)];
     let (bth, extension) = (bth(frame), extension(&frame.kind));
     let mut bytes = vec![0; fabric.framing.frame_bytes(bth.opcode, payload.len() as u32) as usize];

@@ -1,7 +1,7 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
 use crate::capture::lid;
-use crate::setup::{Connection, Fabric, Flows, QueuePair, connections};
+use crate::setup::{Connection, Direction, Fabric, Flows, QueuePair, connections};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 use topology::NodeKind;
@@ -149,9 +149,9 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
 
 fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairDescription> {
     let ip = |attachment| fabric.graph.attachment(attachment).ip.to_string();
-    flows
-        .queue_pairs()
-        .map(|pair| QueuePairDescription {
+    let describe = |pair: QueuePair| {
+        let [src, dst] = flows.attachments(&pair, Direction::Forward);
+        QueuePairDescription {
             qp: pair.number,
             job: spec.jobs[pair.job as usize].name.clone(),
             part: pair.part,
@@ -159,15 +159,16 @@ fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairD
             dst_rank: pair.dst.0,
             src_host: pair.src_host.0,
             dst_host: pair.dst_host.0,
-            src_ip: ip(pair.src_attachment),
-            dst_ip: ip(pair.dst_attachment),
-            src_lid: lid(pair.src_attachment),
-            dst_lid: lid(pair.dst_attachment),
+            src_ip: ip(src),
+            dst_ip: ip(dst),
+            src_lid: lid(src),
+            dst_lid: lid(dst),
             udp_source_port: pair.udp_source_port(),
             channel: pair.channel,
             step: first_step(flows, &pair),
-        })
-        .collect()
+        }
+    };
+    flows.queue_pairs().map(describe).collect()
 }
 
 fn tcp_connections(

@@ -60,7 +60,7 @@ impl Config {
     /// Packets of a work request of `bytes`, cut into messages; a request of no bytes is a packet without payload.
     #[must_use]
     pub const fn packets(&self, bytes: u64) -> u64 {
-        if bytes == 0 {
+        if bytes <= self.mtu_bytes as u64 && bytes <= self.message_bytes {
             return 1;
         }
         let full_messages = bytes / self.message_bytes;

@@ -12,7 +12,7 @@ use super::values::sample_alike;
 use crate::kernel::{self, Probe, Window};
 use crate::observer::Stopped;
 use crate::packet::Priority;
-use crate::setup::{FabricNode, Flows};
+use crate::setup::{Direction, FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::Scheduled;
@@ -330,7 +330,8 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
         let sender = senders[pair.src_host.index()];
         senders[pair.src_host.index()] += 1;
         if index.is_multiple_of(stride) && pair.carries_payload {
-            let port = graph.attachment(pair.src_attachment).host_port;
+            let [src, _] = flows.attachments(&pair, Direction::Forward);
+            let port = graph.attachment(src).host_port;
             let metric = Metric::Rate { sender, queue_pair: pair.number };
             places.push((NodeId(pair.src_host.0), port, metric));
         }

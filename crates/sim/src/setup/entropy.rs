@@ -4,6 +4,7 @@ use super::flows::QueuePair;
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::net::Ipv4Addr;
 use topology::Graph;
+use units::AttachmentId;
 
 /// UDP destination port of RoCEv2 (IBTA annex A17).
 const ROCE_UDP_PORT: u16 = 4791;
@@ -24,63 +25,77 @@ pub(crate) enum Direction {
 /// The hash of a run, ready for many queue pairs.
 ///
 /// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by the same bits
-/// whatever the other bytes are. So what each byte changes is computed once, and what is the same for all queue pairs once
-/// for all.
+/// whatever the other bytes are. So what each byte changes is computed once, what an address changes once for each port of
+/// a host, and what is the same for all queue pairs once for all.
 pub(crate) struct PathHash {
     /// Of an input of zeros but for what is the same for all queue pairs.
     common: u32,
-    changes: Box<[[u32; 256]; INPUT_BYTES]>,
-    include_qp: bool,
+    /// What the address of each port of a host changes as that of the source, and of the destination.
+    addresses: Box<[[u32; 2]]>,
+    source_port: [Changes; 2],
+    /// Of the destination queue pair, if it is taken in.
+    queue_pair: Option<[Changes; 3]>,
 }
+
+/// What each byte changes at a place.
+type Changes = Box<[u32; 256]>;
 
 /// 5-tuple and destination queue pair.
 const INPUT_BYTES: usize = 16;
 const FIVE_TUPLE_BYTES: usize = 13;
+/// Where the source port begins.
+const SOURCE_PORT: usize = 8;
 
 impl PathHash {
-    pub(crate) fn new(spec: &RunSpec) -> Self {
+    pub(crate) fn new(spec: &RunSpec, graph: &Graph) -> Self {
         let (algorithm, include_qp) = hash_of(spec);
         let bytes = if include_qp { INPUT_BYTES } else { FIVE_TUPLE_BYTES };
-        let zeros = hash(algorithm, &[0; INPUT_BYTES][..bytes]);
-        let mut changes = Box::new([[0; 256]; INPUT_BYTES]);
-        for (place, of_place) in changes.iter_mut().enumerate().take(bytes) {
-            for (byte, change) in (0..=u8::MAX).zip(of_place) {
-                let mut input = [0; INPUT_BYTES];
-                input[place] = byte;
-                *change = hash(algorithm, &input[..bytes]) ^ zeros;
-            }
-        }
+        let hash_of = |input: [u8; INPUT_BYTES]| hash(algorithm, &input[..bytes]);
+        let zeros = hash_of([0; INPUT_BYTES]);
+        let change = |place: usize, byte: u8| {
+            let mut input = [0; INPUT_BYTES];
+            input[place] = byte;
+            hash_of(input) ^ zeros
+        };
+        let changes = |place| -> Changes { Box::new(std::array::from_fn(|byte| change(place, byte as u8))) };
+        let of_address: [Changes; 8] = std::array::from_fn(changes);
+        let address_at = |place, ip: Ipv4Addr| {
+            let octets = ip.octets().into_iter().zip(&of_address[place..]);
+            octets.fold(0, |hash, (octet, changes)| hash ^ changes[usize::from(octet)])
+        };
+        let addresses = graph.attachments.iter().map(|port| [address_at(0, port.ip), address_at(4, port.ip)]);
         let mut common = [0; INPUT_BYTES];
         let nowhere = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
         let tuple = five_tuple(nowhere, (0, ROCE_UDP_PORT), IP_PROTOCOL_UDP);
         common[..FIVE_TUPLE_BYTES].copy_from_slice(&tuple);
-        let common = hash(algorithm, &common[..bytes]);
-        Self { common, changes, include_qp }
+        Self {
+            common: hash_of(common),
+            addresses: addresses.collect(),
+            source_port: std::array::from_fn(|byte| changes(SOURCE_PORT + byte)),
+            queue_pair: include_qp.then(|| std::array::from_fn(|byte| changes(FIVE_TUPLE_BYTES + byte))),
+        }
     }
 
     /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a queue pair
-    /// sends, and of the destination queue pair if the spec says so.
-    pub(crate) fn of(&self, graph: &Graph, pair: &QueuePair, direction: Direction) -> u32 {
-        let ip = |id| -> Ipv4Addr { graph.attachment(id).ip };
-        let (source, destination) = match direction {
-            Direction::Forward => (ip(pair.src_attachment), ip(pair.dst_attachment)),
-            Direction::Reverse => (ip(pair.dst_attachment), ip(pair.src_attachment)),
-        };
-        let ends = u64::from(u32::from(source)) << 32 | u64::from(u32::from(destination));
-        let hash = self.change(0, ends.to_be_bytes()) ^ self.change(8, pair.udp_source_port().to_be_bytes());
-        if !self.include_qp {
-            return self.common ^ hash;
-        }
-        let [_, identity @ ..] = pair.identity.to_be_bytes();
-        self.common ^ hash ^ self.change(FIVE_TUPLE_BYTES, identity)
-    }
-
-    /// What bytes from a place on change.
+    /// sends from one port of a host to another, and of the destination queue pair if the spec says so.
     #[inline]
-    fn change<const BYTES: usize>(&self, place: usize, bytes: [u8; BYTES]) -> u32 {
-        let changes = bytes.iter().zip(&self.changes[place..]);
-        changes.fold(0, |hash, (byte, of_place)| hash ^ of_place[usize::from(*byte)])
+    pub(crate) fn of(&self, pair: &QueuePair, [source, destination]: [AttachmentId; 2]) -> u32 {
+        let ends = self.addresses[source.index()][0] ^ self.addresses[destination.index()][1];
+        let hash = self.common ^ ends ^ change(&self.source_port, pair.udp_source_port().to_be_bytes());
+        match &self.queue_pair {
+            None => hash,
+            Some(queue_pair) => {
+                let [_, identity @ ..] = pair.identity.to_be_bytes();
+                hash ^ change(queue_pair, identity)
+            }
+        }
     }
+}
+
+/// What bytes change.
+#[inline]
+fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) -> u32 {
+    changes.iter().zip(bytes).fold(0, |hash, (changes, byte)| hash ^ changes[usize::from(byte)])
 }
 
 /// Hash of the 5-tuple of a TCP connection.

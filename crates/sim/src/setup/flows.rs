@@ -3,11 +3,10 @@
 //! Nearly all of that follows from numbers, so it is told when it is asked for and not stored.
 
 use super::Fabric;
-use super::entropy::PathHash;
+use super::entropy::{Direction, PathHash};
 use super::rank_connections::{Ends, RankConnections};
 use super::schedules::{schedule, value};
 use super::unloaded::unloaded;
-use crate::prefetch::prefetch;
 use spec::{JobSpec, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -45,10 +44,6 @@ pub(crate) struct QueuePair {
     pub(crate) dst: Rank,
     pub(crate) src_host: HostId,
     pub(crate) dst_host: HostId,
-    pub(crate) src_attachment: AttachmentId,
-    pub(crate) dst_attachment: AttachmentId,
-    /// Its place among the queue pairs whose data ends at `dst_host`: the number its frames carry there.
-    pub(crate) receiver: u32,
     /// It carries data of the collective, not the handshake before them.
     pub(crate) carries_payload: bool,
     draws: Draws,
@@ -107,6 +102,8 @@ pub(crate) struct Flows {
     /// By queue pair: [`QueuePair::receiver`].
     receivers: Vec<u32>,
     graph: Arc<Graph>,
+    /// Every host has one port, which has the number of the host.
+    has_one_port_each: bool,
     /// Parts of each transfer.
     pub(crate) parts: u32,
     /// Some chunks are no payload: see [`Flows::message`].
@@ -123,7 +120,7 @@ pub(crate) struct Flows {
     receivers_at: Vec<u32>,
     draws: Draws,
     /// What decides the way of packets wherever there are several.
-    pub(crate) path_hash: PathHash,
+    path_hash: PathHash,
 }
 
 impl Flows {
@@ -138,6 +135,7 @@ impl Flows {
             chunks: 0,
             receivers: Vec::new(),
             graph: Arc::clone(&fabric.graph),
+            has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
             parts: spec.transport.qps_per_rank_pair,
             has_control_messages: spec.jobs.iter().any(|job| job.rendezvous.is_some() || job.barrier),
             has_cycles: spec.jobs.iter().any(|job| job.rounds_of_a_cycle() > 1),
@@ -149,7 +147,7 @@ impl Flows {
                 udp_source_ports: Seed(spec.seed).family("qp.udp_source_port"),
                 initial_psns: Seed(spec.seed).family("qp.initial_psn"),
             },
-            path_hash: PathHash::new(spec),
+            path_hash: PathHash::new(spec, &fabric.graph),
         };
         for (index, job) in spec.jobs.iter().enumerate() {
             match &job.storage {
@@ -179,6 +177,31 @@ impl Flows {
     pub(crate) fn queue_pair(&self, number: u32) -> QueuePair {
         let (index, ends) = self.ends_of(number);
         self.queue_pair_of(index, number, ends)
+    }
+
+    /// The ports of hosts between which packets of a queue pair go in a direction.
+    #[inline]
+    pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
+        let (src, dst) = match self.has_one_port_each {
+            true => (AttachmentId(pair.src_host.0), AttachmentId(pair.dst_host.0)),
+            false => self.graph.attachments_between(pair.src_host, pair.dst_host),
+        };
+        match direction {
+            Direction::Forward => [src, dst],
+            Direction::Reverse => [dst, src],
+        }
+    }
+
+    /// What decides the way of packets of a queue pair between two ports of hosts wherever there are several.
+    #[inline]
+    pub(crate) fn entropy(&self, pair: &QueuePair, ends: [AttachmentId; 2]) -> u32 {
+        self.path_hash.of(pair, ends)
+    }
+
+    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry there.
+    #[inline]
+    pub(crate) fn receiver(&self, queue_pair: u32) -> u32 {
+        self.receivers[queue_pair as usize]
     }
 
     /// How many queue pairs have data that begins, and ends, at each host.
@@ -217,18 +240,36 @@ impl Flows {
         job.connections.transfers(connection).map(move |transfer| first + transfer.0 * self.parts)
     }
 
+    /// Hands the chunks of a queue pair and their numbers to `visit`, in the order of the schedule; returns the queue pair. Those
+    /// of storage jobs carry none.
+    #[inline(always)]
+    pub(super) fn each_chunk(
+        &self,
+        number: u32,
+        mut visit: impl FnMut(&QueuePair, (u32, Chunk)),
+    ) -> QueuePair {
+        let (index, connection, part) = self.connection_of(number);
+        let (job, schedule) = (&self.jobs[index], &self.schedules[index]);
+        let mut ids = job.connections.transfers(connection);
+        let first = ids.next().expect("a queue pair of a schedule carries chunks");
+        let transfer = schedule.transfer(first);
+        let pair = self.queue_pair_of(index, number, Ends::of(&transfer));
+        let mut visit = |id: TransferId, transfer: &Transfer| {
+            let bytes = self.bytes_of_part(transfer, part);
+            let chunk = Chunk { job: index as u32, transfer: id, queue_pair: number, bytes };
+            visit(&pair, (job.first_chunk + id.0 * self.parts + part, chunk));
+        };
+        visit(first, &transfer);
+        ids.for_each(|id| visit(id, &schedule.transfer(id)));
+        pair
+    }
+
     /// A chunk with its transfer and its queue pair, in one look.
     #[inline]
     pub(crate) fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
         let pair = self.queue_pair_of(chunk.job as usize, chunk.queue_pair, Ends::of(&transfer));
         (chunk, transfer, pair)
-    }
-
-    /// Asks for what is stored of the queue pair of a chunk, if it is the only one of it.
-    #[inline]
-    pub(crate) fn prefetch(&self, chunk: u32) {
-        prefetch(&self.receivers, chunk as usize);
     }
 
     /// Chunks of a job in a round, without those of handshakes and barriers. Rounds that differ have as many.
@@ -298,9 +339,9 @@ impl Flows {
     }
 
     /// The transfer of a chunk, or the connection of a queue pair, and which of its parts it is, all counted from the
-    /// first of the job.
+    /// first of the job, or of the host.
     #[inline]
-    const fn split(&self, in_job: u32) -> (u32, u32) {
+    pub(super) const fn split(&self, in_job: u32) -> (u32, u32) {
         if self.parts == 1 { (in_job, 0) } else { (in_job / self.parts, in_job % self.parts) }
     }
 
@@ -327,11 +368,16 @@ impl Flows {
         let id = TransferId(transfer);
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
-        let bytes = match self.parts {
+        let bytes = self.bytes_of_part(&transfer, part);
+        (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
+    }
+
+    #[inline]
+    fn bytes_of_part(&self, transfer: &Transfer, part: u32) -> u64 {
+        match self.parts {
             1 => transfer.bytes,
             parts => Parts::new(transfer.bytes, parts.into()).of(part.into()),
-        };
-        (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
+        }
     }
 
     #[inline]
@@ -340,7 +386,6 @@ impl Flows {
         let in_job = number - job.first_queue_pair;
         let (connection, part) = self.split(in_job);
         let [src_host, dst_host] = job.hosts_of(ends);
-        let (src_attachment, dst_attachment) = self.graph.attachments_between(src_host, dst_host);
         QueuePair {
             number,
             identity: ((job.stream << 16) ^ in_job) & 0xff_ffff,
@@ -351,9 +396,6 @@ impl Flows {
             dst: ends.dst,
             src_host,
             dst_host,
-            src_attachment,
-            dst_attachment,
-            receiver: self.receivers[number as usize],
             carries_payload: job.connections.carries_payload(connection),
             draws: self.draws,
             // A job draws the same whichever other jobs there are.
@@ -388,14 +430,19 @@ impl Flows {
     ) -> Result<Range<u32>, SpecError> {
         let first_queue_pair = self.queue_pair_count();
         self.receivers.reserve_exact(connections.count() as usize * self.parts as usize);
+        let is_joined = fabric.graph.is_joined_by_switches();
         for connection in 0..connections.count() {
             let ends = connections.ends(&schedule, connection);
             let [src, dst] = [ends.src, ends.dst].map(|rank| HostId(job.hosts[rank.index()]));
-            check_path(fabric, index, src, dst)?;
+            if !is_joined {
+                check_path(fabric, index, src, dst)?;
+            }
             self.senders_at[src.index()] += self.parts;
             let next = &mut self.receivers_at[dst.index()];
-            self.receivers.extend(*next..*next + self.parts);
-            *next += self.parts;
+            for _ in 0..self.parts {
+                self.receivers.push(*next);
+                *next += 1;
+            }
         }
         self.jobs.push(JobFlows {
             first_chunk: self.chunks,
@@ -415,7 +462,7 @@ impl Flows {
         let mut known = HashMap::new();
         for pair in pairs {
             let pair = self.queue_pair(pair);
-            let ends = (pair.src_attachment, pair.dst_attachment);
+            let ends = self.attachments(&pair, Direction::Forward);
             let bytes = parts.of(pair.part.into());
             let idle = || match pair.is_local() {
                 true => copying(spec, bytes),

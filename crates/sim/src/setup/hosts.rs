@@ -55,7 +55,6 @@ impl<'a> HostMaker<'a> {
         let mut flows = HostFlows { storage, transfers: self.transfers(of_host), ..HostFlows::default() };
         flows.senders.reserve_exact(from.len());
         flows.sends.reserve(from.len());
-        flows.transfers.parts.reserve(from.len());
         flows.receivers.reserve_exact(to.len());
         flows.receives.reserve(to.len());
         from.iter().for_each(|&number| self.add_sender(number, &mut flows));
@@ -73,12 +72,13 @@ impl<'a> HostMaker<'a> {
 
     fn add_sender(&self, number: u32, host: &mut HostFlows) {
         let first = host.sends.len() as u32;
-        let pair = self.each_chunk(number, |pair, chunk| self.add_send(pair, chunk, host));
+        let pair = self.flows.each_chunk(number, |pair, chunk| self.add_send(pair, chunk, host));
+        let (path, port) = self.path(&pair, Direction::Forward, self.flows.receiver(number));
         host.senders.push(SenderPlan {
             queue_pair: number,
             initial_psn: pair.initial_psn(),
-            path: self.path(&pair, Direction::Forward, pair.receiver),
-            port: self.graph.attachment(pair.src_attachment).host_port,
+            path,
+            port,
             is_captured: self.captured.contains(&number),
             is_local: pair.is_local(),
             chunks: first..host.sends.len() as u32,
@@ -89,13 +89,15 @@ impl<'a> HostMaker<'a> {
         let Chunk { bytes, transfer, .. } = chunk;
         let sender = host.senders.len() as u32;
         let outgoing = self.places.outgoing_of(pair, sender, transfer);
-        let part = outgoing * self.flows.parts + pair.part;
-        put(&mut host.transfers.parts, part, (sender, host.sends.len() as u32));
+        if !self.places.are_queue_pairs(pair) {
+            let part = outgoing * self.flows.parts + pair.part;
+            put(&mut host.transfers.parts, part, (sender, host.sends.len() as u32));
+        }
         host.sends.push(SendChunk { chunk: number, outgoing, bytes });
         if pair.part > 0 {
             return;
         }
-        put(&mut host.transfers.outgoing, outgoing, self.places.outgoing_plan(pair, transfer));
+        host.transfers.outgoing.put(outgoing, self.places.outgoing_plan(pair, transfer));
         if let Some(&release) = self.flows.schedules[pair.job as usize].releases().get(transfer.index()) {
             let start = Instant(self.spec.jobs[pair.job as usize].start_ps);
             put(&mut host.transfers.releases, outgoing, start + release);
@@ -104,13 +106,14 @@ impl<'a> HostMaker<'a> {
 
     fn add_receiver(&self, number: u32, host: &mut HostFlows) {
         let first = host.receives.len() as u32;
-        let pair = self.each_chunk(number, |pair, chunk| self.add_receive(pair, chunk, host));
-        debug_assert_eq!(pair.receiver as usize, host.receivers.len());
+        let pair = self.flows.each_chunk(number, |pair, chunk| self.add_receive(pair, chunk, host));
+        debug_assert_eq!(self.flows.receiver(number) as usize, host.receivers.len());
+        let (path, port) = self.path(&pair, Direction::Reverse, self.places.sender(number));
         host.receivers.push(ReceiverPlan {
             queue_pair: number,
             initial_psn: pair.initial_psn(),
-            path: self.path(&pair, Direction::Reverse, self.places.sender(number)),
-            port: self.graph.attachment(pair.dst_attachment).host_port,
+            path,
+            port,
             is_captured: self.captured.contains(&number),
             is_local: pair.is_local(),
             chunks: first..host.receives.len() as u32,
@@ -119,32 +122,20 @@ impl<'a> HostMaker<'a> {
 
     fn add_receive(&self, pair: &QueuePair, (number, chunk): (u32, Chunk), host: &mut HostFlows) {
         let Chunk { bytes, transfer, .. } = chunk;
-        let inbound = self.places.inbound(pair, transfer);
+        let inbound = self.places.inbound(pair, host.receivers.len() as u32, transfer);
         host.receives.push(ReceiveChunk { chunk: number, inbound, bytes });
         if pair.part == 0 {
             let plan = self.places.inbound_plan(pair, transfer, &mut host.transfers.successors);
-            put(&mut host.transfers.inbound, inbound, plan);
+            host.transfers.inbound.put(inbound, plan);
         }
     }
 
-    /// Calls `add` with each chunk of a queue pair, and its number; returns the queue pair.
-    #[inline]
-    fn each_chunk(&self, number: u32, mut add: impl FnMut(&QueuePair, (u32, Chunk))) -> QueuePair {
-        let mut chunks = self.flows.chunks_of(number);
-        let first = chunks.next().expect("a queue pair carries chunks");
-        let (chunk, _, pair) = self.flows.place(first);
-        add(&pair, (first, chunk));
-        chunks.for_each(|chunk| add(&pair, (chunk, self.flows.chunk(chunk))));
-        pair
-    }
-
-    /// What decides the way of packets of `pair` to `queue_pair`, its number at their destination.
-    fn path(&self, pair: &QueuePair, direction: Direction, queue_pair: u32) -> Path {
-        let destination = match direction {
-            Direction::Forward => pair.dst_attachment,
-            Direction::Reverse => pair.src_attachment,
-        };
-        Path { destination, queue_pair, entropy: self.flows.path_hash.of(self.graph, pair, direction) }
+    /// What decides the way of packets of `pair` to `queue_pair`, its number at their destination, and the port of the host
+    /// that sends them.
+    fn path(&self, pair: &QueuePair, direction: Direction, queue_pair: u32) -> (Path, u16) {
+        let [source, destination] = self.flows.attachments(pair, direction);
+        let entropy = self.flows.entropy(pair, [source, destination]);
+        (Path { destination, queue_pair, entropy }, self.graph.attachment(source).host_port)
     }
 }
 

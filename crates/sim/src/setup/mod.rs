@@ -19,7 +19,7 @@ mod tcp;
 mod unloaded;
 mod world;
 
-pub(crate) use entropy::{Direction, PathHash};
+pub(crate) use entropy::Direction;
 pub(crate) use fabric::Fabric;
 pub(crate) use failures::Reroute;
 pub(crate) use flows::{Flows, QueuePair};

@@ -106,8 +106,14 @@ impl<'a> Places<'a> {
     fn outgoing(&self, job: usize, transfer: TransferId) -> u32 {
         match self.jobs[job].transfers.get(transfer.index()) {
             Some(place) => place.outgoing,
-            None => self.sender(self.flows.first_queue_pair_of(job, transfer)) / self.flows.parts,
+            None => self.flows.split(self.sender(self.flows.first_queue_pair_of(job, transfer))).0,
         }
+    }
+
+    /// Whether each transfer of the job of a queue pair has queue pairs of its own, so that it stands where they do.
+    #[inline]
+    pub(super) fn are_queue_pairs(&self, pair: &QueuePair) -> bool {
+        self.jobs[pair.job as usize].transfers.is_empty()
     }
 
     /// The place of a transfer that a queue pair carries among those that begin at the same host, where the queue pair is
@@ -115,13 +121,14 @@ impl<'a> Places<'a> {
     #[inline]
     pub(super) fn outgoing_of(&self, pair: &QueuePair, sender: u32, transfer: TransferId) -> u32 {
         let places = &self.jobs[pair.job as usize].transfers;
-        places.get(transfer.index()).map_or(sender / self.flows.parts, |place| place.outgoing)
+        places.get(transfer.index()).map_or_else(|| self.flows.split(sender).0, |place| place.outgoing)
     }
 
-    /// The place of a transfer that a queue pair carries among those that end at the same host.
-    pub(super) fn inbound(&self, pair: &QueuePair, transfer: TransferId) -> u32 {
+    /// The same among those that end at the same host, where the queue pair is number `receiver`.
+    #[inline]
+    pub(super) fn inbound(&self, pair: &QueuePair, receiver: u32, transfer: TransferId) -> u32 {
         let places = &self.jobs[pair.job as usize].transfers;
-        places.get(transfer.index()).map_or(pair.receiver / self.flows.parts, |place| place.inbound)
+        places.get(transfer.index()).map_or_else(|| self.flows.split(receiver).0, |place| place.inbound)
     }
 
     /// A transfer that a queue pair carries, where it begins.
@@ -140,9 +147,14 @@ impl<'a> Places<'a> {
     ) -> InboundPlan {
         let job = pair.job as usize;
         let waiting = self.flows.schedules[job].successors(transfer);
-        let (first, count) = (successors.len() as u32, waiting.len() as u32);
+        let process = self.jobs[job].processes[pair.dst.index()];
+        if waiting.len() == 0 {
+            return InboundPlan { process, successors: (0, 0) };
+        }
+        let first = successors.len() as u32;
+        let count = waiting.len() as u32;
         successors.extend(waiting.map(|next| self.outgoing(job, next)));
-        InboundPlan { process: self.jobs[job].processes[pair.dst.index()], successors: (first, count) }
+        InboundPlan { process, successors: (first, count) }
     }
 
     /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged. Of one with a

@@ -49,7 +49,7 @@ impl Flows {
         let mut known = HashMap::new();
         for pair in pairs {
             let pair = self.queue_pair(pair);
-            let ends = (pair.src_attachment, pair.dst_attachment);
+            let ends = self.attachments(&pair, Direction::Forward);
             let spans = *known.entry(ends).or_insert_with(|| {
                 [false, true].map(|is_read| {
                     unloaded_operation(&spec.transport, fabric, ends, job.data_bytes, storage, is_read)
@@ -127,7 +127,7 @@ fn place_connection(
     let places = [pair.src_host, pair.dst_host].map(|host| connections(plans, host.index()).len() as u32);
     let back_psn = Seed(spec.seed).stream("qp.initial_psn.target", u64::from(pair.identity)).next_u32();
     let psns = [pair.initial_psn(), Psn::new(back_psn & 0xff_ffff)];
-    let attachments = [pair.src_attachment, pair.dst_attachment];
+    let attachments = flows.attachments(pair, Direction::Forward);
     let priorities = spec.transport.priorities;
     let reads = spec.jobs[pair.job as usize].storage.as_ref().map_or(1, |storage| storage.outstanding_reads);
     for (end, direction) in [(0, Direction::Forward), (1, Direction::Reverse)] {
@@ -139,7 +139,7 @@ fn place_connection(
             path: Path {
                 destination: attachments[1 - end],
                 queue_pair: connection_number(places[1 - end]),
-                entropy: flows.path_hash.of(graph, pair, direction),
+                entropy: flows.entropy(pair, flows.attachments(pair, direction)),
             },
             priority: Priority(priorities.data),
             replies: ReplyPriorities { ack: Priority(priorities.ack), cnp: Priority(priorities.cnp) },

@@ -1,6 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
-use super::{Fabric, Flows, Reroute, host_ports};
+use super::{Direction, Fabric, Flows, Reroute, host_ports};
 use crate::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
@@ -201,7 +201,8 @@ pub(crate) fn check_pins(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Resu
             return Err(refuse("qp", pin.qp.to_string(), format!("0 to {}", pairs.saturating_sub(1))));
         }
         let pair = flows.queue_pair(pin.qp);
-        let hops = fabric.routes.next_hops(NodeId(node as u32), pair.dst_attachment).len();
+        let [_, to] = flows.attachments(&pair, Direction::Forward);
+        let hops = fabric.routes.next_hops(NodeId(node as u32), to).len();
         if pin.uplink as usize >= hops {
             let found = format!("uplink {} of {} towards host {}", pin.uplink, pin.switch, pair.dst_host);
             return Err(refuse("uplink", found, format!("0 to {}", hops.saturating_sub(1))));

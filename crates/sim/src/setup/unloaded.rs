@@ -28,7 +28,7 @@ struct Hop {
 pub(super) fn unloaded(
     transport: &TransportSpec,
     fabric: &Fabric,
-    (from, to): (AttachmentId, AttachmentId),
+    [from, to]: [AttachmentId; 2],
     bytes: u64,
 ) -> Span {
     let mut forward = path(fabric, from, to);
@@ -43,7 +43,7 @@ pub(super) fn unloaded(
 pub(super) fn unloaded_operation(
     transport: &TransportSpec,
     fabric: &Fabric,
-    (client, target): (AttachmentId, AttachmentId),
+    [client, target]: [AttachmentId; 2],
     block_bytes: u64,
     storage: &StorageSpec,
     is_read: bool,

@@ -20,15 +20,15 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub(super) fn new(plan: &TransfersPlan) -> Self {
         let TransfersPlan { outgoing, successors, split, .. } = plan;
-        let next = |outgoing: &OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
-        let is_blocking = outgoing.iter().any(|outgoing| outgoing.next.is_some());
+        let next = |outgoing: OutgoingPlan| outgoing.next.map_or(0, |next| next + 1);
+        let is_blocking = outgoing.any(|outgoing| outgoing.next.is_some());
         let waits = is_blocking || !successors.is_empty();
         Self {
-            count: outgoing.len() as u32,
+            count: outgoing.count(),
             processes: Processes::new(plan.processes, outgoing.iter().map(|outgoing| outgoing.process)),
-            parts: PartsLeft::new(*split, outgoing.len()),
-            waits_for: outgoing.iter().filter(|_| waits).map(|_| 0).collect(),
-            next: outgoing.iter().filter(|_| is_blocking).map(next).collect(),
+            parts: PartsLeft::new(*split, outgoing.count()),
+            waits_for: vec![0; if waits { outgoing.count() as usize } else { 0 }].into(),
+            next: if is_blocking { outgoing.iter().map(next).collect() } else { Box::default() },
         }
     }
 
@@ -102,12 +102,15 @@ pub(super) struct Inbound {
 impl Inbound {
     pub(super) fn new(plan: &TransfersPlan) -> Self {
         let TransfersPlan { inbound, successors, split, .. } = plan;
-        let waiting = |inbound: &InboundPlan| inbound.successors;
+        let waiting = |inbound: InboundPlan| inbound.successors;
         Self {
-            count: inbound.len() as u32,
+            count: inbound.count(),
             processes: Processes::new(plan.processes, inbound.iter().map(|inbound| inbound.process)),
-            parts: PartsLeft::new(*split, inbound.len()),
-            waiting: inbound.iter().filter(|_| !successors.is_empty()).map(waiting).collect(),
+            parts: PartsLeft::new(*split, inbound.count()),
+            waiting: match successors.is_empty() {
+                true => Box::default(),
+                false => inbound.iter().map(waiting).collect(),
+            },
             successors: successors.as_slice().into(),
         }
     }
@@ -154,7 +157,7 @@ struct Processes(Box<[u32]>);
 
 impl Processes {
     fn new(processes: u32, of_each: impl Iterator<Item = u32>) -> Self {
-        Self(of_each.filter(|_| processes > 1).collect())
+        Self(if processes > 1 { of_each.collect() } else { Box::default() })
     }
 
     #[inline]
@@ -171,8 +174,8 @@ struct PartsLeft {
 }
 
 impl PartsLeft {
-    fn new(split: u32, transfers: usize) -> Self {
-        Self { split, left: vec![0; if split > 1 { transfers } else { 0 }].into() }
+    fn new(split: u32, transfers: u32) -> Self {
+        Self { split, left: vec![0; if split > 1 { transfers as usize } else { 0 }].into() }
     }
 
     fn arm(&mut self, transfer: u32) {

@@ -1,9 +1,10 @@
 //! How the transfers of a host are set up.
 
+use std::iter::repeat;
 use units::{Instant, Span};
 
 /// A transfer that starts at a host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutgoingPlan {
     /// Its rank, among those of the host.
     pub(crate) process: u32,
@@ -12,7 +13,7 @@ pub(crate) struct OutgoingPlan {
 }
 
 /// A transfer that ends at a host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InboundPlan {
     /// Its rank, among those of the host.
     pub(crate) process: u32,
@@ -27,6 +28,43 @@ pub(crate) struct PhaseEnd {
     pub(crate) inbound: u32,
 }
 
+/// A list of which most items are often the default: those behind the last other one are only counted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlanList<T> {
+    count: u32,
+    first: Vec<T>,
+}
+
+impl<T: Copy + Default + PartialEq> PlanList<T> {
+    /// Puts an item into a place that has none yet.
+    #[inline]
+    pub(crate) fn put(&mut self, place: u32, item: T) {
+        self.count = self.count.max(place + 1);
+        if item == T::default() {
+            return;
+        }
+        let place = place as usize;
+        if place >= self.first.len() {
+            self.first.resize(place + 1, T::default());
+        }
+        self.first[place] = item;
+    }
+
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// All items, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = T> {
+        self.first.iter().copied().chain(repeat(T::default())).take(self.count as usize)
+    }
+
+    /// Whether it is so of some item; not of the default.
+    pub(super) fn any(&self, is: impl Fn(&T) -> bool) -> bool {
+        self.first.iter().any(is)
+    }
+}
+
 /// The transfers of a host, in the order of the schedule.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TransfersPlan {
@@ -35,11 +73,11 @@ pub(crate) struct TransfersPlan {
     pub(crate) processes: u32,
     /// Parts of each transfer.
     pub(crate) split: u32,
-    pub(crate) outgoing: Vec<OutgoingPlan>,
-    pub(crate) inbound: Vec<InboundPlan>,
+    pub(crate) outgoing: PlanList<OutgoingPlan>,
+    pub(crate) inbound: PlanList<InboundPlan>,
     /// Outgoing transfers that wait for an inbound one.
     pub(crate) successors: Vec<u32>,
-    /// Sender and send of each part, transfer by transfer.
+    /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
     pub(crate) parts: Vec<(u32, u32)>,
     /// Where the phases of a cycle end; empty where there is one alone.
     pub(crate) phase_ends: Vec<PhaseEnd>,

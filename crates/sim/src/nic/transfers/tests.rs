@@ -1,6 +1,13 @@
 //! Phases begin and end.
 
+use super::plan::PlanList;
 use super::*;
+
+fn list<T: Copy + Default + PartialEq>(items: [T; 2]) -> PlanList<T> {
+    let mut list = PlanList::default();
+    (0..).zip(items).for_each(|(place, item)| list.put(place, item));
+    list
+}
 
 /// A ring's rank: what it sends second waits for what it receives first.
 fn ring_rank(phases: Option<u32>) -> Transfers {
@@ -8,11 +15,19 @@ fn ring_rank(phases: Option<u32>) -> Transfers {
         times: JobTimes { phases, ..JobTimes::default() },
         processes: 1,
         split: 2,
-        outgoing: vec![OutgoingPlan::default(); 2],
-        inbound: vec![InboundPlan { process: 0, successors: (0, 1) }, InboundPlan::default()],
+        outgoing: list([OutgoingPlan::default(); 2]),
+        inbound: list([InboundPlan { process: 0, successors: (0, 1) }, InboundPlan::default()]),
         successors: vec![1],
         ..TransfersPlan::default()
     })
+}
+
+#[test]
+fn a_list_of_a_plan_has_every_item_in_its_place() {
+    let mut items = PlanList::default();
+    [(3, 0), (1, 7), (0, 0), (2, 0)].into_iter().for_each(|(place, item)| items.put(place, item));
+    assert_eq!((items.count(), items.iter().collect::<Vec<_>>()), (4, vec![0, 7, 0, 0]));
+    assert!(items.any(|&item| item == 7));
 }
 
 fn deliver(transfers: &mut Transfers, inbound: u32, round: u32) -> Vec<u32> {

@@ -3,6 +3,7 @@
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
 use crate::packet::{Kind, Packet};
+use crate::setup::Direction;
 use spec::LoadBalancing;
 
 /// No pin.
@@ -24,7 +25,8 @@ impl Forward for Pinned {
         if let LoadBalancing::Pinned { pins } = plan.spec {
             for pin in pins.iter().filter(|pin| pin.switch == plan.name) {
                 let pair = plan.flows.queue_pair(pin.qp);
-                let (attachment, queue_pair) = (pair.dst_attachment, pair.receiver);
+                let [_, attachment] = plan.flows.attachments(&pair, Direction::Forward);
+                let queue_pair = plan.flows.receiver(pin.qp);
                 grow(&mut uplinks, attachment.index(), Vec::new());
                 let of_host = &mut uplinks[attachment.index()];
                 grow(of_host, queue_pair as usize, FREE);
