@@ -151,6 +151,19 @@ def test_a_workspace_that_may_not_be_written_is_named(
     assert "--workspace" in caught.value.hint
 
 
+def test_a_workspace_that_may_only_be_read_is_read(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = snapshot(used)
+    monkeypatch.setattr(os, "access", lambda _path, mode: not mode & os.W_OK)
+    workspace = Workspace.open(used)
+    assert [trial.status for trial in workspace.trials()] == ["complete"]
+    assert workspace.find("latest").tables.table("chunks").num_rows == 12
+    with pytest.raises(StoreError, match="no permission to write"):
+        run_trial(workspace, trial_facts(), FakeBackend())
+    with pytest.raises(StoreError, match="no permission to write"):
+        Workspace.open(used, create=True)
+    assert snapshot(used) == before
+
+
 def test_a_workspace_below_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot write: Not a directory"):

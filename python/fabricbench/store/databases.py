@@ -17,18 +17,19 @@ _FORMS = (
 )
 
 
-def catalog_database(workspace: Path, url: str | None = None) -> Database:
+def catalog_database(workspace: Path, url: str | None = None, *, read_only: bool = False) -> Database:
     """Return the database of a workspace's catalog, unopened.
 
     Args:
         workspace: Folder of the workspace.
         url: The database as SQLAlchemy reads it; by default a file in the workspace.
+        read_only: Whether the file in the workspace is only to be read.
 
     Raises:
         StoreError: The URL is neither of an SQLite file nor of PostgreSQL; a password in it is not repeated.
     """
     if not url:
-        return _sqlite(workspace / CATALOG_FILE)
+        return _sqlite(workspace / CATALOG_FILE, read_only=read_only)
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -42,10 +43,10 @@ def catalog_database(workspace: Path, url: str | None = None) -> Database:
     raise StoreError(workspace, f"the catalog's URL {shown} names no database that is supported", _FORMS)
 
 
-def _sqlite(path: Path) -> Database:
-    from fabricbench.store.sqlite import SqliteDatabase
+def _sqlite(path: Path, *, read_only: bool = False) -> Database:
+    from fabricbench.store.sqlite import ReadOnlySqliteDatabase, SqliteDatabase
 
-    return SqliteDatabase(path)
+    return ReadOnlySqliteDatabase(path) if read_only else SqliteDatabase(path)
 
 
 def _postgresql(url: URL) -> Database:

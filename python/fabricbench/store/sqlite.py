@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection
@@ -41,13 +41,14 @@ class SqliteDatabase(Database):
         self.place = path
         # One transaction at a time: a connection for each, none kept open across a long run.
         engine = create_engine(
-            URL.create("sqlite", database=str(path)),
-            poolclass=NullPool,
-            connect_args={"timeout": BUSY_TIMEOUT_S},
+            URL.create("sqlite", database=str(path)), poolclass=NullPool, creator=self._connect
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         super().__init__(engine)
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(self.place, timeout=BUSY_TIMEOUT_S)
 
     def _translate(self, error: DBAPIError) -> StoreError:
         """Say what a database error means for the user."""
@@ -128,6 +129,24 @@ class SqliteDatabase(Database):
             autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
             if autocommit.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
                 autocommit.exec_driver_sql("PRAGMA journal_mode = WAL")
+
+
+class ReadOnlySqliteDatabase(SqliteDatabase):
+    """A catalog in a folder where nothing may be written, such as one that others share."""
+
+    def _connect(self) -> sqlite3.Connection:
+        # Without a log beside it, nobody has the file open for writing, and SQLite needs no index of a log,
+        # which it could not make here.
+        how = "mode=ro" if self._has_log() else "mode=ro&immutable=1"
+        return sqlite3.connect(f"{self.place.absolute().as_uri()}?{how}", timeout=BUSY_TIMEOUT_S, uri=True)
+
+    def writing(self) -> NoReturn:
+        """Refuse to write.
+
+        Raises:
+            StoreError: Always.
+        """
+        raise StoreError(self.place.parent, "no permission to write", "name another folder with --workspace")
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _record: object) -> None:

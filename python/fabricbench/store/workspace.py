@@ -79,6 +79,8 @@ class Workspace:
     ) -> Workspace:
         """Open a workspace and put right what a crash has left behind.
 
+        One without permission to write is read as it stands, unless it is to be made.
+
         Args:
             root: Its folder; by default that of the environment variable FABRICBENCH_WORKSPACE, or else
                 `fabricbench-workspace` in the current folder.
@@ -89,14 +91,20 @@ class Workspace:
                 or else a folder in the workspace.
 
         Raises:
-            StoreError: It does not exist, is no folder or not writable; or its catalog is corrupted, foreign,
-                or written by a newer version; or a URL cannot be used.
+            StoreError: It does not exist, is no folder, or is to be made and not writable; or its catalog is
+                corrupted, foreign, or written by a newer version; or a URL cannot be used.
         """
         folder = workspace_folder(root)
         catalog = catalog_url or os.environ.get(CATALOG_URL_VARIABLE) or None
         location = tables_location(tables_url)
         # With catalog and records elsewhere, the folder holds nothing that was not there before.
-        _check_folder(folder, create=create or (catalog is not None and location is not None))
+        make = create or (catalog is not None and location is not None)
+        if not make and catalog is None and _is_read_only(folder):
+            database = catalog_database(folder, read_only=True)
+            workspace = cls(folder, database, location)
+            database.open(has_records=workspace._has_records())
+            return workspace
+        _check_folder(folder, create=make)
         database = catalog_database(folder, catalog)
         workspace = cls(folder, database, location)
         database.open(has_records=workspace._has_records())
@@ -300,6 +308,19 @@ def holds_workspace(folder: Path) -> bool:
     return (folder / CATALOG_FILE).exists() or (folder / _RECORDS).exists()
 
 
+def _is_read_only(folder: Path) -> bool:
+    """Tell whether a workspace is there that this process may read and not write."""
+    return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, _written(folder)))
+
+
+def _written(folder: Path) -> tuple[Path, ...]:
+    return folder, folder / _RECORDS
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
 def _check_folder(folder: Path, *, create: bool) -> None:
     """Check that a workspace folder is there and can be written, making it if asked to.
 
@@ -317,6 +338,6 @@ def _check_folder(folder: Path, *, create: bool) -> None:
         (folder / _RECORDS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(folder, error) from error
-    for writable in (folder, folder / _RECORDS):
-        if not os.access(writable, os.W_OK | os.X_OK):
+    for writable in _written(folder):
+        if not _is_writable(writable):
             raise StoreError(writable, "no permission to write", "name another folder with --workspace")
