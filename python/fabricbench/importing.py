@@ -45,6 +45,8 @@ _KEPT = (
 )
 """What a record keeps of a row."""
 _RANKS_MAX = 1 << 24
+_WORD_MAX = 80
+"""Characters of a name or tag, as of the tag of a plan."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -129,10 +131,26 @@ def import_results(
     from fabricbench.measured.reading import read
 
     wanted = options or Options()
+    for option, text in (("--name", wanted.name), ("--tag", wanted.tag)):
+        _check_word(option, text)
     reading = read(source.name, source.data, wanted.format, wanted.given)
     made = list(_trials(source, reading, wanted))
     _store(workspace, made, results)
     return Imported(reading.format, _stored(workspace, [facts for facts, _, _ in made]), reading.warnings)
+
+
+def _check_word(option: str, text: str) -> None:
+    """Check what tables show beside the trials, as a plan checks its own name and tag.
+
+    Raises:
+        MeasuredError: It has several lines or is too long.
+    """
+    hint = "choose a few words"
+    if len(text) > _WORD_MAX:
+        raise MeasuredError(option, None, f"{len(text):,} characters", f"at most {_WORD_MAX}", hint)
+    if not text.isprintable():
+        broken = next(character for character in text if not character.isprintable())
+        raise MeasuredError(option, None, f"the character U+{ord(broken):04X}", "one line of text", hint)
 
 
 def _stored(workspace: Workspace, made: Sequence[TrialFacts]) -> list[Trial]:

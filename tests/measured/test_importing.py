@@ -129,6 +129,30 @@ def test_latencies_of_perftest_have_shortest_and_longest(tmp_path: Path) -> None
     assert row["busbw_gb_per_s_max"] == pytest.approx(4096 / 2.6e-6 / 1e9)
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "found"),
+    [
+        ("--tag", "a\nb", "error: --tag: found the character U+000A; expected one line of text"),
+        ("--name", "n" * 81, "error: --name: found 81 characters; expected at most 80"),
+    ],
+)
+def test_what_would_break_a_table_is_no_name_and_no_tag(
+    tmp_path: Path, option: str, text: str, found: str
+) -> None:
+    (tmp_path / "osu.txt").write_text(OSU)
+    finished = call("import", "osu.txt", option, text, cwd=tmp_path)
+    assert (finished.returncode, finished.stderr.splitlines()[0]) == (2, found)
+
+
+def test_a_benchmark_that_is_not_known_is_told(tmp_path: Path) -> None:
+    text = (SAMPLES / "nccl_alltoall.txt").read_text().replace("alltoall_perf", "unknown")
+    (tmp_path / "nccl.txt").write_text("\n".join(line for line in text.splitlines() if "unknown" not in line))
+    for name, is_told in (("alltoall_perf", False), ("alltoal_perf", True)):
+        finished = call("import", "nccl.txt", "--benchmark", name, "--ranks", "8", cwd=tmp_path)
+        assert finished.returncode == 0, finished.stderr
+        assert ("no bus bandwidth" in finished.stderr) == is_told
+
+
 def test_wrong_values_make_a_trial_incomplete(tmp_path: Path) -> None:
     given = Options(given=Given(benchmark="all_reduce_perf"))
     trials = taken(tmp_path, "nccl_allreduce_wrong.txt", given)

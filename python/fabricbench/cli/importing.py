@@ -77,6 +77,8 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         for warning in found.warnings:
             note(f"warning: {warning}")
         note(f"imported {source.name}: {found.format}, {_count(len(found.trials))}")
+    if benchmark and all(trial.results[0]["busbw_gb_per_s"] is None for trial in trials):
+        note(f'warning: "{benchmark}" is no benchmark that is known, so there is no bus bandwidth')
     write(render(reports_of_run(trials), output))
     if loaded is not None:
         note(_simulate_hint(str(plan), loaded, trials))

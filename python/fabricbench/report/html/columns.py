@@ -56,10 +56,10 @@ _ONCE = {"kind": "rounds", "rounds": 1}
 def titles(rows: Sequence[ResultRow]) -> dict[str, str]:
     """Return the metrics of the table, each with its title.
 
-    What no row holds is left out, unless a job did not complete: what is missing then says so.
+    What no row holds is left out, unless a simulated job did not complete: what is missing then says so.
     """
     found = _titles_of_kinds(rows)
-    if any(row.summary.status != "complete" for row in rows):
+    if any(row.summary.status != "complete" and not row.trial.is_measured for row in rows):
         return found
     held = {
         name for row in rows for name in found if row.summary.value(name) is not None or name in row.published

@@ -45,9 +45,9 @@ METRIC_COLUMNS = (
 def held_columns(columns: Sequence[MetricColumn], jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
     """Leave out the columns that hold nothing in any row, as of metrics that make no sense of the jobs.
 
-    All stay where a job did not complete: what is missing then says so.
+    All stay where a simulated job did not complete: what is missing then says so.
     """
-    if any(job.summary.status != "complete" for job in jobs):
+    if any(job.summary.status != "complete" and not job.trial.is_measured for job in jobs):
         return tuple(columns)
     return tuple(column for column in columns if any(_holds(job, column) for job in jobs))
 

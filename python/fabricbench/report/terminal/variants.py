@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 _LEFT_OUT = ("algbw_gb_per_s", "fct_ms_min", "fct_ms_p95", "round_ms_min", "round_ms_max")
 """Metrics of the table of a run that make room for ratios here."""
+_P50 = MetricColumn("fct_ms_p50", ("FCT P50", "ms"))
 _P99 = MetricColumn("fct_ms_p99", ("P99", "ms"))
-_P50 = "fct_ms_p50"
+"""The first of FCT, whose head says so, and what is shown after it."""
 RATIO_DECIMALS = 3
 _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
 
@@ -33,11 +34,11 @@ _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
 def variant_columns(metrics: Sequence[MetricColumn]) -> tuple[MetricColumn, ...]:
     """Return the metrics that are shown of variants, of those that are shown of a plan without."""
     kept = [column for column in metrics if column.metric not in _LEFT_OUT]
-    places = [index for index, column in enumerate(kept) if column.metric == _P50]
+    places = [index for index, column in enumerate(kept) if column.metric == _P50.metric]
     if any(column.metric == "iops" for column in kept):
         return tuple(kept)
-    place = places[0] + 1 if places else len(kept)
-    return (*kept[:place], _P99, *kept[place:])
+    place = places[0] if places else len(kept)
+    return (*kept[:place], _P50, _P99, *kept[place + 1 :])
 
 
 def variant_table(
