@@ -12,7 +12,7 @@ from fabricbench.analysis.compare import deviations
 from fabricbench.analysis.results import summary_of
 from fabricbench.report.terminal import run_table, trial_list
 from fabricbench.report.text_table import Column, Row, Style, count, data_size, number, render, styled
-from fabricbench.report.trials import JobReport
+from fabricbench.report.trials import Beside, JobReport, stored_reports
 from fabricbench.store import Trial
 
 LARGE = {
@@ -93,6 +93,28 @@ def test_what_could_not_be_measured_is_a_dash_and_says_why() -> None:
     text = run_table([report(status="incomplete", reason="3 chunks", busbw_gb_per_s=None)])
     assert "200 GB is incomplete: 3 chunks" in text
     assert text.splitlines()[3].split()[4] == "-"
+
+
+def test_a_job_of_one_size_is_told_apart_where_others_are_swept() -> None:
+    trials = [
+        dataclasses.replace(report().trial, attempt=index, facts=trial_facts(data_size_bytes=size, suite="a"))
+        for index, size in enumerate((1 << 20, 2 << 20))
+    ]
+    rows = [LARGE | {"job": name, "data_size_bytes": size} for name, size in (("own", 1 << 20),)]
+    jobs = [
+        each
+        for trial in trials
+        for each in stored_reports(dataclasses.replace(trial, results=tuple(rows)), Beside(trials))
+    ]
+    assert [job.size for job in jobs] == ["1 MB", "1 MB (sweep 2 MB)"]
+    alone = stored_reports(dataclasses.replace(trials[1], results=tuple(rows)), Beside(trials[1:]))
+    assert [job.size for job in alone] == ["1 MB"]
+
+
+def test_a_job_without_a_round_says_so() -> None:
+    text = run_table([report(rounds=0, completion_time_ms=None)])
+    assert "200 GB: no round was complete when the other jobs had ended" in text
+    assert "no round" not in run_table([report(rounds=1)])
 
 
 def test_columns_that_hold_nothing_in_any_row_are_left_out() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -65,9 +66,14 @@ def test_the_table_of_a_run_sets_them_side_by_side(folder: Path) -> None:
     text = call("run", "tenants.yaml", "--resume", cwd=folder, backend=Crowded()).stdout
     assert "solo/" not in text
     lines = text.partition("tenants, each job beside the others and alone\n")[2].splitlines()
-    words = [line.split() for line in lines[2:]]
-    assert [(line[2], line[3]) for line in words[::2]] == [("first", "others"), ("second", "others")] * 2
-    assert {line[7] for line in words[::2]} == {"50.0"}
+    words = [re.split(r"\s{2,}", line.strip()) for line in lines[2:]]
+    assert [tuple(line[:3]) for line in words[::2]] == [
+        ("1 MB", "first", "others"),
+        ("1 MB", "second", "others"),
+        ("2 MB", "first", "others"),
+        ("1 MB (sweep 2 MB)", "second", "others"),
+    ]
+    assert {line[6] for line in words[::2]} == {"50.0"}
     assert [line[0] for line in words[1::2]] == ["nobody"] * 4
 
 

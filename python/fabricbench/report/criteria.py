@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.report.sizes import shown_size
-
 if TYPE_CHECKING:
     from fabricbench.analysis.verdict import Judgement
     from fabricbench.report.trials import JobReport
@@ -32,7 +30,7 @@ def verdict_line(jobs: Sequence[JobReport]) -> str:
     if not failed:
         return ALL_MET
     job, first = failed[0]
-    place = f"{shown_size(job.trial, job.summary)}, {job.trial.facts.variant}, job {job.summary.job}"
+    place = f"{job.size}, {job.trial.facts.variant}, job {job.summary.job}"
     more = "" if len(failed) == 1 else ", the first"
     return f"criteria: {len(failed)} of {len(judged)} not met{more} at {place}: {judgement_text(first)}"
 

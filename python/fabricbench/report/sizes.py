@@ -22,9 +22,10 @@ def shown_bytes(trial: Trial, summary: Summary) -> int:
     return message_size(summary.collective, summary.ranks, summary.data_size_bytes)
 
 
-def shown_size(trial: Trial, summary: Summary) -> str:
-    """Write the size of a job, of the kind that its plan swept."""
-    return data_size(shown_bytes(trial, summary))
+def shown_size(trial: Trial, summary: Summary, *, with_sweep: bool = False) -> str:
+    """Write the size of a job, of the kind that its plan swept, and that of the sweep if it is wanted."""
+    size = data_size(shown_bytes(trial, summary))
+    return f"{size} (sweep {data_size(trial.facts.data_size_bytes)})" if with_sweep else size
 
 
 def size_title(trials: Sequence[Trial]) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.compare import Deviation, deviations
+from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.analysis.verdict import FAIL, Judgement, judge, verdict
 from fabricbench.report.references import Against, References
+from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone, Solos
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
     from fabricbench.store import Trial, TrialFacts
     from fabricbench.store.tables import TableFolder
+
+
+NO_ROUND = "no round was complete when the other jobs had ended"
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class JobReport:
         alone: How the job did without its neighbours, if that was run.
         against: The same job of the reference variant, if the plan has variants and that was run.
         judgements: What came of the plan's criteria; empty if none concerns the job.
+        is_fixed: Whether the job has a size of its own while the plan sweeps several.
     """
 
     trial: Trial
@@ -39,6 +45,18 @@ class JobReport:
     alone: Alone | None = None
     against: Against | None = None
     judgements: Sequence[Judgement] = ()
+    is_fixed: bool = False
+
+    @property
+    def size(self) -> str:
+        """The size of the job, with that of the sweep where it has one of its own at each of several."""
+        return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
+
+    @property
+    def missing(self) -> str:
+        """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
+        has_none = self.summary.rounds == 0 and self.summary.status == "complete"
+        return NO_ROUND if has_none and not self.trial.is_measured else ""
 
     @property
     def verdict(self) -> str | None:
@@ -58,6 +76,16 @@ class Beside:
         """Take the trials of one run or of many."""
         self.solos = Solos(trials)
         self.references = References(trials)
+        self._sizes: dict[str, set[int]] = {}
+        for trial in trials:
+            if not is_solo(trial.facts.variant):
+                self._sizes.setdefault(trial.facts.suite, set()).add(trial.facts.data_size_bytes)
+
+    def is_fixed(self, trial: Trial, summary: Summary) -> bool:
+        """Tell whether a job has a size of its own while its plan sweeps several."""
+        facts = trial.facts
+        is_own = shown_bytes(trial, summary) != facts.data_size_bytes
+        return is_own and not trial.is_measured and len(self._sizes.get(facts.suite, ())) > 1
 
 
 def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
@@ -99,6 +127,7 @@ def _reports(trial: Trial, summaries: Sequence[Summary], beside: Beside) -> list
             alone.get(summary.job),
             against.get(summary.job),
             _judged(summary, trial, against.get(summary.job)),
+            beside.is_fixed(trial, summary),
         )
         for index, summary in enumerate(summaries)
     ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.analysis.isolation import Spread, is_solo, spread
 from fabricbench.analysis.metrics import HEADLINES, RATIOS, Metric
-from fabricbench.report.sizes import shown_size
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
@@ -99,7 +98,7 @@ def _row(jobs: Sequence[JobReport]) -> VersusRow:
     ]
     first = jobs[0]
     reference = first.trial.facts.reference or ""
-    return VersusRow(shown_size(first.trial, first.summary), first.summary.job, ratio, reference, results)
+    return VersusRow(first.size, first.summary.job, ratio, reference, results)
 
 
 def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResult:

@@ -37,6 +37,8 @@ class ResultRow:
         alone: How the job did without its neighbours, if that was run.
         judgements: What came of the plan's criteria.
         is_only_series: Whether there is no other series.
+        is_fixed: Whether the job has a size of its own while the plan sweeps several.
+        missing: Why the job is complete and has no time; empty if it has one.
     """
 
     trial: Trial
@@ -48,6 +50,8 @@ class ResultRow:
     alone: Alone | None = None
     judgements: Sequence[Judgement] = ()
     is_only_series: bool = False
+    is_fixed: bool = False
+    missing: str = ""
 
     @property
     def label(self) -> str:
@@ -57,7 +61,7 @@ class ResultRow:
     @property
     def size(self) -> str:
         """Data size or message size, as the plan swept them."""
-        return shown_size(self.trial, self.summary)
+        return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
 
     @property
     def size_bytes(self) -> int:
@@ -117,6 +121,15 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
             series = ", ".join(parts) or kind
             iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
             is_focus = trial.id == focus.id
-            told = (series, iteration, is_focus, report.alone, report.judgements, not parts)
+            told = (
+                series,
+                iteration,
+                is_focus,
+                report.alone,
+                report.judgements,
+                not parts,
+                report.is_fixed,
+                report.missing,
+            )
             rows.append(ResultRow(trial, report.summary, published, *told))
     return rows

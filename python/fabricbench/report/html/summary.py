@@ -125,7 +125,8 @@ def _reasons(rows: Sequence[ResultRow]) -> list[Part]:
     ]
     if len(broken) > _MAX_REASONS:
         notes.append(NotePart(f"… and {len(broken) - _MAX_REASONS} more that are incomplete."))
-    return notes
+    missing = [row for row in rows if row.missing]
+    return [*notes, *(NotePart(f"{row.label}: {row.missing}.") for row in missing[:_MAX_REASONS])]
 
 
 def _criteria(rows: Sequence[ResultRow]) -> list[Part]:

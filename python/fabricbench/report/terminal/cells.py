@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.report.sizes import shown_size, size_title
+from fabricbench.report.sizes import size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
 
 if TYPE_CHECKING:
@@ -87,13 +87,12 @@ def round_text(job: JobReport) -> list[str]:
 
 def sized(job: JobReport) -> str:
     """Write what size a job has, and of which kind."""
-    return f"{size_title([job.trial])} {shown_size(job.trial, job.summary)}"
+    return f"{size_title([job.trial])} {job.size}"
 
 
 def label(job: JobReport, *, with_iteration: bool) -> str:
     """Write the size of a job, and its iteration where there are several."""
-    size = shown_size(job.trial, job.summary)
-    return f"{size} #{job.trial.facts.iteration}" if with_iteration else size
+    return f"{job.size} #{job.trial.facts.iteration}" if with_iteration else job.size
 
 
 def full_label(job: JobReport, *, with_iteration: bool) -> str:

@@ -149,6 +149,8 @@ def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
         if job.summary.status != "complete":
             text = f"{full_label(job, with_iteration=repeats)} is {job.summary.status}: {job.summary.reason}"
             lines.append(styled(text, Style.RED, colour=colour))
+        elif job.missing:
+            lines.append(f"{full_label(job, with_iteration=repeats)}: {job.missing}")
     lines += _criteria_lines(jobs, with_iteration=repeats, colour=colour)
     rows_beside = [job.trial.facts.published for job in jobs if job.deviations]
     lines += [f"published: {name}" for name in sorted({row["table"] for row in rows_beside if row})]

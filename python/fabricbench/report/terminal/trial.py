@@ -11,7 +11,6 @@ from fabricbench.analysis.kinds import job_kind
 from fabricbench.analysis.metrics import METRICS, Metric
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
-from fabricbench.report.sizes import shown_size
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, job_spec, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
@@ -80,6 +79,7 @@ def _job_text(job: JobReport, *, colour: bool) -> str:
     lines = [styled(", ".join(parts), Style.BOLD, colour=colour)]
     if summary.reason:
         lines.append(styled(f"{summary.status}: {summary.reason}", Style.RED, colour=colour))
+    lines += [job.missing] if job.missing else []
     known = {deviation.metric: deviation for deviation in job.deviations}
     rows = [_metric_row(job, metric, known.get(metric.name)) for metric in METRICS if _is_shown(job, metric)]
     heads = [Column((name,), is_text=name in ("metric", "unit")) for name in ("metric", "value", "unit")]
@@ -160,7 +160,7 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
         for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
     ]
     started = trial.started_at[:16].replace("T", " ")
-    size = shown_size(trial, job.summary) if job else data_size(facts.data_size_bytes)
+    size = job.size if job else data_size(facts.data_size_bytes)
     status = job.summary.status if job else trial.status
     plan = facts.plan if facts.variant in ("", "base") else f"{facts.plan} ({facts.variant})"
     cells = [
