@@ -329,6 +329,7 @@ impl Host {
                     self.prefetch_queue_pair(packet);
                 }
                 self.ports[0].senders_ahead().for_each(|sender| self.prefetch_sender(sender));
+                self.timers.prefetch();
             }
         }
     }

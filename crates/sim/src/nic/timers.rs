@@ -1,6 +1,7 @@
 //! When a host does something by itself.
 
 use crate::fast_forward::visit_heap;
+use crate::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant};
@@ -68,6 +69,16 @@ impl Timers {
 
     fn look(&mut self) {
         self.next = self.queue.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at);
+    }
+
+    /// Asks for what the next [`Self::push`] needs: the place at the end, and the one that it is compared with.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        let timers = self.queue.as_slice();
+        if let Some(first) = timers.first() {
+            prefetch_line(first, size_of_val(timers) / LINE_BYTES);
+            prefetch_line(&timers[(timers.len() - 1) / 2], 0);
+        }
     }
 
     /// See [`Cycle`].
