@@ -10,6 +10,7 @@ mod chunk_frames;
 mod intake;
 mod latencies;
 mod local;
+mod numbers;
 mod port;
 mod posting;
 mod receiver;

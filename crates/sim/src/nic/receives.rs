@@ -1,9 +1,9 @@
 //! The chunks that a host receives.
 
 use super::chunk_bytes::ChunkBytes;
+use super::numbers::Numbers;
 use super::receiver::ReceiverPlan;
 use super::shares::Shares;
-use crate::prefetch::prefetch;
 use std::ops::Range;
 
 /// A chunk to be received by a receiver.
@@ -20,8 +20,9 @@ pub(crate) struct ReceiveChunk {
 /// The chunks of all receivers of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
 pub(super) struct Receives {
-    /// Chunk of the run and inbound transfer of each.
-    chunks: Box<[(u32, u32)]>,
+    /// Chunk of the run, and inbound transfer.
+    chunks: Numbers,
+    inbound: Numbers,
     bytes: ChunkBytes,
     shares: Shares,
 }
@@ -29,7 +30,8 @@ pub(super) struct Receives {
 impl Receives {
     pub(super) fn new(chunks: &[ReceiveChunk], receivers: &[ReceiverPlan]) -> Self {
         Self {
-            chunks: chunks.iter().map(|receive| (receive.chunk, receive.inbound)).collect(),
+            chunks: Numbers::new(chunks.iter().map(|receive| receive.chunk)),
+            inbound: Numbers::new(chunks.iter().map(|receive| receive.inbound)),
             bytes: ChunkBytes::new(chunks.iter().map(|receive| receive.bytes)),
             shares: Shares::new(receivers.iter().map(|receiver| receiver.chunks.end)),
         }
@@ -38,7 +40,7 @@ impl Receives {
     /// A chunk, by its place.
     #[inline]
     pub(super) fn get(&self, place: u32) -> ReceiveChunk {
-        let (chunk, inbound) = self.chunks[place as usize];
+        let (chunk, inbound) = (self.chunks.of(place), self.inbound.of(place));
         ReceiveChunk { chunk, inbound, bytes: self.bytes.of(place) }
     }
 
@@ -57,6 +59,7 @@ impl Receives {
     /// Asks for the memory of the first chunk of a receiver, if each has one.
     #[inline]
     pub(super) fn prefetch(&self, receiver: usize) {
-        prefetch(&self.chunks, receiver);
+        self.chunks.prefetch(receiver);
+        self.inbound.prefetch(receiver);
     }
 }

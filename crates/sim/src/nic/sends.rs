@@ -3,6 +3,7 @@
 use super::SenderPlan;
 use super::chunk_bytes::ChunkBytes;
 use super::chunk_frames::Frames;
+use super::numbers::Numbers;
 use super::shares::Shares;
 use crate::prefetch::prefetch;
 use crate::record::SendReport;
@@ -27,17 +28,6 @@ pub(crate) struct SendChunk {
     pub(crate) bytes: u64,
 }
 
-/// The same at its host.
-#[derive(Clone, Copy, Debug)]
-struct Posting {
-    chunk: u32,
-    outgoing: u32,
-    /// When it was posted; before that [`WAITING`], then [`READY`].
-    posted: Instant,
-}
-
-const _: () = assert!(size_of::<Posting>() <= 16, "there is one for each of a million chunks");
-
 /// What befalls few chunks while they are sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mishaps {
@@ -52,7 +42,11 @@ pub(super) struct Mishaps {
 /// The chunks of all senders of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
 pub(super) struct Sends {
-    chunks: Box<[Posting]>,
+    /// When each was posted; before that [`WAITING`], then [`READY`].
+    posted: Box<[Instant]>,
+    /// Chunk of the run, and outgoing transfer.
+    chunks: Numbers,
+    outgoing: Numbers,
     bytes: ChunkBytes,
     shares: Shares,
     /// Of open chunks that have any, by their place.
@@ -61,9 +55,10 @@ pub(super) struct Sends {
 
 impl Sends {
     pub(super) fn new(chunks: &[SendChunk], senders: &[SenderPlan]) -> Self {
-        let waiting = |&SendChunk { chunk, outgoing, .. }| Posting { chunk, outgoing, posted: WAITING };
         Self {
-            chunks: chunks.iter().map(waiting).collect(),
+            posted: vec![WAITING; chunks.len()].into(),
+            chunks: Numbers::new(chunks.iter().map(|send| send.chunk)),
+            outgoing: Numbers::new(chunks.iter().map(|send| send.outgoing)),
             bytes: ChunkBytes::new(chunks.iter().map(|send| send.bytes)),
             shares: Shares::new(senders.iter().map(|sender| sender.chunks.end)),
             mishaps: BTreeMap::new(),
@@ -73,7 +68,7 @@ impl Sends {
     /// The transfer that a chunk is part of, among those that start at the host.
     #[inline]
     pub(super) fn outgoing_of(&self, send: u32) -> u32 {
-        self.chunks[send as usize].outgoing
+        self.outgoing.of(send)
     }
 
     /// Payload of a chunk [bytes].
@@ -91,30 +86,31 @@ impl Sends {
     /// Asks for the memory of the first chunk of a sender, if each has one.
     #[inline]
     pub(super) fn prefetch(&self, sender: usize) {
-        prefetch(&self.chunks, sender);
+        prefetch(&self.posted, sender);
+        self.chunks.prefetch(sender);
+        self.outgoing.prefetch(sender);
     }
 
     /// The dependencies of a chunk have arrived.
     #[inline]
     pub(super) fn make_ready(&mut self, send: u32) {
-        self.chunks[send as usize].posted = READY;
+        self.posted[send as usize] = READY;
     }
 
     /// Posts a chunk, if its dependencies have arrived; false if they have not.
     #[inline]
     pub(super) fn post(&mut self, send: u32, now: Instant) -> bool {
-        let chunk = &mut self.chunks[send as usize];
-        let is_ready = chunk.posted == READY;
+        let posted = &mut self.posted[send as usize];
+        let is_ready = *posted == READY;
         if is_ready {
-            chunk.posted = now;
+            *posted = now;
         }
         is_ready
     }
 
     /// Chunks wait for their dependencies again.
     pub(super) fn rearm(&mut self, sends: Range<u32>) {
-        let chunks = &mut self.chunks[sends.start as usize..sends.end as usize];
-        chunks.iter_mut().for_each(|chunk| chunk.posted = WAITING);
+        self.posted[sends.start as usize..sends.end as usize].fill(WAITING);
     }
 
     /// To count what befalls an open chunk.
@@ -126,8 +122,7 @@ impl Sends {
     /// What is known of an open chunk, sent in so many frames without those sent again.
     #[inline]
     pub(super) fn report(&self, send: u32, round: u32, sent: Frames) -> SendReport {
-        let Posting { chunk, posted, .. } = self.chunks[send as usize];
-        let mut report = SendReport::new(chunk, round, posted);
+        let mut report = SendReport::new(self.chunks.of(send), round, self.posted[send as usize]);
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
         if !self.mishaps.is_empty() {
             self.add_mishaps(send, &mut report);
@@ -153,7 +148,7 @@ impl Sends {
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { chunks: _, bytes: _, shares: _, mishaps } = self;
+        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, mishaps } = self;
         cycle.same_list(mishaps.keys().map(|&send| u64::from(send)));
         for Mishaps { naks, timeouts, cnps, resent } in mishaps.values_mut() {
             let Frames { frames, bytes } = resent;
