@@ -78,6 +78,8 @@ pub(crate) struct Assembler<'a> {
     span: Span,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
+    /// There was room for so many of those handed out last.
+    room: usize,
     pub(crate) events: Vec<EventRow>,
     pub(crate) frames: Vec<crate::record::Frame>,
     pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
@@ -110,6 +112,7 @@ impl<'a> Assembler<'a> {
             order: Vec::new(),
             span,
             rows: Vec::new(),
+            room: 0,
             events: Vec::new(),
             frames: Vec::new(),
             tcp_frames: Vec::new(),
@@ -182,6 +185,7 @@ impl<'a> Assembler<'a> {
     /// Makes rows of what was sent, in `order`; what was not delivered has to wait.
     fn finish_in_order(&mut self, records: &[Record], order: &mut [u128]) {
         order.sort_unstable();
+        self.make_room(order.len());
         let sent = |place: usize| match records.get(*order.get(place)? as u32 as usize) {
             Some(Record::Sent(report)) => Some(report),
             _ => None,
@@ -211,10 +215,17 @@ impl<'a> Assembler<'a> {
         self.open == 0 && self.open_tcp == 0 && self.jobs.iter().all(|job| job.failed == 0)
     }
 
-    /// Takes the rows out. The next will be about as many, and a list that grows step by step costs twice its memory.
+    /// Takes the rows out.
     pub(crate) fn take_rows(&mut self) -> Vec<ChunkRow> {
-        let next = Vec::with_capacity(self.rows.len());
-        std::mem::replace(&mut self.rows, next)
+        self.room = self.rows.capacity();
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Makes room for so many rows. A new list is as long as the one before it was in the end, so that it takes the memory which
+    /// that gave back, and need not grow.
+    fn make_room(&mut self, rows: usize) {
+        let least = if self.rows.capacity() == 0 { self.room } else { 0 };
+        self.rows.reserve(rows.max(least));
     }
 
     fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
@@ -299,6 +310,7 @@ impl<'a> Assembler<'a> {
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
                 hand_out(self.take_rows())?;
+                self.make_room(0);
             }
         }
         Ok(())
