@@ -1,10 +1,12 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
-use crate::kernel::{Context, Destination, Outlet};
+use crate::kernel::{Destination, Outlet};
 use crate::link_changes::{Carried, LinkChanges};
 use crate::packet::Packet;
 use crate::switch::Dropped;
-use units::{Cycle, Instant, Rate, Span};
+use std::borrow::Borrow;
+use std::sync::Arc;
+use units::{ByteTime, Cycle, Instant, Rate, Span};
 use wire::Framing;
 
 /// The next node acts on whole frames only.
@@ -27,43 +29,119 @@ pub(crate) struct Wire {
     pub(crate) latency: Span,
 }
 
-/// A port that sends one frame at a time.
+/// What a port knows of its link besides where it leads.
 #[derive(Clone, Debug)]
-#[repr(C)]
-pub(crate) struct Transmitter {
-    rate: Rate,
-    to: Destination,
+pub(crate) struct Link {
+    byte_time: ByteTime,
+    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the last bit,
+    /// from the start of the frame.
+    delay: Span,
+    /// If the link fails, changes its rate or corrupts frames in the course of the run.
+    changes: Option<Box<LinkChanges>>,
     head_bytes: u16,
     framing: Framing,
     /// What the link adds to each frame.
     overhead_bytes: u8,
-    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the last bit,
-    /// from the start of the frame.
-    delay: Span,
+}
+
+impl Link {
+    fn new(wire: Wire, changes: Option<LinkChanges>) -> Self {
+        let Wire { to: _, rate, head_bytes, framing, latency } = wire;
+        Self {
+            byte_time: rate.byte_time(),
+            delay: latency + head_span(rate.byte_time(), head_bytes),
+            changes: changes.map(Box::new),
+            head_bytes,
+            framing,
+            overhead_bytes: framing.link_overhead_bytes() as u8,
+        }
+    }
+
+    /// Nothing will happen to the link, and it is like `other`.
+    fn stays_like(&self, other: &Self) -> bool {
+        let Self { byte_time, delay, changes, head_bytes, framing, overhead_bytes: _ } = self;
+        let of_other = (other.byte_time, other.delay, other.head_bytes, other.framing);
+        changes.is_none()
+            && other.changes.is_none()
+            && (*byte_time, *delay, *head_bytes, *framing) == of_other
+    }
+
+    /// When a frame that starts at `start` has left the port.
+    #[inline]
+    fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
+        self.byte_time.frame_end(start, frame_bytes, self.overhead_bytes.into())
+    }
+
+    /// Takes in what has happened to the link by `now`, when the port has sent so many frames and bytes.
+    fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) {
+        let Some(changes) = &mut self.changes else { return };
+        let byte_time = changes.catch_up(now, frames, bytes).byte_time();
+        if byte_time != self.byte_time {
+            let head = |byte_time| head_span(byte_time, self.head_bytes);
+            self.delay = Span(self.delay.0 - head(self.byte_time).0 + head(byte_time).0);
+            self.byte_time = byte_time;
+        }
+    }
+}
+
+/// Links that are alike, of which the ports of a switch share one: it stays in the nearest cache.
+#[derive(Debug, Default)]
+pub(crate) struct SharedLinks(Vec<Arc<Link>>);
+
+impl SharedLinks {
+    /// The link by `wire`, shared unless something happens to it.
+    pub(crate) fn link(&mut self, wire: Wire, changes: Option<LinkChanges>) -> Arc<Link> {
+        let link = Link::new(wire, changes);
+        if let Some(known) = self.0.iter().find(|known| link.stays_like(known)) {
+            return Arc::clone(known);
+        }
+        let link = Arc::new(link);
+        if link.changes.is_none() {
+            self.0.push(Arc::clone(&link));
+        }
+        link
+    }
+}
+
+/// A [`Link`] of a port's own, or one that it shares.
+pub(crate) trait HoldLink: Borrow<Link> {
+    /// The link, to which something happens: nobody shares it.
+    fn changing(&mut self) -> &mut Link;
+}
+
+impl HoldLink for Link {
+    fn changing(&mut self) -> &mut Link {
+        self
+    }
+}
+
+impl HoldLink for Arc<Link> {
+    fn changing(&mut self) -> &mut Link {
+        Self::make_mut(self)
+    }
+}
+
+/// A port that sends one frame at a time.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(crate) struct Transmitter<L = Link> {
+    link: L,
     /// When the frame in transmission, its gap included, is through.
     free_at: Instant,
     frames: u64,
     bytes: u64,
-    // Behind the first line of the cache.
-    /// If the link fails, changes its rate or corrupts frames in the course of the run.
-    changes: Option<Box<LinkChanges>>,
 }
 
 impl Transmitter {
     pub(crate) fn new(wire: Wire, changes: Option<LinkChanges>) -> Self {
-        let Wire { to, rate, head_bytes, framing, latency } = wire;
-        Self {
-            rate,
-            to,
-            head_bytes,
-            framing,
-            overhead_bytes: framing.link_overhead_bytes() as u8,
-            delay: latency + head_span(rate, head_bytes),
-            free_at: Instant::ZERO,
-            frames: 0,
-            bytes: 0,
-            changes: changes.map(Box::new),
-        }
+        Self::of(Link::new(wire, changes))
+    }
+}
+
+impl<L: HoldLink> Transmitter<L> {
+    /// Nothing has been sent by `link`.
+    pub(crate) const fn of(link: L) -> Self {
+        Self { link, free_at: Instant::ZERO, frames: 0, bytes: 0 }
     }
 
     /// When the next frame may start.
@@ -72,104 +150,60 @@ impl Transmitter {
         self.free_at
     }
 
-    /// The link, for all that is sent at once.
-    #[inline(always)]
-    pub(crate) fn outlet<'a, R>(&self, context: &'a mut Context<Packet, R>) -> Outlet<'a, Packet> {
-        context.outlet(self.to)
+    #[inline]
+    fn link(&self) -> &Link {
+        self.link.borrow()
     }
 
-    /// Sends `packet` from `start` on. The port must be free by then.
+    /// Sends `packet` from `start` on by `outlet`, where the link leads. The port must be free by then.
     #[inline(always)]
-    pub(crate) fn transmit<R>(&mut self, packet: &Packet, start: Instant, context: &mut Context<Packet, R>) {
-        self.transmit_by(packet, start, &mut self.outlet(context));
-    }
-
-    /// The same by the [`Self::outlet`] of the port.
-    #[inline(always)]
-    pub(crate) fn transmit_by(&mut self, packet: &Packet, start: Instant, outlet: &mut Outlet<'_, Packet>) {
+    pub(crate) fn transmit(&mut self, packet: &Packet, start: Instant, outlet: &mut Outlet<'_, Packet>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
-        let survives = self.changes.is_none() || self.survives(packet, start);
+        let survives = self.link().changes.is_none() || self.survives(packet, start);
+        let link = self.link.borrow();
         let frame_bytes = packet.frame_bytes();
-        self.free_at = self.frame_end(start, frame_bytes);
+        self.free_at = link.frame_end(start, frame_bytes);
         self.frames += 1;
         self.bytes += u64::from(frame_bytes);
         if survives {
-            let from = if self.head_bytes == WHOLE_FRAME { self.free_at } else { start };
-            let at = from + self.delay;
+            let from = if link.head_bytes == WHOLE_FRAME { self.free_at } else { start };
+            let at = from + link.delay;
             outlet.send_with(at, || packet.arriving(at));
         }
-    }
-
-    /// When a frame that starts at `start` has left the port.
-    #[inline]
-    fn frame_end(&self, start: Instant, frame_bytes: u32) -> Instant {
-        self.rate.frame_end(start, frame_bytes, self.overhead_bytes.into())
     }
 
     /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed.
     #[cold]
     fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
-        self.catch_up(start);
-        let end = self.frame_end(start, packet.frame_bytes());
-        self.changes.as_mut().is_none_or(|changes| changes.carries(packet, end))
-    }
-
-    /// Takes in what has happened to the link by `now`.
-    fn catch_up(&mut self, now: Instant) {
-        let Some(changes) = &mut self.changes else { return };
-        let rate = changes.catch_up(now, self.frames, self.bytes);
-        if rate != self.rate {
-            let head = |rate| head_span(rate, self.head_bytes);
-            self.delay = Span(self.delay.0 - head(self.rate).0 + head(rate).0);
-            self.rate = rate;
-        }
+        let link = self.link.changing();
+        link.catch_up(start, self.frames, self.bytes);
+        let end = link.frame_end(start, packet.frame_bytes());
+        link.changes.as_mut().is_none_or(|changes| changes.carries(packet, end))
     }
 
     /// Frames that were lost while the link was down, without pauses.
     pub(crate) fn lost(&self) -> Dropped {
-        self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.lost())
+        self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.lost())
     }
 
     /// Frames that the link corrupted, without pauses.
     pub(crate) fn corrupted(&self) -> Dropped {
-        self.changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
+        self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
     }
 
     /// What packets are wrapped in.
-    pub(crate) const fn framing(&self) -> Framing {
-        self.framing
-    }
-
-    /// Asks for the inbox at the other end.
-    #[inline]
-    pub(crate) fn prefetch<R>(&self, context: &Context<Packet, R>) {
-        context.prefetch(self.to);
-    }
-
-    /// Asks for the place of the next frame in that inbox, once that is there.
-    #[inline]
-    pub(crate) fn prefetch_end<R>(&self, context: &Context<Packet, R>) {
-        context.prefetch_end(self.to);
+    pub(crate) fn framing(&self) -> Framing {
+        self.link().framing
     }
 
     /// See [`Cycle`].
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        self.catch_up(cycle.now());
-        let Self {
-            rate: _,
-            to: _,
-            head_bytes: _,
-            framing: _,
-            overhead_bytes: _,
-            delay: _,
-            free_at,
-            frames,
-            bytes,
-            changes,
-        } = self;
-        if let Some(changes) = changes {
-            changes.visit(cycle);
+        if self.link().changes.is_some() {
+            let link = self.link.changing();
+            link.catch_up(cycle.now(), self.frames, self.bytes);
+            link.changes.iter_mut().for_each(|changes| changes.visit(cycle));
         }
+        let Self { link: _, free_at, frames, bytes } = self;
         cycle.time(free_at);
         cycle.count(frames);
         cycle.count(bytes);
@@ -187,18 +221,18 @@ impl Transmitter {
 
     /// Time the link was occupied, preamble and gaps included.
     pub(crate) fn busy(&self) -> Span {
-        let before = self.changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
-        before.busy
-            + occupied(self.rate, self.framing, self.frames - before.frames, self.bytes - before.bytes)
+        let Link { changes, byte_time, framing, .. } = self.link();
+        let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
+        before.busy + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes)
     }
 }
 
 /// The time that frames occupy a link, preamble and gaps included.
-pub(crate) const fn occupied(rate: Rate, framing: Framing, frames: u64, bytes: u64) -> Span {
-    rate.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
+pub(crate) const fn occupied(byte_time: ByteTime, framing: Framing, frames: u64, bytes: u64) -> Span {
+    byte_time.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
 }
 
 /// The time after which enough of a frame is through for the next node to act; none if it waits for the last bit.
-fn head_span(rate: Rate, head_bytes: u16) -> Span {
-    if head_bytes == WHOLE_FRAME { Span::ZERO } else { rate.frame_span(head_bytes.into(), 0) }
+fn head_span(byte_time: ByteTime, head_bytes: u16) -> Span {
+    if head_bytes == WHOLE_FRAME { Span::ZERO } else { byte_time.frame_span(head_bytes.into(), 0) }
 }

@@ -90,7 +90,8 @@ impl LinkChanges {
         }
         if self.rate != rate_before {
             let Carried { busy, frames: old_frames, bytes: old_bytes } = self.before;
-            let since = occupied(rate_before, Framing::Ethernet, frames - old_frames, bytes - old_bytes);
+            let byte_time = rate_before.byte_time();
+            let since = occupied(byte_time, Framing::Ethernet, frames - old_frames, bytes - old_bytes);
             self.before = Carried { busy: busy + since, frames, bytes };
         }
         self.rate

@@ -13,7 +13,7 @@ mod time;
 
 pub use cycle::Cycle;
 pub use id::{AttachmentId, HostId, LinkId, NodeId, Rank, SwitchId, TransferId};
-pub use rate::Rate;
+pub use rate::{ByteTime, Rate};
 pub use seed::{Seed, Stream, StreamFamily, mix64};
 pub use time::{Instant, Span};
 

@@ -13,9 +13,12 @@ const PS_BITS_PER_S: u128 = 8_000_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     bits_per_second: u64,
-    /// Picoseconds per byte with [`FRACTION_BITS`] fractional bits, rounded to nearest.
-    ps_per_byte: u64,
+    byte_time: ByteTime,
 }
+
+/// The time of one byte at a rate: picoseconds with [`FRACTION_BITS`] fractional bits, rounded to nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteTime(u64);
 
 impl Rate {
     /// A rate in bit/s.
@@ -27,7 +30,7 @@ impl Rate {
         assert!(bits_per_second > 0, "a rate must be positive");
         let rate = bits_per_second as u128;
         let ps_per_byte = ((PS_BITS_PER_S << FRACTION_BITS) + rate / 2) / rate;
-        Self { bits_per_second, ps_per_byte: ps_per_byte as u64 }
+        Self { bits_per_second, byte_time: ByteTime(ps_per_byte as u64) }
     }
 
     /// A rate in Gb/s (1e9 bit/s).
@@ -42,11 +45,41 @@ impl Rate {
         self.bits_per_second
     }
 
+    /// The time of one byte.
+    #[inline]
+    #[must_use]
+    pub const fn byte_time(self) -> ByteTime {
+        self.byte_time
+    }
+
+    /// See [`ByteTime::span_of`].
+    #[inline]
+    #[must_use]
+    pub const fn span_of(self, bytes: u64) -> Span {
+        self.byte_time.span_of(bytes)
+    }
+
+    /// See [`ByteTime::frame_span`].
+    #[inline]
+    #[must_use]
+    pub const fn frame_span(self, frame_bytes: u32, overhead_bytes: u32) -> Span {
+        self.byte_time.frame_span(frame_bytes, overhead_bytes)
+    }
+
+    /// See [`ByteTime::frame_end`].
+    #[inline]
+    #[must_use]
+    pub fn frame_end(self, start: Instant, frame_bytes: u32, overhead_bytes: u32) -> Instant {
+        self.byte_time.frame_end(start, frame_bytes, overhead_bytes)
+    }
+}
+
+impl ByteTime {
     /// The time `bytes` occupy the link, without per-frame overhead. Exact up to 2^43 bytes at 400 Gb/s.
     #[inline]
     #[must_use]
     pub const fn span_of(self, bytes: u64) -> Span {
-        Span(((bytes as u128 * self.ps_per_byte as u128) >> FRACTION_BITS) as u64)
+        Span(((bytes as u128 * self.0 as u128) >> FRACTION_BITS) as u64)
     }
 
     /// The time a frame of `frame_bytes` occupies the link with what the link adds to it, such as preamble and gap.
@@ -54,7 +87,7 @@ impl Rate {
     #[must_use]
     pub const fn frame_span(self, frame_bytes: u32, overhead_bytes: u32) -> Span {
         // 64 bits suffice: a frame is under 2^16 bytes and the slowest rate of interest is 1 Mb/s.
-        Span(((frame_bytes + overhead_bytes) as u64 * self.ps_per_byte) >> FRACTION_BITS)
+        Span(((frame_bytes + overhead_bytes) as u64 * self.0) >> FRACTION_BITS)
     }
 
     /// When a frame that starts at `start` has left the port, what the link adds included.

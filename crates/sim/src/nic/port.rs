@@ -4,7 +4,7 @@ use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::egress::{Transmitter, Wire};
 use crate::fast_forward::visit_heap;
-use crate::kernel::{Context, Message};
+use crate::kernel::{Context, Destination, Message};
 use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
@@ -56,6 +56,10 @@ pub(super) enum Next {
 pub(crate) struct NicPort {
     // The first line of the cache, and the second: all that a frame needs.
     transmitter: Transmitter,
+    /// Where the link leads.
+    to: Destination,
+    /// Priority of payload.
+    data: Priority,
     next_send: Instant,
     control: Ring<Control>,
     /// Senders with something to send, in the order of service.
@@ -67,9 +71,6 @@ pub(crate) struct NicPort {
     /// Senders whose rate holds them back, with the time they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
     pause: PauseState,
-    // The fourth: of use while something is paused.
-    /// Priority of payload.
-    data: Priority,
 }
 
 const _: () = assert!(
@@ -110,6 +111,7 @@ impl NicPort {
     pub(super) fn new(plan: NicPortPlan) -> Self {
         Self {
             transmitter: Transmitter::new(plan.wire, plan.changes),
+            to: plan.wire.to,
             control: Ring::default(),
             round: Ring::default(),
             paced: BinaryHeap::new(),
@@ -434,7 +436,7 @@ impl NicPort {
         {
             credits.spend(packet);
         }
-        self.transmitter.transmit(packet, now, context);
+        self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
     }
 
     /// Sends payload; an impaired NIC then waits.
@@ -458,7 +460,8 @@ impl NicPort {
 impl NicPort {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { transmitter, data: _, control, round, paced, pause, next_send, received, special } = self;
+        let Self { transmitter, to: _, data: _, control, round, paced, pause, next_send, received, special } =
+            self;
         transmitter.visit(cycle);
         cycle.same_list([u64::from(special.is_some()), control.len() as u64, round.len() as u64].into_iter());
         control.change_all(|Control { packet, receiver, is_captured: _ }| {

@@ -1,6 +1,6 @@
 //! What each fabric link of a scheduled fabric has carried: the two ends of a link are in different bundles.
 
-use crate::egress::Transmitter;
+use crate::egress::{HoldLink, Transmitter};
 use crate::setup::{FabricNode, World, host_ports};
 use crate::switch::Dropped;
 use crate::switch::forward::Forward;
@@ -21,7 +21,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(transmitter: &Transmitter) -> Self {
+    pub(super) fn of(transmitter: &Transmitter<impl HoldLink>) -> Self {
         Self {
             frames: transmitter.frames(),
             bytes: transmitter.bytes(),

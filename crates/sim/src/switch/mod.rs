@@ -28,6 +28,7 @@ pub(crate) mod watchdog;
 pub(crate) use lineup::WINDOW_MAX;
 pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 
+use crate::egress::SharedLinks;
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Packet, Priority};
 use crate::prefetch::prefetch_item;
@@ -139,6 +140,7 @@ impl<F: Forward> Switch<F> {
     pub(crate) fn new(plan: SwitchPlan, forward: F) -> Self {
         let ports = plan.ports.len();
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
+        let mut links = SharedLinks::default();
         Self {
             node: plan.node,
             has_large_routes: plan.routes.memory_bytes() > LARGE_ROUTES_BYTES,
@@ -147,7 +149,7 @@ impl<F: Forward> Switch<F> {
             reroutes: plan.reroutes,
             next_reroute: 0,
             forward,
-            ports: plan.ports.into_iter().map(EgressPort::new).collect(),
+            ports: plan.ports.into_iter().map(|port| EgressPort::new(port, &mut links)).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
             incoming: if plan.is_cut_through {
                 Incoming::new(plan.framing, &rates).map(Box::new)

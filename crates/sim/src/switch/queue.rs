@@ -10,14 +10,15 @@ use super::queued::Queued;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
-use crate::egress::{Transmitter, Wire};
-use crate::kernel::{Context, Message};
+use crate::egress::{Link, SharedLinks, Transmitter, Wire};
+use crate::kernel::{Context, Destination, Message};
 use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
 use crate::prefetch::prefetch_line;
 use crate::ring::Ring;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use units::{Cycle, Instant};
 
 /// A frame that arrives at the switch, with the port it came in by.
@@ -124,22 +125,25 @@ pub(crate) struct EgressPlan {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct EgressPort {
-    // The first line of the cache.
-    transmitter: Transmitter,
-    // The second: all that a frame needs besides its queue.
-    queued_bytes: u64,
-    queue_max_bytes: u64,
-    scheduler: Scheduler,
+    // The first line of the cache: all that a frame needs besides its queue.
+    transmitter: Transmitter<Arc<Link>>,
+    /// Where the link leads.
+    to: Destination,
     /// Bit `p` is set while queue `p` holds something.
     occupied: u8,
+    /// Priorities are served strictly, thresholds do not move and there are no credits.
+    is_plain: bool,
+    /// No shorter queue has frames marked [[`MARKING_STEP`], rounded down]; zero if thresholds move.
+    marks_above: u16,
+    queued_bytes: u64,
+    queue_max_bytes: u64,
+    // Behind it: two queues to a line.
+    queues: [Queue; Priority::COUNT],
+    scheduler: Scheduler,
     /// Moves the thresholds of the marker.
     control: Option<Box<EcnControl>>,
     /// Credits of the link, on InfiniBand: such a switch takes the exact path only.
     credits: Option<Box<Credits>>,
-    /// No queue that is not longer has frames marked [bytes].
-    marks_above_bytes: u64,
-    // Behind it: two queues to a line.
-    queues: [Queue; Priority::COUNT],
     marker: Option<EcnMarker>,
     /// Pause frames to send, ahead of everything.
     urgent: VecDeque<Packet>,
@@ -151,20 +155,35 @@ pub(crate) struct EgressPort {
     by_priority: Option<Box<[PriorityCounters; Priority::COUNT]>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(EgressPort, queues) % 64 == 0, "no queue is on two lines");
+const _: () = assert!(
+    std::mem::offset_of!(EgressPort, queues) == 64,
+    "a port begins with one line, no queue is on two"
+);
+
+/// Length of a queue from which on a port looks whether frames are marked, in so many bytes.
+const MARKING_STEP: u64 = 4_096;
 
 impl EgressPort {
-    pub(crate) fn new(plan: EgressPlan) -> Self {
+    /// A port of a switch whose ports share `links`.
+    pub(crate) fn new(plan: EgressPlan, links: &mut SharedLinks) -> Self {
+        let kmin_bytes = match (&plan.marker, &plan.control) {
+            (None, _) => u64::MAX,
+            (Some(marker), None) => marker.kmin_bytes(),
+            (Some(_), Some(_)) => 0,
+        };
+        let is_strict = matches!(plan.scheduler, Scheduler::Strict);
         Self {
-            transmitter: Transmitter::new(plan.wire, plan.changes),
+            transmitter: Transmitter::of(links.link(plan.wire, plan.changes)),
+            to: plan.wire.to,
+            occupied: 0,
+            is_plain: is_strict && plan.control.is_none() && plan.credits.is_none(),
+            marks_above: u16::try_from(kmin_bytes / MARKING_STEP).unwrap_or(u16::MAX),
             queued_bytes: 0,
             queue_max_bytes: 0,
+            queues: Default::default(),
             scheduler: plan.scheduler,
-            occupied: 0,
             control: plan.control,
             credits: plan.credits.map(|plan| Box::new(Credits::new(plan))),
-            marks_above_bytes: plan.marker.as_ref().map_or(u64::MAX, EcnMarker::kmin_bytes),
-            queues: Default::default(),
             marker: plan.marker,
             urgent: VecDeque::new(),
             pause: PauseState::new(plan.wire.rate),
@@ -178,13 +197,12 @@ impl EgressPort {
     #[inline]
     pub(crate) fn prefetch(&self) {
         prefetch_line(self, 0);
-        prefetch_line(self, 1);
     }
 
     /// Asks for the queues in use, and for the inbox at the other end.
     #[inline]
     pub(crate) fn prefetch_queues<R>(&self, context: &Context<Packet, R>) {
-        self.transmitter.prefetch(context);
+        context.prefetch(self.to);
         let mut occupied = self.occupied;
         while occupied != 0 {
             prefetch_line(&self.queues[occupied.trailing_zeros() as usize], 0);
@@ -196,7 +214,7 @@ impl EgressPort {
     /// end.
     #[inline]
     pub(crate) fn prefetch_frames<R>(&self, context: &Context<Packet, R>) {
-        self.transmitter.prefetch_end(context);
+        context.prefetch_end(self.to);
         let mut occupied = self.occupied;
         while occupied != 0 {
             let frames = &self.queues[occupied.trailing_zeros() as usize].frames;
@@ -226,7 +244,7 @@ impl EgressPort {
         self.credits.as_deref()
     }
 
-    pub(crate) const fn transmitter(&self) -> &Transmitter {
+    pub(crate) const fn transmitter(&self) -> &Transmitter<Arc<Link>> {
         &self.transmitter
     }
 
@@ -379,10 +397,8 @@ impl EgressPort {
     #[inline]
     fn take_in(&mut self, stored: &mut Stored) -> Priority {
         let priority = stored.packet.priority();
-        if self.control.is_some() {
-            self.mark_dynamically(stored);
-        } else if self.queued_bytes > self.marks_above_bytes {
-            self.mark(&mut stored.packet);
+        if self.queued_bytes / MARKING_STEP >= self.marks_above.into() {
+            self.mark(stored);
         }
         let bytes = u64::from(stored.packet.frame_bytes());
         self.queues[priority.index()].bytes += bytes;
@@ -392,29 +408,34 @@ impl EgressPort {
         priority
     }
 
+    /// Marks a frame that finds such a queue, or not.
     #[cold]
-    fn mark(&mut self, packet: &mut Packet) {
-        let queue_bytes = self.queues[packet.priority().index()].bytes;
-        if queue_bytes > self.marks_above_bytes
-            && let Some(marker) = &mut self.marker
-        {
-            self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
-        }
-    }
-
-    /// Marks by the thresholds that hold at the arrival, of which the control is told.
-    #[cold]
-    fn mark_dynamically(&mut self, stored: &mut Stored) {
+    fn mark(&mut self, stored: &mut Stored) {
         let Stored { packet, ingress } = stored;
-        let (Some(control), Some(marker)) = (&mut self.control, &mut self.marker) else { return };
+        let Some(marker) = &mut self.marker else { return };
         let (priority, bytes) = (packet.priority(), u64::from(packet.frame_bytes()));
         let queue_bytes = self.queues[priority.index()].bytes;
+        let Some(control) = &mut self.control else {
+            if queue_bytes > marker.kmin_bytes() {
+                self.counters.marked += u64::from(marker.decide(packet, queue_bytes));
+            }
+            return;
+        };
+        // By the thresholds that hold at the arrival, of which the control is told.
         let range = control.arrive(priority, *ingress, bytes, packet.at());
         if let Some(range) = range.filter(|range| queue_bytes > range.kmin_bytes)
             && marker.decide_within(range, packet, queue_bytes)
         {
             control.note_mark(priority);
             self.counters.marked += 1;
+        }
+    }
+
+    /// Tells the control of the thresholds, if they move, that a frame has begun to leave at `now`.
+    #[cold]
+    fn tell_of_departure(&mut self, priority: Priority, frame_bytes: u32, now: Instant) {
+        if let Some(control) = &mut self.control {
+            control.depart(priority, frame_bytes.into(), now, self.transmitter.free_at());
         }
     }
 
@@ -437,7 +458,7 @@ impl EgressPort {
     pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> Option<Held> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
         if let Some(link_control) = update.or_else(|| self.urgent.pop_front()) {
-            self.transmitter.transmit(&link_control, start, context);
+            self.transmitter.transmit(&link_control, start, &mut context.outlet(self.to));
             return None;
         }
         self.pause.expire(start);
@@ -455,13 +476,17 @@ impl EgressPort {
         let head_bytes = |priority: Priority| {
             queues[priority.index()].frames.front().map_or(0, |first| first.packet().frame_bytes())
         };
-        let priority = self.scheduler.pick(eligible, head_bytes);
+        let priority = if self.is_plain {
+            Scheduler::highest(eligible)
+        } else {
+            self.scheduler.pick(eligible, head_bytes)
+        };
         let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
         let first = frames.front().expect("the occupied bit of an empty queue is clear");
         let (sent, bytes) = (first.held(), u64::from(first.packet().frame_bytes()));
         *queue_bytes -= bytes;
         self.queued_bytes -= bytes;
-        self.transmitter.transmit(first.packet(), start, context);
+        self.transmitter.transmit(first.packet(), start, &mut context.outlet(self.to));
         if let Some(credits) = &mut self.credits {
             credits.spend(first.packet());
         }
@@ -469,8 +494,8 @@ impl EgressPort {
         if frames.is_empty() {
             self.occupied &= !priority.bit();
         }
-        if let Some(control) = &mut self.control {
-            control.depart(priority, bytes, start, self.transmitter.free_at());
+        if !self.is_plain {
+            self.tell_of_departure(priority, sent.frame_bytes, start);
         }
         sent
     }
@@ -492,15 +517,17 @@ impl EgressPort {
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             transmitter,
+            to: _,
+            occupied,
+            is_plain: _,
+            marks_above: _,
             queued_bytes,
             queue_max_bytes,
+            queues,
             scheduler,
-            occupied,
             control,
             credits,
-            marks_above_bytes: _,
             marker,
-            queues,
             urgent,
             pause,
             dropping,
@@ -581,14 +608,15 @@ pub(super) mod testing {
             framing: wire::Framing::Ethernet,
             latency: Span::from_ns(500),
         };
-        EgressPort::new(EgressPlan {
+        let plan = EgressPlan {
             wire,
             changes: None,
             scheduler: Scheduler::Strict,
             marker: None,
             control: None,
             credits: None,
-        })
+        };
+        EgressPort::new(plan, &mut SharedLinks::default())
     }
 
     /// A frame of 1,000 bytes that came in by `ingress` at `at`.

@@ -23,9 +23,15 @@ impl Scheduler {
             return Priority(eligible.trailing_zeros() as u8);
         }
         match self {
-            Self::Strict => Priority(7 - eligible.leading_zeros() as u8),
+            Self::Strict => Self::highest(eligible),
             Self::Dwrr(dwrr) => dwrr.pick(eligible, head_bytes),
         }
+    }
+
+    /// The highest priority of `eligible`, which strict service takes.
+    #[inline]
+    pub(crate) const fn highest(eligible: u8) -> Priority {
+        Priority(7 - eligible.leading_zeros() as u8)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::kernel::{Context, Outlet};
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
 use crate::switch::lineup::Lineup;
+use crate::switch::schedule::Scheduler;
 use units::Instant;
 
 /// What waits: frames in queues, and arrivals of the window that were taken in and not sent, by their place.
@@ -83,7 +84,7 @@ impl EgressPort {
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        let mut outlet = self.transmitter.outlet(context);
+        let mut outlet = context.outlet(self.to);
         let mut waiting = Waiting { queued: self.occupied, places: [0; Priority::COUNT] };
         let mut next = 0;
         loop {
@@ -118,7 +119,14 @@ impl EgressPort {
     #[inline]
     fn pass(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
         self.note_depth(u64::from(stored.packet.frame_bytes()));
-        self.transmitter.transmit_by(&stored.packet, now, outlet);
+        self.transmitter.transmit(&stored.packet, now, outlet);
+        if !self.is_plain {
+            self.tell_of_pass(stored, now);
+        }
+    }
+
+    #[cold]
+    fn tell_of_pass(&mut self, stored: &Stored, now: Instant) {
         if let Some(control) = &mut self.control {
             control.pass(stored, now, self.transmitter.free_at());
         }
@@ -146,7 +154,7 @@ impl EgressPort {
         let frame_bytes = packet.frame_bytes();
         *queue_bytes -= u64::from(frame_bytes);
         self.queued_bytes -= u64::from(frame_bytes);
-        self.transmitter.transmit_by(packet, now, outlet);
+        self.transmitter.transmit(packet, now, outlet);
         if is_queued {
             buffer.release_unpaused(ingress, priority, buffer.charge(frame_bytes));
             frames.drop_front();
@@ -158,14 +166,19 @@ impl EgressPort {
         if waiting.has_no_arrivals(priority) && !waiting.is_queued(priority) {
             self.occupied &= !priority.bit();
         }
-        if let Some(control) = &mut self.control {
-            control.depart(priority, frame_bytes.into(), now, self.transmitter.free_at());
+        if !self.is_plain {
+            self.tell_of_departure(priority, frame_bytes, now);
         }
     }
 
     /// The priority whose turn it is; something waits.
     #[inline]
     fn pick(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
+        if self.is_plain { Scheduler::highest(self.occupied) } else { self.pick_scheduled(arrivals, waiting) }
+    }
+
+    #[cold]
+    fn pick_scheduled(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front().map(Queued::packet);

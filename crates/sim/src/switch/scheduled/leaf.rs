@@ -12,6 +12,7 @@ use super::gate::{Gate, GatePlan};
 use super::reassembly::Reassembly;
 use super::voq::{Voqs, credit_cost};
 use super::{Directory, Way};
+use crate::egress::SharedLinks;
 use crate::kernel::{Context, Message, Window};
 use crate::packet::{Packet, Priority};
 use crate::switch::Received;
@@ -101,10 +102,11 @@ impl Leaf {
     pub(super) fn new(plan: LeafPlan) -> Self {
         let hosts = plan.ports.len();
         let rates = plan.ports.iter().map(|(port, _)| port.wire.rate).collect();
+        let mut links = SharedLinks::default();
         let (ports, credits): (Vec<_>, Vec<_>) = plan
             .ports
             .into_iter()
-            .map(|(port, credits)| (EgressPort::new(port), Credits::new(credits)))
+            .map(|(port, credits)| (EgressPort::new(port, &mut links), Credits::new(credits)))
             .unzip();
         Self {
             number: plan.number,
