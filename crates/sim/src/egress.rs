@@ -191,6 +191,11 @@ impl<L: HoldLink> Transmitter<L> {
         self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.corrupted())
     }
 
+    /// Frames that did not reach the other end, pauses included.
+    pub(crate) fn missing(&self) -> Dropped {
+        self.link().changes.as_ref().map_or_else(Dropped::default, |changes| changes.missing())
+    }
+
     /// What packets are wrapped in.
     pub(crate) fn framing(&self) -> Framing {
         self.link().framing

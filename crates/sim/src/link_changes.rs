@@ -50,6 +50,8 @@ pub(crate) struct LinkChanges {
     errors: LinkErrors,
     lost: Dropped,
     corrupted: Dropped,
+    /// Pauses that were lost or corrupted.
+    pauses: Dropped,
     before: Carried,
 }
 
@@ -76,6 +78,7 @@ impl LinkChanges {
             errors: LinkErrors::new(stream),
             lost: Dropped::default(),
             corrupted: Dropped::default(),
+            pauses: Dropped::default(),
             before: Carried::default(),
         }
     }
@@ -100,15 +103,17 @@ impl LinkChanges {
     /// Whether a frame reaches the other end unharmed that the port sends from now, caught up with, to `end`; it is
     /// counted if not.
     pub(crate) fn carries(&mut self, packet: &Packet, end: Instant) -> bool {
-        if !self.is_up_until(end) {
-            count(&mut self.lost, packet);
-            return false;
-        }
-        let is_corrupted = self.errors.corrupts(packet.frame_bytes());
-        if is_corrupted {
-            count(&mut self.corrupted, packet);
-        }
-        !is_corrupted
+        let cause = if !self.is_up_until(end) {
+            &mut self.lost
+        } else if self.errors.corrupts(packet.frame_bytes()) {
+            &mut self.corrupted
+        } else {
+            return true;
+        };
+        // Pauses are no frames of anybody.
+        let count = if packet.is_link_control() { &mut self.pauses } else { cause };
+        count.count(packet);
+        false
     }
 
     /// Whether the link is up for as long as a frame is on it that the port sends from now to `end`.
@@ -128,6 +133,11 @@ impl LinkChanges {
         self.corrupted
     }
 
+    /// Everything that did not get through.
+    pub(crate) fn missing(&self) -> Dropped {
+        [self.lost, self.corrupted, self.pauses].into_iter().sum()
+    }
+
     /// What the port had sent when the rate last changed.
     pub(crate) const fn before(&self) -> Carried {
         self.before
@@ -136,32 +146,26 @@ impl LinkChanges {
     /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at the next
     /// change.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, before: _ } = self;
+        let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, pauses, before: _ } = self;
         cycle.same(*next as u64);
         if let Some(change) = changes.get(*next) {
             let on_link = rate.frame_span(u32::from(u16::MAX), LINK_OVERHEAD_BYTES) + *delay;
             cycle.stop_before(Instant(change.at.0.saturating_sub(on_link.0)));
         }
         errors.visit(cycle);
-        for Dropped { frames, bytes } in [lost, corrupted] {
+        for Dropped { frames, bytes } in [lost, corrupted, pauses] {
             cycle.count(frames);
             cycle.count(bytes);
         }
     }
 }
 
-/// Counts a frame that does not get through. Pauses are no frames of anybody.
-const fn count(dropped: &mut Dropped, packet: &Packet) {
-    if !packet.is_link_control() {
-        dropped.frames += 1;
-        dropped.bytes += packet.frame_bytes() as u64;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Seed;
+    use crate::packet::{Kind, Path, Priority};
+    use units::{AttachmentId, Seed};
+    use wire::Psn;
 
     const RATE: Rate = Rate::from_gbps(400);
     const SLOW: Rate = Rate::from_gbps(100);
@@ -201,5 +205,18 @@ mod tests {
         assert_eq!(changes.before(), sent);
         assert_eq!(changes.catch_up(Instant(9_000), 7, 7_000), SLOW);
         assert_eq!(changes.before(), sent);
+    }
+
+    #[test]
+    fn pauses_that_are_lost_are_missing_but_are_no_lost_frames() {
+        let mut changes = link(&[change(1_000, false, RATE)]);
+        changes.catch_up(Instant(2_000), 0, 0);
+        let path = Path { destination: AttachmentId(0), queue_pair: 0, entropy: 0 };
+        let frame = Packet::new(Kind::Ack, Priority(0), Psn::new(0), 1_000, path);
+        for packet in [frame, Packet::pause(Priority(3), 1)] {
+            assert!(!changes.carries(&packet, Instant(2_100)));
+        }
+        let [lost, missing] = [changes.lost(), changes.missing()].map(|count| (count.frames, count.bytes));
+        assert_eq!((lost, missing), ((1, 1_000), (2, 1_064)));
     }
 }

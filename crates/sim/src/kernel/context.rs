@@ -267,6 +267,11 @@ impl<M: Message, R> Context<M, R> {
         self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
+    /// Messages in an inbox.
+    pub(super) fn on_way_to(&self, inbox: u32) -> impl Iterator<Item = &M> {
+        self.inboxes[inbox as usize].iter()
+    }
+
     /// Messages that no node has seen yet and that `counts` tells to count.
     pub(super) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
         let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();

@@ -287,6 +287,12 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.context.totals
     }
 
+    /// Messages that node `node` has not seen yet by its inbox `inbox`.
+    pub(crate) fn on_way_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
+        let inbox = inboxes_of(&self.first_inbox, node).start + inbox as u32;
+        self.context.on_way_to(inbox)
+    }
+
     /// Messages that no node has seen yet and that `counts` tells to count.
     pub(crate) fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
         self.context.in_flight(counts)

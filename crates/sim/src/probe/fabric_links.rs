@@ -16,6 +16,8 @@ pub(super) struct Sent {
     pub(super) busy: Span,
     pub(super) lost: Dropped,
     pub(super) corrupted: Dropped,
+    /// All that did not reach the other end.
+    pub(super) missing: Dropped,
     /// Where it is not that of the topology.
     pub(super) rate: Option<Rate>,
 }
@@ -28,6 +30,7 @@ impl Sent {
             busy: transmitter.busy(),
             lost: transmitter.lost(),
             corrupted: transmitter.corrupted(),
+            missing: transmitter.missing(),
             rate: None,
         }
     }

@@ -60,7 +60,7 @@ impl<'a, F: Forward> Counters<'a, F> {
             },
             FabricNode::Switch(switch) => PortCounts {
                 sent: Sent::of(switch.ports()[port].transmitter()),
-                received: switch.received()[port],
+                received: self.received(node, port),
                 stranded: switch.stranded()[port],
                 ..of_egress(&switch.ports()[port])
             },
@@ -87,6 +87,18 @@ impl<'a, F: Forward> Counters<'a, F> {
                 fabric_port(self.world, &self.nodes, node, port).map_or_else(Sent::default, |port| port.sent)
             }
         }
+    }
+
+    /// What came in by a port of an Ethernet switch: what the other end sent and what is neither lost nor on its way.
+    fn received(&self, node: NodeId, port: usize) -> Received {
+        let plug = self.world.fabric.graph.node(node).ports[port];
+        let Sent { frames, bytes, missing, .. } = self.sent(plug.peer, usize::from(plug.peer_port));
+        let mut received = Received { frames: frames - missing.frames, bytes: bytes - missing.bytes };
+        for packet in self.world.on_way_to(node, port) {
+            received.frames -= 1;
+            received.bytes -= u64::from(packet.frame_bytes());
+        }
+        received
     }
 
     fn of_fabric_port(&self, switch: &Scheduled, node: NodeId, port: usize) -> PortCounts<'a> {

@@ -107,6 +107,12 @@ impl<F: Forward> World<F> {
             |&(partition, place): &(u32, u32)| &partitions[partition as usize].nodes()[place as usize];
         self.homes.iter().map(place)
     }
+
+    /// What is on its way to a port of a node of Ethernet or InfiniBand.
+    pub(crate) fn on_way_to(&self, node: NodeId, port: usize) -> impl Iterator<Item = &Packet> {
+        let (partition, place) = self.homes[node.index()];
+        self.partitions[partition as usize].on_way_to(place, port)
+    }
 }
 
 /// Each partition is many small pieces of memory to give back.

@@ -1,6 +1,5 @@
 //! What arrives at a switch in a window, by egress port and time.
 
-use super::Received;
 use super::queue::Stored;
 use crate::kernel::{Inbox, Message};
 use crate::packet::Packet;
@@ -64,22 +63,10 @@ impl Arrivals {
         }
     }
 
-    /// Takes in everything that comes by port `ingress` before `end`, and counts it. Ports come in order.
+    /// Takes in everything that comes by port `ingress` before `end`. Ports come in order.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        inbox: &mut Inbox<Packet>,
-        ingress: u16,
-        end: Instant,
-        came: &mut Received,
-    ) {
-        let (before, mut bytes) = (self.frames.len(), 0);
-        inbox.take_all_before(end, |packet| {
-            bytes += u64::from(packet.frame_bytes());
-            self.frames.push(Stored { packet: *packet, ingress });
-        });
-        came.frames += (self.frames.len() - before) as u64;
-        came.bytes += bytes;
+    pub(super) fn take(&mut self, inbox: &mut Inbox<Packet>, ingress: u16, end: Instant) {
+        inbox.take_all_before(end, |packet| self.frames.push(Stored { packet: *packet, ingress }));
     }
 
     /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of a frame, if

@@ -107,7 +107,6 @@ pub(crate) struct Switch<F> {
     has_large_routes: bool,
     exact_only: bool,
     paths: PathCounters,
-    received: Vec<Received>,
     /// Frames that came in by each port when no way to their destination was left.
     stranded: Vec<Dropped>,
     /// Ports with something waiting or arriving, and those that are paused.
@@ -162,7 +161,6 @@ impl<F: Forward> Switch<F> {
             is_pause_active: false,
             exact_only: plan.exact_only || plan.has_credits,
             paths: PathCounters::default(),
-            received: vec![Received::default(); ports],
             stranded: vec![Dropped::default(); ports],
             busy: PortSet::new(ports),
             loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
@@ -171,10 +169,6 @@ impl<F: Forward> Switch<F> {
 
     pub(crate) fn ports(&self) -> &[EgressPort] {
         &self.ports
-    }
-
-    pub(crate) fn received(&self) -> &[Received] {
-        &self.received
     }
 
     /// Frames that came in by each port when no way to their destination was left.
@@ -318,11 +312,11 @@ impl<F: Forward> Switch<F> {
         ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
     }
 
-    /// Takes in and counts what arrives by each port in `window`, port by port; where choices are made in that order, window by
+    /// Takes in what arrives by each port in `window`, port by port; where choices are made in that order, window by
     /// window if it is several.
     #[inline]
     fn take_arrivals(
-        &mut self,
+        &self,
         window: Window,
         arrivals: &mut Arrivals,
         is_large: bool,
@@ -330,35 +324,9 @@ impl<F: Forward> Switch<F> {
     ) {
         arrivals.begin(window.start, self.ports.len());
         if F::CHOICE == Choice::PerPacket && window.start < window.last_start {
-            self.take_before(window.last_start.min(window.end), arrivals, is_large, inboxes);
+            take_before(window.last_start.min(window.end), arrivals, is_large, inboxes);
         }
-        self.take_before(window.end, arrivals, is_large, inboxes);
-    }
-
-    #[inline]
-    fn take_before(
-        &mut self,
-        end: Instant,
-        arrivals: &mut Arrivals,
-        is_large: bool,
-        inboxes: &mut [Inbox<Packet>],
-    ) {
-        let ports = inboxes.len();
-        if is_large {
-            for ingress in 0..ports {
-                if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
-                    ahead.prefetch();
-                }
-                let came = &mut self.received[ingress];
-                arrivals.take(&mut inboxes[ingress], ingress as u16, end, came);
-            }
-        } else {
-            for (ingress, inbox) in inboxes.iter_mut().enumerate() {
-                if !inbox.is_empty() {
-                    arrivals.take(inbox, ingress as u16, end, &mut self.received[ingress]);
-                }
-            }
-        }
+        take_before(window.end, arrivals, is_large, inboxes);
     }
 
     /// Finds the way of everything that arrives. Returns what it takes of the buffer.
@@ -472,6 +440,25 @@ impl<F: Forward> Switch<F> {
     }
 }
 
+/// Takes in what arrives by each port before `end`, port by port.
+#[inline]
+fn take_before(end: Instant, arrivals: &mut Arrivals, is_large: bool, inboxes: &mut [Inbox<Packet>]) {
+    if is_large {
+        for ingress in 0..inboxes.len() {
+            if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
+                ahead.prefetch();
+            }
+            arrivals.take(&mut inboxes[ingress], ingress as u16, end);
+        }
+    } else {
+        for (ingress, inbox) in inboxes.iter_mut().enumerate() {
+            if !inbox.is_empty() {
+                arrivals.take(inbox, ingress as u16, end);
+            }
+        }
+    }
+}
+
 /// The egress port of `hops` that `packet` takes; none when failures have left no way to its destination.
 #[inline]
 fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<u16> {
@@ -522,7 +509,6 @@ impl<F: Forward> Switch<F> {
             has_large_routes: _,
             exact_only: _,
             paths: _,
-            received,
             stranded,
             busy: _,
             loads: _,
@@ -545,9 +531,5 @@ impl<F: Forward> Switch<F> {
             incoming.visit(cycle);
         }
         cycle.same(u64::from(*is_pause_active));
-        for Received { frames, bytes } in received {
-            cycle.count(frames);
-            cycle.count(bytes);
-        }
     }
 }

@@ -18,6 +18,7 @@ use crate::pause::PauseState;
 use crate::prefetch::prefetch_line;
 use crate::ring::Ring;
 use std::collections::VecDeque;
+use std::iter::Sum;
 use std::sync::Arc;
 use units::{Cycle, Instant};
 
@@ -99,9 +100,18 @@ pub(crate) struct Dropped {
 impl Dropped {
     /// Counts one more.
     #[cold]
-    pub(super) fn count(&mut self, packet: &Packet) {
+    pub(crate) fn count(&mut self, packet: &Packet) {
         self.frames += 1;
         self.bytes += u64::from(packet.frame_bytes());
+    }
+}
+
+impl Sum for Dropped {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            frames: sum.frames + part.frames,
+            bytes: sum.bytes + part.bytes,
+        })
     }
 }
 
