@@ -399,32 +399,37 @@ impl EgressPort {
     /// Takes in a frame that the buffer has stored.
     #[inline]
     pub(crate) fn enqueue(&mut self, stored: &mut Stored) {
-        let priority = self.take_in(stored);
-        self.queues[priority.index()].frames.push_with(|| Queued::new(stored));
+        if self.may_mark() {
+            self.mark(stored, self.queue_bytes(stored.packet.priority()));
+        }
+        let priority = self.note_waiting(&stored.packet);
+        let Queue { frames, bytes } = &mut self.queues[priority.index()];
+        *bytes += u64::from(stored.packet.frame_bytes());
+        frames.push_with(|| Queued::new(stored));
     }
 
-    /// Marks a frame, counts it as waiting and returns its priority, whose queue it is to be put into.
+    /// Whether a frame that arrives now might be marked, as far as can be told at once.
     #[inline]
-    fn take_in(&mut self, stored: &mut Stored) -> Priority {
-        let priority = stored.packet.priority();
-        if self.queued_bytes / MARKING_STEP >= self.marks_above.into() {
-            self.mark(stored);
-        }
-        let bytes = u64::from(stored.packet.frame_bytes());
-        self.queues[priority.index()].bytes += bytes;
+    fn may_mark(&self) -> bool {
+        self.queued_bytes / MARKING_STEP >= self.marks_above.into()
+    }
+
+    /// Notes that a frame waits from now on, and returns its priority.
+    #[inline]
+    fn note_waiting(&mut self, packet: &Packet) -> Priority {
+        let priority = packet.priority();
         self.occupied |= priority.bit();
-        self.queued_bytes += bytes;
+        self.queued_bytes += u64::from(packet.frame_bytes());
         self.note_depth(self.queued_bytes);
         priority
     }
 
-    /// Marks a frame that finds such a queue, or not.
+    /// Marks a frame that finds a queue of so many bytes, or not.
     #[cold]
-    fn mark(&mut self, stored: &mut Stored) {
+    fn mark(&mut self, stored: &mut Stored, queue_bytes: u64) {
         let Stored { packet, ingress } = stored;
         let Some(marker) = &mut self.marker else { return };
         let (priority, bytes) = (packet.priority(), u64::from(packet.frame_bytes()));
-        let queue_bytes = self.queues[priority.index()].bytes;
         let Some(control) = &mut self.control else {
             if queue_bytes > marker.kmin_bytes() {
                 self.counters.marked += u64::from(marker.decide(packet, queue_bytes));

@@ -41,6 +41,16 @@ impl Waiting {
         self.places[priority.index()].trailing_zeros() as usize
     }
 
+    /// Bytes of all of `arrivals` that wait.
+    fn bytes(&self, priority: Priority, arrivals: &Lineup<'_>) -> u64 {
+        let (mut places, mut bytes) = (self.places[priority.index()], 0);
+        while places != 0 {
+            bytes += u64::from(arrivals.frame(places.trailing_zeros() as usize).packet.frame_bytes());
+            places &= places - 1;
+        }
+        bytes
+    }
+
     #[inline]
     const fn pop_first(&mut self, priority: Priority) -> usize {
         let first = self.first(priority);
@@ -104,13 +114,13 @@ impl EgressPort {
                 break;
             }
             while arrivals.at(next) <= now {
-                waiting.insert(self.take_in(arrivals.frame_mut(next)), next);
+                self.take_in(&mut arrivals, &mut waiting, next);
                 next += 1;
             }
             self.send_waiting(&arrivals, &mut waiting, buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
-            waiting.insert(self.take_in(arrivals.frame_mut(index)), index);
+            self.take_in(&mut arrivals, &mut waiting, index);
         }
         self.store_all(&arrivals, &mut waiting, buffer);
     }
@@ -130,6 +140,23 @@ impl EgressPort {
         if let Some(control) = &mut self.control {
             control.pass(stored, now, self.transmitter.free_at());
         }
+    }
+
+    /// Has the arrival at `index` wait. It counts for the length of its queue once it is stored.
+    #[inline]
+    fn take_in(&mut self, arrivals: &mut Lineup<'_>, waiting: &mut Waiting, index: usize) {
+        if self.may_mark() {
+            self.mark_arrival(arrivals, waiting, index);
+        }
+        let priority = self.note_waiting(&arrivals.frame(index).packet);
+        waiting.insert(priority, index);
+    }
+
+    #[cold]
+    fn mark_arrival(&mut self, arrivals: &mut Lineup<'_>, waiting: &Waiting, index: usize) {
+        let priority = arrivals.frame(index).packet.priority();
+        let queue_bytes = self.queue_bytes(priority) + waiting.bytes(priority, arrivals);
+        self.mark(arrivals.frame_mut(index), queue_bytes);
     }
 
     /// Sends the frame whose turn it is, from a queue or, behind that, from those of `arrivals` that wait.
@@ -152,10 +179,10 @@ impl EgressPort {
             (&arrivals.frame(waiting.pop_first(priority)).packet, 0)
         };
         let frame_bytes = packet.frame_bytes();
-        *queue_bytes -= u64::from(frame_bytes);
         self.queued_bytes -= u64::from(frame_bytes);
         self.transmitter.transmit(packet, now, outlet);
         if is_queued {
+            *queue_bytes -= u64::from(frame_bytes);
             buffer.release_unpaused(ingress, priority, buffer.charge(frame_bytes));
             frames.drop_front();
             if frames.is_empty() {
@@ -194,10 +221,11 @@ impl EgressPort {
         while occupied != 0 {
             let priority = Priority(occupied.trailing_zeros() as u8);
             occupied &= occupied - 1;
-            let frames = &mut self.queues[priority.index()].frames;
+            let Queue { frames, bytes } = &mut self.queues[priority.index()];
             while !waiting.has_no_arrivals(priority) {
                 let stored = arrivals.frame(waiting.pop_first(priority));
                 buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
+                *bytes += u64::from(stored.packet.frame_bytes());
                 frames.push_with(|| Queued::new(stored));
             }
         }
