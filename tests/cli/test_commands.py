@@ -140,6 +140,22 @@ def test_trials_lists_and_filters(used: Path) -> None:
     assert "no such trials" in nothing.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "begin"),
+    [
+        (("-o", "c.parquet"), b"PAR1"),
+        (("-o", "c.json"), b"["),
+        (("-o", "c.txt"), b"job,"),
+        (("-o", "c.parquet", "--format", "csv"), b"job,"),
+    ],
+)
+def test_a_table_is_written_as_its_file_is_called(
+    used: Path, arguments: tuple[str, ...], begin: bytes
+) -> None:
+    output_of(used, "export", *arguments)
+    assert (used / arguments[1]).read_bytes().startswith(begin)
+
+
 def test_all_tags_of_a_trial_are_listed_and_shown(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(PLAN)
     for tag in ("monday", "tuesday"):

@@ -38,6 +38,7 @@ def test_an_error_names_the_option_that_was_typed(folder: Path) -> None:
         (("run", "small.yaml", "--seed", "-1"), "--seed"),
         (("run", "small.yaml", "--format", "xml"), "--format"),
         (("notebook", "-o", "trial.txt"), "name it trial.ipynb"),
+        (("report", "-o", "report.pdf"), "name it report.html"),
         (("run", "small.yaml", "--path", "fast"), "--path"),
         (("run",), "PLAN"),
         (("run", "small.yaml", "--workspace", "small.yaml"), "this is a file"),

@@ -38,7 +38,10 @@ class FileFormat(StrEnum):
 def export_command(
     trial: TrialArgument = "latest",
     table: Annotated[TableName, typer.Option(help="Which table.")] = TableName.CHUNKS,
-    output: Annotated[FileFormat, typer.Option("--format", help="How to write it.")] = FileFormat.CSV,
+    output: Annotated[
+        FileFormat | None,
+        typer.Option("--format", help="How to write it; by default as FILE ends, or as CSV."),
+    ] = None,
     target: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Where to; standard output by default."),
@@ -53,6 +56,7 @@ def export_command(
 
     from fabricbench.report.files import atomic_file
 
+    output = output or _format_of(target)
     write = _writer(trial, table, output, workspace)
     if target is not None:
         with atomic_file(target) as stream:
@@ -62,6 +66,12 @@ def export_command(
         raise typer.BadParameter("Parquet is no text for a terminal; name a file with -o")
     write(sys.stdout.buffer)
     sys.stdout.buffer.flush()
+
+
+def _format_of(target: Path | None) -> FileFormat:
+    """Return the format that the ending of a file names, CSV if it names none."""
+    ending = target.suffix[1:].lower() if target else ""
+    return next((each for each in FileFormat if each.value == ending), FileFormat.CSV)
 
 
 def _writer(

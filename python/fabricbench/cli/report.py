@@ -45,6 +45,8 @@ def report_command(
     from fabricbench.report.html.build import write_report
     from fabricbench.store import Workspace
 
+    if out.suffix and out.suffix.lower() not in {".html", ".htm"}:
+        raise typer.BadParameter(f"-o {out}: a report is a page of HTML; name it {out.stem}.html")
     check_writable_target(out)
     store = Workspace.open(workspace)
     focus = store.find(trial)
