@@ -61,6 +61,8 @@ def test_a_wrong_field_raises_what_the_command_line_says() -> None:
     plan = fb.load("jct-alltoall")
     with pytest.raises(fb.PlanError, match=r"fabric\.topology\.spines: found 0; allowed: 1 or more"):
         plan.with_({"fabric.topology.spines": 0})
+    with pytest.raises(fb.PlanError, match=r'^error: data_size: found "1XB"'):
+        plan.with_(data_size="1XB")
     with pytest.raises(fb.PlanError, match="did you mean `jct-alltoall`"):
         fb.load("jct-altoall")
     with pytest.raises(fb.PlanError, match="<fields>:1: fabric: found nothing"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench import runner
+from fabricbench.plan.errors import named_as_written
 
 if TYPE_CHECKING:
     from fabricbench.runner import LoadedPlan
@@ -61,9 +62,10 @@ class Plan:
             >>> fb.load("jct-alltoall").with_({"fabric.topology.spines": 4}, data_size=["16MB", "1GB"])
             <Plan jct-alltoall: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 1 GB>
         """
-        named = {_SHORT_NAMES.get(name, name): value for name, value in fields.items()}
-        texts = [f"{name}={json.dumps(value)}" for name, value in {**(changes or {}), **named}.items()]
-        return Plan(runner.reload(self._loaded, texts))
+        given = {**(changes or {}), **fields}
+        texts = {name: f"{_SHORT_NAMES.get(name, name)}={json.dumps(value)}" for name, value in given.items()}
+        with named_as_written(texts):
+            return Plan(runner.reload(self._loaded, list(texts.values())))
 
     @property
     def run_specs(self) -> list[dict[str, Any]]:

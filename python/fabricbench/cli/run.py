@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,12 +71,13 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench import runner
     from fabricbench.cli.progress import display
+    from fabricbench.plan.errors import named_as_written
     from fabricbench.report.trials import reports_of_run, result_rows
     from fabricbench.store import Workspace
 
     limits = None if force else runner.machine_limits(time_limit)
     own = _as_overrides(seed, tag)
-    with _named_as_options(own):
+    with named_as_written(own):
         loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
@@ -116,23 +114,6 @@ def _as_overrides(seed: int | None, tag: str | None) -> dict[str, str]:
 
     given = {"seed": None if seed is None else str(seed), "tag": None if tag is None else json.dumps(tag)}
     return {f"--{name}": f"{name}={value}" for name, value in given.items() if value is not None}
-
-
-@contextmanager
-def _named_as_options(own: Mapping[str, str]) -> Iterator[None]:
-    """Have problems with overrides that were made of options name those, which is what the user typed."""
-    from fabricbench.plan.errors import Place, PlanError
-
-    options = {f"-s {override}": Place(option) for option, override in own.items()}
-    try:
-        yield
-    except PlanError as error:
-        raise PlanError(
-            replace(each, place=options[each.place.source], field="")
-            if each.place.source in options
-            else each
-            for each in error.problems
-        ) from error
 
 
 def render(jobs: list[JobReport], output: Format) -> str:

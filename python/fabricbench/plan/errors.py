@@ -1,7 +1,8 @@
 """What is wrong with a plan: every problem with its place, what was found and what is allowed."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 _SHOWN_MAX: Final = 50
@@ -73,6 +74,31 @@ class PlanError(Exception):
         if len(self.problems) > _SHOWN_MAX:
             lines.append(f"error: and {len(self.problems) - _SHOWN_MAX} more")
         super().__init__("\n".join(lines))
+
+
+@contextmanager
+def named_as_written(overrides: Mapping[str, str]) -> Iterator[None]:
+    """Have problems with overrides name what the user wrote, where that was no override FIELD=VALUE.
+
+    Args:
+        overrides: Each override by what the user wrote in its place, such as an option.
+
+    Raises:
+        PlanError: That of the block.
+    """
+    written = {f"-s {override}": (name, override.partition("=")[0]) for name, override in overrides.items()}
+    try:
+        yield
+    except PlanError as error:
+        raise PlanError(
+            _renamed(each, *written.get(each.place.source, ("", ""))) for each in error.problems
+        ) from error
+
+
+def _renamed(problem: Problem, name: str, field: str) -> Problem:
+    if not name:
+        return problem
+    return replace(problem, place=Place(name), field="" if problem.field == field else problem.field)
 
 
 def dotted(path: FieldPath) -> str:
