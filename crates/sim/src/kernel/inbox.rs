@@ -25,10 +25,16 @@ impl<M: Message> Inbox<M> {
         self.messages.front().map_or(Instant::NEVER, Message::at)
     }
 
-    /// Takes the first message out if it arrives before `end`.
+    /// Takes the first message out.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> Option<M> {
+        self.messages.pop_front()
+    }
+
+    /// The same if it arrives before `end`.
     #[inline]
     pub(crate) fn take_before(&mut self, end: Instant) -> Option<M> {
-        if self.next_arrival() < end { self.messages.pop_front() } else { None }
+        if self.next_arrival() < end { self.take_first() } else { None }
     }
 
     /// Takes out, in order, every message that arrives before `end`.

@@ -294,13 +294,27 @@ impl Host {
         inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
+        if self.ports.len() == 1 && self.intake.is_none() {
+            return self.process_as::<true>(window, inboxes, context);
+        }
+        self.process_as::<false>(window, inboxes, context)
+    }
+
+    /// The same; what is `PLAIN` has one port and no receive buffer.
+    #[inline]
+    fn process_as<const PLAIN: bool>(
+        &mut self,
+        window: Window,
+        inboxes: Range<u32>,
+        context: &mut Context<Packet, Record>,
+    ) -> Instant {
         // What is sent in this window arrives in later ones.
-        let (mut port, mut arrival) = self.next_arrival(inboxes.start, context);
+        let (mut port, mut arrival) = self.next_arrival::<PLAIN>(inboxes.start, context);
         loop {
-            let (now, action) = self.next_action();
+            let (now, action) = self.next_action::<PLAIN>();
             if arrival <= now && arrival < window.end {
-                self.receive(port, inboxes.start, window.end, context);
-                (port, arrival) = self.next_arrival(inboxes.start, context);
+                self.receive(port, inboxes.start, context);
+                (port, arrival) = self.next_arrival::<PLAIN>(inboxes.start, context);
                 continue;
             }
             if now >= window.end {
@@ -365,9 +379,13 @@ impl Host {
 
     /// The port with the first arrival, and when that is.
     #[inline]
-    fn next_arrival(&self, first_inbox: u32, context: &Context<Packet, Record>) -> (usize, Instant) {
+    fn next_arrival<const PLAIN: bool>(
+        &self,
+        first_inbox: u32,
+        context: &Context<Packet, Record>,
+    ) -> (usize, Instant) {
         let mut next = (0, context.next_arrival(first_inbox));
-        for port in 1..self.ports.len() {
+        for port in 1..if PLAIN { 1 } else { self.ports.len() } {
             let at = context.next_arrival(first_inbox + port as u32);
             if at < next.1 {
                 next = (port, at);
@@ -379,8 +397,12 @@ impl Host {
     /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer comes first,
     /// then timers, then sending; ports in order.
     #[inline]
-    fn next_action(&self) -> (Instant, Action) {
+    fn next_action<const PLAIN: bool>(&self) -> (Instant, Action) {
         let mut next = (self.timers.next(), Action::Fire);
+        if PLAIN {
+            let send = self.ports[0].next_send();
+            return if send < next.0 { (send, Action::Send { port: 0 }) } else { next };
+        }
         if let Some(intake) = &self.intake
             && intake.next_drained() <= next.0
         {

@@ -15,22 +15,19 @@ use wire::Psn;
 
 impl Host {
     #[inline]
-    pub(super) fn receive(
-        &mut self,
-        port: usize,
-        first_inbox: u32,
-        end: Instant,
-        context: &mut Context<Packet, Record>,
-    ) {
-        let Some(packet) = context.inbox(first_inbox + port as u32).take_before(end) else { return };
-        self.ports[port].count_arrival(&packet);
+    pub(super) fn receive(&mut self, port: usize, first_inbox: u32, context: &mut Context<Packet, Record>) {
+        let Some(packet) = context.inbox(first_inbox + port as u32).take_first() else { return };
+        let state = &mut self.ports[port];
+        state.count_arrival(&packet);
         if packet.is_link_control() {
-            self.ports[port].receive_link_control(&packet);
+            state.receive_link_control(&packet);
             return;
         }
-        self.ports[port].fill_lane(&packet);
-        if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
-            self.ports[port].free_lane(&packet, packet.at());
+        if state.has_special() {
+            state.fill_lane(&packet);
+            if self.intake.is_none() || !matches!(packet.kind(), Kind::Data(_)) {
+                state.free_lane(&packet, packet.at());
+            }
         }
         match packet.kind() {
             Kind::Data(position) if self.intake.as_ref().is_none_or(|intake| intake.is_open()) => {
