@@ -196,6 +196,7 @@ impl<'a> Assembler<'a> {
             }
             if let Some(next) = sent(place + 2 * AHEAD) {
                 self.deliveries.prefetch(next.chunk);
+                self.rounds_ended.prefetch(next.chunk);
             }
             if let Some(next) = sent(place + AHEAD) {
                 self.deliveries.prefetch_report(next.chunk);

@@ -112,6 +112,15 @@ impl RoundsEnded {
         }
     }
 
+    /// Asks for what is known of a chunk.
+    #[inline]
+    pub(crate) fn prefetch(&self, chunk: u32) {
+        match self {
+            Self::Once(bits) => prefetch(bits, (chunk / u64::BITS) as usize),
+            Self::Counted(counts) => prefetch(counts, chunk as usize),
+        }
+    }
+
     /// A chunk has ended in one more round.
     #[inline]
     pub(crate) fn count(&mut self, chunk: u32) {

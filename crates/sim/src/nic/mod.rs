@@ -46,13 +46,14 @@ pub(crate) use transfers::{InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseE
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Kind, Packet, Priority};
-use crate::prefetch::{prefetch, prefetch_first, prefetch_lines, prefetch_whole};
+use crate::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
 use receivers::Receivers;
 use sender::{DataFrames, Sender};
 use sends::Sends;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
@@ -338,8 +339,15 @@ impl Host {
             1 => {
                 prefetch_first(&self.ports, 0, PORT_BYTES);
                 inboxes.iter().for_each(Inbox::prefetch);
+                if self.data_frames.ends_often {
+                    self.prefetch_ends();
+                }
             }
             _ => {
+                if self.data_frames.ends_often {
+                    self.ports[0].prefetch_queues();
+                    self.transfers.prefetch();
+                }
                 for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
                     self.prefetch_queue_pair(packet);
                 }
@@ -347,6 +355,14 @@ impl Host {
                 self.timers.prefetch();
             }
         }
+    }
+
+    /// Asks for what of the host is needed when a chunk begins or ends.
+    #[inline]
+    fn prefetch_ends(&self) {
+        const FIRST: usize = offset_of!(Host, sends) / LINE_BYTES;
+        const LAST: usize = (offset_of!(Host, shared_memory) - 1) / LINE_BYTES;
+        (FIRST..=LAST).for_each(|line| prefetch_line(self, line));
     }
 
     /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk

@@ -164,6 +164,13 @@ impl NicPort {
         self.special.as_ref()?.credits.as_ref()
     }
 
+    /// Asks for the memory of the senders that are served next, and of the next control packet to be queued.
+    #[inline]
+    pub(super) fn prefetch_queues(&self) {
+        self.round.prefetch();
+        self.control.prefetch_end();
+    }
+
     /// The senders that are served next, as things stand.
     #[inline]
     pub(super) fn senders_ahead(&self) -> impl Iterator<Item = u32> {

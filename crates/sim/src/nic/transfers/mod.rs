@@ -19,6 +19,7 @@ mod tests;
 pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, TransfersPlan};
 pub(crate) use process::Measured;
 
+use crate::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
 use process::Process;
 use std::collections::VecDeque;
@@ -222,6 +223,12 @@ impl Transfers {
     #[inline]
     pub(super) fn process_of(&self, outgoing: u32) -> u32 {
         self.outgoing.process_of(outgoing)
+    }
+
+    /// Asks for what the end of any transfer needs.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch_whole(&self.processes, 0);
     }
 
     /// Asks for what the arrival of an inbound transfer needs.
