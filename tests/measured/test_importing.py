@@ -319,7 +319,9 @@ def test_two_runs_are_compared_size_by_size(lab: Path) -> None:
     found = rows(call("compare", "--by", "size", "latest", "latest~3", "--format", "csv", cwd=lab).stdout)
     pairs = {(row["first_trial"], row["second_trial"]) for row in found}
     assert len(pairs) == 2
-    assert call("compare", "--by", "size", "latest", "latest", cwd=lab).returncode == 0
+    itself = call("compare", "--by", "size", "latest", "latest~1", cwd=lab)
+    assert itself.returncode == 2
+    assert "latest and latest~1 are of the same run" in itself.stderr
 
 
 def test_a_list_has_measured_and_simulated_trials(lab: Path) -> None:

@@ -96,6 +96,10 @@ def _by_size(store: Workspace, names: list[str], reference: str | None) -> Compa
     if reference is not None or len(names) != 2:
         raise typer.BadParameter("--by size takes a trial of each of two runs; the first is the reference")
     first, second = (store.suite(store.find(name)) for name in names)
+    if {trial.id for trial in first} == {trial.id for trial in second}:
+        raise typer.BadParameter(
+            f"{' and '.join(names)} are of the same run; --by size takes a trial of each of two runs"
+        )
     found = of_sizes(first, second)
     if not found.pairs:
         raise typer.BadParameter("the runs have no collective, number of ranks and data size in common")
