@@ -44,8 +44,12 @@ wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, with the web applic
 	$(BIN)/maturin build --quiet --release --out dist
 
 .PHONY: tuned-wheel
-tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile of the benchmarks (some 5 % faster; needs rustup's llvm-tools)
+tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile of the benchmarks (some 5 % faster; needs rustup's llvm-tools or Debian's llvm-N)
 	$(BIN)/python tools/tuned_wheel.py
+
+.PHONY: tuned-bench
+tuned-bench: $(STAMPS)/requirements ## Build the benchmarks like that wheel, and time them (B chooses as in `make bench`)
+	$(BIN)/python tools/tuned_wheel.py --bench $(B)
 
 .PHONY: web
 web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it

@@ -1,7 +1,8 @@
 """Builds the wheel with a profile: where branches usually go, as the benchmarks of `make bench` take them.
 
 Three steps: the benchmarks built so that they count, run, and the wheel built with the counts. The results of
-simulations are the same, and so are the processors that it runs on.
+simulations are the same, and so are the processors that it runs on. With --bench the benchmarks are built
+with the counts in place of the wheel, and run: what the wheel gains.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "target/tuned"
+BENCH = ("cargo", "bench", "--quiet", "--locked", "-p", "fabricbench-sim", "--bench", "fabric", "--")
 WORKLOADS = ("B1", "B2", "B3", "B4", "B5")
-HINT = "hint: rustup component add llvm-tools, or name the one of this LLVM: --llvm-profdata PROGRAM"
+HINT = "hint: rustup component add llvm-tools, or apt-get install llvm-{major}, or --llvm-profdata PROGRAM"
 
 
 def main() -> None:
@@ -25,23 +27,29 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder of the wheel")
-    parser.add_argument("--llvm-profdata", default=None, help="the program; that of the toolchain by default")
+    parser.add_argument(
+        "--bench", nargs=argparse.REMAINDER, help="run the benchmarks, with these options of theirs"
+    )
+    parser.add_argument(
+        "--llvm-profdata", default=None, help="the program; by default of the toolchain or the system"
+    )
     options = parser.parse_args()
-    merge = options.llvm_profdata or _of_toolchain() or shutil.which("llvm-profdata")
+    merge = options.llvm_profdata or _of_toolchain() or _of_system()
     if merge is None:
-        sys.exit(f"error: no llvm-profdata found\n{HINT}")
+        sys.exit(f"error: no llvm-profdata found\n{HINT.format(major=_llvm_major())}")
     counts, profile = TARGET / "counts", TARGET / "fabricbench.profdata"
     shutil.rmtree(counts, ignore_errors=True)
     _count(counts)
     if subprocess.run([merge, "merge", "-o", profile, counts], check=False).returncode:
-        sys.exit(f"error: {merge} does not read what rustc {_of_rustc('release')} writes\n{HINT}")
-    _run([*_maturin(), "--out", str(options.out)], f"-Cprofile-use={profile}")
+        hint = HINT.format(major=_llvm_major())
+        sys.exit(f"error: {merge} does not read what rustc {_of_rustc('release')} writes\n{hint}")
+    build = [*_maturin(), "--out", str(options.out)] if options.bench is None else [*BENCH, *options.bench]
+    _run(build, f"-Cprofile-use={profile}")
 
 
 def _count(counts: Path) -> None:
     """Build the benchmarks so that they count, and run them."""
-    bench = ["cargo", "bench", "--quiet", "--locked", "-p", "fabricbench-sim", "--bench", "fabric", "--"]
-    _run([*bench, "--runs", "1", "--threads", "1", *WORKLOADS], f"-Cprofile-generate={counts}")
+    _run([*BENCH, "--runs", "1", "--threads", "1", *WORKLOADS], f"-Cprofile-generate={counts}")
 
 
 def _maturin() -> list[str]:
@@ -58,6 +66,15 @@ def _of_toolchain() -> str | None:
     sysroot = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True)
     program = Path(sysroot.stdout.strip()) / f"lib/rustlib/{_of_rustc('host')}/bin/llvm-profdata"
     return str(program) if program.is_file() else None
+
+
+def _of_system() -> str | None:
+    """Return the program of the system that is of the compiler's LLVM, as Debian names it, or else any."""
+    return shutil.which(f"llvm-profdata-{_llvm_major()}") or shutil.which("llvm-profdata")
+
+
+def _llvm_major() -> str:
+    return _of_rustc("LLVM version").split(".")[0]
 
 
 def _of_rustc(fact: str) -> str:
