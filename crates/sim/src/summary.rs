@@ -210,8 +210,11 @@ fn reason(spec: &RunSpec, flows: &Flows, progress: &JobProgress, chunks: u64) ->
     match first.loss {
         None => format!("{ended}; {place} used up its {} retries", spec.transport.retry_count),
         Some((sent, lost)) => format!(
-            "{} of {} frames lost on {} queue pairs without recovery: {ended}; {place} lost {lost} of its {sent} frames",
-            progress.frames_lost, progress.frames_sent, progress.losers
+            "{} of {} frames lost on {} queue pair{} without recovery: {ended}; {place} lost {lost} of its {sent} frames",
+            progress.frames_lost,
+            progress.frames_sent,
+            progress.losers,
+            if progress.losers == 1 { "" } else { "s" }
         ),
     }
 }
