@@ -8,7 +8,7 @@ from tests.plan.examples import SMALL, errors_of, golden, plan_of, with_line, wr
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan
 from fabricbench.plan.shipped import published_tables
-from fabricbench.plan.spec_fields import plan_path
+from fabricbench.plan.spec_fields import field_text, plan_path
 
 MISTAKES = golden("mistakes")
 
@@ -115,7 +115,19 @@ def test_a_plan_that_is_not_there_is_named(name: str, expected: str) -> None:
         ("transport.window_packets", ("transport", "window")),
         ("transport.message_bytes", ("transport", "message_size")),
         ("jobs[1].data_bytes", ("jobs", 1, "data_size")),
+        ("fabric.switch.ecn.pmax_ppm", ("fabric", "switch", "ecn", "pmax")),
+        ("fabric.switch.ecn.dynamic.raise_ppm", ("fabric", "switch", "ecn", "dynamic", "raise_by")),
     ],
 )
 def test_fields_of_the_engine_are_fields_of_the_plan(spec_field: str, path: tuple[str | int, ...]) -> None:
     assert plan_path(spec_field) == path
+
+
+def test_values_of_the_engine_are_told_by_the_names_of_the_plan() -> None:
+    dynamic = {
+        "interval_ps": 100_000_000,
+        "lower_ppm": 200_000,
+        "scale_max_ppm": 4_000_000,
+        "confirm_intervals": 2,
+    }
+    assert field_text("dynamic", dynamic) == "interval 100us, lower_by 20%, ceiling 400%, confirm 2"

@@ -7,9 +7,18 @@ from typing import Any, Final
 from fabricbench import units
 from fabricbench.plan.errors import FieldPath
 
-_NAMES: Final = {"cable": "length", "message_bytes": "message_size", "data_bytes": "data_size"}
+_NAMES: Final = {
+    "cable": "length",
+    "message_bytes": "message_size",
+    "data_bytes": "data_size",
+    "confirm_intervals": "confirm",
+    "lower_ppm": "lower_by",
+    "raise_ppm": "raise_by",
+    "scale_max_ppm": "ceiling",
+    "scale_min_ppm": "floor",
+}
 """Fields that have another name in a plan, beyond the unit that a spec has in it."""
-_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets)$")
+_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets|ppm)$")
 _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "_bps": units.format_rate,
     "_ps": units.format_time,
@@ -27,15 +36,17 @@ def plan_path(spec_field: str) -> FieldPath:
 
 def plan_parts(parts: Sequence[str | int]) -> FieldPath:
     """Return the plan's field for a path in the run spec."""
-    path = tuple(
-        _NAMES.get(part, _UNIT_SUFFIX.sub("", part)) if isinstance(part, str) else part for part in parts
-    )
+    path = tuple(_plan_name(part) if isinstance(part, str) else part for part in parts)
     if path[:1] == ("jobs",):
         path = tuple("ranks" if part == "hosts" else part for part in path)
     if "storage" in path:
         # A plan has no name for the choice between duration and operations.
         path = tuple(part for part in path if part != "length")
     return path[:-1] if path[-2:] == ("length", "delay") else path
+
+
+def _plan_name(spec_name: str) -> str:
+    return _NAMES.get(spec_name, _UNIT_SUFFIX.sub("", spec_name))
 
 
 def field_text(name: str, value: Any) -> str:
@@ -63,7 +74,7 @@ def _mapping_text(value: Mapping[str, Any]) -> str:
         return str(value["kind"])
     if set(value) == {"delay_ps"}:
         return field_text("delay_ps", value["delay_ps"])
-    return ", ".join(f"{_UNIT_SUFFIX.sub('', name)} {field_text(name, each)}" for name, each in value.items())
+    return ", ".join(f"{_plan_name(name)} {field_text(name, each)}" for name, each in value.items())
 
 
 def _list_text(name: str, values: Sequence[Any]) -> str:
