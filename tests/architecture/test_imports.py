@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "server": {"plan", "runner", "importing", "store", "report"},
     "cli": {"plan", "runner", "importing", "store", "report", "server"},
     "api": {"plan", "runner", "importing", "store", "report"},
+    "__main__": {"cli"},
 }
 
 

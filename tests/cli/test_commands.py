@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -240,3 +242,17 @@ def test_doctor_makes_nothing(tmp_path: Path) -> None:
         assert finished.returncode == 0
         assert f"{folder} is made by the first run" in finished.stdout
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "file", "mine"]
+
+
+def test_the_package_is_the_program_as_a_module_too(tmp_path: Path) -> None:
+    program = [sys.executable, "-m", "fabricbench"]
+    for arguments, status in (["--version"], 0), (["trials"], 2), (["runs"], 2):
+        finished = subprocess.run(
+            [*program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        direct = call(*arguments, cwd=tmp_path)
+        assert (finished.returncode, finished.stdout, finished.stderr) == (
+            status,
+            direct.stdout,
+            direct.stderr,
+        )
