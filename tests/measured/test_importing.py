@@ -51,6 +51,12 @@ def lab(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_tables_come_in_the_order_in_which_the_benchmark_prints_them(tmp_path: Path) -> None:
+    finished = call("import", SAMPLES / "nccl_alltoall.txt", cwd=tmp_path)
+    placements = [line.split(", ")[1] for line in finished.stdout.splitlines() if line.startswith("all")]
+    assert placements == ["out-of-place", "in-place"]
+
+
 def test_bandwidths_follow_from_time_and_size(tmp_path: Path) -> None:
     trial = taken(tmp_path, "nccl_alltoall.txt")[-2]
     (row,) = trial.results

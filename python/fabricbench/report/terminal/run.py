@@ -76,7 +76,7 @@ def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     beside = [job for job in jobs if job.alone]
     known = {job.alone.trial.attempt for job in beside if job.alone}
     first = {_run(job): job.trial.facts.position for job in sorted(beside, key=_position, reverse=True)}
-    shown = sorted((job for job in jobs if job.trial.attempt not in known), key=_order)
+    shown = _in_order([job for job in jobs if job.trial.attempt not in known])
     tables = [_group_table(list(group), colour=colour) for _, group in groupby(shown, key=_group)]
     tables += [
         versus_text(list(group), colour=colour) for _, group in groupby(sorted(jobs, key=_suite), key=_suite)
@@ -122,8 +122,17 @@ def _suite(job: JobReport) -> str:
     return job.trial.facts.suite
 
 
-def _order(job: JobReport) -> tuple[object, ...]:
-    return (*_group(job), job.trial.facts.position)
+def _in_order(jobs: Sequence[JobReport]) -> list[JobReport]:
+    """Put the jobs of a table together; tables of one plan come in the order of their first trials."""
+    first: dict[tuple[str, str, str], int] = {}
+    for job in sorted(jobs, key=_position):
+        first.setdefault(_group(job)[:3], _position(job))
+
+    def order(job: JobReport) -> tuple[object, ...]:
+        plan, tag, variant, name = _group(job)
+        return plan, tag, first[plan, tag, variant], variant, name, _position(job)
+
+    return sorted(jobs, key=order)
 
 
 def _run(job: JobReport) -> tuple[str, str, str]:
