@@ -186,6 +186,7 @@ def test_thresholds_move_by_the_defaults_or_by_what_is_given() -> None:
     [
         # At 400 Gb/s the engine makes 1.6 and 6.4 MB of it.
         ("alibaba", [100_000, 400_000, 200_000, 25 * 10**9]),
+        ("on", [100_000, 400_000, 200_000, 25 * 10**9]),
         ("sonic", [512_000, 2_097_152, 50_000, None]),
         ("{preset: alibaba, kmin: 1MB, kmax: 2MB, pmax: 1%}", [2**20, 2**21, 10_000, 25 * 10**9]),
         ("{preset: sonic, kmin: 0, reference_rate: 100Gbps}", [0, 2_097_152, 50_000, 10**11]),

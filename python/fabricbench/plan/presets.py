@@ -128,3 +128,5 @@ ECN: Final = {
     ),
 }
 """ECN marking at the switch."""
+ECN_ON: Final = "alibaba"
+"""What `ecn: on` takes: the preset that scales with the rate of the port."""

@@ -22,7 +22,7 @@ from fabricbench.plan.fields import (
 )
 from fabricbench.plan.forms import Named
 from fabricbench.plan.pfc import Pfc, ratio_spec
-from fabricbench.plan.presets import ECN
+from fabricbench.plan.presets import ECN, ECN_ON
 from fabricbench.plan.scheduled import Scheduled
 
 
@@ -138,9 +138,14 @@ class Switch(PlanModel):
         ),
         json_schema_extra={"default": "off"},
     )
-    ecn: Annotated[Ecn | None, Named({"off": None} | {name: {"preset": name} for name in ECN})] = Field(
+    ecn: Annotated[
+        Ecn | None,
+        Named({"off": None, "on": {"preset": ECN_ON}} | {name: {"preset": name} for name in ECN}),
+    ] = Field(
         default=None,
-        description=("ECN marking: `off`, a preset, or a mapping. Source: as for `pfc`."),
+        description=(
+            f"ECN marking: `off`, `on` (which is `{ECN_ON}`), a preset, or a mapping. Source: as for `pfc`."
+        ),
         json_schema_extra={"default": "off"},
     )
 
