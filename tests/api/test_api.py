@@ -4,12 +4,15 @@ import csv
 import io
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import fabricbench as fb
+from fabricbench.report.files import OutputFileError
 
 
 def command_line(*arguments: object) -> str:
@@ -67,6 +70,51 @@ def test_a_wrong_field_raises_what_the_command_line_says() -> None:
         fb.load("jct-altoall")
     with pytest.raises(fb.PlanError, match="<fields>:1: fabric: found nothing"):
         fb.load({"fabricbench": 1, "name": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        (
+            {"data_sizes": "1MB"},
+            "error: data_sizes: found an unknown key; .*\nhint: did you mean `data_size`",
+        ),
+        ({"sed": 7}, "hint: did you mean `seed`"),
+        ({"spines": 2}, "hint: `spines` belongs to fabric.topology"),
+        ({"seed": {1, 2}}, "error: seed: found a value of type set.*; allowed: numbers, texts"),
+    ],
+)
+def test_a_keyword_that_is_no_field_gets_a_hint(fields: dict[str, object], hint: str) -> None:
+    with pytest.raises(fb.PlanError, match=hint):
+        fb.load("jct-alltoall").with_(**fields)
+
+
+def test_an_unknown_variant_is_named_as_it_was_written() -> None:
+    changes = [{"name": "ideal"}, {"name": "slow", "set": {"jobs.0.step_overhead": "1us"}}]
+    plan = fb.load("jct-alltoall").with_(variants=changes)
+    with pytest.raises(
+        fb.PlanError, match=r'^error: variant "slw": found no such .*\nhint: did you mean `slow`'
+    ):
+        fb.run(plan, variants=["slw"])
+
+
+def test_an_unknown_table_says_which_there_are(run: fb.Trials) -> None:
+    for read in (run.frame, run[0].frame, run[0].lazy, run[0].arrow):
+        with pytest.raises(
+            ValueError, match=r'no table "chunk"; there are chunks, .*; did you mean "chunks"\?'
+        ):
+            read("chunk")
+
+
+def test_a_traceback_has_the_hint(run: fb.Trials, workspace: Path, tmp_path: Path) -> None:
+    def told(use: Callable[[], object]) -> str:
+        with pytest.raises((fb.StoreError, fb.MeasuredError, OutputFileError)) as caught:
+            use()
+        return traceback.format_exception(caught.value)[-1].strip()
+
+    assert told(lambda: fb.workspace(workspace).trial("latets")) == 'hint: did you mean "latest"?'
+    assert told(lambda: run[0].write_report(tmp_path)).startswith("hint: name a file in it")
+    assert told(lambda: fb.import_results(tmp_path / "none")).startswith("hint: name a file with")
 
 
 def test_a_plan_of_a_file_keeps_its_place_in_errors(tmp_path: Path) -> None:

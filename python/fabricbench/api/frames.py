@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def check_table(name: str) -> None:
+    """Check that records have a table of this name.
+
+    Raises:
+        ValueError: They have none.
+    """
+    from fabricbench.store.schema import TABLES
+
+    if name not in TABLES:
+        close = get_close_matches(name, TABLES, n=1)
+        hint = f'; did you mean "{close[0]}"?' if close else ""
+        raise ValueError(f'no table "{name}"; there are {", ".join(TABLES)}{hint}')
 
 
 class RecordFrames(ABC):
@@ -85,6 +100,16 @@ class RecordFrames(ABC):
             True
         """
         return self.frame("series")
+
+    @property
+    def connections(self) -> pl.DataFrame:
+        """One row for each TCP connection: what it sent, lost, and how long round trips took.
+
+        Example:
+            >>> run.connections.height
+            0
+        """
+        return self.frame("connections")
 
     @property
     def events(self) -> pl.DataFrame:

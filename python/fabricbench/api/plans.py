@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench import runner
-from fabricbench.plan.errors import named_as_written
+from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
+from fabricbench.plan.validate import UNKNOWN_KEY, close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.runner import LoadedPlan
@@ -63,9 +65,14 @@ class Plan:
             <Plan jct-alltoall: 2 trials, 8 ranks on 8 hosts, data size 16 MB to 1 GB>
         """
         given = {**(changes or {}), **fields}
-        texts = {name: f"{_SHORT_NAMES.get(name, name)}={json.dumps(value)}" for name, value in given.items()}
-        with named_as_written(texts):
-            return Plan(runner.reload(self._loaded, list(texts.values())))
+        texts = {
+            name: f"{_SHORT_NAMES.get(name, name)}={_yaml(name, value)}" for name, value in given.items()
+        }
+        try:
+            with named_as_written(texts):
+                return Plan(runner.reload(self._loaded, list(texts.values())))
+        except PlanError as error:
+            raise PlanError(_with_short_names(each) for each in error.problems) from error
 
     @property
     def run_specs(self) -> list[dict[str, Any]]:
@@ -102,6 +109,23 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}: {self._loaded.extent}>"
+
+
+def _yaml(name: str, value: object) -> str:
+    """Write the new value of a field as YAML, of which JSON is a part."""
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError) as error:
+        found = f"a value of type {type(value).__name__}: {error}"
+        allowed = "numbers, texts, booleans, lists and mappings"
+        raise PlanError([Problem(Place(name), "", found, allowed)]) from error
+
+
+def _with_short_names(problem: Problem) -> Problem:
+    """Hint at a keyword of `with_` where the plan itself has no field that is like what was written."""
+    if problem.hint or problem.found != UNKNOWN_KEY:
+        return problem
+    return replace(problem, hint=close_match_hint(problem.place.source, _SHORT_NAMES))
 
 
 def load(plan: str | Path | Mapping[str, Any]) -> Plan:

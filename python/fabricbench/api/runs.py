@@ -14,6 +14,7 @@ from fabricbench.api.trial import Trial
 from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
+from fabricbench.plan.errors import named_as_written
 from fabricbench.report.trials import result_rows
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def run(
     """
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else runner.machine_limits()
-    loaded = runner.reload(chosen.loaded, limits=limits, chosen=variants)
+    with named_as_written({}, variants):
+        loaded = runner.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     listener = _Listener(on_progress, len(loaded.trials)) if on_progress else runner.Quiet()
     outcome = runner.Runner(

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.api.frames import RecordFrames
+from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.report.frames import summary_frame
 from fabricbench.report.trials import Beside, stored_reports
@@ -139,9 +139,11 @@ class Trial(RecordFrames):
         """Return a table of the record as a polars frame; docs/records.md explains the columns.
 
         Args:
-            table: `chunks`, `ports`, `priorities`, `links`, `paths`, `series`, `events` or `trials`.
+            table: `chunks`, `ports`, `priorities`, `links`, `paths`, `reordering`, `series`, `connections`,
+                `events` or `trials`.
 
         Raises:
+            ValueError: There is no such table.
             StoreError: The file is missing or cannot be read.
 
         Example:
@@ -156,6 +158,7 @@ class Trial(RecordFrames):
         """Return a table of the record unread, so that a filter reads only what it needs.
 
         Raises:
+            ValueError: There is no such table.
             StoreError: The file is missing or cannot be read.
 
         Example:
@@ -164,6 +167,7 @@ class Trial(RecordFrames):
         """
         import polars as pl
 
+        check_table(table)
         self._stored.tables.schema(table)  # what is wrong with the file is said in the store's words
         return pl.scan_parquet(self._stored.tables.path(table))
 
@@ -171,12 +175,14 @@ class Trial(RecordFrames):
         """Return a table of the record as an Arrow table.
 
         Raises:
+            ValueError: There is no such table.
             StoreError: The file is missing or cannot be read.
 
         Example:
             >>> run[0].arrow("chunks").num_rows
             56
         """
+        check_table(table)
         return self._stored.tables.table(table)
 
     @property

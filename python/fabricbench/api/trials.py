@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
-from fabricbench.api.frames import RecordFrames
+from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.api.trial import Trial
 
@@ -95,9 +95,11 @@ class Trials(RecordFrames, Sequence[Trial]):
         """Return a table of all trials as one frame, with the id of the trial in a first column `trial`.
 
         Args:
-            table: `chunks`, `ports`, `priorities`, `links`, `paths`, `series`, `events` or `trials`.
+            table: `chunks`, `ports`, `priorities`, `links`, `paths`, `reordering`, `series`, `connections`,
+                `events` or `trials`.
 
         Raises:
+            ValueError: There is no such table.
             StoreError: The file of a trial is missing or cannot be read.
 
         Example:
@@ -106,6 +108,7 @@ class Trials(RecordFrames, Sequence[Trial]):
         """
         import polars as pl
 
+        check_table(table)
         if not self._trials:
             return pl.DataFrame()
         frames = [

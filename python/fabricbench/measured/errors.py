@@ -22,3 +22,4 @@ class MeasuredError(Exception):
         self.found = found
         self.expected = expected
         self.hint = hint
+        self.add_note(f"hint: {hint}")  # a traceback shows it

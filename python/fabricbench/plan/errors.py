@@ -77,16 +77,18 @@ class PlanError(Exception):
 
 
 @contextmanager
-def named_as_written(overrides: Mapping[str, str]) -> Iterator[None]:
-    """Have problems with overrides name what the user wrote, where that was no override FIELD=VALUE.
+def named_as_written(overrides: Mapping[str, str], variants: Iterable[str] = ()) -> Iterator[None]:
+    """Have problems name what the user wrote, where that was no override FIELD=VALUE or no command line.
 
     Args:
         overrides: Each override by what the user wrote in its place, such as an option.
+        variants: Names of variants that were chosen without the option `--variant`.
 
     Raises:
         PlanError: That of the block.
     """
     written = {f"-s {override}": (name, override.partition("=")[0]) for name, override in overrides.items()}
+    written |= {f"--variant {name}": (f'variant "{name}"', "") for name in variants}
     try:
         yield
     except PlanError as error:

@@ -14,6 +14,7 @@ from fabricbench.plan.errors import FieldPath, Problem, dotted
 from fabricbench.plan.model import Plan
 from fabricbench.plan.nodes import kind_name, shorten
 
+UNKNOWN_KEY: Final = "an unknown key"
 _TAGGED: Final[tuple[FieldPath, ...]] = (
     ("fabric", "topology"),
     ("fabric", "load_balancing"),
@@ -99,7 +100,7 @@ def _unknown_key(loc: FieldPath, document: Document) -> Problem:
     key = str(loc[-1])
     known = field_names(_models_at(loc[:-1])[0])
     hint = close_match_hint(key, known) or _home_hint(key)
-    return document.problem(_document_path(loc), "an unknown key", ", ".join(known), hint)
+    return document.problem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
 
 
 def _home_hint(key: str) -> str:

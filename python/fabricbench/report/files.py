@@ -24,6 +24,7 @@ class OutputFileError(Exception):
         self.path = path
         self.reason = reason
         self.hint = hint
+        self.add_note(f"hint: {hint}")  # a traceback shows it
 
 
 @contextmanager

@@ -25,6 +25,7 @@ class StoreError(Exception):
         self.path = path
         self.found = found
         self.hint = hint
+        self.add_note(f"hint: {hint}")  # a traceback shows it
 
 
 class DiskFullError(StoreError):

@@ -176,7 +176,9 @@ class Workspace:
         known = [trial.id for trial in self.catalog.select(connection, states=FINISHED)]
         if not known:
             return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
-        close = get_close_matches(name.lower(), known, n=1)
+        close = (
+            get_close_matches(name.lower(), ["latest", *known], n=1) if not _LATEST.fullmatch(name) else []
+        )
         hint = (
             f'did you mean "{close[0]}"?'
             if close
