@@ -180,6 +180,11 @@ def test_the_queue_pairs_can_be_listed(capsys: pytest.CaptureFixture[str]) -> No
         (["--qps", "0", "-o", "x.pcapng", "--trial-index", "10"], "no trial 10; there are 10, from 0 to 9"),
         (["--qps", "0", "-o", "x.pcapng", "--frames", "0"], "--frames"),
         (["--qps", "0", "-o", "."], "it is a directory"),
+        (
+            ["--qps", "0", "-o", "x.pcap"],
+            "name it x.pcapng; `editcap -F nsecpcap x.pcapng x.pcap` converts it",
+        ),
+        (["--qps", "0", "-o", "x.txt"], "name it x.pcapng"),
         (["--qps", "0", "-o", "none/x.pcapng"], "there is no folder none"),
     ],
 )

@@ -119,6 +119,8 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench import runner
 
+    if out is not None:
+        _check_is_pcapng(out)
     # It ends with the frames, and may so take much less time than the trial.
     limits = None if force else runner.machine_limits(time_limit_min=None)
     loaded = runner.load(plan, overrides or (), limits, variants or ())
@@ -135,6 +137,15 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if out is None:
         raise typer.BadParameter("say where to write: -o FILE.pcapng")
     _write_capture(planned, wiring, chosen, frames, out, loaded.plan.name)
+
+
+def _check_is_pcapng(out: Path) -> None:
+    """Refuse names of other formats: several interfaces, comments and nanoseconds are what pcapng is for."""
+    if out.suffix.lower() in {"", ".pcapng", ".ntar"} or out.is_dir():
+        return
+    name = out.with_suffix(".pcapng").name
+    convert = f"; `editcap -F nsecpcap {name} {out.name}` converts it" if ".pcap" in out.suffixes else ""
+    raise typer.BadParameter(f"-o {out}: a capture is written as pcapng; name it {name}{convert}")
 
 
 def _chosen(trials: list[PlannedTrial], index: int | None, data_size: str | None) -> PlannedTrial:
