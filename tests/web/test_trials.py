@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from tests.web.conftest import TOKEN, Served
+from tests.web.conftest import TOKEN, Served, serving
+
+import fabricbench as fb
 
 VIEWS = {
     "summary": 2,
@@ -217,3 +219,15 @@ def test_columns_of_a_wide_table_are_drawn_as_they_come_into_sight(page: Page, s
     assert heading is not None
     assert last is not None
     assert abs(heading["x"] - last["x"]) < 2
+
+
+def test_failures_that_a_trial_ended_before_are_named(context: BrowserContext, tmp_path: Path) -> None:
+    failures = [{"at": "10s", "kind": "link-down", "link": "leaf0-spine1"}]
+    plan = fb.load("jct-alltoall").with_({"fabric.failures": failures}, data_size="1MB")
+    (trial,) = fb.run(plan, workspace=tmp_path)
+    with serving(tmp_path) as address:
+        page = context.new_page()
+        page.goto(f"{address}/?token={TOKEN}")
+        page.goto(f"{address}/trials/{trial.id}")
+        told = page.get_by_role("alert").filter(has_text="never happened")
+        expect(told).to_have_text("link down: leaf0-spine1 at 10 s never happened: the run had ended before")

@@ -176,6 +176,8 @@ export interface JobDetail extends JobMetrics {
   /** Null of a measured trial. */
   diagnosis: Finding[] | null;
   criteria: CriterionResult[];
+  /** Failures of the plan that the trial ended before; the same for all of its jobs. */
+  unreached_failures: { failure: string; at_ps: number }[];
   measured?: Measured | null;
   published: Record<string, unknown> | null;
 }

@@ -6,7 +6,7 @@ import { dataSize, fixed, MISSING, significant, whole } from '../../format/numbe
 import { Criteria } from './Criteria';
 import { MeasuredFacts } from './MeasuredFacts';
 import { MetricTable } from './MetricTable';
-import { jobsOf } from './views';
+import { jobsOf, unreachedTexts } from './views';
 
 interface Tile {
   label: string;
@@ -29,6 +29,7 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
           {trial.message}
         </Text>
       ) : null}
+      <Unreached texts={unreachedTexts(job)} />
       <SimpleGrid cols={{ base: 4, lg: shown.length }} spacing="xs">
         {shown.map((tile) => (
           <TileBox key={tile.label} {...tile} />
@@ -50,6 +51,24 @@ export function SummaryView({ trial }: { trial: TrialDetail }) {
       <Criteria jobs={jobs} />
       <MetricTable jobs={jobs} />
     </Stack>
+  );
+}
+
+/** So many are named; a plan may have thousands. */
+const MAX_UNREACHED = 12;
+
+function Unreached({ texts }: { texts: string[] }) {
+  if (texts.length === 0) return null;
+  const more = texts.length - MAX_UNREACHED;
+  const shown = [...texts.slice(0, MAX_UNREACHED), ...(more > 0 ? [`and ${more} more`] : [])];
+  return (
+    <div role="alert">
+      {shown.map((text) => (
+        <Text key={text} size="sm" className="worse">
+          {text}
+        </Text>
+      ))}
+    </div>
   );
 }
 

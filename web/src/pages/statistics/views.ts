@@ -1,6 +1,7 @@
 /** The views of a trial, and which figures and tables of its record each shows. */
 
 import type { JobDetail, TrialDetail } from '../../api/types';
+import { simulatedTime } from '../../format/numbers';
 
 export interface View {
   key: string;
@@ -47,4 +48,11 @@ export function isMeasured(trial: { backend: string }): boolean {
 /** The jobs of a trial with their metrics; none before it has finished. */
 export function jobsOf(trial: TrialDetail): JobDetail[] {
   return trial.shown?.trials ?? [];
+}
+
+/** The failures of the plan that a trial ended before, each as a sentence: its record says nothing of them. */
+export function unreachedTexts(job: Pick<JobDetail, 'unreached_failures'>): string[] {
+  return job.unreached_failures.map(
+    ({ failure, at_ps }) => `${failure} at ${simulatedTime(at_ps)} never happened: the run had ended before`,
+  );
 }

@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+
+import { unreachedTexts } from '../src/pages/statistics/views';
+
+describe('views of a trial', () => {
+  it('name the failures that the run did not reach, with their times', () => {
+    const failures = [
+      { failure: 'link down: spine1-leaf0', at_ps: 10e12 },
+      { failure: 'switch down: spine0', at_ps: 2.5e9 },
+    ];
+    expect(unreachedTexts({ unreached_failures: failures })).toEqual([
+      'link down: spine1-leaf0 at 10 s never happened: the run had ended before',
+      'switch down: spine0 at 2.5 ms never happened: the run had ended before',
+    ]);
+    expect(unreachedTexts({ unreached_failures: [] })).toEqual([]);
+  });
+});
