@@ -64,3 +64,13 @@ def test_chunks_that_follow_each_other_are_not_at_once() -> None:
     assert found is not None
     assert (found.flows, found.qps) == (("rank 1 to 2 (3 queue pairs)",), 3)
     assert (found.most_at_once, found.shared_ps) == (1, 0)
+
+
+def test_what_is_at_once_is_named_with_the_time_that_it_shares_the_link() -> None:
+    times = {0: ("ring", 0, 100), 1: ("ring", 50, 150), 2: ("ring", 90, 120), 3: ("ring", 150, 200)}
+    ends = {0: (1, 2), 1: (1, 3), 2: (1, 2), 3: (1, 4)}
+    made = tables(times, *(hop(qp, "ring", ends[qp], "leaf0", 4) for qp in times))
+    found = occupancy(made, "leaf0", 4)
+    assert found is not None
+    assert (found.most_at_once, found.shared_ps) == (3, 70)
+    assert found.at_once == ("rank 1 to 2 (2 queue pairs)", "rank 1 to 3")

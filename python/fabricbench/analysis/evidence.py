@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s
+from fabricbench.analysis.by_step import PREAMBLE_AND_GAP_BYTES, Chunks
 
 if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-
     from fabricbench.analysis.summary import Tables
-
-PREAMBLE_AND_GAP_BYTES = 20
-"""What each frame occupies on a link besides its bytes (IEEE 802.3)."""
 
 _PS_PER_S = 10**12
 _BYTES_PER_GB = 1e9
 _BITS_PER_BYTE = 8
-_SUMS = ("payload_bytes", "tx_frames", "tx_bytes", "rx_frames", "retransmits", "naks", "timeouts")
-_MORE_SUMS = ("out_of_order", "ecn_ce_rx", "cnp_rx")
-_CHUNK_COLUMNS = (
-    *("job", "round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
-    *_SUMS,
-    *_MORE_SUMS,
-)
 
 
 @dataclass(frozen=True)
@@ -153,107 +141,6 @@ def _port(
     )
 
 
-class Chunks:
-    """Sums over the chunk rows of one job.
-
-    Attributes:
-        sent: One row for each (round, step, src_host): the sums, `start_ps` (first), `completed_ps` (last).
-        received: One row for each (round, step, dst_host): the sums, and `chunks` (how many came in).
-        latency_min_ps: Smallest latency of a frame; none if none was accepted.
-    """
-
-    def __init__(self, batches: Iterable[pa.RecordBatch], job: str) -> None:
-        """Take the rows of a job; only the sums are kept."""
-        import polars as pl
-
-        sent, received, least = [], [], []
-        for batch in batches:
-            rows = pl.DataFrame(batch).filter(pl.col("job") == job)
-            sent.append(_grouped(rows, "src_host", pl.col("part") == 0))
-            received.append(_grouped(rows, "dst_host", pl.col("part") == 0))
-            least.append(rows["latency_min_ps"].min())
-        self.sent = _regrouped(sent, "src_host")
-        self.received = _regrouped(received, "dst_host")
-        known = [int(str(value)) for value in least if value is not None]
-        self.latency_min_ps = min(known, default=None)
-
-    def total(self, column: str) -> int:
-        """Return the sum of a counter over the job."""
-        return int(self.sent[column].sum()) if self.sent.height else 0
-
-    @property
-    def steps(self) -> int:
-        """Steps of the algorithm."""
-        return int(str(self.sent["step"].max())) + 1 if self.sent.height else 0
-
-    def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
-        """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
-        if not hosts:
-            return self._first_sent_share_of_all
-        sent = self._frames_and_resends
-        return _share_once([sent.get(host, (0, 0)) for host in hosts])
-
-    @cached_property
-    def _first_sent_share_of_all(self) -> float:
-        return _share_once(list(self._frames_and_resends.values()))
-
-    @cached_property
-    def wire_sent(self) -> dict[int, int]:
-        """Bytes that the data frames sent by each host took on the wire, preamble and gap included."""
-        return _wire_bytes(self.sent, "src_host")
-
-    @cached_property
-    def wire_received(self) -> dict[int, int]:
-        """The same of the data frames sent to each host."""
-        return _wire_bytes(self.received, "dst_host")
-
-    @cached_property
-    def _frames_and_resends(self) -> dict[int, tuple[int, int]]:
-        """Data frames that each host sent, and those of them that it sent again."""
-        rows = self.sent.group_by("src_host").sum().select("src_host", "tx_frames", "retransmits")
-        return {host: (frames, again) for host, frames, again in rows.iter_rows()}
-
-
-def _share_once(sent: Sequence[tuple[int, int]]) -> float:
-    """Return the share of frames that were not sent again, of frames and those of them that were."""
-    frames, again = sum(each[0] for each in sent), sum(each[1] for each in sent)
-    return 1 - again / frames if frames else 1.0
-
-
-def _wire_bytes(rows: pl.DataFrame, host: str) -> dict[int, int]:
-    sums = rows.group_by(host).sum().select(host, "tx_bytes", "tx_frames")
-    return {host: bytes_ + PREAMBLE_AND_GAP_BYTES * frames for host, bytes_, frames in sums.iter_rows()}
-
-
-def _grouped(rows: pl.DataFrame, host: str, is_chunk: pl.Expr) -> pl.DataFrame:
-    import polars as pl
-
-    return rows.group_by("round", "step", host).agg(
-        *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS)),
-        pl.col("start_ps").min(),
-        pl.col("completed_ps").max(),
-        is_chunk.sum().cast(pl.Int64).alias("chunks"),
-    )
-
-
-def _regrouped(parts: Sequence[pl.DataFrame], host: str) -> pl.DataFrame:
-    import polars as pl
-
-    if not parts:
-        names = ("round", "step", host, *_SUMS, *_MORE_SUMS, "start_ps", "completed_ps", "chunks")
-        return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
-    return (
-        pl.concat(parts)
-        .group_by("round", "step", host)
-        .agg(
-            *(pl.col(name).sum() for name in (*_SUMS, *_MORE_SUMS, "chunks")),
-            pl.col("start_ps").min(),
-            pl.col("completed_ps").max(),
-        )
-        .sort("round", "step", host)
-    )
-
-
 @dataclass(frozen=True)
 class Case:
     """One job whose result is to be explained.
@@ -328,19 +215,15 @@ class Case:
     @property
     def host_rate_bps(self) -> int:
         """Line rate of a host's port."""
-        return int(self.record.run_spec["fabric"]["topology"]["host_link"]["rate_bps"])
+        return _host_rate_bps(self.record)
 
     def resend_ps(self) -> float:
         """Return the line time of the frames sent again by the host that lost most by it."""
-        if not self.chunks.total("retransmits"):
-            return 0.0
-        import polars as pl
+        return wire_ps(self.chunks.most_resent_bytes, self.host_rate_bps)
 
-        wire_bytes = pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
-        again = self.chunks.sent.group_by("src_host").agg(
-            (wire_bytes * pl.col("retransmits") / pl.col("tx_frames")).fill_nan(0.0).sum().alias("again")
-        )
-        return wire_ps(float(str(again["again"].max())), self.host_rate_bps)
+
+def _host_rate_bps(record: Record) -> int:
+    return int(record.run_spec["fabric"]["topology"]["host_link"]["rate_bps"])
 
 
 def rounds_of(outcome: Mapping[str, Any]) -> int:
@@ -377,9 +260,8 @@ def wire_ps(wire_bytes: float, rate_bps: float) -> float:
 
 def cases(record: Record, jobs: Iterable[str]) -> Iterator[Case]:
     """Read the counters of some jobs of a trial, one job after the other."""
-    fabric = Fabric(record.tables)
+    fabric, line_ps = Fabric(record.tables), wire_ps(1, _host_rate_bps(record))
     wanted = set(jobs)
     for job, outcome in zip(record.run_spec["jobs"], record.summary["jobs"], strict=True):
         if job["name"] in wanted:
-            chunks = Chunks(record.tables.batches("chunks", _CHUNK_COLUMNS), job["name"])
-            yield Case(record, job, outcome, fabric, chunks)
+            yield Case(record, job, outcome, fabric, Chunks(record.tables, job["name"], line_ps))

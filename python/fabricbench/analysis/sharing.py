@@ -44,7 +44,7 @@ def occupancy(tables: Tables, node: str, port: int) -> Occupancy | None:
         return None
     names = _names(paths)
     chunks = _frame(tables, "chunks", pl.col("qp").is_in(list(names)), pl.col("completed_ps").is_not_null())
-    most, at_once, shared_ps = _at_once(chunks.select("start_ps", "completed_ps", "qp").rows())
+    most, at_once, shared_ps = _at_once(chunks)
     flows = tuple(_counted([names[qp] for qp in sorted(names)]))
     return Occupancy(flows, len(names), most, tuple(_counted([names[qp] for qp in at_once])), shared_ps)
 
@@ -72,21 +72,22 @@ def _counted(flows: Sequence[str]) -> list[str]:
     return [flow if count == 1 else f"{flow} ({count} queue pairs)" for flow, count in counts.items()]
 
 
-def _at_once(chunks: Sequence[tuple[int, int, int]]) -> tuple[int, list[int], int]:
+def _at_once(chunks: pl.DataFrame) -> tuple[int, list[int], int]:
     """Return the most chunks at one time, their queue pairs, and for how long there were two or more."""
-    events = sorted([(end, 0, qp) for _, end, qp in chunks] + [(start, 1, qp) for start, _, qp in chunks])
-    running: list[int] = []
-    most, at_once, shared_ps, last = 0, list[int](), 0, 0
-    for time_ps, starts, qp in events:
-        shared_ps += (time_ps - last) if len(running) > 1 else 0
-        last = time_ps
-        if starts:
-            running.append(qp)
-        else:
-            running.remove(qp)
-        if len(running) > most:
-            most, at_once = len(running), sorted(running)
-    return most, at_once, shared_ps
+    import polars as pl
+
+    if chunks.is_empty():
+        return 0, [], 0
+    starts = chunks.select("qp", time_ps="start_ps", change=pl.lit(1))
+    ends = chunks.select("qp", time_ps="completed_ps", change=pl.lit(-1))
+    events = pl.concat([starts, ends]).sort("time_ps", "change", "qp")  # one that ends makes room first
+    running = events["change"].cum_sum()
+    most = int(str(running.max()))
+    until_most = events.head(int(str(running.arg_max())) + 1)
+    left = until_most.group_by("qp").agg(pl.col("change").sum()).sort("qp")
+    at_once = [qp for qp, count in left.iter_rows() for _ in range(count)]
+    spans = events["time_ps"].diff().shift(-1)
+    return most, at_once, int(spans.filter(running > 1).sum())
 
 
 @dataclass(frozen=True)

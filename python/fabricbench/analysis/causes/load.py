@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
-from fabricbench.analysis.evidence import PREAMBLE_AND_GAP_BYTES, Case, Port, wire_ps
+from fabricbench.analysis.evidence import Case, Port
 from fabricbench.analysis.sharing import Occupancy, occupancy
 
 _OVERLOAD = 1.05
@@ -136,7 +136,7 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
     ]
     if not shared or not case.is_complete:
         return
-    stretch_ps = stretched_ps(case)
+    stretch_ps = case.chunks.stretched_ps
     explained = case.explained(stretch_ps)
     if explained is None or explained < _STRETCHED:
         return
@@ -171,27 +171,6 @@ def _step_collisions(case: Case) -> Iterator[Finding]:
         }
         | _overlap(users),
     )
-
-
-def stretched_ps(case: Case) -> float:
-    """Return by how much the steps of the slowest host took longer than the ports at both ends needed.
-
-    A step of a host lasts from its first byte offered to its last acknowledgement. It needs the line time of
-    what the host sends in it, or of what the busiest host receives in it if that is more.
-    """
-    import polars as pl
-
-    wire_bytes = pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
-    once = ["round", "step"]
-    arriving = case.chunks.received.group_by(once).agg(wire_bytes.max().alias("arriving"))
-    steps = case.chunks.sent.join(arriving, on=once).filter(pl.col("completed_ps").is_not_null())
-    if steps.is_empty():
-        return 0.0
-    line_ps = wire_ps(1, case.host_rate_bps)
-    needed = pl.max_horizontal(wire_bytes, "arriving") * line_ps
-    waited = steps.with_columns(waited=pl.col("completed_ps") - pl.col("start_ps") - needed)
-    by_host = waited.group_by("src_host").agg(pl.col("waited").clip(lower_bound=0).sum())
-    return float(str(by_host["waited"].max()))
 
 
 def _mtu(case: Case) -> int:
@@ -243,9 +222,7 @@ def incast(case: Case) -> Iterator[Finding]:
 
 def _senders(case: Case, host: int) -> int:
     """Return how many chunks come in to a host at once, at most: those of one step of a round."""
-    received = case.chunks.received
-    chunks = received.filter(received["dst_host"] == host)["chunks"].max()
-    return 0 if chunks is None else int(str(chunks))
+    return case.chunks.most_at_once.get(host, 0)
 
 
 def _senders_use(case: Case, receiver: int) -> float:

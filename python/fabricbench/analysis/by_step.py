@@ -1,0 +1,260 @@
+"""Sums over the chunk rows of one job: by step of each round as the rows come in, and of those by host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from fabricbench.analysis.summary import Tables
+
+PREAMBLE_AND_GAP_BYTES = 20
+"""What each frame occupies on a link besides its bytes (IEEE 802.3)."""
+
+_TOTALS = ("tx_frames", "rx_frames", "retransmits", "naks", "timeouts", "out_of_order", "cnp_rx")
+_COLUMNS = (
+    *("job", "round", "step", "part", "src_host", "dst_host", "start_ps", "completed_ps", "latency_min_ps"),
+    *("tx_bytes", *_TOTALS),
+)
+_PLACE = ("job", "round", "step")
+_ROUND_BITS = 32
+_OPEN_ROWS = 1 << 18
+"""So many sums of steps and hosts are kept before those of one step and host are joined."""
+_NEVER = (1 << 63) - 1
+
+
+class Chunks:
+    """Sums over the chunk rows of one job.
+
+    A step of a round is summed up by host while chunks of it may still come, and then by host alone, so that
+    memory does not grow with the rounds.
+
+    Attributes:
+        steps: Steps of the algorithm.
+        latency_min_ps: Smallest latency of a frame; none if none was accepted.
+        most_at_once: For each host the most chunks that came in to it in one step of a round.
+        wire_sent: Bytes that the data frames sent by each host took on the wire, preamble and gap included.
+        wire_received: The same of the data frames sent to each host.
+    """
+
+    def __init__(self, tables: Tables, job: str, line_ps: float) -> None:
+        """Read the rows of a job.
+
+        Args:
+            tables: The record.
+            job: Name of the job.
+            line_ps: Time of a byte on the port of a host.
+        """
+        self.latency_min_ps: int | None = None
+        self.steps = 0
+        self._totals = dict.fromkeys(_TOTALS, 0)
+        self._senders, self._receivers = _senders([]), _receivers([])
+        steps = _OpenSteps()
+        later = _least_later(tables.batches("chunks", _PLACE), job)
+        for batch, least in zip(tables.batches("chunks", _COLUMNS), later, strict=True):
+            rows = _of_job(batch, job)
+            self._add(rows)
+            steps.add(rows)
+            if steps.is_full:
+                self._fold(*steps.closed(least), line_ps)
+        self._fold(*steps.closed(_NEVER), line_ps)
+        received = list(self._receivers.iter_rows())
+        self.wire_received: dict[int, int] = {host: wire_bytes for host, wire_bytes, _ in received}
+        self.most_at_once: dict[int, int] = {host: chunks for host, _, chunks in received}
+        self.wire_sent: dict[int, int] = dict(self._senders.select("src_host", "wire_bytes").iter_rows())
+
+    def total(self, column: str) -> int:
+        """Return the sum of a counter over the job."""
+        return self._totals[column]
+
+    def first_sent_share(self, hosts: Sequence[int] = ()) -> float:
+        """Return the share of the data frames sent by some hosts, or by all, that were not sent again."""
+        if not hosts:
+            return self._first_sent_share_of_all
+        sent = self._frames_and_resends
+        return _share_once([sent.get(host, (0, 0)) for host in hosts])
+
+    @cached_property
+    def _first_sent_share_of_all(self) -> float:
+        return _share_once(list(self._frames_and_resends.values()))
+
+    @cached_property
+    def _frames_and_resends(self) -> dict[int, tuple[int, int]]:
+        """Data frames that each host sent, and those of them that it sent again."""
+        rows = self._senders.select("src_host", "tx_frames", "retransmits")
+        return {host: (frames, again) for host, frames, again in rows.iter_rows()}
+
+    @property
+    def most_resent_bytes(self) -> float:
+        """Bytes on the wire of the frames sent again by the host that lost most by it."""
+        most = self._senders["resent_bytes"].max()
+        return 0.0 if most is None else float(str(most))
+
+    @property
+    def stretched_ps(self) -> float:
+        """By how much the steps of the slowest host took longer than the ports at both ends needed.
+
+        A step of a host lasts from its first byte offered to its last acknowledgement. It needs the line time
+        of what the host sends in it, or of what the busiest host receives in it if that is more.
+        """
+        most = self._senders["waited_ps"].max()
+        return 0.0 if most is None else float(str(most))
+
+    def _add(self, rows: pl.DataFrame) -> None:
+        if rows.is_empty():
+            return
+        for name in _TOTALS:
+            self._totals[name] += int(rows[name].sum())
+        self.steps = max(self.steps, int(str(rows["step"].max())) + 1)
+        least = rows["latency_min_ps"].min()
+        known = [each for each in (self.latency_min_ps, least) if each is not None]
+        self.latency_min_ps = min((int(str(each)) for each in known), default=None)
+
+    def _fold(self, sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> None:
+        """Add steps that are complete to the sums by host."""
+        self._senders = _senders([self._senders, _costs(sent, received, line_ps)])
+        self._receivers = _receivers([self._receivers, received.select("dst_host", "wire_bytes", "chunks")])
+
+
+class _OpenSteps:
+    """The sums of steps of which more chunks may come, by the hosts at both ends."""
+
+    def __init__(self) -> None:
+        self._sent: list[pl.DataFrame] = []
+        self._received: list[pl.DataFrame] = []
+        self._rows, self._limit = 0, _OPEN_ROWS
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to look which steps are complete."""
+        return self._rows > self._limit
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Take rows of the job."""
+        self._sent.append(_by_sender(rows))
+        self._received.append(_by_receiver(rows))
+        self._rows += self._sent[-1].height + self._received[-1].height
+
+    def closed(self, least_later: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return the steps before one, and forget them."""
+        import polars as pl
+
+        sent, received = _joined_sent(self._sent), _joined_received(self._received)
+        is_closed = pl.col("at") < least_later
+        self._sent, self._received = [sent.filter(~is_closed)], [received.filter(~is_closed)]
+        self._rows = self._sent[0].height + self._received[0].height
+        self._limit = max(_OPEN_ROWS, 2 * self._rows)  # so that steps that stay open are not joined each time
+        return sent.filter(is_closed), received.filter(is_closed)
+
+
+def _of_job(batch: pa.RecordBatch, job: str) -> pl.DataFrame:
+    """Return the rows of a job, with a number `at` for the place of each: its round and step."""
+    import polars as pl
+
+    at = pl.col("round").cast(pl.Int64) * (1 << _ROUND_BITS) + pl.col("step")
+    return pl.DataFrame(batch).filter(pl.col("job") == job).with_columns(at=at)
+
+
+def _least_later(batches: Iterable[pa.RecordBatch], job: str) -> Iterator[int]:
+    """Yield for each batch the first step of which a later one has chunks."""
+    firsts = [_of_job(batch, job)["at"].min() for batch in batches]
+    least = [_NEVER if first is None else int(str(first)) for first in firsts]
+    later = list(accumulate(reversed(least), min, initial=_NEVER))
+    return reversed(later[:-1])
+
+
+def _wire_bytes() -> pl.Expr:
+    import polars as pl
+
+    return pl.col("tx_bytes") + PREAMBLE_AND_GAP_BYTES * pl.col("tx_frames")
+
+
+def _by_sender(rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return rows.group_by("at", "src_host").agg(
+        _wire_bytes().sum().alias("wire_bytes"),
+        pl.col("tx_frames", "retransmits").sum(),
+        pl.col("start_ps").min(),
+        pl.col("completed_ps").max(),
+    )
+
+
+def _joined_sent(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    if not parts:
+        names = ("at", "src_host", "wire_bytes", "tx_frames", "retransmits", "start_ps", "completed_ps")
+        return pl.DataFrame(schema=dict.fromkeys(names, pl.Int64))
+    joined = pl.concat(parts).group_by("at", "src_host")
+    return joined.agg(
+        pl.col("wire_bytes", "tx_frames", "retransmits").sum(),
+        pl.col("start_ps").min(),
+        pl.col("completed_ps").max(),
+    ).sort("at", "src_host")
+
+
+def _by_receiver(rows: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return rows.group_by("at", "dst_host").agg(
+        _wire_bytes().sum().alias("wire_bytes"),
+        (pl.col("part") == 0).sum().cast(pl.Int64).alias("chunks"),
+    )
+
+
+def _joined_received(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    if not parts:
+        return pl.DataFrame(schema=dict.fromkeys(("at", "dst_host", "wire_bytes", "chunks"), pl.Int64))
+    return pl.concat(parts).group_by("at", "dst_host").agg(pl.col("wire_bytes", "chunks").sum())
+
+
+def _costs(sent: pl.DataFrame, received: pl.DataFrame, line_ps: float) -> pl.DataFrame:
+    """Return for each sender of each step what it sent again, and what it took beyond its ports' time."""
+    import polars as pl
+
+    arriving = received.group_by("at").agg(pl.col("wire_bytes").max().alias("arriving"))
+    needed = pl.max_horizontal("wire_bytes", "arriving") * line_ps
+    waited = (pl.col("completed_ps") - pl.col("start_ps") - needed).clip(lower_bound=0)
+    again = (pl.col("wire_bytes") * pl.col("retransmits") / pl.col("tx_frames")).fill_nan(0.0)
+    steps = sent.join(arriving, on="at", how="left", maintain_order="left")
+    return steps.select(
+        *("src_host", "wire_bytes", "tx_frames", "retransmits"),
+        again.alias("resent_bytes"),
+        waited.alias("waited_ps"),
+    )
+
+
+def _senders(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the sums by sending host."""
+    import polars as pl
+
+    counts = ("wire_bytes", "tx_frames", "retransmits")
+    if not parts:
+        schema = dict.fromkeys(("src_host", *counts), pl.Int64)
+        return pl.DataFrame(schema=schema | dict.fromkeys(("resent_bytes", "waited_ps"), pl.Float64))
+    joined = pl.concat(parts).group_by("src_host", maintain_order=True)
+    return joined.agg(pl.col(*counts, "resent_bytes", "waited_ps").sum())
+
+
+def _receivers(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the sums by receiving host, and the most chunks of a step."""
+    import polars as pl
+
+    if not parts:
+        return pl.DataFrame(schema=dict.fromkeys(("dst_host", "wire_bytes", "chunks"), pl.Int64))
+    joined = pl.concat(parts).group_by("dst_host", maintain_order=True)
+    return joined.agg(pl.col("wire_bytes").sum(), pl.col("chunks").max())
+
+
+def _share_once(sent: Sequence[tuple[int, int]]) -> float:
+    """Return the share of frames that were not sent again, of frames and those of them that were."""
+    frames, again = sum(each[0] for each in sent), sum(each[1] for each in sent)
+    return 1 - again / frames if frames else 1.0
