@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.api.trial import Trial
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -135,4 +136,4 @@ class Trials(RecordFrames, Sequence[Trial]):
         lines = [f"  {trial!r}" for trial in self._trials[:20]]
         more = len(self._trials) - len(lines)
         rest = [f"  and {more} more"] if more else []
-        return "\n".join([f"<{len(self)} trial{'' if len(self) == 1 else 's'}>", *lines, *rest])
+        return "\n".join([f"<{counted(len(self), 'trial')}>", *lines, *rest])

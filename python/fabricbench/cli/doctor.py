@@ -14,6 +14,7 @@ import typer
 
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, write
+from fabricbench.words import counted
 
 _PYTHON_MIN = (3, 11)
 _DISK_FREE_MIN_BYTES = 1 << 30
@@ -128,7 +129,7 @@ def _workspace(workspace: Path | None) -> Check:
             count = len(Workspace.open(folder).trials())
         except StoreError as error:
             return Check("workspace", False, True, str(error), error.hint)
-        return Check("workspace", True, True, f"{folder}, {count} trial{'' if count == 1 else 's'}")
+        return Check("workspace", True, True, f"{folder}, {counted(count, 'trial')}")
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
     writable = os.access(_existing(folder), os.W_OK)
     return Check("workspace", writable, True, f"{folder} is made by the first run", hint)
@@ -142,7 +143,7 @@ def _tables() -> Iterator[Check]:
         location = tables_location()
         if location is not None:
             count = len(location.records())
-            yield Check("tables", True, True, f"{location.url}, {count} record{'' if count == 1 else 's'}")
+            yield Check("tables", True, True, f"{location.url}, {counted(count, 'record')}")
     except StoreError as error:
         yield Check("tables", False, True, str(error), error.hint)
 

@@ -10,6 +10,7 @@ import typer
 
 from fabricbench.cli.options import OverridesOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,16 +77,12 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         trials += found.trials
         for warning in found.warnings:
             note(f"warning: {warning}")
-        note(f"imported {source.name}: {found.format}, {_count(len(found.trials))}")
+        note(f"imported {source.name}: {found.format}, {counted(len(found.trials), 'trial')}")
     if benchmark and all(trial.results[0]["busbw_gb_per_s"] is None for trial in trials):
         note(f'warning: "{benchmark}" is no benchmark that is known, so there is no bus bandwidth')
     write(render(reports_of_run(trials), output))
     if loaded is not None:
         note(_simulate_hint(str(plan), loaded, trials))
-
-
-def _count(number: int) -> str:
-    return "1 trial" if number == 1 else f"{number:,} trials"
 
 
 def _simulate_hint(plan: str, loaded: LoadedPlan, trials: Sequence[Trial]) -> str:

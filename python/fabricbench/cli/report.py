@@ -16,6 +16,7 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import note, write
+from fabricbench.words import counted, plural
 
 if TYPE_CHECKING:
     from fabricbench.runner import PlannedTrial, Wiring
@@ -55,8 +56,7 @@ def report_command(
     others = [each for each in store.suite(store.find(beside)) if each.id not in known] if beside else []
     size_bytes = write_report(members, focus, out, others)
     count = sum(1 for member in members if member.facts.suite == focus.facts.suite)
-    trials = "1 trial" if count == 1 else f"{count} trials"
-    note(f"wrote {out}: {trials}, {size_bytes / 1e6:.1f} MB")
+    note(f"wrote {out}: {counted(count, 'trial')}, {size_bytes / 1e6:.1f} MB")
 
 
 def notebook_command(
@@ -203,9 +203,8 @@ def _write_capture(
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
     comment = f"plan {plan_name}, {size}, trial {planned.id}, seed {seed}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
-    hosts = f"{len(interfaces):,} host{'' if len(interfaces) == 1 else 's'}"
-    pairs = f"queue pair{'' if len(qps) == 1 else 's'} {_short(qps)}"
-    note(f"wrote {out}: {written:,} frame{'' if written == 1 else 's'} from {hosts}, {pairs}")
+    frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"
+    note(f"wrote {out}: {frames_of}, {plural(len(qps), 'queue pair')} {_short(qps)}")
 
 
 def _short(qps: list[int]) -> str:

@@ -19,6 +19,7 @@ from fabricbench.cli.options import (
 )
 from fabricbench.cli.output import Format, has_colour, note, write
 from fabricbench.runner import TIME_LIMIT_MIN
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
@@ -96,8 +97,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     if jobs or output is not Format.TABLE:
         write(render(jobs, output))
     if outcome.stopped_by is not None:
-        count = "1 trial" if outcome.count == 1 else f"{outcome.count} trials"
-        kept = f"{len(outcome.trials)} of {count} finished and stay in {store.root}"
+        kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished and stay in {store.root}"
         note(f"interrupted: {kept}\nhint: the same command with --resume runs the rest")
         raise typer.Exit(128 + outcome.stopped_by)
     if any(job.is_rejected for job in jobs):

@@ -10,6 +10,7 @@ import typer
 from fabricbench.cli.errors import USER_ERROR
 from fabricbench.cli.options import WorkspaceOption
 from fabricbench.cli.output import note, write
+from fabricbench.words import counted
 
 
 def check_command(workspace: WorkspaceOption = None) -> None:
@@ -27,11 +28,11 @@ def check_command(workspace: WorkspaceOption = None) -> None:
         write(f"{damage.trial_id}: {damage.found}")
     if found:
         note(
-            f"error: {store.root}: {_count(len(found), 'damaged record')}\n"
+            f"error: {store.root}: {counted(len(found), 'damaged record')}\n"
             "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
         )
         raise typer.Exit(USER_ERROR)
-    note(f"{_count(len(store.trials(states=FINISHED)), 'record')} in {store.root}, all can be read")
+    note(f"{counted(len(store.trials(states=FINISHED)), 'record')} in {store.root}, all can be read")
 
 
 def repair_command(workspace: WorkspaceOption = None) -> None:
@@ -45,7 +46,7 @@ def repair_command(workspace: WorkspaceOption = None) -> None:
         moved = put_aside(store, damage)
         where = f"moved to {moved}" if moved else "nothing was left of it"
         write(f"{damage.trial_id}: {damage.found}; {where}")
-    note(f"{_count(len(found), 'record')} put aside" if found else "nothing is damaged")
+    note(f"{counted(len(found), 'record')} put aside" if found else "nothing is damaged")
 
 
 def export_command(
@@ -76,7 +77,7 @@ def export_command(
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
         size_bytes = write_archive(store, chosen, stream)
-    note(f"wrote {out}: {_count(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
+    note(f"wrote {out}: {counted(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
 
 
 def import_command(
@@ -89,7 +90,7 @@ def import_command(
 
     store = Workspace.open(workspace, create=True)
     taken, present = read_archive(store, archive)
-    note(f"took {_count(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
+    note(f"took {counted(len(taken), 'trial')} into {store.root}; {len(present)} were there already")
 
 
 def purge_command(
@@ -107,8 +108,4 @@ def purge_command(
     store = Workspace.open(workspace)
     before = datetime.now(UTC) - timedelta(days=older_than)
     removed = purge(store, before.isoformat(timespec="microseconds"))
-    note(f"removed {_count(len(removed), 'trial')} from {store.root}")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+    note(f"removed {counted(len(removed), 'trial')} from {store.root}")

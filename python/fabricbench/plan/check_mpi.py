@@ -7,6 +7,7 @@ from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Job, Plan
 from fabricbench.plan.mpi import CONTROL_BYTES_MAX, OWN_BLOCK, ROOTED, Rendezvous
+from fabricbench.words import counted
 
 
 def check_mpi(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -26,7 +27,7 @@ def _check_rounds(job: Job, path: FieldPath, document: Document) -> Iterator[Pro
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         hint = "its own `warm_up` is a time" if job.storage is not None else ""
         if job.warm_up_rounds:
-            found = f"{_rounds(job.warm_up_rounds)} to warm up of {kind}"
+            found = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
             yield document.problem((*path, "warm_up_rounds"), found, "0", hint)
         if job.root_shift:
             yield document.problem((*path, "root_shift"), f"another root in each round of {kind}", "false")
@@ -39,12 +40,8 @@ def _check_rounds(job: Job, path: FieldPath, document: Document) -> Iterator[Pro
             (*path, "root_shift"), f"another root in each round of {job.collective}", allowed
         )
     if job.warm_up_rounds and job.repeat is None:
-        found = f"{_rounds(job.warm_up_rounds)} to warm up of a job that others end"
+        found = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
         yield document.problem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
-
-
-def _rounds(count: int) -> str:
-    return f"{count} round{'' if count == 1 else 's'}"
 
 
 def _check_own_block(job: Job, place: FieldPath, document: Document) -> Iterator[Problem]:

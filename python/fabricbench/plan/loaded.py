@@ -15,6 +15,7 @@ from fabricbench.plan.published import PublishedTable
 from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.variant import shared_variant
 from fabricbench.plan.variants import reference_variant
+from fabricbench.words import counted
 
 
 class PlanSummary(TypedDict):
@@ -114,10 +115,10 @@ class LoadedPlan:
     def extent(self) -> str:
         """How much there is to run, in words."""
         summary = self.summary
-        trials = "1 trial" if summary["trials"] == 1 else f"{summary['trials']} trials"
-        trials += f" of {len(summary['variants'])} variants" if summary["variants"] else ""
+        trials = counted(summary["trials"], "trial")
+        trials += f" of {counted(len(summary['variants']), 'variant')}" if summary["variants"] else ""
         smallest = units.human_size(summary["data_size_min_bytes"])
         largest = units.human_size(summary["data_size_max_bytes"])
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"
-        ranks = f"{summary['ranks']} ranks on {summary['hosts']} hosts"
+        ranks = f"{counted(summary['ranks'], 'rank')} on {counted(summary['hosts'], 'host')}"
         return f"{trials}, {ranks}, {size_kind(self.plan)} size {sizes}"

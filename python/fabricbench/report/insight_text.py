@@ -5,12 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from fabricbench.analysis.causes.finding import Finding, counted, time_words
+from fabricbench.analysis.causes.finding import Finding, time_words
 from fabricbench.analysis.failures import Recovery
 from fabricbench.analysis.reordering import Reordering
 from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.report.insight import Insight, finding_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.words import counted
 
 NO_CAUSE = "no known cause has left evidence in the counters"
 _WIDTH = 110

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
 from fabricbench.report.sizes import shown_size
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
@@ -86,7 +87,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
 def _text(placement: Placement) -> str:
     shown = "; ".join(pair.text for pair in placement.pairs[:_MAX_PAIRS])
     rest = len(placement.pairs) - _MAX_PAIRS
-    return shown if rest <= 0 else f"{shown}; and {rest} more rank pair{'s' if rest > 1 else ''}"
+    return shown if rest <= 0 else f"{shown}; and {counted(rest, 'more rank pair')}"
 
 
 def kept_spreads(rows: Sequence[KeptRow]) -> dict[str, Spread]:

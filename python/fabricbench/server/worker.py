@@ -25,6 +25,7 @@ from fabricbench.store import StoreError, Workspace
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, INTERRUPTED
 from fabricbench.store.runs import CANCELLED, QueuedRun, RunQueue
 from fabricbench.store.tags import change_tags
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial, TrialFacts
@@ -175,7 +176,7 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
         return FAILED, told
     if outcome.stopped_by is None:
         return COMPLETE, ""
-    kept = f"{len(outcome.trials)} of {outcome.count} trials finished"
+    kept = f"{len(outcome.trials)} of {counted(outcome.count, 'trial')} finished"
     if control.is_cancelled:
         return CANCELLED, f"cancelled; {kept}"
     return INTERRUPTED, f"the server ended; {kept}"

@@ -46,8 +46,3 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     """List names, the first few of them."""
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + rest
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a count with its noun, in the plural unless it is 1."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
+from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
 from fabricbench.analysis.sharing import Occupancy, occupancy
+from fabricbench.words import counted
 
 _OVERLOAD = 1.05
 """A link is overloaded when its frames take so many times the time of the ideal run at line rate."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabricbench.analysis.causes.finding import Finding, counted, listed, percent
+from fabricbench.analysis.causes.finding import Finding, listed, percent
 from fabricbench.analysis.deadlock import Circle, circle_text, circles
 from fabricbench.analysis.evidence import Case, Port, wire_ps
+from fabricbench.words import counted
 
 _PAUSED_LONG = 0.05
 """Share of the run for which a port must be paused to count."""

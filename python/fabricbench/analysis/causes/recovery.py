@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabricbench.analysis.causes.finding import Finding, counted, listed, percent, time_words
+from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
+from fabricbench.words import counted
 
 _NOT_FULL = 0.9
 _MATERIAL = 0.02

@@ -26,6 +26,7 @@ from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import Insight, insight
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial
@@ -113,7 +114,7 @@ def _ending(rows: Sequence[ResultRow]) -> str:
     """Say how the run ended, and whether it met the criteria of the plan; measured results do not count."""
     rows = [row for row in rows if not row.trial.is_measured]
     complete = sum(1 for row in rows if row.summary.status == "complete")
-    results = "1 result" if len(rows) == 1 else f"{len(rows)} results"
+    results = counted(len(rows), "result")
     if complete == len(rows) and _not_met(rows):
         judged = sum(len(row.judgements) for row in rows)
         return f"failed: {_not_met(rows)} of {judged} criteria not met; {results}, all complete"

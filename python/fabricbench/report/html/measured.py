@@ -20,6 +20,7 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.html.summary import bandwidth_section, summary_section
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
+from fabricbench.words import counted
 
 MAX_LINES = 60
 """A longer file is folded."""
@@ -39,7 +40,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
     """
     own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]
     broken = sum(1 for row in own if row.summary.status != "complete")
-    count = "1 result" if len(own) == 1 else f"{len(own)} results"
+    count = counted(len(own), "result")
     ending = f", {broken} of them with wrong values" if broken else ""
     about = f"{label} · trial {focus.id}"
     bandwidth = bandwidth_section(rows)

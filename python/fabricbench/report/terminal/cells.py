@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench.report.sizes import size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
+from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
@@ -78,7 +79,7 @@ def round_text(job: JobReport) -> list[str]:
     spec = job_spec(job)
     warm_up = spec.get("warm_up_rounds", 0)
     told = {
-        f"{warm_up} round{'s' if warm_up > 1 else ''} to warm up": warm_up,
+        f"{counted(warm_up, 'round')} to warm up": warm_up,
         "another root in each round": spec.get("root_shift"),
         "barriers between rounds": spec.get("barrier"),
     }
