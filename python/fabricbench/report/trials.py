@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,11 @@ class JobReport:
         """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
         has_none = self.summary.rounds == 0 and self.summary.status == "complete"
         return NO_ROUND if has_none and not self.trial.is_measured else ""
+
+    @property
+    def published_metrics(self) -> Collection[str]:
+        """Metrics of which a published value stands beside ours."""
+        return {deviation.metric for deviation in self.deviations}
 
     @property
     def verdict(self) -> str | None:

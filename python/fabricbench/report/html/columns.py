@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.kinds import JobKind, job_kind
+from fabricbench.report.held import held_metrics
 
 if TYPE_CHECKING:
     from fabricbench.report.html.rows import ResultRow
@@ -54,17 +55,9 @@ _ONCE = {"kind": "rounds", "rounds": 1}
 
 
 def titles(rows: Sequence[ResultRow]) -> dict[str, str]:
-    """Return the metrics of the table, each with its title.
-
-    What no row holds is left out, unless a simulated job did not complete: what is missing then says so.
-    """
+    """Return the metrics of the table that hold something, each with its title."""
     found = _titles_of_kinds(rows)
-    if any(row.summary.status != "complete" and not row.trial.is_measured for row in rows):
-        return found
-    held = {
-        name for row in rows for name in found if row.summary.value(name) is not None or name in row.published
-    }
-    return {name: title for name, title in found.items() if name in held}
+    return {name: found[name] for name in held_metrics(found, rows)}
 
 
 def _titles_of_kinds(rows: Sequence[ResultRow]) -> dict[str, str]:

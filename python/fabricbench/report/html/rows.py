@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,11 @@ class ResultRow:
     def size_bytes(self) -> int:
         """The same [bytes]."""
         return shown_bytes(self.trial, self.summary)
+
+    @property
+    def published_metrics(self) -> Collection[str]:
+        """Metrics of which a published value stands beside ours."""
+        return self.published.keys()
 
     @property
     def job_spec(self) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.report.held import held_metrics
 from fabricbench.report.sizes import size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
 from fabricbench.words import counted
@@ -44,18 +45,9 @@ METRIC_COLUMNS = (
 
 
 def held_columns(columns: Sequence[MetricColumn], jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
-    """Leave out the columns that hold nothing in any row, as of metrics that make no sense of the jobs.
-
-    All stay where a simulated job did not complete: what is missing then says so.
-    """
-    if any(job.summary.status != "complete" and not job.trial.is_measured for job in jobs):
-        return tuple(columns)
-    return tuple(column for column in columns if any(_holds(job, column) for job in jobs))
-
-
-def _holds(job: JobReport, column: MetricColumn) -> bool:
-    published = {deviation.metric for deviation in job.deviations}
-    return job.summary.value(column.metric) is not None or column.metric in published
+    """Leave out the columns that hold nothing in any row."""
+    held = held_metrics([column.metric for column in columns], jobs)
+    return tuple(column for column in columns if column.metric in held)
 
 
 def heading(job: JobReport, *, with_variant: bool = True) -> str:

@@ -1,0 +1,30 @@
+"""Columns that hold nothing are left out by one rule."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from fabricbench.report.held import held_metrics
+
+NAMES = ("completion_time_ms", "ideal_percent", "pfc_rx")
+
+
+def row(status: str = "complete", published: tuple[str, ...] = (), is_measured: bool = False) -> Any:
+    """A row that holds a time alone."""
+    values = {"completion_time_ms": 1.0}
+    return SimpleNamespace(
+        summary=SimpleNamespace(status=status, value=values.get),
+        trial=SimpleNamespace(is_measured=is_measured),
+        published_metrics=published,
+    )
+
+
+def test_what_no_row_holds_is_left_out() -> None:
+    assert held_metrics(NAMES, [row()]) == ["completion_time_ms"]
+    assert held_metrics(NAMES, [row(), row(published=("pfc_rx",))]) == ["completion_time_ms", "pfc_rx"]
+
+
+def test_all_stay_where_a_simulated_job_did_not_complete() -> None:
+    assert held_metrics(NAMES, [row(), row("incomplete")]) == list(NAMES)
+    assert held_metrics(NAMES, [row("incomplete", is_measured=True)]) == ["completion_time_ms"]
