@@ -10,7 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +45,6 @@ _KEPT = (
 )
 """What a record keeps of a row."""
 _RANKS_MAX = 1 << 24
-_WORD_MAX = 80
-"""Characters of a name or tag, as of the tag of a plan."""
 
 Results = Callable[["TrialFacts", Mapping[str, Any], "TableFolder"], "pa.Table"]
 """Computes the rows of the table `trials`, as for the runner."""
@@ -130,27 +128,30 @@ def import_results(
     """
     from fabricbench.measured.reading import read
 
-    wanted = options or Options()
-    for option, text in (("--name", wanted.name), ("--tag", wanted.tag)):
-        _check_word(option, text)
+    given = options or Options()
+    wanted = replace(given, name=_label("--name", given.name), tag=_label("--tag", given.tag))
     reading = read(source.name, source.data, wanted.format, wanted.given)
     made = list(_trials(source, reading, wanted))
     _store(workspace, made, results)
     return Imported(reading.format, _stored(workspace, [facts for facts, _, _ in made]), reading.warnings)
 
 
-def _check_word(option: str, text: str) -> None:
-    """Check what tables show beside the trials, as a plan checks its own name and tag.
+def _label(option: str, text: str) -> str:
+    """Read a name or tag, which tables show beside the trials, as a plan reads its tag.
 
     Raises:
         MeasuredError: It has several lines or is too long.
     """
+    from fabricbench.plan.fields import LABEL_LENGTH_MAX, UnitError, parse_line
+
     hint = "choose a few words"
-    if len(text) > _WORD_MAX:
-        raise MeasuredError(option, None, f"{len(text):,} characters", f"at most {_WORD_MAX}", hint)
-    if not text.isprintable():
-        broken = next(character for character in text if not character.isprintable())
-        raise MeasuredError(option, None, f"the character U+{ord(broken):04X}", "one line of text", hint)
+    if len(text) > LABEL_LENGTH_MAX:
+        found, allowed = f"{len(text):,} characters", f"at most {LABEL_LENGTH_MAX} characters"
+        raise MeasuredError(option, None, found, allowed, hint)
+    try:
+        return parse_line(text)
+    except UnitError as error:
+        raise MeasuredError(option, None, error.found, error.allowed, hint) from error
 
 
 def _stored(workspace: Workspace, made: Sequence[TrialFacts]) -> list[Trial]:

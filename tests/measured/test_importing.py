@@ -36,6 +36,12 @@ def taken(folder: Path, name: str, options: Options | None = None) -> list[Trial
     return list(importing.import_results(store, source, result_rows, options).trials)
 
 
+def taken_osu(folder: Path, options: Options) -> list[Trial]:
+    store = Workspace.open(folder / "workspace", create=True)
+    source = Source("osu.txt", OSU.encode())
+    return list(importing.import_results(store, source, result_rows, options).trials)
+
+
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -139,7 +145,7 @@ def test_latencies_of_perftest_have_shortest_and_longest(tmp_path: Path) -> None
     ("option", "text", "found"),
     [
         ("--tag", "a\nb", "error: --tag: found the character U+000A; expected one line of text"),
-        ("--name", "n" * 81, "error: --name: found 81 characters; expected at most 80"),
+        ("--name", "n" * 81, "error: --name: found 81 characters; expected at most 80 characters"),
     ],
 )
 def test_what_would_break_a_table_is_no_name_and_no_tag(
@@ -148,6 +154,11 @@ def test_what_would_break_a_table_is_no_name_and_no_tag(
     (tmp_path / "osu.txt").write_text(OSU)
     finished = call("import", "osu.txt", option, text, cwd=tmp_path)
     assert (finished.returncode, finished.stderr.splitlines()[0]) == (2, found)
+
+
+def test_a_tag_is_read_as_that_of_a_plan(tmp_path: Path) -> None:
+    (trial, _) = taken_osu(tmp_path, Options(tag=" lab "))
+    assert trial.facts.tag == "lab"
 
 
 def test_a_benchmark_that_is_not_known_is_told(tmp_path: Path) -> None:

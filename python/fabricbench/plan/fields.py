@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from fabricbench import units
-from fabricbench.units import Dimension, UnitError
+from fabricbench.units import Dimension
+from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it
 
 HOSTS_MAX: Final = 1 << 20
 """Most hosts in a fabric."""
@@ -87,8 +88,12 @@ def _part(value: object) -> int:
     return share
 
 
-def _one_line(text: str) -> str:
-    """Return text without space around it, and refuse what would break the line of a table."""
+def parse_line(text: str) -> str:
+    """Return text without space around it.
+
+    Raises:
+        UnitError: It would break the line of a table.
+    """
     text = text.strip()
     if not text.isprintable():
         broken = next(character for character in text if not character.isprintable())
@@ -158,9 +163,11 @@ def _message_size(value: object) -> int:
     return size
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)]
+LABEL_LENGTH_MAX = 80
+"""Characters of a name or a tag."""
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=LABEL_LENGTH_MAX)]
 """A name that can also be a file name: letters, digits, ".", "_" and "-"."""
-OneLine = Annotated[str, AfterValidator(_one_line)]
+OneLine = Annotated[str, AfterValidator(parse_line)]
 """Text that a table has room for: one line, without space around it."""
 Count = Annotated[int, Field(ge=1, le=HOSTS_MAX)]
 """A number of things of which there must be one at least."""

@@ -9,6 +9,7 @@ from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.fabric import Fabric
 from fabricbench.plan.fields import (
     HOST_RANKS_MAX,
+    LABEL_LENGTH_MAX,
     ROUNDS_MAX,
     Duration,
     Hosts,
@@ -353,7 +354,9 @@ class Plan(PlanModel):
         ),
     )
     tag: OneLine = Field(
-        default="", max_length=80, description="A label stored with each trial, to find it again."
+        default="",
+        max_length=LABEL_LENGTH_MAX,
+        description="A label stored with each trial, to find it again.",
     )
     published: str | None = Field(
         default=None,
