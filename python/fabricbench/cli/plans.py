@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.cli.options import (
     ForceOption,
@@ -27,7 +27,9 @@ def plans_command(output: FormatOption = Format.TABLE) -> None:
     from fabricbench import runner
     from fabricbench.plan.shipped import shipped_plans
 
-    write(_list([runner.load(name).summary for name in shipped_plans()], output))
+    plans = {str(path): runner.load(name).summary for name, path in shipped_plans().items()}
+    rows = [_row(file, summary) for file, summary in plans.items()]
+    write(_list(rows, output))
 
 
 def plan_check_command(
@@ -54,7 +56,12 @@ def plan_schema_command() -> None:
     write(json.dumps(plan_schema(), indent=2))
 
 
-def _list(plans: list[PlanSummary], output: Format) -> str:
+def _row(file: str, summary: PlanSummary) -> dict[str, Any]:
+    """Return what a list says about a plan, its file after its title."""
+    return {"name": summary.name, "title": summary.title, "file": file} | summary.model_dump()
+
+
+def _list(plans: list[dict[str, Any]], output: Format) -> str:
     """Write a list of plans in a format."""
     if output is Format.JSON:
         return json.dumps({"plans": plans}, indent=2)

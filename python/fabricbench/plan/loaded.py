@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypedDict
+
+from pydantic import BaseModel, Field
 
 from fabricbench import units
 from fabricbench.plan import engine
@@ -18,19 +19,18 @@ from fabricbench.plan.variants import reference_variant
 from fabricbench.words import counted
 
 
-class PlanSummary(TypedDict):
+class PlanSummary(BaseModel):
     """What a list says about a plan. `ranks` counts those of all jobs, `hosts` those of the fabric."""
 
     name: str
     title: str
-    file: str
     trials: int
     ranks: int
     hosts: int
     variants: list[str]
     data_size_min_bytes: int
     data_size_max_bytes: int
-    published: str | None
+    published: str | None = Field(description="Table of published results that it is set beside.")
 
 
 @dataclass(frozen=True)
@@ -88,18 +88,17 @@ class LoadedPlan:
     def summary(self) -> PlanSummary:
         """What a list says about the plan."""
         sizes = [trial.data_size_bytes for trial in self.trials]
-        return {
-            "name": self.plan.name,
-            "title": self.plan.title,
-            "file": str(self.path),
-            "trials": len(self.trials),
-            "ranks": sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
-            "hosts": max(variant.plan.fabric.topology.host_count for variant in self.variants),
-            "variants": [variant.name for variant in self.plan.variants],
-            "data_size_min_bytes": min(sizes),
-            "data_size_max_bytes": max(sizes),
-            "published": self.plan.published,
-        }
+        return PlanSummary(
+            name=self.plan.name,
+            title=self.plan.title,
+            trials=len(self.trials),
+            ranks=sum(len(job["hosts"]) for job in self.trials[-1].run_spec["jobs"]),
+            hosts=max(variant.plan.fabric.topology.host_count for variant in self.variants),
+            variants=[variant.name for variant in self.plan.variants],
+            data_size_min_bytes=min(sizes),
+            data_size_max_bytes=max(sizes),
+            published=self.plan.published,
+        )
 
     @cached_property
     def estimates(self) -> list["engine.Estimate | None"]:
@@ -115,10 +114,10 @@ class LoadedPlan:
     def extent(self) -> str:
         """How much there is to run, in words."""
         summary = self.summary
-        trials = counted(summary["trials"], "trial")
-        trials += f" of {counted(len(summary['variants']), 'variant')}" if summary["variants"] else ""
-        smallest = units.human_size(summary["data_size_min_bytes"])
-        largest = units.human_size(summary["data_size_max_bytes"])
+        trials = counted(summary.trials, "trial")
+        trials += f" of {counted(len(summary.variants), 'variant')}" if summary.variants else ""
+        smallest = units.human_size(summary.data_size_min_bytes)
+        largest = units.human_size(summary.data_size_max_bytes)
         sizes = smallest if smallest == largest else f"{smallest} to {largest}"
-        ranks = f"{counted(summary['ranks'], 'rank')} on {counted(summary['hosts'], 'host')}"
+        ranks = f"{counted(summary.ranks, 'rank')} on {counted(summary.hosts, 'host')}"
         return f"{trials}, {ranks}, {size_kind(self.plan)} size {sizes}"

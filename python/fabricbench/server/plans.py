@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fabricbench import runner
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.loaded import PlanSummary
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
 from fabricbench.server.sandbox import BusyError, SandboxError
 from fabricbench.server.state import ServerState, state_of
@@ -45,20 +46,11 @@ class PlanText(BaseModel):
         return self
 
 
-class ShippedPlan(BaseModel):
+class ShippedPlan(PlanSummary):
     """A plan that comes with fabricbench; with an `error` nothing more is known of it than its name."""
 
-    name: str
     group: str = Field(description="What it is about, such as `jct` or `lb`.")
-    title: str
     description: str
-    trials: int
-    ranks: int
-    hosts: int
-    variants: list[str]
-    data_size_min_bytes: int
-    data_size_max_bytes: int
-    published: str | None = Field(description="Table of published results that it is set beside.")
     error: str = Field(
         "", description="Why it cannot be loaded, such as an engine that is older than it; empty if it can."
     )
@@ -115,7 +107,7 @@ def _shipped() -> list[ShippedPlan]:
             found.append(ShippedPlan.model_validate(_NOTHING | about | {"error": str(error)}))
         else:
             about |= {"description": loaded.plan.description}
-            found.append(ShippedPlan.model_validate({**loaded.summary, **about}))
+            found.append(ShippedPlan.model_validate(loaded.summary.model_dump() | about))
     return found
 
 

@@ -1044,15 +1044,8 @@ export interface components {
         ShippedPlan: {
             /** Name */
             name: string;
-            /**
-             * Group
-             * @description What it is about, such as `jct` or `lb`.
-             */
-            group: string;
             /** Title */
             title: string;
-            /** Description */
-            description: string;
             /** Trials */
             trials: number;
             /** Ranks */
@@ -1070,6 +1063,13 @@ export interface components {
              * @description Table of published results that it is set beside.
              */
             published: string | null;
+            /**
+             * Group
+             * @description What it is about, such as `jct` or `lb`.
+             */
+            group: string;
+            /** Description */
+            description: string;
             /**
              * Error
              * @description Why it cannot be loaded, such as an engine that is older than it; empty if it can.
