@@ -159,7 +159,8 @@ impl<L: HoldLink> Transmitter<L> {
     #[inline(always)]
     pub(crate) fn transmit(&mut self, packet: &Packet, start: Instant, outlet: &mut Outlet<'_, Packet>) {
         debug_assert!(start >= self.free_at, "a port sends one frame at a time");
-        let survives = self.link().changes.is_none() || self.survives(packet, start);
+        // A copy is looked at: the packet itself need not be in memory.
+        let survives = self.link().changes.is_none() || self.survives(*packet, start);
         let link = self.link.borrow();
         let frame_bytes = packet.frame_bytes();
         self.free_at = link.frame_end(start, frame_bytes);
@@ -174,11 +175,11 @@ impl<L: HoldLink> Transmitter<L> {
 
     /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed.
     #[cold]
-    fn survives(&mut self, packet: &Packet, start: Instant) -> bool {
+    fn survives(&mut self, packet: Packet, start: Instant) -> bool {
         let link = self.link.changing();
         link.catch_up(start, self.frames, self.bytes);
         let end = link.frame_end(start, packet.frame_bytes());
-        link.changes.as_mut().is_none_or(|changes| changes.carries(packet, end))
+        link.changes.as_mut().is_none_or(|changes| changes.carries(&packet, end))
     }
 
     /// Frames that were lost while the link was down, without pauses.

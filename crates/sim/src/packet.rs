@@ -257,6 +257,18 @@ impl Packet {
         Kind::from_code(code | tcp)
     }
 
+    /// Place of payload in its message; none of what is not payload.
+    #[inline]
+    pub(crate) const fn position(&self) -> Option<Position> {
+        match self.header >> KIND_SHIFT & KIND_MASK {
+            0 => Some(Position::First),
+            1 => Some(Position::Middle),
+            2 => Some(Position::Last),
+            3 => Some(Position::Only),
+            _ => None,
+        }
+    }
+
     #[inline]
     pub(crate) const fn is_link_control(&self) -> bool {
         self.header >> KIND_SHIFT & KIND_MASK == Kind::LinkControl.code()
@@ -329,6 +341,7 @@ mod tests {
             assert!(packet.is_marked() && packet.asks() == (code < 4));
             assert_eq!(packet.message_sequence(), 0xff_ffff);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
+            assert_eq!(packet.position().map(Kind::Data), Some(kind).filter(|_| code < 4));
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
         }

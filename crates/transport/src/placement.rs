@@ -21,8 +21,9 @@ pub struct Placement {
     ahead: u32,
     /// Packets in order since the last acknowledgement.
     unacknowledged: u32,
-    /// Holes among so many packets have been reported.
-    examined: u32,
+    /// There is a loss to report, or to look for, once more than so many packets are ahead: all holes but those among the last
+    /// [`Self::threshold`] of so many have been reported.
+    report_beyond: u32,
     /// Packets that are placed, ask for an acknowledgement, and are not in order yet.
     asking: u32,
     /// Packets placed beyond the first missing one, by the low bits of their PSN.
@@ -46,38 +47,55 @@ impl Placement {
     /// `window_packets`, at most [`Psn::WINDOW_MAX`].
     #[must_use]
     pub fn new(initial_psn: Psn, window_packets: u32) -> Self {
-        let is_near = window_packets as usize <= NEAR_PACKETS;
-        Self {
+        let mut placement = Self {
             expected: initial_psn,
             window: window_packets,
             ahead: 0,
             unacknowledged: 0,
-            examined: 0,
+            report_beyond: 0,
             asking: 0,
             near: [0; _],
-            more: (!is_near).then(|| Box::new(More { placed: ring(window_packets), asking: Vec::new() })),
+            more: None,
+        };
+        placement.report_beyond = placement.threshold();
+        if !placement.is_near() {
+            placement.more = Some(Box::new(More { placed: ring(window_packets), asking: Vec::new() }));
         }
+        placement
     }
 
     /// Judges a packet.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);
         if distance == 0 {
             let is_asked = self.advance() || ack_request;
             return Arrival { disposition: Disposition::Accepted, reply: self.answer(config, is_asked) };
         }
-        if distance >= self.window as i32 {
+        let distance = distance.cast_unsigned();
+        if distance >= self.window {
+            return self.turn_away(distance.cast_signed() < 0, ack_request);
+        }
+        if !self.place(psn) {
+            return self.turn_away(true, ack_request);
+        }
+        if ack_request {
+            self.note_asking(psn);
+        }
+        self.ahead = self.ahead.max(distance + 1);
+        // Of packets in order fewer than are acknowledged together wait, as before it came.
+        Arrival { disposition: Disposition::Placed, reply: self.report_loss() }
+    }
+
+    /// Judges a packet that has arrived before or lies ahead of the window.
+    #[cold]
+    fn turn_away(&mut self, is_placed: bool, ack_request: bool) -> Arrival {
+        if !is_placed {
             return Arrival { disposition: Disposition::OutOfOrder, reply: None };
         }
-        if distance < 0 || contains(self.placed(), psn) {
-            // Only a requester that missed an acknowledgement resends what has arrived.
-            let reply = ack_request.then(|| self.acknowledge());
-            return Arrival { disposition: Disposition::Duplicate, reply };
-        }
-        self.place(psn, ack_request);
-        self.ahead = self.ahead.max(distance as u32 + 1);
-        Arrival { disposition: Disposition::Placed, reply: self.answer(config, false) }
+        // Only a requester that missed an acknowledgement resends what has arrived.
+        let reply = ack_request.then(|| self.acknowledge());
+        Arrival { disposition: Disposition::Duplicate, reply }
     }
 
     /// The expected packet came; true if one behind it that is in order by that asked for an acknowledgement.
@@ -86,23 +104,40 @@ impl Placement {
         let (mut packets, mut is_asked) = (1, false);
         if self.ahead > 0 {
             let next = self.expected.add(1);
-            packets += take_run(self.placed_mut(), next);
+            packets += self.take_run(next);
             is_asked = self.asking > 0 && self.take_asking(next, packets - 1);
             self.ahead -= packets;
         }
         self.expected = self.expected.add(packets);
         self.unacknowledged += packets;
-        self.examined = self.examined.saturating_sub(packets);
+        self.report_beyond = self.report_beyond.saturating_sub(packets).max(self.threshold());
         is_asked
     }
 
-    /// Places a packet beyond the first missing one.
+    /// Windows of so many packets are in [`Self::near`].
     #[inline]
-    fn place(&mut self, psn: Psn, ack_request: bool) {
-        insert(self.placed_mut(), psn);
-        if ack_request {
-            self.note_asking(psn);
-        }
+    const fn is_near(&self) -> bool {
+        self.window as usize <= NEAR_PACKETS
+    }
+
+    /// Places a packet beyond the first missing one; false if it is placed.
+    #[inline]
+    fn place(&mut self, psn: Psn) -> bool {
+        if self.is_near() { insert(&mut self.near, psn) } else { self.place_far(psn) }
+    }
+
+    fn place_far(&mut self, psn: Psn) -> bool {
+        self.more.as_mut().is_some_and(|more| insert(&mut more.placed, psn))
+    }
+
+    /// Takes out all packets from `first` to the next hole; returns how many they are.
+    #[inline]
+    fn take_run(&mut self, first: Psn) -> u32 {
+        if self.is_near() { take_run(&mut self.near, first) } else { self.take_far(first) }
+    }
+
+    fn take_far(&mut self, first: Psn) -> u32 {
+        self.more.as_mut().map_or(0, |more| take_run(&mut more.placed, first))
     }
 
     #[cold]
@@ -129,13 +164,24 @@ impl Placement {
     /// A hole to report comes first; it tells what is in order as well.
     #[inline]
     fn answer(&mut self, config: &Config, is_asked: bool) -> Option<Reply> {
-        if self.examined + self.threshold() < self.ahead
-            && let Some(hole) = self.next_lost()
-        {
-            self.unacknowledged = 0;
-            return Some(Reply::SelectiveNak { newest: self.newest(), missing: self.expected.add(hole) });
+        let loss = self.report_loss();
+        if loss.is_some() {
+            return loss;
         }
         (is_asked || self.unacknowledged >= config.ack_every).then(|| self.acknowledge())
+    }
+
+    /// Reports a hole that has become a loss, if there is one.
+    #[inline]
+    fn report_loss(&mut self) -> Option<Reply> {
+        if self.report_beyond < self.ahead { self.report_next_loss() } else { None }
+    }
+
+    #[cold]
+    fn report_next_loss(&mut self) -> Option<Reply> {
+        let hole = self.next_lost()?;
+        self.unacknowledged = 0;
+        Some(Reply::SelectiveNak { newest: self.newest(), missing: self.expected.add(hole) })
     }
 
     /// A packet so far beyond a hole makes it a loss. Three quarters of the window: where random spraying loads every
@@ -150,11 +196,10 @@ impl Placement {
     }
 
     /// The first hole that was not reported and is the threshold or more behind the highest packet.
-    #[cold]
     fn next_lost(&mut self) -> Option<u32> {
-        while self.examined + self.threshold() < self.ahead {
-            self.examined += 1;
-            let packet = self.examined - 1;
+        while self.report_beyond < self.ahead {
+            let packet = self.report_beyond - self.threshold();
+            self.report_beyond += 1;
             if !contains(self.placed(), self.expected.add(packet)) {
                 return Some(packet);
             }
@@ -177,28 +222,19 @@ impl Placement {
         self.expected.add(u32::MAX)
     }
 
-    #[inline]
     fn placed(&self) -> &[u64] {
         match &self.more {
-            Some(more) if self.window as usize > NEAR_PACKETS => &more.placed,
+            Some(more) if !self.is_near() => &more.placed,
             _ => &self.near,
-        }
-    }
-
-    #[inline]
-    fn placed_mut(&mut self) -> &mut [u64] {
-        match &mut self.more {
-            Some(more) if self.window as usize > NEAR_PACKETS => &mut more.placed,
-            _ => &mut self.near,
         }
     }
 
     /// See [`Cycle`]: what is placed stands still, seen from the first missing packet.
     pub fn visit(&mut self, cycle: &mut Cycle) {
         let before = self.expected;
-        let Self { expected, window: _, ahead, unacknowledged, examined, asking, near, more } = self;
+        let Self { expected, window: _, ahead, unacknowledged, report_beyond, asking, near, more } = self;
         visit_psn(expected, cycle);
-        cycle.same_list([*ahead, *unacknowledged, *examined, *asking].into_iter().map(u64::from));
+        cycle.same_list([*ahead, *unacknowledged, *report_beyond, *asking].into_iter().map(u64::from));
         visit_ring(near, before, *expected, cycle);
         let lists = more.iter_mut().flat_map(|more| [&mut more.placed, &mut more.asking]);
         lists.for_each(|words| visit_ring(words, before, *expected, cycle));
@@ -222,10 +258,13 @@ fn contains(words: &[u64], psn: Psn) -> bool {
     words[word] >> bit & 1 == 1
 }
 
+/// Puts a packet in; false when it was in.
 #[inline]
-fn insert(words: &mut [u64], psn: Psn) {
+fn insert(words: &mut [u64], psn: Psn) -> bool {
     let (word, bit) = place_of(words, psn);
+    let is_new = words[word] >> bit & 1 == 0;
     words[word] |= 1 << bit;
+    is_new
 }
 
 /// Takes a packet out; true when it was in.
@@ -259,7 +298,7 @@ fn visit_ring(words: &mut [u64], before: Psn, expected: Psn, cycle: &mut Cycle) 
     let packets: Vec<u32> = packets.collect();
     cycle.same_list(packets.iter().copied().map(u64::from));
     words.fill(0);
-    packets.iter().for_each(|&packet| insert(words, expected.add(packet)));
+    packets.iter().for_each(|&packet| _ = insert(words, expected.add(packet)));
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl<R: RateControl> Requester<R> {
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config) -> bool {
-        (self.has_next(config) || self.resending) && !self.failed
+        !self.failed && (self.has_next(config) || self.resending)
     }
 
     /// The window lets the next packet out.
@@ -270,7 +270,8 @@ impl<R: RateControl> Requester<R> {
         if self.deadline == Instant::NEVER {
             self.deadline = config.deadline(now);
         }
-        let transmit = match self.take_resend() {
+        let resend = if self.resending { self.take_resend() } else { None };
+        let transmit = match resend {
             Some(beyond) => self.describe_resend(config, beyond),
             None => {
                 let transmit = self.describe(config, &self.cursor, self.ahead, self.sending());
@@ -281,8 +282,9 @@ impl<R: RateControl> Requester<R> {
         Transmit { position: Position::Only, message_bytes: u64::from(transmit.payload_bytes), ..transmit }
     }
 
+    #[cold]
     fn take_resend(&mut self) -> Option<u64> {
-        let more = self.more.as_mut().filter(|_| self.resending)?;
+        let more = self.more.as_mut()?;
         let beyond = more.resends.pop();
         self.resending = !more.resends.is_empty();
         beyond

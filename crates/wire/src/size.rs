@@ -152,6 +152,33 @@ impl Framing {
         frame_bytes - base_bytes - extension_bytes(opcode)
     }
 
+    /// What every packet carries, and the shortest frame.
+    const fn base_and_shortest_bytes(self) -> (u32, u32) {
+        match self {
+            Self::Ethernet => (BASE_FRAME_BYTES, MIN_FRAME_BYTES),
+            Self::Infiniband => (Self::INFINIBAND_BASE_BYTES, 0),
+        }
+    }
+
+    /// The size of the frame that carries a packet of a write: [`Self::frame_bytes`] without looking at an opcode.
+    #[inline]
+    #[must_use]
+    pub const fn write_frame_bytes(self, starts_message: bool, payload_bytes: u32) -> u32 {
+        let (base_bytes, shortest_bytes) = self.base_and_shortest_bytes();
+        let reth_bytes = RETH_BYTES * starts_message as u32;
+        let bytes = base_bytes + reth_bytes + payload_bytes + pad_bytes(payload_bytes);
+        if bytes < shortest_bytes { shortest_bytes } else { bytes }
+    }
+
+    /// The payload of a packet of a write: [`Self::payload_bytes`] without looking at an opcode.
+    #[inline]
+    #[must_use]
+    pub const fn write_payload_bytes(self, starts_message: bool, frame_bytes: u32) -> u32 {
+        let (base_bytes, _) = self.base_and_shortest_bytes();
+        // With the bytes that fill it up it is a multiple of four; of what fills up the shortest frame there are fewer.
+        (frame_bytes - base_bytes - RETH_BYTES * starts_message as u32) & !3
+    }
+
     /// The size of a frame that carries an ACK or a NAK.
     #[inline]
     #[must_use]
@@ -331,8 +358,11 @@ mod tests {
                 let opcode = Opcode::write(packets == 0, left == 0);
                 frame_bytes += u64::from(data_frame_bytes(opcode, payload_bytes));
                 for framing in [Framing::Ethernet, Framing::Infiniband] {
-                    let found = framing.payload_bytes(opcode, framing.frame_bytes(opcode, payload_bytes));
+                    let frame = framing.frame_bytes(opcode, payload_bytes);
+                    prop_assert_eq!(framing.write_frame_bytes(packets == 0, payload_bytes), frame);
+                    let found = framing.payload_bytes(opcode, frame);
                     prop_assert_eq!(found, payload_bytes + pad_bytes(payload_bytes));
+                    prop_assert_eq!(framing.write_payload_bytes(packets == 0, frame), found);
                 }
                 packets += 1;
                 if left == 0 {

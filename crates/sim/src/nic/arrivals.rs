@@ -121,16 +121,19 @@ impl Arrivals {
         receives: &Receives,
     ) -> Option<&mut OpenChunk> {
         let ahead = i64::from(psn.distance_from(self.initial_psn.add(self.seen as u32)));
-        let sequence = self.seen.checked_add_signed(ahead)?;
-        self.seen = self.seen.max(sequence + 1);
+        // Behind the last chunk, if it lies before the first.
+        let sequence = self.seen.wrapping_add_signed(ahead);
         if self.oldest.packets.contains(&sequence) {
+            self.seen = self.seen.max(sequence + 1);
             return Some(&mut self.oldest);
         }
-        self.find(config, sequence, receives)
+        self.find(config, self.seen.checked_add_signed(ahead)?, receives)
     }
 
     /// The same, of a packet that does not belong to the oldest chunk that is open so far.
+    #[inline(never)]
     fn find(&mut self, config: &Config, sequence: u64, receives: &Receives) -> Option<&mut OpenChunk> {
+        self.seen = self.seen.max(sequence + 1);
         while self.opened_end <= sequence {
             self.open_next(config, receives);
         }

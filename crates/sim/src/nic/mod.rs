@@ -45,7 +45,7 @@ pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 pub(crate) use transfers::{InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, TransfersPlan};
 
 use crate::kernel::{Context, Inbox, Window};
-use crate::packet::{Kind, Packet, Priority};
+use crate::packet::{Packet, Priority};
 use crate::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
@@ -295,27 +295,16 @@ impl Host {
         inboxes: Range<u32>,
         context: &mut Context<Packet, Record>,
     ) -> Instant {
-        if self.ports.len() == 1 && self.intake.is_none() {
-            return self.process_as::<true>(window, inboxes, context);
-        }
-        self.process_as::<false>(window, inboxes, context)
-    }
-
-    /// The same; what is `PLAIN` has one port and no receive buffer.
-    #[inline]
-    fn process_as<const PLAIN: bool>(
-        &mut self,
-        window: Window,
-        inboxes: Range<u32>,
-        context: &mut Context<Packet, Record>,
-    ) -> Instant {
+        // With one port and no receive buffer there is less to look at.
+        let is_plain = self.ports.len() == 1 && self.intake.is_none();
         // What is sent in this window arrives in later ones.
-        let (mut port, mut arrival) = self.next_arrival::<PLAIN>(inboxes.start, context);
+        let (mut port, mut arrival) = self.next_arrival(is_plain, inboxes.start, context);
         loop {
-            let (now, action) = self.next_action::<PLAIN>();
+            let (now, action) = self.next_action(is_plain);
             if arrival <= now && arrival < window.end {
-                self.receive(port, inboxes.start, context);
-                (port, arrival) = self.next_arrival::<PLAIN>(inboxes.start, context);
+                let next = self.receive(port, inboxes.start, context);
+                (port, arrival) =
+                    if is_plain { (0, next) } else { self.next_arrival(false, inboxes.start, context) };
                 continue;
             }
             if now >= window.end {
@@ -348,10 +337,9 @@ impl Host {
                     self.ports[0].prefetch_queues();
                     self.transfers.prefetch();
                 }
-                for packet in inboxes.iter().flat_map(|inbox| inbox.iter().take(PACKETS_AHEAD)) {
-                    self.prefetch_queue_pair(packet);
-                }
-                self.ports[0].senders_ahead().for_each(|sender| self.prefetch_sender(sender));
+                inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
+                let ahead = self.ports[0].senders_ahead();
+                ahead.for_each(|sender| prefetch_sender(&self.senders, sender, self.data_frames));
                 self.timers.prefetch();
             }
         }
@@ -365,43 +353,47 @@ impl Host {
         (FIRST..=LAST).for_each(|line| prefetch_line(self, line));
     }
 
+    /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs the same, unless it
+    /// ends a message.
+    #[inline]
+    fn prefetch_queue_pairs(&self, inbox: &Inbox<Packet>) {
+        let mut before = None;
+        for packet in inbox.iter().take(PACKETS_AHEAD) {
+            let needs = (packet.queue_pair, packet.position().is_some());
+            if before != Some(needs) || packet.asks() {
+                self.prefetch_queue_pair(packet);
+            }
+            before = Some(needs);
+        }
+    }
+
     /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk
     /// has a queue pair of its own.
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
-        match packet.kind() {
-            Kind::Data(_) => {
-                self.receivers.prefetch(packet);
-                if packet.asks() {
-                    self.transfers.prefetch_inbound(queue_pair);
-                }
+        if packet.position().is_some() {
+            self.receivers.prefetch(packet);
+            if packet.asks() {
+                self.transfers.prefetch_inbound(queue_pair);
             }
-            _ => {
-                prefetch_whole(&self.senders, queue_pair);
-                self.sends.prefetch(queue_pair);
-                self.transfers.prefetch_outgoing(queue_pair);
-            }
-        }
-    }
-
-    /// Asks for what a sender needs to send.
-    #[inline]
-    fn prefetch_sender(&self, sender: u32) {
-        if let Some(sender) = self.senders.get(sender as usize) {
-            sender.prefetch(self.data_frames);
+        } else {
+            prefetch_whole(&self.senders, queue_pair);
+            self.sends.prefetch(queue_pair);
+            self.transfers.prefetch_outgoing(queue_pair);
         }
     }
 
     /// The port with the first arrival, and when that is.
     #[inline]
-    fn next_arrival<const PLAIN: bool>(
+    fn next_arrival(
         &self,
+        is_plain: bool,
         first_inbox: u32,
         context: &Context<Packet, Record>,
     ) -> (usize, Instant) {
         let mut next = (0, context.next_arrival(first_inbox));
-        for port in 1..if PLAIN { 1 } else { self.ports.len() } {
+        for port in 1..if is_plain { 1 } else { self.ports.len() } {
             let at = context.next_arrival(first_inbox + port as u32);
             if at < next.1 {
                 next = (port, at);
@@ -413,9 +405,9 @@ impl Host {
     /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer comes first,
     /// then timers, then sending; ports in order.
     #[inline]
-    fn next_action<const PLAIN: bool>(&self) -> (Instant, Action) {
+    fn next_action(&self, is_plain: bool) -> (Instant, Action) {
         let mut next = (self.timers.next(), Action::Fire);
-        if PLAIN {
+        if is_plain {
             let send = self.ports[0].next_send();
             return if send < next.0 { (send, Action::Send { port: 0 }) } else { next };
         }
@@ -454,6 +446,14 @@ impl Host {
             Some(Timer::Throughput) => self.change_throughput(),
             None => {}
         }
+    }
+}
+
+/// Asks for what a sender needs to send.
+#[inline]
+fn prefetch_sender(senders: &[Sender], sender: u32, frames: DataFrames) {
+    if let Some(sender) = senders.get(sender as usize) {
+        sender.prefetch(frames);
     }
 }
 

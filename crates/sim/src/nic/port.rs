@@ -177,6 +177,13 @@ impl NicPort {
         (0..SENDERS_AHEAD).map_while(|place| self.round.get(place).copied())
     }
 
+    /// The sender that is served some turns after the next one, whose turn it is.
+    #[inline]
+    pub(super) fn sender_ahead(&self) -> Option<u32> {
+        let last = self.round.len() - 1;
+        if last == 0 { None } else { self.round.get(last.min(SENDERS_AHEAD)).copied() }
+    }
+
     /// Sends payload at most at that rate from now on.
     pub(super) fn set_pace(&mut self, pace: Option<Rate>) {
         self.special().pace = pace;
@@ -263,13 +270,34 @@ impl NicPort {
         self.schedule_more(now);
     }
 
-    /// Puts a sender just served at the end of the round.
+    /// Takes the sender just served, the first, out of the round.
     #[inline]
-    pub(super) fn requeue_unpaced_sender(&mut self, sender: u32) {
-        self.round.push_back(sender);
+    pub(super) const fn drop_sender(&mut self) {
+        self.round.drop_front();
+        self.round.rewind();
     }
 
-    /// Puts a sender just served at the end of the round, or aside until its rate lets it send.
+    /// Puts the sender just served, the first, at the end of the round.
+    #[inline]
+    pub(super) fn turn_round(&mut self, sender: u32) {
+        if self.round.len() > 1 {
+            self.round.drop_front();
+            self.round.push_back(sender);
+        }
+    }
+
+    /// The same, or puts it aside until its rate lets it send.
+    #[inline]
+    pub(super) fn turn_round_paced(&mut self, sender: u32, ready_at: Instant, now: Instant) {
+        if ready_at > now {
+            self.drop_sender();
+            self.paced.push(Reverse((ready_at, sender)));
+        } else {
+            self.turn_round(sender);
+        }
+    }
+
+    /// Puts a sender that was taken out at the end of the round, or aside until its rate lets it send.
     #[inline]
     pub(super) fn requeue_sender(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
@@ -293,9 +321,20 @@ impl NicPort {
     }
 
     /// Takes in what time has done by `now`: pauses that have ended, senders whose rate lets them send.
-    #[inline]
     pub(super) fn begin_turn(&mut self, now: Instant) {
         self.pause.expire(now);
+        self.end_waits(now);
+    }
+
+    /// Takes senders into the round whose rate lets them send by `now`.
+    #[inline]
+    fn end_waits(&mut self, now: Instant) {
+        if !self.paced.is_empty() {
+            self.end_some_waits(now);
+        }
+    }
+
+    fn end_some_waits(&mut self, now: Instant) {
         while let Some(&Reverse((at, sender))) = self.paced.peek()
             && at <= now
         {
@@ -310,6 +349,16 @@ impl NicPort {
         self.special.is_some()
     }
 
+    /// The sender whose turn it is at `now`, if nothing else is to be looked at.
+    #[inline]
+    pub(super) fn sole_sender(&mut self, now: Instant) -> Option<u32> {
+        if self.special.is_some() || self.pause.mask() != 0 || !self.control.is_empty() {
+            return None;
+        }
+        self.end_waits(now);
+        self.round.front().copied()
+    }
+
     /// Takes out the control packet that is sent next, if one may be sent.
     #[inline]
     pub(super) fn next_control(&mut self) -> Option<Control> {
@@ -321,12 +370,10 @@ impl NicPort {
         control
     }
 
-    /// Takes out the sender that is served next, if it may send.
+    /// The sender that is served next, if it may send.
     #[inline]
-    pub(super) fn next_sender(&mut self) -> Option<u32> {
-        let sender = if self.may_send_data() { self.round.pop_front() } else { None };
-        self.round.rewind();
-        sender
+    pub(super) fn next_sender(&self) -> Option<u32> {
+        if self.may_send_data() { self.round.front().copied() } else { None }
     }
 
     /// Takes out what to send at `now`. `next_frame_bytes` gives the size of a sender's next frame.
@@ -405,6 +452,16 @@ impl NicPort {
     /// Sets the time of the next frame after something changed at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
+        if self.special.is_some() || self.pause.mask() != 0 {
+            return self.schedule_with_special(now);
+        }
+        let next = if self.control.is_empty() { self.next_data(now) } else { now };
+        self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
+    }
+
+    /// The same where something is paused, or there is something of what most ports never have.
+    #[inline(never)]
+    fn schedule_with_special(&mut self, now: Instant) {
         let mut next = if self.may_send_control() { now } else { self.next_data(now) };
         if let Some(special) = &self.special {
             next = special.next_send(next, now, self.may_send_control());
@@ -438,23 +495,46 @@ impl NicPort {
 
     #[inline(never)]
     pub(super) fn transmit<R>(&mut self, packet: &Packet, now: Instant, context: &mut Context<Packet, R>) {
+        if self.special.is_some() {
+            self.spend_credits(packet);
+        }
+        self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
+    }
+
+    #[cold]
+    fn spend_credits(&mut self, packet: &Packet) {
         if let Some(credits) = self.credits_mut()
             && !packet.is_link_control()
         {
             credits.spend(packet);
         }
-        self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
     }
 
-    /// Sends payload; an impaired NIC then waits.
-    #[inline]
+    /// Sends payload.
+    #[inline(always)]
     pub(super) fn transmit_data<R>(
         &mut self,
         packet: &Packet,
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        self.transmit(packet, now, context);
+        if self.special.is_some() {
+            self.transmit_data_with_special(*packet, now, context);
+        } else {
+            // Put together where it is to stand: here its fields are in registers.
+            self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
+        }
+    }
+
+    /// The same; an impaired NIC then waits.
+    #[cold]
+    fn transmit_data_with_special<R>(
+        &mut self,
+        packet: Packet,
+        now: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        self.transmit(&packet, now, context);
         if let Some(special) = &mut self.special
             && let Some(pace) = special.pace
         {

@@ -6,7 +6,6 @@
 use super::QueuePairSettings;
 use super::chunk_frames::Frames;
 use super::latencies::{Latencies, LongLatencies};
-use super::sender::write_opcode;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::ReceiveReport;
 use std::ops::Range;
@@ -145,7 +144,7 @@ impl Receiver {
     }
 
     /// Takes in a data packet at `now` that spent `latency` in the fabric, in order only.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_in_order(
         &mut self,
         config: &Config,
@@ -163,13 +162,14 @@ impl Receiver {
             chunk_delivered: false,
         };
         if arrival.disposition != Disposition::Accepted {
-            self.count_dropped(packet, arrival.disposition);
+            self.count_dropped(packet.frame_bytes(), arrival.disposition);
             return outcome;
         }
         if !self.latencies.add(latency) {
             self.count_long(latency);
         }
-        outcome.payload_bytes = settings.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
+        outcome.payload_bytes =
+            settings.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
         self.packets_left -= 1;
         outcome.chunk_delivered = self.packets_left == 0;
         outcome
@@ -219,10 +219,10 @@ impl Receiver {
     }
 
     #[cold]
-    fn count_dropped(&mut self, packet: &Packet, disposition: Disposition) {
+    fn count_dropped(&mut self, frame_bytes: u32, disposition: Disposition) {
         let counts = &mut self.rare().counts;
         counts.dropped += 1;
-        counts.dropped_bytes += u64::from(packet.frame_bytes());
+        counts.dropped_bytes += u64::from(frame_bytes);
         counts.out_of_order += u32::from(disposition == Disposition::OutOfOrder);
     }
 

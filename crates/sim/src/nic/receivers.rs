@@ -7,7 +7,6 @@ use super::port::Control;
 use super::receiver::{DataOutcome, Receiver, ReceiverPlan, ReceiverSettings};
 use super::receives::{ReceiveChunk, Receives};
 use super::reordering::Reordering;
-use super::sender::write_opcode;
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_first};
@@ -119,7 +118,7 @@ impl Receivers {
     }
 
     /// Takes in a data packet at `now` that spent `latency` in the fabric.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_data(
         &mut self,
         config: &Config,
@@ -146,6 +145,7 @@ impl Receivers {
     }
 
     /// Takes in a data packet where packets are not taken in order only.
+    #[inline(always)]
     fn take_any(
         &mut self,
         config: &Config,
@@ -175,7 +175,7 @@ impl Receivers {
         }
         if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
             outcome.payload_bytes =
-                settings.framing.payload_bytes(write_opcode(position), packet.frame_bytes());
+                settings.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
             outcome.chunk_delivered = chunk.count_placed(latency);
         }
         outcome

@@ -14,14 +14,43 @@ use units::{Instant, Span};
 use wire::Psn;
 
 impl Host {
-    #[inline]
-    pub(super) fn receive(&mut self, port: usize, first_inbox: u32, context: &mut Context<Packet, Record>) {
-        let Some(packet) = context.inbox(first_inbox + port as u32).take_first() else { return };
+    /// Acts on the first arrival at a port; tells when the next one is due.
+    #[inline(always)]
+    pub(super) fn receive(
+        &mut self,
+        port: usize,
+        first_inbox: u32,
+        context: &mut Context<Packet, Record>,
+    ) -> Instant {
+        let inbox = context.inbox(first_inbox + port as u32);
+        let Some(packet) = inbox.take_first() else { return Instant::NEVER };
+        let next = inbox.next_arrival();
         let state = &mut self.ports[port];
         state.count_arrival(&packet);
+        let is_usual = !state.has_special() && self.intake.is_none();
+        let position = match packet.position() {
+            Some(position) if is_usual => Some(position),
+            _ => self.receive_first(port, packet, context),
+        };
+        if let Some(position) = position {
+            self.receive_data(&packet, position, packet.at(), context);
+        }
+        next
+    }
+
+    /// Acts on an arrival at a port, unless it is payload that goes to its responder at once: that is only taken into the
+    /// buffer of its lane.
+    #[inline(never)]
+    fn receive_first(
+        &mut self,
+        port: usize,
+        packet: Packet,
+        context: &mut Context<Packet, Record>,
+    ) -> Option<Position> {
+        let state = &mut self.ports[port];
         if packet.is_link_control() {
             state.receive_link_control(&packet);
-            return;
+            return None;
         }
         if state.has_special() {
             state.fill_lane(&packet);
@@ -31,7 +60,7 @@ impl Host {
         }
         match packet.kind() {
             Kind::Data(position) if self.intake.as_ref().is_none_or(|intake| intake.is_open()) => {
-                self.receive_data(&packet, position, packet.at(), context);
+                return Some(position);
             }
             Kind::Data(_) => self.take_in(packet),
             Kind::Ack => self.receive_ack(&packet, context),
@@ -42,6 +71,7 @@ impl Host {
             Kind::TcpData => self.receive_tcp_data(&packet),
             Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
         }
+        None
     }
 
     /// Puts payload into the receive buffer.
@@ -61,7 +91,7 @@ impl Host {
             self.ports[port].free_lane(&packet, now);
         }
         if let Kind::Data(position) = packet.kind() {
-            self.receive_data(&packet, position, now, context);
+            self.receive_drained(&packet, position, now, context);
         }
     }
 
@@ -87,8 +117,20 @@ impl Host {
         self.answer_pressure(pause, now);
     }
 
+    /// Payload out of the receive buffer reaches its responder at `now`.
+    #[cold]
+    fn receive_drained(
+        &mut self,
+        packet: &Packet,
+        position: Position,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) {
+        self.receive_data(packet, position, now, context);
+    }
+
     /// Payload reaches its responder at `now`.
-    #[inline]
+    #[inline(always)]
     fn receive_data(
         &mut self,
         packet: &Packet,
@@ -97,7 +139,9 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         if is_storage(packet.queue_pair) {
-            return self.receive_storage(packet, position, now, context);
+            // A copy is handed on: the packet itself need not be in memory.
+            let packet = *packet;
+            return self.receive_storage(&packet, position, now, context);
         }
         let latency = Span(packet.at().0 - self.latency.0 - packet.sent().0);
         let outcome = self.receivers.on_data(&self.config, packet, position, now, latency);

@@ -218,8 +218,11 @@ impl Sender {
     /// Whether the sender, just served, has more to send.
     #[inline]
     pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
-        self.in_round = self.requester.can_transmit(config);
-        self.in_round
+        let stays = self.requester.can_transmit(config);
+        if !stays {
+            self.in_round = false;
+        }
+        stays
     }
 
     /// Size of the next data packet at the most; it is exact unless something is sent again.
@@ -240,7 +243,8 @@ impl Sender {
     ) -> Option<Packet> {
         let transmit = self.requester.poll_transmit(config, now)?;
         let DataFrames { framing, priority, is_paced, .. } = *frames;
-        let frame_bytes = framing.frame_bytes(write_opcode(transmit.position), transmit.payload_bytes);
+        let starts_message = transmit.position.starts_message();
+        let frame_bytes = framing.write_frame_bytes(starts_message, transmit.payload_bytes);
         if transmit.is_retransmission {
             // What is sent once is known from how far the requester has come.
             let resent = &mut sends.mishaps_of(self.oldest + transmit.work as u32).resent;
@@ -248,7 +252,7 @@ impl Sender {
             resent.bytes += u64::from(frame_bytes);
         }
         if self.observed != Observed::Nothing {
-            self.report(config, &transmit, sent, context);
+            self.report(config, transmit, sent, context);
         }
         let kind = Kind::Data(transmit.position);
         if is_paced {
@@ -262,7 +266,7 @@ impl Sender {
     fn report(
         &self,
         config: &Config,
-        transmit: &Transmit,
+        transmit: Transmit,
         sent: Instant,
         context: &mut Context<Packet, Record>,
     ) {

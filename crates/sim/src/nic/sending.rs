@@ -6,7 +6,7 @@ use super::sender::Sender;
 use super::storage::is_storage;
 use super::tcp_lane::NextTcp;
 use super::timers::Timers;
-use super::{Host, Timer};
+use super::{Host, Timer, prefetch_sender};
 use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::{Record, SendReport};
@@ -15,23 +15,53 @@ use transport::{Config, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
-    #[inline]
+    /// Sends what is next by a port.
+    #[inline(always)]
     pub(super) fn send(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
+        let sender = match self.ports[port].sole_sender(now) {
+            Some(sender) if !is_storage(sender) => sender,
+            _ => match self.send_first(port, now, context) {
+                Some(sender) => sender,
+                None => return self.ports[port].schedule(now),
+            },
+        };
+        self.serve(port, sender, now, context);
+    }
+
+    /// Sends what goes before payload of queue pairs, and what is not of them; else the one whose turn it is.
+    #[inline(never)]
+    fn send_first(
+        &mut self,
+        port: usize,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) -> Option<u32> {
         let state = &mut self.ports[port];
         state.begin_turn(now);
-        if state.has_special() {
-            self.send_with_special(port, now, context);
+        let sender = if state.has_special() {
+            self.send_with_special(port, now, context)?
         } else if let Some(control) = state.next_control() {
             self.send_control(port, &control, now, context);
-        } else if let Some(sender) = state.next_sender() {
-            self.serve(port, sender, now, context);
+            return None;
+        } else {
+            state.next_sender()?
+        };
+        if !is_storage(sender) {
+            return Some(sender);
         }
-        self.ports[port].schedule(now);
+        self.ports[port].drop_sender();
+        self.send_storage(port, sender, now, context);
+        None
     }
 
     /// The same by a port with something that most do not have.
     #[cold]
-    fn send_with_special(&mut self, port: usize, now: Instant, context: &mut Context<Packet, Record>) {
+    fn send_with_special(
+        &mut self,
+        port: usize,
+        now: Instant,
+        context: &mut Context<Packet, Record>,
+    ) -> Option<u32> {
         let Self { ports, senders, config, data_frames, .. } = self;
         let framing = data_frames.framing;
         match ports[port]
@@ -39,11 +69,12 @@ impl Host {
         {
             Next::LinkControl(packet) => self.ports[port].transmit(&packet, now, context),
             Next::Control(control) => self.send_control(port, &control, now, context),
-            Next::Sender(sender) => self.serve(port, sender, now, context),
+            Next::Sender(sender) => return Some(sender),
             Next::Tcp(NextTcp::Ack(waiting)) => self.send_tcp_ack(port, waiting, now, context),
             Next::Tcp(NextTcp::Source(source)) => self.send_tcp_data(port, source, now, context),
             Next::Nothing => {}
         }
+        None
     }
 
     #[inline]
@@ -70,38 +101,32 @@ impl Host {
         }
     }
 
-    /// Serves a queue pair whose turn it is.
+    /// Serves the queue pair whose turn it is.
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
-        if is_storage(sender) {
-            return self.send_storage(port, sender, now, context);
-        }
-        if context.is_large()
-            && let Some(ahead) = self.ports[port].senders_ahead().last()
-        {
-            self.prefetch_sender(ahead);
-        }
-        self.send_data(port, sender, now, context);
-    }
-
-    #[inline]
-    fn send_data(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
         let Self { ports, senders, sends, config, data_frames, timers, .. } = self;
-        let (port, state) = (&mut ports[port], &mut senders[sender as usize]);
+        let (port, config) = (&mut ports[port], &**config);
+        if context.is_large()
+            && let Some(ahead) = port.sender_ahead()
+        {
+            prefetch_sender(senders, ahead, *data_frames);
+        }
+        let state = &mut senders[sender as usize];
         if (!data_frames.is_paced || state.ready_at() <= now)
             && let Some(packet) = state.next_packet(config, data_frames, (now, sent), sends, context)
         {
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        if state.stays_in_round(config) {
-            if data_frames.is_paced {
-                port.requeue_sender(sender, state.ready_at(), now);
-            } else {
-                port.requeue_unpaced_sender(sender);
-            }
+        if !state.stays_in_round(config) {
+            port.drop_sender();
+        } else if data_frames.is_paced {
+            port.turn_round_paced(sender, state.ready_at(), now);
+        } else {
+            port.turn_round(sender);
         }
         arm_timer(timers, sender, state);
+        port.schedule(now);
     }
 
     pub(super) fn check_deadline(
@@ -186,9 +211,11 @@ pub(super) fn make_ready(
 /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
 #[inline]
 fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender) {
-    let deadline = state.requester().deadline();
-    if !state.is_timed && deadline != Instant::NEVER {
-        state.is_timed = true;
-        timers.push(deadline, Timer::Retransmit(sender));
+    if !state.is_timed {
+        let deadline = state.requester().deadline();
+        if deadline != Instant::NEVER {
+            state.is_timed = true;
+            timers.push(deadline, Timer::Retransmit(sender));
+        }
     }
 }
