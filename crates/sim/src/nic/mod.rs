@@ -461,6 +461,9 @@ fn prefetch_sender(senders: &[Sender], sender: u32, frames: DataFrames) {
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
     match transfers.first_release() {
         Some(first) => Some((first, Timer::Post(0))),
-        None => transfers.first().next().map(|_| (transfers.start(), Timer::Start)),
+        None => transfers
+            .of_first_phase()
+            .any(|outgoing| transfers.waits_for_nothing(outgoing))
+            .then(|| (transfers.start(), Timer::Start)),
     }
 }

@@ -12,6 +12,12 @@ impl Host {
     /// Begins the rounds, and the barriers between them, whose turn it is at this host.
     #[inline]
     pub(super) fn start_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
+        if self.transfers.has_ended_phases() {
+            self.start_next_rounds(now, context);
+        }
+    }
+
+    fn start_next_rounds(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
         let mut started = std::mem::take(&mut self.transfers.started);
         while let Some(process) = self.transfers.next_phase(now, &mut started) {
             if self.transfers.begins_cycle(process) {
@@ -64,8 +70,9 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        for transfer in outgoing.drain(..) {
-            self.start_transfer(transfer, now, context);
+        if !outgoing.is_empty() {
+            outgoing.iter().for_each(|&transfer| self.start_transfer(transfer, now, context));
+            outgoing.clear();
         }
         self.transfers.started = outgoing;
     }
@@ -104,9 +111,11 @@ impl Host {
 
     /// The job starts with what waits for nothing.
     pub(super) fn start_first(&mut self, now: Instant, context: &mut Context<Packet, Record>) {
-        let mut first = std::mem::take(&mut self.transfers.started);
-        first.extend(self.transfers.first());
-        self.start_transfers(first, now, context);
+        for outgoing in self.transfers.of_first_phase() {
+            if self.transfers.waits_for_nothing(outgoing) {
+                self.start_transfer(outgoing, now, context);
+            }
+        }
     }
 
     pub(super) fn post_transfer(
@@ -115,17 +124,17 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        let pass = self.transfers.pass_of(outgoing);
         for part in self.transfers.parts(outgoing) {
             let (sender, send) = self.transfers.part(part);
-            self.sends.make_ready(send);
-            if self.senders[sender as usize].is_local() {
+            let Self { senders, sends, transfers, ports, config, .. } = self;
+            sends.make_ready(send);
+            let state = &mut senders[sender as usize];
+            if state.is_local() {
                 self.post_local(sender, now);
                 continue;
             }
-            let Self { senders, sends, ports, config, .. } = self;
-            let (state, end) = (&mut senders[sender as usize], sends.end_of(sender));
-            state.post_ready(config, sends, end, (pass, now), context);
+            let pass = || transfers.pass_of(outgoing);
+            state.post_ready(config, sends, sends.end_of(sender), (pass, now), context);
             make_ready(ports, config, sender, state, now);
         }
     }

@@ -165,12 +165,12 @@ impl Sender {
         config: &Config,
         sends: &mut Sends,
         end: u32,
-        (round, now): (u32, Instant),
+        (round, now): (impl Fn() -> u32, Instant),
         context: &mut Context<Packet, Record>,
     ) {
         while self.next < end && sends.post(self.next, now) {
             if self.requester.is_failed() {
-                let report = sends.report(self.next, round, Frames::default());
+                let report = sends.report(self.next, round(), Frames::default());
                 context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
                 self.oldest += 1;
             } else {

@@ -36,6 +36,11 @@ impl Outgoing {
         self.count
     }
 
+    /// Nothing is stored of any of them: they have one part, are of one rank, and none waits.
+    pub(super) fn are_alike(&self) -> bool {
+        self.processes.0.is_empty() && self.parts.left.is_empty() && self.waits_for.is_empty()
+    }
+
     /// The rank of a transfer.
     #[inline]
     pub(super) fn process_of(&self, outgoing: u32) -> u32 {
@@ -117,6 +122,11 @@ impl Inbound {
 
     pub(super) const fn count(&self) -> u32 {
         self.count
+    }
+
+    /// Nothing is stored of any of them: they have one part, are of one rank, and nothing waits for any.
+    pub(super) fn are_alike(&self) -> bool {
+        self.processes.0.is_empty() && self.parts.left.is_empty() && self.waiting.is_empty()
     }
 
     /// The rank of a transfer.

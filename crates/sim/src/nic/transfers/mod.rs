@@ -112,6 +112,11 @@ impl Transfers {
     fn arm(&mut self, process: u32) {
         let [sent, received] = self.of_phase(self.processes[process as usize].phase);
         let Self { outgoing, inbound, split, .. } = self;
+        if outgoing.are_alike() && inbound.are_alike() {
+            let transfers = sent.len() + received.len();
+            self.processes[process as usize].left = transfers as u64 * u64::from(*split);
+            return;
+        }
         let mut transfers = 0;
         for index in sent.clone() {
             if outgoing.process_of(index) == process {
@@ -137,9 +142,7 @@ impl Transfers {
     /// What of a rank waits for nothing, in the order of the schedule.
     fn initial(&self, process: u32) -> impl Iterator<Item = u32> {
         let [sent, _] = self.of_phase(self.processes[process as usize].phase);
-        sent.filter(move |&index| {
-            self.outgoing.waits_for(index) == 0 && self.outgoing.process_of(index) == process
-        })
+        sent.filter(move |&index| self.waits_for_nothing(index) && self.outgoing.process_of(index) == process)
     }
 
     /// A rank begins its present phase.
@@ -183,10 +186,16 @@ impl Transfers {
         self.processes[process as usize].work(now, self.times.own_copy);
     }
 
-    /// What waits for nothing, in the order of the schedule.
-    pub(super) fn first(&self) -> impl Iterator<Item = u32> {
+    /// The outgoing transfers of the first phase, in the order of the schedule.
+    pub(super) fn of_first_phase(&self) -> Range<u32> {
         let [sent, _] = self.of_phase(0);
-        sent.filter(|&index| self.outgoing.waits_for(index) == 0)
+        sent
+    }
+
+    /// Whether an outgoing transfer may start.
+    #[inline]
+    pub(super) fn waits_for_nothing(&self, outgoing: u32) -> bool {
+        self.outgoing.waits_for(outgoing) == 0
     }
 
     /// When a transfer that may start now is posted: its rank sends one message after the other.
@@ -269,6 +278,12 @@ impl Transfers {
     /// Whether the job goes on until others end.
     pub(super) const fn is_background(&self) -> bool {
         self.times.phases.is_none()
+    }
+
+    /// Whether some rank is done with a phase: see [`Self::next_phase`].
+    #[inline]
+    pub(super) const fn has_ended_phases(&self) -> bool {
+        !self.ended.is_empty()
     }
 
     /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds what may
