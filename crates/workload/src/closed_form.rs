@@ -2,6 +2,7 @@
 
 use crate::Transfer;
 use std::fmt::Debug;
+use std::ops::Range;
 use units::TransferId;
 
 /// Transfers by number. Each waits for one other at the most, and one at the most waits for it; the order is that of a
@@ -12,6 +13,21 @@ pub(crate) trait ClosedForm: Debug + Send + Sync {
 
     /// One of them.
     fn transfer(&self, id: TransferId) -> Transfer;
+
+    /// Payload of one of them [bytes].
+    fn bytes(&self, id: TransferId) -> u64 {
+        self.transfer(id).bytes
+    }
+
+    /// Hands those of `ids` to `visit`, in order.
+    fn each(&self, ids: Range<u32>, visit: &mut dyn FnMut(Transfer)) {
+        ids.for_each(|id| visit(self.transfer(TransferId(id))));
+    }
+
+    /// Sum of all of them [bytes].
+    fn total_bytes(&self) -> u64 {
+        (0..self.count()).map(|id| self.bytes(TransferId(id))).sum()
+    }
 
     /// After how many transfers sender, receiver and channel come again, in the same order; none come twice before.
     fn period(&self) -> u32 {
@@ -68,9 +84,14 @@ mod tests {
             let schedule = pattern.schedule(&Shape { ranks, data_bytes: share * u64::from(ranks), root: Rank(0), stream });
             let listed = listed(&schedule);
             prop_assert!(schedule.transfers().eq(listed.transfers()));
+            let mut handed_out = Vec::new();
+            schedule.each_transfer(0..schedule.transfers().len() as u32, |transfer| handed_out.push(transfer));
+            prop_assert!(listed.transfers().eq(handed_out));
+            prop_assert_eq!(schedule.total_bytes(), listed.total_bytes());
             for id in (0..schedule.transfers().len()).map(TransferId::from_index) {
                 prop_assert!(schedule.successors(id).eq(listed.successors(id)));
                 prop_assert_eq!(schedule.dependencies(id), listed.dependencies(id));
+                prop_assert_eq!(schedule.bytes(id), listed.bytes(id));
             }
         }
 

@@ -169,6 +169,19 @@ impl Schedule {
         }
     }
 
+    /// Payload of a transfer [bytes].
+    ///
+    /// # Panics
+    /// When it is none of a list. A closed form does not look.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self, id: TransferId) -> u64 {
+        match &self.order {
+            Order::Closed(form) => form.bytes(id),
+            Order::Listed(lists) => lists.transfers[id.index()].bytes,
+        }
+    }
+
     /// All transfers, by [`TransferId`].
     pub fn transfers(&self) -> impl ExactSizeIterator<Item = Transfer> + Clone + '_ {
         let count = match &self.order {
@@ -176,6 +189,21 @@ impl Schedule {
             Order::Listed(lists) => lists.transfers.len() as u32,
         };
         (0..count).map(|id| self.transfer(TransferId(id)))
+    }
+
+    /// Hands the transfers of `ids` to `visit`, in order: sooner done than one by one.
+    ///
+    /// # Panics
+    /// When there are not so many in a list.
+    pub fn each_transfer(&self, ids: Range<u32>, mut visit: impl FnMut(Transfer)) {
+        match &self.order {
+            Order::Closed(form) => form.each(ids, &mut visit),
+            Order::Listed(lists) => {
+                lists.transfers[ids.start as usize..ids.end as usize]
+                    .iter()
+                    .for_each(|&transfer| visit(transfer));
+            }
+        }
     }
 
     /// After how many transfers sender, receiver and channel come again, in the same order, where that is known; none
@@ -210,7 +238,10 @@ impl Schedule {
     /// Sum of all transfers [bytes].
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        self.transfers().map(|transfer| transfer.bytes).sum()
+        match &self.order {
+            Order::Closed(form) => form.total_bytes(),
+            Order::Listed(lists) => lists.transfers.iter().map(|transfer| transfer.bytes).sum(),
+        }
     }
 
     /// Size of the schedule itself [bytes].

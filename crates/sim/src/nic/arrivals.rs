@@ -4,7 +4,6 @@
 //! one after the other, as work completes on a queue pair; without recovery each for itself, since a chunk that lost
 //! frames never does.
 
-use super::receiver::ReceiverPlan;
 use super::receivers::Delivery;
 use super::receives::{ReceiveChunk, Receives};
 use crate::packet::Packet;
@@ -98,16 +97,16 @@ const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies 
 
 impl Arrivals {
     /// What a receiver with that recovery needs of this.
-    pub(super) fn new(recovery: Recovery, plan: &ReceiverPlan) -> Self {
+    pub(super) fn new(recovery: Recovery, initial_psn: Psn, chunks: Range<u32>) -> Self {
         Self {
             seen: 0,
-            initial_psn: plan.initial_psn,
+            initial_psn,
             delivers_in_order: recovery.is_selective(),
             oldest: OpenChunk::NONE,
             opened_end: 0,
             later: VecDeque::new(),
-            first_chunk: plan.chunks.start,
-            chunks: plan.chunks.clone(),
+            first_chunk: chunks.start,
+            chunks,
             round: 0,
         }
     }

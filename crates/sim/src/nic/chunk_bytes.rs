@@ -8,12 +8,6 @@ pub(super) struct ChunkBytes {
 }
 
 impl ChunkBytes {
-    pub(super) fn new(of_each: impl Iterator<Item = u64> + Clone) -> Self {
-        let all = of_each.clone().next().unwrap_or(0);
-        let are_alike = of_each.clone().all(|bytes| bytes == all);
-        Self { all, each: of_each.filter(|_| !are_alike).collect() }
-    }
-
     /// Payload of a chunk.
     #[inline]
     pub(super) fn of(&self, chunk: u32) -> u64 {
@@ -21,14 +15,48 @@ impl ChunkBytes {
     }
 }
 
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct ChunkBytesMaker {
+    all: u64,
+    each: Vec<u64>,
+}
+
+impl ChunkBytesMaker {
+    /// Adds the payload of the next chunk.
+    #[inline]
+    pub(super) fn push(&mut self, chunk: u32, bytes: u64) {
+        if !self.each.is_empty() || bytes != self.all {
+            self.store(chunk, bytes);
+        }
+    }
+
+    fn store(&mut self, chunk: u32, bytes: u64) {
+        if chunk == 0 {
+            self.all = bytes;
+            return;
+        }
+        if self.each.is_empty() {
+            self.each.resize(chunk as usize, self.all);
+        }
+        self.each.push(bytes);
+    }
+
+    pub(super) fn finish(self) -> ChunkBytes {
+        ChunkBytes { all: self.all, each: self.each.into() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::ChunkBytes;
+    use super::ChunkBytesMaker;
 
     #[test]
     fn what_is_the_same_for_all_is_stored_once() {
         for (bytes, is_stored) in [(vec![7, 7, 7], false), (vec![7, 8, 7], true), (vec![], false)] {
-            let chunks = ChunkBytes::new(bytes.iter().copied());
+            let mut chunks = ChunkBytesMaker::default();
+            (0..).zip(&bytes).for_each(|(chunk, &bytes)| chunks.push(chunk, bytes));
+            let chunks = chunks.finish();
             assert_eq!(!chunks.each.is_empty(), is_stored);
             (0..).zip(bytes).for_each(|(chunk, bytes)| assert_eq!(chunks.of(chunk), bytes));
         }

@@ -13,6 +13,7 @@ mod local;
 mod numbers;
 mod port;
 mod posting;
+mod queue_pairs;
 mod receiver;
 mod receivers;
 mod receives;
@@ -32,11 +33,12 @@ mod transfers;
 pub(crate) use intake::IntakePlan;
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
-pub(crate) use receiver::{ReceiverPlan, ReplyPriorities};
-pub(crate) use receives::ReceiveChunk;
+pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
+pub(crate) use receivers::Receivers;
+pub(crate) use receives::{ReceiveChunk, Receives, ReceivesMaker};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
-pub(crate) use sender::{SenderPlan, write_opcode};
-pub(crate) use sends::SendChunk;
+pub(crate) use sender::{Sender, write_opcode};
+pub(crate) use sends::{SendChunk, Sends, SendsMaker};
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,
@@ -45,23 +47,20 @@ pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 pub(crate) use transfers::{InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, TransfersPlan};
 
 use crate::kernel::{Context, Inbox, Window};
-use crate::packet::{Packet, Priority};
+use crate::packet::Packet;
 use crate::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
-use receivers::Receivers;
-use sender::{DataFrames, Sender};
-use sends::Sends;
+use sender::DataFrames;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::{Config, Controller};
+use transport::Config;
 use units::{Cycle, Instant, Rate, Span};
-use wire::Framing;
 
 /// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
 /// beginning.
@@ -81,36 +80,18 @@ pub(crate) struct Throughput {
     pub(crate) drain: Option<Rate>,
 }
 
-/// What all queue pairs of a host have in common.
-#[derive(Debug)]
-pub(crate) struct QueuePairSettings {
-    pub(crate) config: Arc<Config>,
-    pub(crate) framing: Framing,
-    /// Priority of payload.
-    pub(crate) data: Priority,
-    pub(crate) replies: ReplyPriorities,
-    /// At most one congestion notification in this time; none are sent without it.
-    pub(crate) cnp_interval: Option<Span>,
-    /// How a sender of each port begins.
-    pub(crate) controllers: Vec<Controller>,
-    /// Packets may overtake each other.
-    pub(crate) may_reorder: bool,
-}
-
 /// What a host is made of.
 pub(crate) struct HostPlan {
-    pub(crate) settings: QueuePairSettings,
     pub(crate) latency: Span,
     pub(crate) ports: Vec<NicPortPlan>,
     /// The receive buffer, if the host is slower than the link.
     pub(crate) intake: Option<IntakePlan>,
     /// In order of time.
     pub(crate) throughput: Vec<Throughput>,
-    pub(crate) senders: Vec<SenderPlan>,
-    pub(crate) sends: Vec<SendChunk>,
-    pub(crate) receivers: Vec<ReceiverPlan>,
-    /// Chunks of each receiver, see [`ReceiverPlan::chunks`].
-    pub(crate) receives: Vec<ReceiveChunk>,
+    pub(crate) settings: QueuePairSettings,
+    pub(crate) senders: Box<[Sender]>,
+    pub(crate) sends: Sends,
+    pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
     /// What it does in a storage job.
     pub(crate) storage: Option<StoragePlan>,
@@ -135,7 +116,7 @@ pub(crate) struct Host {
     data_frames: DataFrames,
     receivers: Receivers,
     // What is needed when a chunk begins or ends.
-    /// Chunks of each sender, see [`SenderPlan::chunks`].
+    /// Chunks of each sender.
     sends: Sends,
     chunk_frames: ChunkFrames,
     transfers: Transfers,
@@ -173,12 +154,12 @@ impl Host {
             latency: plan.latency,
             ports: plan.ports.into_iter().map(NicPort::new).collect(),
             intake: plan.intake.map(|intake| Box::new(Intake::new(intake))),
-            senders: plan.senders.iter().map(|sender| Sender::new(sender, settings)).collect(),
-            sends: Sends::new(&plan.sends, &plan.senders),
-            receivers: Receivers::new(&plan.receivers, &plan.receives, settings),
             is_background: transfers.is_background(),
-            data_frames: DataFrames::new(settings, plan.sends.first().map_or(0, |send| send.bytes)),
+            data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
+            senders: plan.senders,
+            sends: plan.sends,
+            receivers: plan.receivers,
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),
             delivered_bytes: 0,

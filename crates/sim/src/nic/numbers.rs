@@ -10,12 +10,6 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    pub(super) fn new(of_each: impl Iterator<Item = u32> + Clone) -> Self {
-        let first = of_each.clone().next().unwrap_or(0);
-        let follow_each_other = of_each.clone().zip(first..).all(|(number, expected)| number == expected);
-        Self { first, each: if follow_each_other { Box::default() } else { of_each.collect() } }
-    }
-
     /// The number of an item.
     #[inline]
     pub(super) fn of(&self, item: u32) -> u32 {
@@ -29,14 +23,48 @@ impl Numbers {
     }
 }
 
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct NumbersMaker {
+    first: u32,
+    each: Vec<u32>,
+}
+
+impl NumbersMaker {
+    /// Adds the number of the next item.
+    #[inline]
+    pub(super) fn push(&mut self, item: u32, number: u32) {
+        if !self.each.is_empty() || number != self.first + item {
+            self.store(item, number);
+        }
+    }
+
+    fn store(&mut self, item: u32, number: u32) {
+        if item == 0 {
+            self.first = number;
+            return;
+        }
+        if self.each.is_empty() {
+            self.each.extend(self.first..self.first + item);
+        }
+        self.each.push(number);
+    }
+
+    pub(super) fn finish(self) -> Numbers {
+        Numbers { first: self.first, each: self.each.into() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Numbers;
+    use super::NumbersMaker;
 
     #[test]
     fn what_follows_is_not_stored() {
         for (numbers, is_stored) in [(vec![7, 8, 9], false), (vec![7, 9, 8], true), (vec![], false)] {
-            let list = Numbers::new(numbers.iter().copied());
+            let mut list = NumbersMaker::default();
+            (0..).zip(&numbers).for_each(|(item, &number)| list.push(item, number));
+            let list = list.finish();
             assert_eq!(!list.each.is_empty(), is_stored);
             (0..).zip(numbers).for_each(|(item, number)| assert_eq!(list.of(item), number));
         }

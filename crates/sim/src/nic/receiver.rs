@@ -3,10 +3,10 @@
 //! A million of them are looked at in turn, so each is one line of the cache. What follows from something else is not kept
 //! (frames that came for the first time are those of so many packets), nor what most never need: see [`Rare`].
 
-use super::QueuePairSettings;
 use super::chunk_frames::Frames;
 use super::latencies::{Latencies, LongLatencies};
-use crate::packet::{Kind, Packet, Path, Priority};
+use super::queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
+use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Reply, Responder};
@@ -23,13 +23,6 @@ pub(super) struct DataOutcome {
     pub(super) payload_bytes: u32,
     /// It was the last of a chunk to arrive: see [`super::receivers::Receivers::next_delivery`].
     pub(super) chunk_delivered: bool,
-}
-
-/// Priorities of what a responder sends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ReplyPriorities {
-    pub(crate) ack: Priority,
-    pub(crate) cnp: Priority,
 }
 
 /// What all receivers of a host have in common.
@@ -101,26 +94,10 @@ impl Counts {
         Self { marks: 0, cnps: 0, out_of_order: 0, dropped: 0, dropped_bytes: 0, long: LongLatencies::NONE };
 }
 
-/// Which receiver, and where it answers to.
-#[derive(Clone, Debug)]
-pub(crate) struct ReceiverPlan {
-    pub(crate) queue_pair: u32,
-    pub(crate) initial_psn: Psn,
-    /// To the sender at the source host.
-    pub(crate) path: Path,
-    /// Its chunks in the host's list of receives, which begin where those of the receiver before it end.
-    pub(crate) chunks: Range<u32>,
-    pub(crate) port: u16,
-    pub(crate) is_captured: bool,
-    /// From a rank on the same host.
-    pub(crate) is_local: bool,
-}
-
-const _: () = assert!(size_of::<ReceiverPlan>() <= 32, "there is one for each of a million queue pairs");
-
 impl Receiver {
     /// One whose first chunk comes in so many packets.
-    pub(super) fn new(plan: &ReceiverPlan, first_packets: Option<u64>) -> Self {
+    #[inline]
+    pub(super) fn new(plan: &QueuePairEnd, first_packets: Option<u64>) -> Self {
         let mut receiver = Self {
             path: plan.path,
             port: plan.port,

@@ -1,10 +1,10 @@
 //! The receivers of a host and the chunks that come to them.
 
-use super::QueuePairSettings;
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::port::Control;
-use super::receiver::{DataOutcome, Receiver, ReceiverPlan, ReceiverSettings};
+use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
+use super::receiver::{DataOutcome, Receiver, ReceiverSettings};
 use super::receives::{ReceiveChunk, Receives};
 use super::reordering::Reordering;
 use crate::kernel::{Context, Message};
@@ -23,7 +23,7 @@ pub(super) struct Delivery {
 /// The receivers of a host, each with a place of the same number in the other lists that are not empty.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Receivers {
+pub(crate) struct Receivers {
     // What each packet needs.
     receivers: Box<[Receiver]>,
     /// Where packets are not taken in order only: these know of the chunks instead of the receivers.
@@ -38,26 +38,39 @@ pub(super) struct Receivers {
 }
 
 impl Receivers {
-    pub(super) fn new(plans: &[ReceiverPlan], chunks: &[ReceiveChunk], settings: &QueuePairSettings) -> Self {
-        let config = &settings.config;
-        let first_packets = |plan: &ReceiverPlan| {
-            plan.chunks.clone().next().map(|first| config.packets(chunks[first as usize].bytes))
-        };
-        let (recovery, in_order) = (config.recovery, config.recovery == Recovery::GoBackN);
-        let window = match recovery {
-            Recovery::Selective { ooo_window_packets } => Some(ooo_window_packets),
-            Recovery::GoBackN | Recovery::None => None,
-        };
-        let of_window = window.iter().flat_map(|&window| plans.iter().map(move |plan| (plan, window)));
-        let others = plans.iter().filter(|_| !in_order);
-        let reordered = plans.iter().filter(|_| settings.may_reorder);
+    /// Those of a host, each made where it will stand.
+    pub(crate) fn new(
+        plans: impl ExactSizeIterator<Item = QueuePairEnd>,
+        receives: Receives,
+        settings: &QueuePairSettings,
+    ) -> Self {
+        let Config { recovery, .. } = *settings.config;
+        let room = |is_used: bool| if is_used { plans.len() } else { 0 };
+        let mut receivers = Vec::with_capacity(plans.len());
+        let mut arrivals = Vec::with_capacity(room(recovery != Recovery::GoBackN));
+        let mut placements = Vec::with_capacity(room(recovery.is_selective()));
+        let mut reordering = Vec::with_capacity(room(settings.may_reorder));
+        for (plan, chunks) in plans.zip((0..).map(|receiver| receives.of(receiver))) {
+            let first = chunks.clone().next();
+            let first_packets = first.map(|first| settings.config.packets(receives.bytes_of(first)));
+            receivers.push(Receiver::new(&plan, first_packets));
+            if recovery != Recovery::GoBackN {
+                arrivals.push(Arrivals::new(recovery, plan.initial_psn, chunks));
+            }
+            if let Recovery::Selective { ooo_window_packets } = recovery {
+                placements.push(Placement::new(plan.initial_psn, ooo_window_packets));
+            }
+            if settings.may_reorder {
+                reordering.push(Reordering::new(plan.queue_pair, plan.initial_psn));
+            }
+        }
         Self {
-            receivers: plans.iter().map(|plan| Receiver::new(plan, first_packets(plan))).collect(),
-            arrivals: others.map(|plan| Arrivals::new(recovery, plan)).collect(),
-            placements: of_window.map(|(plan, window)| Placement::new(plan.initial_psn, window)).collect(),
-            reordering: reordered.map(|plan| Reordering::new(plan.queue_pair, plan.initial_psn)).collect(),
+            receivers: receivers.into(),
+            arrivals: arrivals.into(),
+            placements: placements.into(),
+            reordering: reordering.into(),
             settings: ReceiverSettings::new(settings),
-            receives: Receives::new(chunks, plans),
+            receives,
         }
     }
 

@@ -1,9 +1,8 @@
 //! The chunks that a host receives.
 
-use super::chunk_bytes::ChunkBytes;
-use super::numbers::Numbers;
-use super::receiver::ReceiverPlan;
-use super::shares::Shares;
+use super::chunk_bytes::{ChunkBytes, ChunkBytesMaker};
+use super::numbers::{Numbers, NumbersMaker};
+use super::shares::{Shares, SharesMaker};
 use std::ops::Range;
 
 /// A chunk to be received by a receiver.
@@ -19,7 +18,7 @@ pub(crate) struct ReceiveChunk {
 
 /// The chunks of all receivers of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
-pub(super) struct Receives {
+pub(crate) struct Receives {
     /// Chunk of the run, and inbound transfer.
     chunks: Numbers,
     inbound: Numbers,
@@ -27,16 +26,43 @@ pub(super) struct Receives {
     shares: Shares,
 }
 
-impl Receives {
-    pub(super) fn new(chunks: &[ReceiveChunk], receivers: &[ReceiverPlan]) -> Self {
-        Self {
-            chunks: Numbers::new(chunks.iter().map(|receive| receive.chunk)),
-            inbound: Numbers::new(chunks.iter().map(|receive| receive.inbound)),
-            bytes: ChunkBytes::new(chunks.iter().map(|receive| receive.bytes)),
-            shares: Shares::new(receivers.iter().map(|receiver| receiver.chunks.end)),
-        }
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(crate) struct ReceivesMaker {
+    count: u32,
+    chunks: NumbersMaker,
+    inbound: NumbersMaker,
+    bytes: ChunkBytesMaker,
+    shares: SharesMaker,
+}
+
+impl ReceivesMaker {
+    /// Adds a chunk of the next receiver.
+    #[inline]
+    pub(crate) fn push(&mut self, ReceiveChunk { chunk, inbound, bytes }: ReceiveChunk) {
+        self.chunks.push(self.count, chunk);
+        self.inbound.push(self.count, inbound);
+        self.bytes.push(self.count, bytes);
+        self.count += 1;
     }
 
+    /// The next receiver has the chunks since the one before it.
+    #[inline]
+    pub(crate) fn end_share(&mut self) {
+        self.shares.push(self.count);
+    }
+
+    pub(crate) fn finish(self) -> Receives {
+        Receives {
+            chunks: self.chunks.finish(),
+            inbound: self.inbound.finish(),
+            bytes: self.bytes.finish(),
+            shares: self.shares.finish(),
+        }
+    }
+}
+
+impl Receives {
     /// A chunk, by its place.
     #[inline]
     pub(super) fn get(&self, place: u32) -> ReceiveChunk {

@@ -1,7 +1,7 @@
 //! The requester side of a queue pair.
 
-use super::QueuePairSettings;
 use super::chunk_frames::{Frames, frames_of};
+use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::sends::Sends;
 use crate::kernel::Context;
 use crate::packet::{Kind, Packet, Path, Priority};
@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use transport::{Config, Controller, Position, RateControl, Requester, Transmit};
 use units::{Cycle, Instant};
-use wire::{Framing, Opcode, Psn};
+use wire::{Framing, Opcode};
 
 /// How all payload of a host is sent.
 #[derive(Clone, Copy, Debug)]
@@ -82,30 +82,24 @@ const _: () = assert!(
     "what most packets need lies together"
 );
 
-/// Which sender, and where it sends to.
-#[derive(Clone, Debug)]
-pub(crate) struct SenderPlan {
-    pub(crate) queue_pair: u32,
-    pub(crate) initial_psn: Psn,
-    /// To the receiver at the destination host.
-    pub(crate) path: Path,
-    /// Its chunks in the host's list of sends.
-    pub(crate) chunks: Range<u32>,
-    pub(crate) port: u16,
-    pub(crate) is_captured: bool,
-    /// To a rank on the same host: nothing of it meets the NIC.
-    pub(crate) is_local: bool,
-}
-
-const _: () = assert!(size_of::<SenderPlan>() <= 32, "there is one for each of a million queue pairs");
-
 impl Sender {
-    pub(super) fn new(plan: &SenderPlan, settings: &QueuePairSettings) -> Self {
+    /// Those of a host, each made where it will stand.
+    pub(crate) fn all(
+        plans: impl Iterator<Item = QueuePairEnd>,
+        sends: &Sends,
+        settings: &QueuePairSettings,
+    ) -> Box<[Self]> {
+        let first_sends = (0..).map(|sender| sends.of(sender).start);
+        plans.zip(first_sends).map(|(plan, first_send)| Self::new(&plan, first_send, settings)).collect()
+    }
+
+    #[inline]
+    fn new(plan: &QueuePairEnd, first_send: u32, settings: &QueuePairSettings) -> Self {
         Self {
             requester: Requester::new(plan.initial_psn, settings.controllers[usize::from(plan.port)].clone()),
             path: plan.path,
-            oldest: plan.chunks.start,
-            next: plan.chunks.start,
+            oldest: first_send,
+            next: first_send,
             queue_pair: plan.queue_pair,
             port: plan.port,
             in_round: false,

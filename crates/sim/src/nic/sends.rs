@@ -1,10 +1,9 @@
 //! The chunks that a host sends, with what is recorded of each until it has ended.
 
-use super::SenderPlan;
-use super::chunk_bytes::ChunkBytes;
+use super::chunk_bytes::{ChunkBytes, ChunkBytesMaker};
 use super::chunk_frames::Frames;
-use super::numbers::Numbers;
-use super::shares::Shares;
+use super::numbers::{Numbers, NumbersMaker};
+use super::shares::{Shares, SharesMaker};
 use crate::prefetch::prefetch;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
@@ -41,7 +40,7 @@ pub(super) struct Mishaps {
 
 /// The chunks of all senders of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
-pub(super) struct Sends {
+pub(crate) struct Sends {
     /// When each was posted; before that [`WAITING`], then [`READY`].
     posted: Box<[Instant]>,
     /// Chunk of the run, and outgoing transfer.
@@ -53,18 +52,50 @@ pub(super) struct Sends {
     mishaps: BTreeMap<u32, Mishaps>,
 }
 
-impl Sends {
-    pub(super) fn new(chunks: &[SendChunk], senders: &[SenderPlan]) -> Self {
-        Self {
-            posted: vec![WAITING; chunks.len()].into(),
-            chunks: Numbers::new(chunks.iter().map(|send| send.chunk)),
-            outgoing: Numbers::new(chunks.iter().map(|send| send.outgoing)),
-            bytes: ChunkBytes::new(chunks.iter().map(|send| send.bytes)),
-            shares: Shares::new(senders.iter().map(|sender| sender.chunks.end)),
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(crate) struct SendsMaker {
+    count: u32,
+    chunks: NumbersMaker,
+    outgoing: NumbersMaker,
+    bytes: ChunkBytesMaker,
+    shares: SharesMaker,
+}
+
+impl SendsMaker {
+    /// Chunks so far.
+    pub(crate) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds a chunk of the next sender.
+    #[inline]
+    pub(crate) fn push(&mut self, SendChunk { chunk, outgoing, bytes }: SendChunk) {
+        self.chunks.push(self.count, chunk);
+        self.outgoing.push(self.count, outgoing);
+        self.bytes.push(self.count, bytes);
+        self.count += 1;
+    }
+
+    /// The next sender has the chunks since the one before it.
+    #[inline]
+    pub(crate) fn end_share(&mut self) {
+        self.shares.push(self.count);
+    }
+
+    pub(crate) fn finish(self) -> Sends {
+        Sends {
+            posted: vec![WAITING; self.count as usize].into(),
+            chunks: self.chunks.finish(),
+            outgoing: self.outgoing.finish(),
+            bytes: self.bytes.finish(),
+            shares: self.shares.finish(),
             mishaps: BTreeMap::new(),
         }
     }
+}
 
+impl Sends {
     /// The transfer that a chunk is part of, among those that start at the host.
     #[inline]
     pub(super) fn outgoing_of(&self, send: u32) -> u32 {
@@ -75,6 +106,16 @@ impl Sends {
     #[inline]
     pub(super) fn bytes_of(&self, send: u32) -> u64 {
         self.bytes.of(send)
+    }
+
+    /// Payload of the first chunk [bytes], 0 without any.
+    pub(super) fn first_bytes(&self) -> u64 {
+        self.bytes.of(0)
+    }
+
+    /// The chunks of a sender.
+    pub(super) fn of(&self, sender: u32) -> Range<u32> {
+        self.shares.of(sender)
     }
 
     /// One past the last chunk of a sender.
@@ -165,7 +206,9 @@ mod tests {
     #[test]
     fn a_chunk_is_posted_once_in_a_round_and_reported_with_what_befell_it() {
         let send = |outgoing| SendChunk { chunk: 7 + outgoing, outgoing, bytes: 100 };
-        let mut sends = Sends::new(&[send(0), send(1)], &[]);
+        let mut sends = SendsMaker::default();
+        [send(0), send(1)].into_iter().for_each(|send| sends.push(send));
+        let mut sends = sends.finish();
         assert!(!sends.post(1, Instant(5)), "its dependencies have not arrived");
         sends.make_ready(1);
         assert!(sends.post(1, Instant(5)));

@@ -1,21 +1,17 @@
 //! Which items of a list belong to which queue pair, where those of one queue pair follow those of another.
 
+use super::numbers::{Numbers, NumbersMaker};
 use std::ops::Range;
 
-/// One past the last item of each queue pair; empty where each has one item.
+/// One past the last item of each queue pair.
 #[derive(Debug)]
-pub(super) struct Shares(Box<[u32]>);
+pub(super) struct Shares(Numbers);
 
 impl Shares {
-    pub(super) fn new(ends: impl Iterator<Item = u32> + Clone) -> Self {
-        let has_one_each = ends.clone().zip(1..).all(|(end, number)| end == number);
-        Self(ends.filter(|_| !has_one_each).collect())
-    }
-
     /// One past the last item of a queue pair.
     #[inline]
     pub(super) fn end_of(&self, queue_pair: u32) -> u32 {
-        self.0.get(queue_pair as usize).copied().unwrap_or(queue_pair + 1)
+        self.0.of(queue_pair)
     }
 
     /// The items of a queue pair.
@@ -25,15 +21,36 @@ impl Shares {
     }
 }
 
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct SharesMaker {
+    queue_pairs: u32,
+    ends: NumbersMaker,
+}
+
+impl SharesMaker {
+    /// The items of the next queue pair end at `end`.
+    #[inline]
+    pub(super) fn push(&mut self, end: u32) {
+        self.ends.push(self.queue_pairs, end);
+        self.queue_pairs += 1;
+    }
+
+    pub(super) fn finish(self) -> Shares {
+        Shares(self.ends.finish())
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Shares;
+    use super::SharesMaker;
 
     #[test]
-    fn one_each_needs_no_list() {
-        for (ends, is_stored) in [(vec![1, 2, 3], false), (vec![2, 2, 5], true), (vec![1, 3], true)] {
-            let shares = Shares::new(ends.iter().copied());
-            assert_eq!(!shares.0.is_empty(), is_stored);
+    fn each_queue_pair_has_the_items_since_the_one_before() {
+        for ends in [vec![1, 2, 3], vec![2, 2, 5], vec![2, 3, 4], vec![1, 3]] {
+            let mut shares = SharesMaker::default();
+            ends.iter().for_each(|&end| shares.push(end));
+            let shares = shares.finish();
             let mut start = 0;
             for (queue_pair, end) in (0..).zip(ends) {
                 assert_eq!(shares.of(queue_pair), start..end);

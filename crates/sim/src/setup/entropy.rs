@@ -1,6 +1,5 @@
 //! The hash of a queue pair's 5-tuple, which decides its path wherever there are several.
 
-use super::flows::QueuePair;
 use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::net::Ipv4Addr;
 use topology::Graph;
@@ -79,14 +78,19 @@ impl PathHash {
     /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a queue pair
     /// sends from one port of a host to another, and of the destination queue pair if the spec says so.
     #[inline]
-    pub(crate) fn of(&self, pair: &QueuePair, [source, destination]: [AttachmentId; 2]) -> u32 {
+    pub(crate) fn of(
+        &self,
+        [source, destination]: [AttachmentId; 2],
+        udp_source_port: u16,
+        destination_qp: u32,
+    ) -> u32 {
         let ends = self.addresses[source.index()][0] ^ self.addresses[destination.index()][1];
-        let hash = self.common ^ ends ^ change(&self.source_port, pair.udp_source_port().to_be_bytes());
+        let hash = self.common ^ ends ^ change(&self.source_port, udp_source_port.to_be_bytes());
         match &self.queue_pair {
             None => hash,
             Some(queue_pair) => {
-                let [_, identity @ ..] = pair.identity.to_be_bytes();
-                hash ^ change(queue_pair, identity)
+                let [_, number @ ..] = destination_qp.to_be_bytes();
+                hash ^ change(queue_pair, number)
             }
         }
     }
@@ -95,7 +99,7 @@ impl PathHash {
 /// What bytes change.
 #[inline]
 fn change<const BYTES: usize>(changes: &[Changes; BYTES], bytes: [u8; BYTES]) -> u32 {
-    changes.iter().zip(bytes).fold(0, |hash, (changes, byte)| hash ^ changes[usize::from(byte)])
+    (0..BYTES).fold(0, |hash, place| hash ^ changes[place][usize::from(bytes[place])])
 }
 
 /// Hash of the 5-tuple of a TCP connection.

@@ -58,13 +58,25 @@ struct Draws {
     initial_psns: StreamFamily,
 }
 
+impl Draws {
+    #[inline]
+    fn udp_source_port(&self, draw: u64) -> u16 {
+        UDP_SOURCE_PORT_MIN + self.udp_source_ports.stream(draw).below(UDP_SOURCE_PORTS) as u16
+    }
+
+    #[inline]
+    fn initial_psn(&self, draw: u64) -> Psn {
+        Psn::new(self.initial_psns.stream(draw).next_u32() & 0xff_ffff)
+    }
+}
+
 impl QueuePair {
     pub(crate) fn udp_source_port(&self) -> u16 {
-        UDP_SOURCE_PORT_MIN + self.draws.udp_source_ports.stream(self.draw).below(UDP_SOURCE_PORTS) as u16
+        self.draws.udp_source_port(self.draw)
     }
 
     pub(crate) fn initial_psn(&self) -> Psn {
-        Psn::new(self.draws.initial_psns.stream(self.draw).next_u32() & 0xff_ffff)
+        self.draws.initial_psn(self.draw)
     }
 
     /// Between ranks on one host: nothing of it enters the network.
@@ -92,6 +104,101 @@ impl JobFlows {
     fn hosts_of(&self, ends: Ends) -> [HostId; 2] {
         [ends.src, ends.dst].map(|rank| HostId(self.hosts[rank.index()]))
     }
+}
+
+/// What one job will send, to be asked about many queue pairs of it.
+#[derive(Clone, Copy)]
+pub(super) struct OneJob<'a> {
+    index: u32,
+    flows: &'a Flows,
+    job: &'a JobFlows,
+    schedule: &'a Schedule,
+}
+
+impl OneJob<'_> {
+    /// A queue pair of the job, by its number in the run, between two ranks.
+    #[inline]
+    fn queue_pair(&self, number: u32, ends: Ends) -> QueuePair {
+        let (connection, part) = self.connection(number);
+        let [src_host, dst_host] = self.job.hosts_of(ends);
+        QueuePair {
+            number,
+            identity: self.identity(number),
+            job: self.index,
+            part,
+            channel: ends.channel,
+            src: ends.src,
+            dst: ends.dst,
+            src_host,
+            dst_host,
+            carries_payload: self.job.connections.carries_payload(connection),
+            draws: self.flows.draws,
+            draw: self.draw(number),
+        }
+    }
+
+    /// The connection of a queue pair, and which of its parts it carries.
+    #[inline]
+    fn connection(&self, number: u32) -> (u32, u32) {
+        split(number - self.job.first_queue_pair, self.flows.parts)
+    }
+
+    /// See [`QueuePair::identity`].
+    #[inline]
+    const fn identity(&self, number: u32) -> u32 {
+        ((self.job.stream << 16) ^ (number - self.job.first_queue_pair)) & 0xff_ffff
+    }
+
+    /// What a queue pair draws. A job draws the same whichever other jobs there are.
+    #[inline]
+    fn draw(&self, number: u32) -> u64 {
+        (u64::from(self.job.stream) << 32) | u64::from(number - self.job.first_queue_pair)
+    }
+
+    /// The first packet sequence number of a queue pair.
+    #[inline]
+    pub(super) fn initial_psn(&self, number: u32) -> Psn {
+        self.flows.draws.initial_psn(self.draw(number))
+    }
+
+    /// See [`Flows::entropy`].
+    #[inline]
+    pub(super) fn entropy(&self, number: u32, ends: [AttachmentId; 2]) -> u32 {
+        let udp_source_port = self.flows.draws.udp_source_port(self.draw(number));
+        self.flows.path_hash.of(ends, udp_source_port, self.identity(number))
+    }
+
+    /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and its part of the
+    /// transfer.
+    #[inline]
+    pub(super) fn each_chunk(&self, queue_pair: u32, mut visit: impl FnMut((u32, u32), Chunk)) {
+        let (connection, part) = self.connection(queue_pair);
+        for transfer in self.job.connections.transfers(connection) {
+            let number = self.job.first_chunk + transfer.0 * self.flows.parts + part;
+            let bytes = bytes_of_part(self.schedule.bytes(transfer), (part, self.flows.parts));
+            visit((number, part), Chunk { job: self.index, transfer, queue_pair, bytes });
+        }
+    }
+
+    /// The ranks that a transfer joins.
+    #[inline]
+    pub(super) fn ranks(&self, transfer: TransferId) -> [Rank; 2] {
+        let Transfer { src, dst, .. } = self.schedule.transfer(transfer);
+        [src, dst]
+    }
+}
+
+/// The transfer of a chunk, or the connection of a queue pair, and which of its `parts` it is, all counted from the first of
+/// the job, or of the host.
+#[inline]
+pub(super) const fn split(number: u32, parts: u32) -> (u32, u32) {
+    if parts == 1 { (number, 0) } else { (number / parts, number % parts) }
+}
+
+/// Payload of a part of a transfer of `bytes`.
+#[inline]
+fn bytes_of_part(bytes: u64, (part, parts): (u32, u32)) -> u64 {
+    if parts == 1 { bytes } else { Parts::new(bytes, parts.into()).of(part.into()) }
 }
 
 /// Everything the jobs will send.
@@ -175,27 +282,41 @@ impl Flows {
     /// A queue pair, by its number.
     #[inline]
     pub(crate) fn queue_pair(&self, number: u32) -> QueuePair {
-        let (index, ends) = self.ends_of(number);
-        self.queue_pair_of(index, number, ends)
+        let (index, connection, _) = self.connection_of(number);
+        let job = self.one_job(index);
+        job.queue_pair(number, job.job.connections.ends(job.schedule, connection))
+    }
+
+    /// What a job will send.
+    #[inline]
+    pub(super) fn one_job(&self, index: usize) -> OneJob<'_> {
+        let (job, schedule) = (&self.jobs[index], &self.schedules[index]);
+        OneJob { index: index as u32, flows: self, job, schedule }
     }
 
     /// The ports of hosts between which packets of a queue pair go in a direction.
     #[inline]
     pub(crate) fn attachments(&self, pair: &QueuePair, direction: Direction) -> [AttachmentId; 2] {
-        let (src, dst) = match self.has_one_port_each {
-            true => (AttachmentId(pair.src_host.0), AttachmentId(pair.dst_host.0)),
-            false => self.graph.attachments_between(pair.src_host, pair.dst_host),
-        };
+        let [src, dst] = self.attachments_between(pair.src_host, pair.dst_host);
         match direction {
             Direction::Forward => [src, dst],
             Direction::Reverse => [dst, src],
         }
     }
 
+    /// The ports of hosts between which data from one host to another goes.
+    #[inline]
+    pub(super) fn attachments_between(&self, src: HostId, dst: HostId) -> [AttachmentId; 2] {
+        match self.has_one_port_each {
+            true => [AttachmentId(src.0), AttachmentId(dst.0)],
+            false => self.graph.attachments_between(src, dst).into(),
+        }
+    }
+
     /// What decides the way of packets of a queue pair between two ports of hosts wherever there are several.
     #[inline]
     pub(crate) fn entropy(&self, pair: &QueuePair, ends: [AttachmentId; 2]) -> u32 {
-        self.path_hash.of(pair, ends)
+        self.path_hash.of(ends, pair.udp_source_port(), pair.identity)
     }
 
     /// The place of a queue pair among those whose data ends at the same host: the number its frames carry there.
@@ -209,10 +330,11 @@ impl Flows {
         [&self.senders_at, &self.receivers_at]
     }
 
-    /// The hosts that data of each connection of a job comes from and goes to. Each has a queue pair for every part.
-    pub(super) fn hosts_of_connections(&self, job: usize) -> impl Iterator<Item = [HostId; 2]> + '_ {
+    /// Hands the hosts that data of each connection of a job comes from and goes to to `visit`, in order. Each has a queue pair
+    /// for every part.
+    pub(super) fn each_connection(&self, job: usize, mut visit: impl FnMut([HostId; 2])) {
         let (schedule, job) = (&self.schedules[job], &self.jobs[job]);
-        (0..job.connections.count()).map(|number| job.hosts_of(job.connections.ends(schedule, number)))
+        job.connections.each_ends(schedule, |ends| visit(job.hosts_of(ends)));
     }
 
     /// Whether each transfer of a job has queue pairs of its own, in the order of the transfers.
@@ -240,35 +362,11 @@ impl Flows {
         job.connections.transfers(connection).map(move |transfer| first + transfer.0 * self.parts)
     }
 
-    /// Hands the chunks of a queue pair and their numbers to `visit`, in the order of the schedule; returns the queue pair. Those
-    /// of storage jobs carry none.
-    #[inline(always)]
-    pub(super) fn each_chunk(
-        &self,
-        number: u32,
-        mut visit: impl FnMut(&QueuePair, (u32, Chunk)),
-    ) -> QueuePair {
-        let (index, connection, part) = self.connection_of(number);
-        let (job, schedule) = (&self.jobs[index], &self.schedules[index]);
-        let mut ids = job.connections.transfers(connection);
-        let first = ids.next().expect("a queue pair of a schedule carries chunks");
-        let transfer = schedule.transfer(first);
-        let pair = self.queue_pair_of(index, number, Ends::of(&transfer));
-        let mut visit = |id: TransferId, transfer: &Transfer| {
-            let bytes = self.bytes_of_part(transfer, part);
-            let chunk = Chunk { job: index as u32, transfer: id, queue_pair: number, bytes };
-            visit(&pair, (job.first_chunk + id.0 * self.parts + part, chunk));
-        };
-        visit(first, &transfer);
-        ids.for_each(|id| visit(id, &schedule.transfer(id)));
-        pair
-    }
-
     /// A chunk with its transfer and its queue pair, in one look.
     #[inline]
     pub(crate) fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
-        let pair = self.queue_pair_of(chunk.job as usize, chunk.queue_pair, Ends::of(&transfer));
+        let pair = self.one_job(chunk.job as usize).queue_pair(chunk.queue_pair, Ends::of(&transfer));
         (chunk, transfer, pair)
     }
 
@@ -338,69 +436,24 @@ impl Flows {
         self.jobs.partition_point(|job| job.first_chunk <= chunk) as u32 - 1
     }
 
-    /// The transfer of a chunk, or the connection of a queue pair, and which of its parts it is, all counted from the
-    /// first of the job, or of the host.
-    #[inline]
-    pub(super) const fn split(&self, in_job: u32) -> (u32, u32) {
-        if self.parts == 1 { (in_job, 0) } else { (in_job / self.parts, in_job % self.parts) }
-    }
-
     /// The job of a queue pair, its connection there and which of its parts it carries.
     #[inline]
     fn connection_of(&self, queue_pair: u32) -> (usize, u32, u32) {
         let index = self.jobs.partition_point(|job| job.first_queue_pair <= queue_pair) - 1;
-        let (connection, part) = self.split(queue_pair - self.jobs[index].first_queue_pair);
+        let (connection, part) = split(queue_pair - self.jobs[index].first_queue_pair, self.parts);
         (index, connection, part)
-    }
-
-    /// The job of a queue pair, and the ranks it joins.
-    #[inline]
-    fn ends_of(&self, queue_pair: u32) -> (usize, Ends) {
-        let (index, connection, _) = self.connection_of(queue_pair);
-        (index, self.jobs[index].connections.ends(&self.schedules[index], connection))
     }
 
     #[inline]
     fn chunk_of_transfer(&self, number: u32) -> (Chunk, Transfer) {
         let index = self.job_of(number);
         let job = &self.jobs[index as usize];
-        let (transfer, part) = self.split(number - job.first_chunk);
+        let (transfer, part) = split(number - job.first_chunk, self.parts);
         let id = TransferId(transfer);
         let transfer = self.schedules[index as usize].transfer(id);
         let queue_pair = job.first_queue_pair + job.connections.of(id) * self.parts + part;
-        let bytes = self.bytes_of_part(&transfer, part);
+        let bytes = bytes_of_part(transfer.bytes, (part, self.parts));
         (Chunk { job: index, transfer: id, queue_pair, bytes }, transfer)
-    }
-
-    #[inline]
-    fn bytes_of_part(&self, transfer: &Transfer, part: u32) -> u64 {
-        match self.parts {
-            1 => transfer.bytes,
-            parts => Parts::new(transfer.bytes, parts.into()).of(part.into()),
-        }
-    }
-
-    #[inline]
-    fn queue_pair_of(&self, index: usize, number: u32, ends: Ends) -> QueuePair {
-        let job = &self.jobs[index];
-        let in_job = number - job.first_queue_pair;
-        let (connection, part) = self.split(in_job);
-        let [src_host, dst_host] = job.hosts_of(ends);
-        QueuePair {
-            number,
-            identity: ((job.stream << 16) ^ in_job) & 0xff_ffff,
-            job: index as u32,
-            part,
-            channel: ends.channel,
-            src: ends.src,
-            dst: ends.dst,
-            src_host,
-            dst_host,
-            carries_payload: job.connections.carries_payload(connection),
-            draws: self.draws,
-            // A job draws the same whichever other jobs there are.
-            draw: (u64::from(job.stream) << 32) | u64::from(in_job),
-        }
     }
 
     fn add_job(
@@ -430,12 +483,20 @@ impl Flows {
     ) -> Result<Range<u32>, SpecError> {
         let first_queue_pair = self.queue_pair_count();
         self.receivers.reserve_exact(connections.count() as usize * self.parts as usize);
+        let flows = JobFlows {
+            first_chunk: self.chunks,
+            first_queue_pair,
+            hosts: job.hosts.clone(),
+            stream: job.stream,
+            rounds_of_a_cycle: job.rounds_of_a_cycle(),
+            connections,
+        };
+        let mut is_reached = Ok(());
         let is_joined = fabric.graph.is_joined_by_switches();
-        for connection in 0..connections.count() {
-            let ends = connections.ends(&schedule, connection);
-            let [src, dst] = [ends.src, ends.dst].map(|rank| HostId(job.hosts[rank.index()]));
-            if !is_joined {
-                check_path(fabric, index, src, dst)?;
+        flows.connections.each_ends(&schedule, |ends| {
+            let [src, dst] = flows.hosts_of(ends);
+            if !is_joined && is_reached.is_ok() {
+                is_reached = check_path(fabric, index, src, dst);
             }
             self.senders_at[src.index()] += self.parts;
             let next = &mut self.receivers_at[dst.index()];
@@ -443,15 +504,9 @@ impl Flows {
                 self.receivers.push(*next);
                 *next += 1;
             }
-        }
-        self.jobs.push(JobFlows {
-            first_chunk: self.chunks,
-            first_queue_pair,
-            hosts: job.hosts.clone(),
-            stream: job.stream,
-            rounds_of_a_cycle: job.rounds_of_a_cycle(),
-            connections,
         });
+        is_reached?;
+        self.jobs.push(flows);
         self.chunks += schedule.transfers().len() as u32 * self.parts;
         self.schedules.push(schedule);
         Ok(first_queue_pair..self.queue_pair_count())

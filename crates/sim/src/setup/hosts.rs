@@ -2,12 +2,11 @@
 
 use super::Fabric;
 use super::controllers::{Controllers, cnp_interval};
-use super::entropy::Direction;
-use super::flows::{Chunk, Flows, QueuePair};
-use super::places::{OfHost, Places};
+use super::flows::{Chunk, Flows, OneJob};
+use super::places::{AtHost, OfHost, Places};
 use crate::nic::{
-    JobTimes, QueuePairSettings, ReceiveChunk, ReceiverPlan, ReplyPriorities, SendChunk, SenderPlan,
-    StoragePlan, TransfersPlan,
+    InboundPlan, JobTimes, OutgoingPlan, QueuePairEnd, QueuePairSettings, ReceiveChunk, Receivers, Receives,
+    ReceivesMaker, ReplyPriorities, SendChunk, Sender, Sends, SendsMaker, StoragePlan, TransfersPlan,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RunSpec};
@@ -15,15 +14,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use topology::Graph;
 use transport::Config;
-use units::{HostId, Instant, Rate, Span};
+use units::{AttachmentId, HostId, Instant, Rate, Span};
 
 /// What one host sends and receives.
-#[derive(Default)]
 pub(crate) struct HostFlows {
-    pub(crate) senders: Vec<SenderPlan>,
-    pub(crate) sends: Vec<SendChunk>,
-    pub(crate) receivers: Vec<ReceiverPlan>,
-    pub(crate) receives: Vec<ReceiveChunk>,
+    pub(crate) settings: QueuePairSettings,
+    pub(crate) senders: Box<[Sender]>,
+    pub(crate) sends: Sends,
+    pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
     pub(crate) storage: Option<StoragePlan>,
 }
@@ -49,17 +47,29 @@ impl<'a> HostMaker<'a> {
     }
 
     /// The share of a host, with what it does in a storage job.
-    pub(super) fn host(&self, host: HostId, storage: Option<StoragePlan>) -> HostFlows {
+    pub(super) fn host(
+        &self,
+        host: HostId,
+        settings: QueuePairSettings,
+        storage: Option<StoragePlan>,
+    ) -> HostFlows {
         let of_host = self.places.of_host(self.spec, host);
-        let OfHost { from, to, .. } = of_host;
-        let mut flows = HostFlows { storage, transfers: self.transfers(of_host), ..HostFlows::default() };
-        flows.senders.reserve_exact(from.len());
-        flows.sends.reserve(from.len());
-        flows.receivers.reserve_exact(to.len());
-        flows.receives.reserve(to.len());
-        from.iter().for_each(|&number| self.add_sender(number, &mut flows));
-        to.iter().for_each(|&number| self.add_receiver(number, &mut flows));
-        flows
+        let mut transfers = self.transfers(of_host);
+        let sends = self.sends(of_host, &mut transfers);
+        let receives = self.receives(of_host, &mut transfers);
+        let senders = self.ends(of_host, of_host.from, |peer| self.flows.attachments_between(host, peer));
+        let receivers = self.ends(of_host, of_host.to, |peer| {
+            let [source, destination] = self.flows.attachments_between(peer, host);
+            [destination, source]
+        });
+        HostFlows {
+            senders: Sender::all(senders, &sends, &settings),
+            sends,
+            receivers: Receivers::new(receivers, receives, &settings),
+            settings,
+            transfers,
+            storage,
+        }
     }
 
     /// The transfers of a host, of which nothing is known yet.
@@ -70,72 +80,95 @@ impl<'a> HostMaker<'a> {
         TransfersPlan { times, processes, split: self.flows.parts, phase_ends, ..TransfersPlan::default() }
     }
 
-    fn add_sender(&self, number: u32, host: &mut HostFlows) {
-        let first = host.sends.len() as u32;
-        let pair = self.flows.each_chunk(number, |pair, chunk| self.add_send(pair, chunk, host));
-        let (path, port) = self.path(&pair, Direction::Forward, self.flows.receiver(number));
-        host.senders.push(SenderPlan {
-            queue_pair: number,
-            initial_psn: pair.initial_psn(),
-            path,
-            port,
-            is_captured: self.captured.contains(&number),
-            is_local: pair.is_local(),
-            chunks: first..host.sends.len() as u32,
-        });
+    /// The chunks that a host sends; what is known of their transfers is added to `transfers`.
+    fn sends(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Sends {
+        let mut sends = SendsMaker::default();
+        if let Some(job) = of_host.job {
+            let job = self.flows.one_job(job as usize);
+            for (sender, queue_pair) in (0..).zip(of_host.from) {
+                job.each_chunk(queue_pair.number, |(number, part), chunk| {
+                    let outgoing = self.places.outgoing_of(&chunk, sender);
+                    if !self.places.are_queue_pairs(chunk.job) {
+                        let part = outgoing * self.flows.parts + part;
+                        put(&mut transfers.parts, part, (sender, sends.count()));
+                    }
+                    sends.push(SendChunk { chunk: number, outgoing, bytes: chunk.bytes });
+                    if part == 0 {
+                        self.add_outgoing(&job, &chunk, outgoing, transfers);
+                    }
+                });
+                sends.end_share();
+            }
+        }
+        sends.finish()
     }
 
-    fn add_send(&self, pair: &QueuePair, (number, chunk): (u32, Chunk), host: &mut HostFlows) {
-        let Chunk { bytes, transfer, .. } = chunk;
-        let sender = host.senders.len() as u32;
-        let outgoing = self.places.outgoing_of(pair, sender, transfer);
-        if !self.places.are_queue_pairs(pair) {
-            let part = outgoing * self.flows.parts + pair.part;
-            put(&mut host.transfers.parts, part, (sender, host.sends.len() as u32));
-        }
-        host.sends.push(SendChunk { chunk: number, outgoing, bytes });
-        if pair.part > 0 {
-            return;
-        }
-        host.transfers.outgoing.put(outgoing, self.places.outgoing_plan(pair, transfer));
-        if let Some(&release) = self.flows.schedules[pair.job as usize].releases().get(transfer.index()) {
-            let start = Instant(self.spec.jobs[pair.job as usize].start_ps);
-            put(&mut host.transfers.releases, outgoing, start + release);
-        }
-    }
-
-    fn add_receiver(&self, number: u32, host: &mut HostFlows) {
-        let first = host.receives.len() as u32;
-        let pair = self.flows.each_chunk(number, |pair, chunk| self.add_receive(pair, chunk, host));
-        debug_assert_eq!(self.flows.receiver(number) as usize, host.receivers.len());
-        let (path, port) = self.path(&pair, Direction::Reverse, self.places.sender(number));
-        host.receivers.push(ReceiverPlan {
-            queue_pair: number,
-            initial_psn: pair.initial_psn(),
-            path,
-            port,
-            is_captured: self.captured.contains(&number),
-            is_local: pair.is_local(),
-            chunks: first..host.receives.len() as u32,
-        });
-    }
-
-    fn add_receive(&self, pair: &QueuePair, (number, chunk): (u32, Chunk), host: &mut HostFlows) {
-        let Chunk { bytes, transfer, .. } = chunk;
-        let inbound = self.places.inbound(pair, host.receivers.len() as u32, transfer);
-        host.receives.push(ReceiveChunk { chunk: number, inbound, bytes });
-        if pair.part == 0 {
-            let plan = self.places.inbound_plan(pair, transfer, &mut host.transfers.successors);
-            host.transfers.inbound.put(inbound, plan);
+    /// Adds the transfer of a chunk where it begins.
+    #[inline]
+    fn add_outgoing(&self, job: &OneJob<'_>, chunk: &Chunk, outgoing: u32, transfers: &mut TransfersPlan) {
+        let process = match transfers.processes {
+            1 => 0,
+            _ => self.places.process(chunk.job, job.ranks(chunk.transfer)[0]),
+        };
+        transfers.outgoing.put(outgoing, OutgoingPlan { process, next: self.places.next(chunk) });
+        let releases = self.flows.schedules[chunk.job as usize].releases();
+        if let Some(&release) = releases.get(chunk.transfer.index()) {
+            put(&mut transfers.releases, outgoing, transfers.times.start + release);
         }
     }
 
-    /// What decides the way of packets of `pair` to `queue_pair`, its number at their destination, and the port of the host
-    /// that sends them.
-    fn path(&self, pair: &QueuePair, direction: Direction, queue_pair: u32) -> (Path, u16) {
-        let [source, destination] = self.flows.attachments(pair, direction);
-        let entropy = self.flows.entropy(pair, [source, destination]);
-        (Path { destination, queue_pair, entropy }, self.graph.attachment(source).host_port)
+    /// The chunks that a host receives; what is known of their transfers is added to `transfers`.
+    fn receives(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Receives {
+        let mut receives = ReceivesMaker::default();
+        if let Some(job) = of_host.job {
+            let job = self.flows.one_job(job as usize);
+            for (receiver, queue_pair) in (0..).zip(of_host.to) {
+                job.each_chunk(queue_pair.number, |(number, part), chunk| {
+                    let inbound = self.places.inbound_of(&chunk, receiver);
+                    receives.push(ReceiveChunk { chunk: number, inbound, bytes: chunk.bytes });
+                    if part == 0 {
+                        self.add_inbound(&job, &chunk, inbound, transfers);
+                    }
+                });
+                receives.end_share();
+            }
+        }
+        receives.finish()
+    }
+
+    /// Adds the transfer of a chunk where it ends.
+    #[inline]
+    fn add_inbound(&self, job: &OneJob<'_>, chunk: &Chunk, inbound: u32, transfers: &mut TransfersPlan) {
+        let process = match transfers.processes {
+            1 => 0,
+            _ => self.places.process(chunk.job, job.ranks(chunk.transfer)[1]),
+        };
+        let successors = self.places.add_successors(chunk, &mut transfers.successors);
+        transfers.inbound.put(inbound, InboundPlan { process, successors });
+    }
+
+    /// The ends of queue pairs at a host, where `attachments` tells the ports, its own first, by which packets go to another.
+    #[inline(always)]
+    fn ends<'b>(
+        &'b self,
+        of_host: OfHost<'b>,
+        queue_pairs: &'b [AtHost],
+        attachments: impl Fn(HostId) -> [AttachmentId; 2] + 'b,
+    ) -> impl ExactSizeIterator<Item = QueuePairEnd> + 'b {
+        let job = of_host.job.map(|job| self.flows.one_job(job as usize));
+        queue_pairs.iter().map(move |&AtHost { number, peer, number_at_peer }| {
+            let job = job.expect("a queue pair is of a job");
+            let ends @ [own, destination] = attachments(peer);
+            let entropy = job.entropy(number, ends);
+            QueuePairEnd {
+                queue_pair: number,
+                initial_psn: job.initial_psn(number),
+                path: Path { destination, queue_pair: number_at_peer, entropy },
+                port: self.graph.attachment(own).host_port,
+                is_captured: self.captured.contains(&number),
+                is_local: peer == of_host.host,
+            }
+        })
     }
 }
 

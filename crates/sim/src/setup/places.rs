@@ -1,11 +1,11 @@
 //! Where queue pairs and transfers stand among those of their hosts.
 
-use super::flows::{Flows, QueuePair};
-use crate::nic::{InboundPlan, OutgoingPlan, PhaseEnd};
+use super::flows::{Chunk, Flows, split};
+use crate::nic::PhaseEnd;
 use spec::{JobSpec, RunSpec};
 use std::collections::BTreeSet;
 use topology::Graph;
-use units::{HostId, TransferId};
+use units::{HostId, Rank, TransferId};
 use workload::{Message, Schedule};
 
 /// The places of everything that is sent in a run.
@@ -33,6 +33,7 @@ struct HostPlaces {
 /// What a host takes part in.
 #[derive(Clone, Copy)]
 pub(super) struct OfHost<'a> {
+    pub(super) host: HostId,
     /// Its job.
     pub(super) job: Option<u32>,
     /// Ranks on it.
@@ -40,9 +41,18 @@ pub(super) struct OfHost<'a> {
     /// Where the phases of its transfers end, if there are several.
     pub(super) phase_ends: &'a [PhaseEnd],
     /// Queue pairs whose data begins there, in the order of their numbers.
-    pub(super) from: &'a [u32],
+    pub(super) from: &'a [AtHost],
     /// Queue pairs whose data ends there, in the order of their numbers.
-    pub(super) to: &'a [u32],
+    pub(super) to: &'a [AtHost],
+}
+
+/// A queue pair at one of its hosts.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AtHost {
+    pub(super) number: u32,
+    /// The other host, and the number of the queue pair among those whose data ends, or begins, there.
+    pub(super) peer: HostId,
+    pub(super) number_at_peer: u32,
 }
 
 /// The places of the transfers of a job.
@@ -68,12 +78,17 @@ impl<'a> Places<'a> {
         let [begin_at, end_at] = flows.counts_at_hosts();
         let (mut from, mut to) = (ByHost::new(begin_at), ByHost::new(end_at));
         let mut senders = Vec::with_capacity(flows.queue_pair_count() as usize);
-        for [src, dst] in (0..spec.jobs.len()).flat_map(|job| flows.hosts_of_connections(job)) {
-            for _ in 0..flows.parts {
-                let number = senders.len() as u32;
-                senders.push(from.push(src, number));
-                to.push(dst, number);
-            }
+        for job in 0..spec.jobs.len() {
+            flows.each_connection(job, |[src, dst]| {
+                for _ in 0..flows.parts {
+                    let number = senders.len() as u32;
+                    let (sender, at_src) = from.next(src);
+                    let (receiver, at_dst) = to.next(dst);
+                    *at_src = AtHost { number, peer: dst, number_at_peer: receiver };
+                    *at_dst = AtHost { number, peer: src, number_at_peer: sender };
+                    senders.push(sender);
+                }
+            });
         }
         let mut of_hosts = vec![HostPlaces::default(); graph.hosts()];
         let jobs = spec.jobs.iter().zip(&flows.schedules).zip(0..);
@@ -94,67 +109,68 @@ impl<'a> Places<'a> {
         let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
         let sends = job.is_some_and(|job| spec.jobs[job as usize].storage.is_none());
         let [from, to] = [&self.from, &self.to].map(|pairs| if sends { pairs.of(host) } else { &[] });
-        OfHost { job: *job, processes: *processes, phase_ends, from, to }
-    }
-
-    /// The number of a queue pair among those whose data begins at the same host.
-    pub(super) fn sender(&self, queue_pair: u32) -> u32 {
-        self.senders[queue_pair as usize]
+        OfHost { host, job: *job, processes: *processes, phase_ends, from, to }
     }
 
     /// The place of a transfer among those that begin at the same host.
     fn outgoing(&self, job: usize, transfer: TransferId) -> u32 {
         match self.jobs[job].transfers.get(transfer.index()) {
             Some(place) => place.outgoing,
-            None => self.flows.split(self.sender(self.flows.first_queue_pair_of(job, transfer))).0,
+            None => {
+                let queue_pair = self.flows.first_queue_pair_of(job, transfer);
+                split(self.senders[queue_pair as usize], self.flows.parts).0
+            }
         }
     }
 
-    /// Whether each transfer of the job of a queue pair has queue pairs of its own, so that it stands where they do.
+    /// Whether each transfer of a job has queue pairs of its own, so that it stands where they do.
     #[inline]
-    pub(super) fn are_queue_pairs(&self, pair: &QueuePair) -> bool {
-        self.jobs[pair.job as usize].transfers.is_empty()
+    pub(super) fn are_queue_pairs(&self, job: u32) -> bool {
+        self.jobs[job as usize].transfers.is_empty()
     }
 
-    /// The place of a transfer that a queue pair carries among those that begin at the same host, where the queue pair is
-    /// number `sender`.
+    /// The place of a transfer among those that begin at the same host, where a queue pair that carries it is number
+    /// `sender`.
     #[inline]
-    pub(super) fn outgoing_of(&self, pair: &QueuePair, sender: u32, transfer: TransferId) -> u32 {
-        let places = &self.jobs[pair.job as usize].transfers;
-        places.get(transfer.index()).map_or_else(|| self.flows.split(sender).0, |place| place.outgoing)
+    pub(super) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
+        let places = &self.jobs[chunk.job as usize].transfers;
+        places
+            .get(chunk.transfer.index())
+            .map_or_else(|| split(sender, self.flows.parts).0, |place| place.outgoing)
     }
 
     /// The same among those that end at the same host, where the queue pair is number `receiver`.
     #[inline]
-    pub(super) fn inbound(&self, pair: &QueuePair, receiver: u32, transfer: TransferId) -> u32 {
-        let places = &self.jobs[pair.job as usize].transfers;
-        places.get(transfer.index()).map_or_else(|| self.flows.split(receiver).0, |place| place.inbound)
+    pub(super) fn inbound_of(&self, chunk: &Chunk, receiver: u32) -> u32 {
+        let places = &self.jobs[chunk.job as usize].transfers;
+        places
+            .get(chunk.transfer.index())
+            .map_or_else(|| split(receiver, self.flows.parts).0, |place| place.inbound)
     }
 
-    /// A transfer that a queue pair carries, where it begins.
-    pub(super) fn outgoing_plan(&self, pair: &QueuePair, transfer: TransferId) -> OutgoingPlan {
-        let job = &self.jobs[pair.job as usize];
-        let next = job.next.get(transfer.index()).and_then(|next| next.checked_sub(1));
-        OutgoingPlan { process: job.processes[pair.src.index()], next }
+    /// The number of a rank of a job among those of its host.
+    #[inline]
+    pub(super) fn process(&self, job: u32, rank: Rank) -> u32 {
+        self.jobs[job as usize].processes[rank.index()]
     }
 
-    /// A transfer that a queue pair carries, where it ends; what waits for it there is added to `successors`.
-    pub(super) fn inbound_plan(
-        &self,
-        pair: &QueuePair,
-        transfer: TransferId,
-        successors: &mut Vec<u32>,
-    ) -> InboundPlan {
-        let job = pair.job as usize;
-        let waiting = self.flows.schedules[job].successors(transfer);
-        let process = self.jobs[job].processes[pair.dst.index()];
+    /// The place of the transfer that waits for the acknowledgement of one, if one does.
+    #[inline]
+    pub(super) fn next(&self, chunk: &Chunk) -> Option<u32> {
+        self.jobs[chunk.job as usize].next.get(chunk.transfer.index())?.checked_sub(1)
+    }
+
+    /// Adds what waits for a transfer where it ends to `successors`; returns the first, and how many there are.
+    #[inline]
+    pub(super) fn add_successors(&self, chunk: &Chunk, successors: &mut Vec<u32>) -> (u32, u32) {
+        let job = chunk.job as usize;
+        let waiting = self.flows.schedules[job].successors(chunk.transfer);
         if waiting.len() == 0 {
-            return InboundPlan { process, successors: (0, 0) };
+            return (0, 0);
         }
-        let first = successors.len() as u32;
-        let count = waiting.len() as u32;
+        let range = (successors.len() as u32, waiting.len() as u32);
         successors.extend(waiting.map(|next| self.outgoing(job, next)));
-        InboundPlan { process, successors: (first, count) }
+        range
     }
 
     /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged. Of one with a
@@ -231,12 +247,12 @@ fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostPlaces]) {
     }
 }
 
-/// Numbers of queue pairs, host by host.
+/// Queue pairs, host by host.
 struct ByHost {
-    /// Where the numbers of each host begin, and one past the last of them.
+    /// Where those of each host begin, and one past the last of them.
     starts: Vec<u32>,
     ends: Vec<u32>,
-    numbers: Vec<u32>,
+    queue_pairs: Vec<AtHost>,
 }
 
 impl ByHost {
@@ -248,19 +264,19 @@ impl ByHost {
             starts.push(sum);
             sum += count;
         }
-        Self { ends: starts.clone(), starts, numbers: vec![0; sum as usize] }
+        Self { ends: starts.clone(), starts, queue_pairs: vec![AtHost::default(); sum as usize] }
     }
 
-    /// Adds a number; returns how many the host had before.
+    /// The place of the next queue pair of a host, and how many there are before it.
     #[inline]
-    fn push(&mut self, host: HostId, number: u32) -> u32 {
+    fn next(&mut self, host: HostId) -> (u32, &mut AtHost) {
         let end = &mut self.ends[host.index()];
-        self.numbers[*end as usize] = number;
+        let place = *end;
         *end += 1;
-        *end - 1 - self.starts[host.index()]
+        (place - self.starts[host.index()], &mut self.queue_pairs[place as usize])
     }
 
-    fn of(&self, host: HostId) -> &[u32] {
-        &self.numbers[self.starts[host.index()] as usize..self.ends[host.index()] as usize]
+    fn of(&self, host: HostId) -> &[AtHost] {
+        &self.queue_pairs[self.starts[host.index()] as usize..self.ends[host.index()] as usize]
     }
 }

@@ -4,7 +4,7 @@ use super::Fabric;
 use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
 use crate::egress::Wire;
-use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, QueuePairSettings, SharedMemory, Throughput};
+use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
 use crate::packet::Priority;
 use spec::{NicDirection, RunSpec};
 use units::{NodeId, Rate, Seed, Span};
@@ -15,7 +15,6 @@ pub(super) fn host_plan(
     fabric: &Fabric,
     node: NodeId,
     wires: Vec<Wire>,
-    settings: QueuePairSettings,
     flows: HostFlows,
     tcp: Option<HostTcp>,
 ) -> HostPlan {
@@ -32,15 +31,14 @@ pub(super) fn host_plan(
         credits: fabric.credits,
     };
     HostPlan {
-        settings,
         latency: fabric.nic_latency,
         ports: (0..).zip(wires).map(port).collect(),
         intake: intake_plan(spec, fabric, data, line_rate, impaired.drain, !throughput.is_empty()),
         throughput,
+        settings: flows.settings,
         senders: flows.senders,
         sends: flows.sends,
         receivers: flows.receivers,
-        receives: flows.receives,
         transfers: flows.transfers,
         storage: flows.storage,
         tcp,

@@ -98,6 +98,18 @@ impl RankConnections {
         }
     }
 
+    /// Hands the ends of all connections of a job with that schedule to `visit`, in order.
+    pub(super) fn each_ends(&self, schedule: &Schedule, mut visit: impl FnMut(Ends)) {
+        match self {
+            Self::Every { period, .. } => {
+                schedule.each_transfer(0..*period, |transfer| visit(Ends::of(&transfer)));
+            }
+            Self::Listed(_) | Self::Storage { .. } => {
+                (0..self.count()).for_each(|connection| visit(self.ends(schedule, connection)));
+            }
+        }
+    }
+
     /// Whether a connection carries data of the collective, not the handshake before them.
     #[inline]
     pub(super) fn carries_payload(&self, connection: u32) -> bool {

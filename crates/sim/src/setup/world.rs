@@ -254,8 +254,8 @@ impl Site<'_> {
         match (makings, &self.scheduled) {
             (Makings::Host(makings), _) => {
                 let (settings, storage, tcp) = *makings;
-                let flows = self.hosts.host(HostId(node.0), storage);
-                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, settings, flows, tcp)))
+                let flows = self.hosts.host(HostId(node.0), settings, storage);
+                FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
             }
             (Makings::Switch(_), Some(scheduled)) => FabricNode::Scheduled(scheduled.switch(node, &wires)),
             (Makings::Switch(forward), None) => {
