@@ -36,9 +36,10 @@ impl Counts {
         for node in nodes {
             match node {
                 FabricNode::Host(host) => {
+                    counts.delivered += host.received_frames();
                     for port in host.ports() {
                         counts.sent += port.transmitter().frames() - port.link_control_sent();
-                        counts.delivered += port.received().frames - port.link_control_received();
+                        counts.delivered -= port.link_control_received();
                         counts.lost.link_down += port.transmitter().lost().frames;
                         counts.lost.bit_error += port.transmitter().corrupted().frames;
                     }

@@ -65,7 +65,7 @@ use units::{Cycle, Instant, Rate, Span};
 /// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
 /// beginning.
 const HOST_BYTES: usize = 256;
-const PORT_BYTES: usize = 192;
+const PORT_BYTES: usize = port::HOT_BYTES;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 24;
@@ -109,6 +109,8 @@ pub(crate) struct Host {
     config: Arc<Config>,
     latency: Span,
     senders: Box<[Sender]>,
+    /// Frames that came in.
+    received_frames: u64,
     /// Payload placed.
     delivered_bytes: u64,
     /// Its job goes on until others end: what it places is no progress.
@@ -162,6 +164,7 @@ impl Host {
             receivers: plan.receivers,
             transfers,
             throughput: plan.throughput.into_iter().rev().collect(),
+            received_frames: 0,
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
@@ -178,6 +181,11 @@ impl Host {
             Some(storage) => storage.rate_bps(sender, now),
             None => self.senders[sender as usize].rate_bps(now),
         }
+    }
+
+    /// Frames that came in by all ports.
+    pub(crate) const fn received_frames(&self) -> u64 {
+        self.received_frames
     }
 
     /// Frames that found the receive buffer full.
@@ -249,12 +257,14 @@ impl Host {
             timers,
             intake,
             throughput,
+            received_frames,
             delivered_bytes,
             storage,
             // Fast-forward is off where there is TCP.
             tcp: _,
         } = self;
         cycle.same(throughput.len() as u64);
+        cycle.count(received_frames);
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
         senders.iter_mut().for_each(|sender| sender.visit(cycle));
@@ -307,7 +317,11 @@ impl Host {
                 prefetch(inboxes, 0);
             }
             1 => {
-                prefetch_first(&self.ports, 0, PORT_BYTES);
+                if self.data_frames.is_paced {
+                    prefetch_whole(&self.ports, 0);
+                } else {
+                    prefetch_first(&self.ports, 0, PORT_BYTES);
+                }
                 inboxes.iter().for_each(Inbox::prefetch);
                 if self.data_frames.ends_often {
                     self.prefetch_ends();

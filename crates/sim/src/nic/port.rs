@@ -8,8 +8,8 @@ use crate::kernel::{Context, Destination, Message};
 use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
+use crate::prefetch::LINE_BYTES;
 use crate::ring::Ring;
-use crate::switch::Received;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;
@@ -60,23 +60,31 @@ pub(crate) struct NicPort {
     to: Destination,
     /// Priority of payload.
     data: Priority,
+    /// What there is of the third line, see [`Self::look`].
+    aside: u8,
     next_send: Instant,
     control: Ring<Control>,
     /// Senders with something to send, in the order of service.
     round: Ring<u32>,
-    // The third.
+    // The third, which most ports need for nothing.
     /// From the first time that there is any of it.
     special: Option<Box<Special>>,
-    received: Received,
     /// Senders whose rate holds them back, with the time they may send next.
     paced: BinaryHeap<Reverse<(Instant, u32)>>,
     pause: PauseState,
 }
 
-const _: () = assert!(
-    offset_of!(NicPort, pause) == 2 * 64 + 48,
-    "of a port that is not paused three lines are looked at"
-);
+/// In [`NicPort::aside`]: it has a [`Special`].
+const SPECIAL: u8 = 1;
+/// In [`NicPort::aside`]: a priority is paused.
+const PAUSED: u8 = 2;
+/// In [`NicPort::aside`]: the rate of a sender holds it back.
+const PACED: u8 = 4;
+
+/// What most ports need of it is in so much of it, from its beginning.
+pub(super) const HOT_BYTES: usize = offset_of!(NicPort, special);
+
+const _: () = assert!(HOT_BYTES == 2 * LINE_BYTES, "of most ports two lines are looked at");
 
 /// What most ports never have.
 #[derive(Debug, Default)]
@@ -109,7 +117,7 @@ impl Special {
 
 impl NicPort {
     pub(super) fn new(plan: NicPortPlan) -> Self {
-        Self {
+        let mut port = Self {
             transmitter: Transmitter::new(plan.wire, plan.changes),
             to: plan.wire.to,
             control: Ring::default(),
@@ -117,21 +125,27 @@ impl NicPort {
             paced: BinaryHeap::new(),
             pause: PauseState::new(plan.wire.rate),
             next_send: Instant::NEVER,
-            received: Received::default(),
+            aside: 0,
             data: plan.data,
             special: (plan.credits.is_some() || plan.pace.is_some()).then(|| {
                 let credits = plan.credits.map(Credits::new);
                 Box::new(Special { credits, pace: plan.pace, ..Special::default() })
             }),
-        }
+        };
+        port.look();
+        port
+    }
+
+    /// Looks at what there is of the third line, after something of that has come or gone.
+    fn look(&mut self) {
+        let special = if self.special.is_some() { SPECIAL } else { 0 };
+        let paused = if self.pause.mask() != 0 { PAUSED } else { 0 };
+        let paced = if self.paced.is_empty() { 0 } else { PACED };
+        self.aside = special | paused | paced;
     }
 
     pub(crate) const fn transmitter(&self) -> &Transmitter {
         &self.transmitter
-    }
-
-    pub(crate) const fn received(&self) -> Received {
-        self.received
     }
 
     pub(crate) const fn pause(&self) -> &PauseState {
@@ -190,18 +204,12 @@ impl NicPort {
     }
 
     fn special(&mut self) -> &mut Special {
+        self.aside |= SPECIAL;
         self.special.get_or_insert_default()
     }
 
     fn credits_mut(&mut self) -> Option<&mut Credits> {
         self.special.as_mut()?.credits.as_mut()
-    }
-
-    /// Counts an arrival.
-    #[inline]
-    pub(super) const fn count_arrival(&mut self, packet: &Packet) {
-        self.received.frames += 1;
-        self.received.bytes += packet.frame_bytes() as u64;
     }
 
     /// When the next frame starts, or when to look again; never while nothing waits.
@@ -221,6 +229,7 @@ impl NicPort {
                 self.pause.let_go(packet.priority(), packet.at());
             }
         }
+        self.look();
         self.schedule(packet.at());
     }
 
@@ -246,6 +255,7 @@ impl NicPort {
         if let Some(credits) = self.special.as_ref().and_then(|special| special.credits.as_ref()) {
             let next = (priority, Some(frame_bytes));
             hold_without_credit(credits, &mut self.pause, next, (now, now));
+            self.look();
         }
     }
 
@@ -291,7 +301,7 @@ impl NicPort {
     pub(super) fn turn_round_paced(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
             self.drop_sender();
-            self.paced.push(Reverse((ready_at, sender)));
+            self.put_aside(sender, ready_at);
         } else {
             self.turn_round(sender);
         }
@@ -301,10 +311,17 @@ impl NicPort {
     #[inline]
     pub(super) fn requeue_sender(&mut self, sender: u32, ready_at: Instant, now: Instant) {
         if ready_at > now {
-            self.paced.push(Reverse((ready_at, sender)));
+            self.put_aside(sender, ready_at);
         } else {
             self.round.push_back(sender);
         }
+    }
+
+    /// Keeps a sender out of the round until then.
+    #[inline]
+    fn put_aside(&mut self, sender: u32, ready_at: Instant) {
+        self.paced.push(Reverse((ready_at, sender)));
+        self.aside |= PACED;
     }
 
     #[cold]
@@ -322,18 +339,22 @@ impl NicPort {
 
     /// Takes in what time has done by `now`: pauses that have ended, senders whose rate lets them send.
     pub(super) fn begin_turn(&mut self, now: Instant) {
-        self.pause.expire(now);
+        if self.aside & PAUSED != 0 {
+            self.pause.expire(now);
+            self.look();
+        }
         self.end_waits(now);
     }
 
     /// Takes senders into the round whose rate lets them send by `now`.
     #[inline]
     fn end_waits(&mut self, now: Instant) {
-        if !self.paced.is_empty() {
+        if self.aside & PACED != 0 {
             self.end_some_waits(now);
         }
     }
 
+    #[inline]
     fn end_some_waits(&mut self, now: Instant) {
         while let Some(&Reverse((at, sender))) = self.paced.peek()
             && at <= now
@@ -341,18 +362,21 @@ impl NicPort {
             self.paced.pop();
             self.round.push_back(sender);
         }
+        if self.paced.is_empty() {
+            self.aside &= !PACED;
+        }
     }
 
     /// There is something of what most ports never have: see [`Self::pop_with_special`].
     #[inline]
     pub(super) const fn has_special(&self) -> bool {
-        self.special.is_some()
+        self.aside & SPECIAL != 0
     }
 
     /// The sender whose turn it is at `now`, if nothing else is to be looked at.
     #[inline]
     pub(super) fn sole_sender(&mut self, now: Instant) -> Option<u32> {
-        if self.special.is_some() || self.pause.mask() != 0 || !self.control.is_empty() {
+        if self.aside & (SPECIAL | PAUSED) != 0 || !self.control.is_empty() {
             return None;
         }
         self.end_waits(now);
@@ -452,10 +476,11 @@ impl NicPort {
     /// Sets the time of the next frame after something changed at `now`.
     #[inline]
     pub(super) fn schedule(&mut self, now: Instant) {
-        if self.special.is_some() || self.pause.mask() != 0 {
+        if self.aside & (SPECIAL | PAUSED) != 0 {
             return self.schedule_with_special(now);
         }
-        let next = if self.control.is_empty() { self.next_data(now) } else { now };
+        let waits = !self.control.is_empty() || !self.round.is_empty();
+        let next = if waits { now } else { self.next_paced(now) };
         self.next_send = if next == Instant::NEVER { next } else { next.max(self.transmitter.free_at()) };
     }
 
@@ -478,8 +503,14 @@ impl NicPort {
         if !self.may_send_data() {
             return Instant::NEVER;
         }
-        if !self.round.is_empty() {
-            return now;
+        if self.round.is_empty() { self.next_paced(now) } else { now }
+    }
+
+    /// When the first sender that its rate holds back may send, from `now` on.
+    #[inline]
+    fn next_paced(&self, now: Instant) -> Instant {
+        if self.aside & PACED == 0 {
+            return Instant::NEVER;
         }
         self.paced.peek().map_or(Instant::NEVER, |&Reverse((at, _))| at.max(now))
     }
@@ -495,7 +526,7 @@ impl NicPort {
 
     #[inline(never)]
     pub(super) fn transmit<R>(&mut self, packet: &Packet, now: Instant, context: &mut Context<Packet, R>) {
-        if self.special.is_some() {
+        if self.has_special() {
             self.spend_credits(packet);
         }
         self.transmitter.transmit(packet, now, &mut context.outlet(self.to));
@@ -518,7 +549,7 @@ impl NicPort {
         now: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        if self.special.is_some() {
+        if self.has_special() {
             self.transmit_data_with_special(*packet, now, context);
         } else {
             // Put together where it is to stand: here its fields are in registers.
@@ -547,7 +578,8 @@ impl NicPort {
 impl NicPort {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { transmitter, to: _, data: _, control, round, paced, pause, next_send, received, special } =
+        // What there is aside stays the same.
+        let Self { transmitter, to: _, data: _, aside: _, control, round, paced, pause, next_send, special } =
             self;
         transmitter.visit(cycle);
         cycle.same_list([u64::from(special.is_some()), control.len() as u64, round.len() as u64].into_iter());
@@ -562,8 +594,6 @@ impl NicPort {
         });
         pause.visit(cycle);
         cycle.time(next_send);
-        let Received { frames, bytes } = received;
-        [frames, bytes].into_iter().for_each(|count| cycle.count(count));
         if let Some(special) = special {
             special.visit(cycle);
         }

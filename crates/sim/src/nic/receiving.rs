@@ -25,9 +25,8 @@ impl Host {
         let inbox = context.inbox(first_inbox + port as u32);
         let Some(packet) = inbox.take_first() else { return Instant::NEVER };
         let next = inbox.next_arrival();
-        let state = &mut self.ports[port];
-        state.count_arrival(&packet);
-        let is_usual = !state.has_special() && self.intake.is_none();
+        self.received_frames += 1;
+        let is_usual = !self.ports[port].has_special() && self.intake.is_none();
         let position = match packet.position() {
             Some(position) if is_usual => Some(position),
             _ => self.receive_first(port, packet, context),

@@ -52,7 +52,7 @@ impl<'a, F: Forward> Counters<'a, F> {
         match self.nodes[node.index()] {
             FabricNode::Host(host) => PortCounts {
                 sent: Sent::of(host.ports()[port].transmitter()),
-                received: host.ports()[port].received(),
+                received: self.received(node, port),
                 pause: Some(host.ports()[port].pause()),
                 link_credits: host.ports()[port].credits(),
                 by_priority: host_priorities(&host.ports()[port]),
@@ -89,7 +89,7 @@ impl<'a, F: Forward> Counters<'a, F> {
         }
     }
 
-    /// What came in by a port of an Ethernet switch: what the other end sent and what is neither lost nor on its way.
+    /// What came in by a port of a host or of an Ethernet switch: what the other end sent and what is neither lost nor on its way.
     fn received(&self, node: NodeId, port: usize) -> Received {
         let plug = self.world.fabric.graph.node(node).ports[port];
         let Sent { frames, bytes, missing, .. } = self.sent(plug.peer, usize::from(plug.peer_port));
