@@ -3,7 +3,8 @@
 use crate::deliveries::{Deliveries, RoundsEnded};
 use crate::hash::NumberMap;
 use crate::observer::Stopped;
-use crate::prefetch::prefetch_whole;
+use crate::plain_reports::{PlainReceive, PlainSend};
+use crate::prefetch::prefetch_ends;
 use crate::progress::{Failure, JobProgress, RoundPlan};
 use crate::record::{ReceiveReport, Record, SendReport};
 use crate::setup::{Flows, QueuePair};
@@ -12,11 +13,14 @@ use std::collections::BTreeMap;
 use units::{Instant, Span};
 use workload::Message;
 
-/// Rows of one batch of chunks, or few more.
-pub(crate) const CHUNK_BATCH_ROWS: usize = 8_192;
+/// Rows of one batch of chunks, or few more: they stay in the second-level cache until they are handed out.
+const CHUNK_BATCH_ROWS: usize = 1_024;
 
-/// So many reports before its turn comes, what a report needs is asked for.
+/// So many rows before its turn comes, what a row needs is asked for.
 const AHEAD: usize = 16;
+
+/// So many reports before its turn comes, the place of a report is asked for: one is taken in sooner than a row is made.
+const REPORTS_AHEAD: usize = 48;
 
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
@@ -78,8 +82,6 @@ pub(crate) struct Assembler<'a> {
     span: Span,
     /// Rows not yet handed out.
     pub(crate) rows: Vec<ChunkRow>,
-    /// There was room for so many of those handed out last.
-    room: usize,
     pub(crate) events: Vec<EventRow>,
     pub(crate) frames: Vec<crate::record::Frame>,
     pub(crate) tcp_frames: Vec<crate::record::TcpFrame>,
@@ -101,7 +103,7 @@ impl<'a> Assembler<'a> {
         Self {
             flows,
             data_bytes: data_bytes.collect(),
-            deliveries: Deliveries::new(flows.chunk_count()),
+            deliveries: Deliveries::new(),
             rounds_ended: RoundsEnded::new(flows.chunk_count(), rounds),
             served: NumberMap::default(),
             announced: NumberMap::default(),
@@ -112,7 +114,6 @@ impl<'a> Assembler<'a> {
             order: Vec::new(),
             span,
             rows: Vec::new(),
-            room: 0,
             events: Vec::new(),
             frames: Vec::new(),
             tcp_frames: Vec::new(),
@@ -120,22 +121,42 @@ impl<'a> Assembler<'a> {
     }
 
     /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk), whatever the
-    /// order of the reports but for those of a failed queue pair, which follow it and come first in its window.
-    pub(crate) fn take(&mut self, records: &mut Vec<Record>, host_names: &[&str]) {
+    /// order of the reports but for those of a failed queue pair, which follow it and come first in its window. Full batches go
+    /// to `hand_out`.
+    pub(crate) fn take(
+        &mut self,
+        records: &mut Vec<Record>,
+        host_names: &[&str],
+        hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         let mut order = std::mem::take(&mut self.order);
         let (mut index, mut failed) = (0, Instant::ZERO);
         // What was acknowledged before it was delivered is added at the end, as if it were acknowledged now.
         while let Some(record) = records.get(index) {
-            if let Some(Record::Delivered(next)) = records.get(index + AHEAD) {
-                self.deliveries.prefetch(next.chunk);
-                self.deliveries.prefetch_place(AHEAD);
+            if let Some(Record::Delivered(next)) = records.get(index + REPORTS_AHEAD) {
+                self.deliveries.prefetch(next.key());
             }
             match record {
-                Record::Delivered(report) => records.extend(self.note_delivery(report).map(Record::Sent)),
-                Record::Sent(report) if self.flows.message(report.chunk) != Message::Payload => {
-                    self.note_control(report);
+                Record::Delivered(report) => {
+                    if self.is_payload(report.key().0) {
+                        self.deliveries.insert(report);
+                        records.extend(self.acknowledged_before(report.key()));
+                    }
                 }
-                Record::Sent(report) => order.push(order_key(report, failed, index as u32)),
+                Record::DeliveredOtherwise(report) => {
+                    if self.is_payload(report.chunk) {
+                        self.deliveries.insert_other(**report);
+                        records.extend(self.acknowledged_before((report.chunk, report.round)));
+                    }
+                }
+                Record::Sent(report) if self.is_payload(report.key().0) => {
+                    order.push(order_key(report.key().0, Some(report.completed), failed, index as u32));
+                }
+                Record::Sent(report) => self.note_control(&report.report()),
+                Record::SentOtherwise(report) if self.is_payload(report.chunk) => {
+                    order.push(order_key(report.chunk, report.completed(), failed, index as u32));
+                }
+                Record::SentOtherwise(report) => self.note_control(report),
                 Record::QueuePairFailed { queue_pair, at } => {
                     failed = Instant(at.0 - at.0 % self.span.0);
                     self.note_failure(*queue_pair, *at, host_names);
@@ -144,71 +165,82 @@ impl<'a> Assembler<'a> {
             }
             index += 1;
         }
-        self.finish_in_order(records, &mut order);
+        let outcome = self.finish_in_order(records, &mut order, hand_out);
         records.clear();
         order.clear();
         self.order = order;
+        outcome
     }
 
-    /// Keeps what was delivered until it is acknowledged; returns what was acknowledged already.
-    fn note_delivery(&mut self, report: &ReceiveReport) -> Option<SendReport> {
-        if self.flows.message(report.chunk) != Message::Payload {
-            return None;
-        }
-        self.deliveries.insert(report);
+    /// Whether a chunk is data of a collective, not of a handshake or a barrier.
+    #[inline]
+    fn is_payload(&self, chunk: u32) -> bool {
+        self.flows.message(chunk) == Message::Payload
+    }
+
+    /// What was reported of the end of a chunk that is delivered only now.
+    #[inline]
+    fn acknowledged_before(&mut self, key: Key) -> Option<Record> {
         if self.acknowledged.is_empty() {
             return None;
         }
-        self.acknowledged.remove(&(report.chunk, report.round))
+        self.acknowledged.remove(&key).map(|report| Record::sent(&report))
     }
 
     /// Notes what is neither end of a chunk.
     fn note(&mut self, record: &Record) {
         match record {
-            Record::Served(report) => _ = self.served.insert((report.chunk, report.round), *report),
+            Record::Served(report) => _ = self.served.insert((report.chunk, report.round), **report),
             Record::ClientDone { job } => {
                 let job = &mut self.jobs[*job as usize];
                 job.end_client();
                 self.open -= u64::from(!job.is_background());
             }
             Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
-            Record::Frame(frame) => self.frames.push(*frame),
+            Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,
-            Record::TcpFrame(frame) => self.tcp_frames.push(*frame),
+            Record::TcpFrame(frame) => self.tcp_frames.push(**frame),
             Record::Delivered(_)
+            | Record::DeliveredOtherwise(_)
             | Record::Sent(_)
+            | Record::SentOtherwise(_)
             | Record::QueuePairFailed { .. }
             | Record::MessageBegun(_) => {}
         }
     }
 
     /// Makes rows of what was sent, in `order`; what was not delivered has to wait.
-    fn finish_in_order(&mut self, records: &[Record], order: &mut [u128]) {
+    fn finish_in_order(
+        &mut self,
+        records: &[Record],
+        order: &mut [u128],
+        mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         order.sort_unstable();
-        self.make_room(order.len());
-        let sent = |place: usize| match records.get(*order.get(place)? as u32 as usize) {
-            Some(Record::Sent(report)) => Some(report),
-            _ => None,
-        };
-        for place in 0..order.len() {
-            if let Some(key) = order.get(place + 3 * AHEAD) {
-                prefetch_whole(records, *key as u32 as usize);
+        let index_of = |key: &u128| *key as u32 as usize;
+        for (place, key) in order.iter().enumerate() {
+            if let Some(next) = order.get(place + 2 * AHEAD) {
+                prefetch_ends(records, index_of(next));
             }
-            if let Some(next) = sent(place + 2 * AHEAD) {
-                self.deliveries.prefetch(next.chunk);
-                self.rounds_ended.prefetch(next.chunk);
+            if let Some(next) = order.get(place + AHEAD)
+                && let Some(Record::Sent(next)) = records.get(index_of(next))
+            {
+                self.deliveries.prefetch(next.key());
+                self.rounds_ended.prefetch(next.key().0);
             }
-            if let Some(next) = sent(place + AHEAD) {
-                self.deliveries.prefetch_report(next.chunk);
+            match records.get(index_of(key)) {
+                Some(Record::Sent(sent)) => match self.deliveries.take_from_line(sent.key()) {
+                    Some(received) => self.finish_plain(sent, &received),
+                    None => self.finish_other(&sent.report()),
+                },
+                Some(Record::SentOtherwise(sent)) => self.finish_other(sent),
+                _ => {}
             }
-            let Some(report) = sent(place) else { continue };
-            match self.deliveries.take(report.chunk, report.round) {
-                None if report.completed().is_some() => {
-                    self.acknowledged.insert((report.chunk, report.round), *report);
-                }
-                received => self.finish(report, received),
+            if self.rows.len() >= CHUNK_BATCH_ROWS {
+                hand_out(self.take_rows())?;
             }
         }
+        Ok(())
     }
 
     /// Every chunk so far and to come was delivered and acknowledged.
@@ -217,16 +249,8 @@ impl<'a> Assembler<'a> {
     }
 
     /// Takes the rows out.
-    pub(crate) fn take_rows(&mut self) -> Vec<ChunkRow> {
-        self.room = self.rows.capacity();
+    fn take_rows(&mut self) -> Vec<ChunkRow> {
         std::mem::take(&mut self.rows)
-    }
-
-    /// Makes room for so many rows. A new list is as long as the one before it was in the end, so that it takes the memory which
-    /// that gave back, and need not grow.
-    fn make_room(&mut self, rows: usize) {
-        let least = if self.rows.capacity() == 0 { self.room } else { 0 };
-        self.rows.reserve(rows.max(least));
     }
 
     fn note_failure(&mut self, queue_pair: u32, at: Instant, host_names: &[&str]) {
@@ -252,21 +276,43 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn finish(&mut self, sent: &SendReport, received: Option<ReceiveReport>) {
-        let received = received.unwrap_or(ReceiveReport::new(sent.chunk, sent.round));
-        if self.is_operation(sent.chunk) {
-            return self.finish_operation(sent, &received);
+    /// A chunk has ended that nothing befell at either end.
+    #[inline]
+    fn finish_plain(&mut self, sent: &PlainSend, received: &PlainReceive) {
+        if self.is_operation(sent.key().0) {
+            return self.finish_operation(&sent.report(), &received.report());
         }
-        let round = self.flows.round(sent.chunk, sent.round);
-        let job = self.job_of(sent.chunk);
+        self.finish(&sent.report(), &received.report());
+    }
+
+    /// A chunk has ended at its requester that something befell at either end, or that is not delivered.
+    #[cold]
+    fn finish_other(&mut self, sent: &SendReport) {
+        let key = (sent.chunk, sent.round);
+        match self.deliveries.take(key) {
+            None if sent.completed().is_some() => _ = self.acknowledged.insert(key, *sent),
+            received => {
+                let received = received.unwrap_or(ReceiveReport::new(sent.chunk, sent.round));
+                if self.is_operation(sent.chunk) {
+                    return self.finish_operation(sent, &received);
+                }
+                self.finish(sent, &received);
+            }
+        }
+    }
+
+    /// A chunk of a schedule has ended.
+    #[inline(always)]
+    fn finish(&mut self, sent: &SendReport, received: &ReceiveReport) {
+        let place = self.place_in_schedule(sent.chunk, sent.round);
+        let job = &mut self.jobs[place.pair.job as usize];
         match sent.completed() {
-            Some(at) => job.complete_chunk(round, at),
+            Some(at) => job.complete_chunk(place.round, at),
             None => job.fail(Failure { chunk: sent.chunk, loss: None }),
         }
-        let is_background = job.is_background();
-        self.open -= u64::from(!is_background);
+        self.open -= u64::from(!job.is_background());
         self.rounds_ended.count(sent.chunk);
-        self.push_row(sent.chunk, sent.round, Some(sent), &received);
+        self.push_row_at(&place, (sent.chunk, sent.round), Some(sent), received);
     }
 
     pub(crate) fn job_of(&mut self, chunk: u32) -> &mut JobProgress {
@@ -290,7 +336,7 @@ impl<'a> Assembler<'a> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         sent.extend(self.acknowledged.drain());
-        received.for_each(|report| self.deliveries.insert(&report));
+        received.for_each(|report| self.deliveries.insert_other(report));
         for (&(_, pass), report) in &sent {
             let round = self.flows.round(report.chunk, pass);
             let job = self.job_of(report.chunk);
@@ -311,7 +357,6 @@ impl<'a> Assembler<'a> {
             }
             if self.rows.len() >= CHUNK_BATCH_ROWS {
                 hand_out(self.take_rows())?;
-                self.make_room(0);
             }
         }
         Ok(())
@@ -345,12 +390,22 @@ impl<'a> Assembler<'a> {
         sent: Option<&SendReport>,
         received: &ReceiveReport,
     ) {
-        let mut row = self.row(chunk, round, sent, received);
+        let place = self.place(chunk, round);
+        self.push_row_at(&place, (chunk, round), sent, received);
+    }
+
+    #[inline(always)]
+    fn push_row_at(&mut self, place: &Place, key: Key, sent: Option<&SendReport>, received: &ReceiveReport) {
+        let mut row = row(place, sent, received);
         self.jobs[row.job as usize].rows += 1;
         if !self.announced.is_empty()
-            && let Some(announced) = self.announced.remove(&(chunk, round))
+            && let Some(announced) = self.announced.remove(&key)
         {
             row.start_ps = Some(announced.0);
+        }
+        if self.rows.is_empty() {
+            // A batch takes the memory of the one before it.
+            self.rows.reserve_exact(CHUNK_BATCH_ROWS);
         }
         self.rows.push(row);
     }
@@ -362,7 +417,7 @@ impl<'a> Assembler<'a> {
 
     /// What was reported of the delivery of a chunk, if anything was.
     pub(crate) fn take_delivered(&mut self, chunk: u32, round: u32) -> ReceiveReport {
-        self.deliveries.take(chunk, round).unwrap_or(ReceiveReport::new(chunk, round))
+        self.deliveries.take((chunk, round)).unwrap_or(ReceiveReport::new(chunk, round))
     }
 
     /// Where a chunk stands in its job.
@@ -370,6 +425,11 @@ impl<'a> Assembler<'a> {
         if self.is_operation(chunk) {
             return self.operation_place(chunk, round);
         }
+        self.place_in_schedule(chunk, round)
+    }
+
+    #[inline(always)]
+    fn place_in_schedule(&self, chunk: u32, round: u32) -> Place {
         let (info, transfer, pair) = self.flows.place(chunk);
         Place {
             pair,
@@ -381,54 +441,54 @@ impl<'a> Assembler<'a> {
             unloaded: self.flows.unloaded.get(&info.queue_pair).copied(),
         }
     }
+}
 
-    fn row(&self, chunk: u32, round: u32, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
-        let place = self.place(chunk, round);
-        let pair = place.pair;
-        let latency = received.latency_range();
-        let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
-        ChunkRow {
-            job: pair.job,
-            transfer: place.transfer,
-            part: pair.part,
-            round: place.round,
-            qp: pair.number,
-            udp_source_port: pair.udp_source_port(),
-            src_rank: pair.src.0,
-            dst_rank: pair.dst.0,
-            src_host: pair.src_host.0,
-            dst_host: pair.dst_host.0,
-            step: place.step,
-            channel: pair.channel,
-            block: place.block,
-            status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
-            payload_bytes: place.bytes,
-            start_ps: sent.map(|report| report.posted.0),
-            delivered_ps: received.delivered().map(|at| at.0),
-            completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
-            unloaded_ps: place.unloaded.map(|span| span.0),
-            tx_frames: count(|report| report.frames),
-            tx_bytes: sent.map_or(0, |report| report.bytes),
-            rx_frames: u64::from(received.frames),
-            rx_bytes: received.bytes,
-            retransmits: count(|report| report.retransmits),
-            naks: count(|report| report.naks),
-            timeouts: count(|report| report.timeouts),
-            out_of_order: u64::from(received.out_of_order),
-            latency_min_ps: latency.map(|range| range.0.0),
-            latency_sum_ps: received.latency_sum_ps,
-            latency_frames: u64::from(received.latency_frames),
-            latency_max_ps: latency.map(|range| range.1.0),
-            ecn_ce_rx: u64::from(received.marks),
-            cnp_tx: u64::from(received.cnps),
-            cnp_rx: count(|report| report.cnps),
-        }
+#[inline(always)]
+fn row(place: &Place, sent: Option<&SendReport>, received: &ReceiveReport) -> ChunkRow {
+    let pair = place.pair;
+    let latency = received.latency_range();
+    let count = |field: fn(&SendReport) -> u32| u64::from(sent.map_or(0, field));
+    ChunkRow {
+        job: pair.job,
+        transfer: place.transfer,
+        part: pair.part,
+        round: place.round,
+        qp: pair.number,
+        udp_source_port: pair.udp_source_port(),
+        src_rank: pair.src.0,
+        dst_rank: pair.dst.0,
+        src_host: pair.src_host.0,
+        dst_host: pair.dst_host.0,
+        step: place.step,
+        channel: pair.channel,
+        block: place.block,
+        status: sent.map_or(ChunkStatus::Unfinished, |report| report.status),
+        payload_bytes: place.bytes,
+        start_ps: sent.map(|report| report.posted.0),
+        delivered_ps: received.delivered().map(|at| at.0),
+        completed_ps: sent.and_then(|report| report.completed()).map(|at| at.0),
+        unloaded_ps: place.unloaded.map(|span| span.0),
+        tx_frames: count(|report| report.frames),
+        tx_bytes: sent.map_or(0, |report| report.bytes),
+        rx_frames: u64::from(received.frames),
+        rx_bytes: received.bytes,
+        retransmits: count(|report| report.retransmits),
+        naks: count(|report| report.naks),
+        timeouts: count(|report| report.timeouts),
+        out_of_order: u64::from(received.out_of_order),
+        latency_min_ps: latency.map(|range| range.0.0),
+        latency_sum_ps: received.latency_sum_ps,
+        latency_frames: u64::from(received.latency_frames),
+        latency_max_ps: latency.map(|range| range.1.0),
+        ecn_ce_rx: u64::from(received.marks),
+        cnp_tx: u64::from(received.cnps),
+        cnp_rx: count(|report| report.cnps),
     }
 }
 
 /// Chunks end in the order (completion, chunk), those that failed first in the window that begins at `failed`. Of one chunk the
 /// rounds are reported in order.
-fn order_key(report: &SendReport, failed: Instant, index: u32) -> u128 {
-    let completed = report.completed().map_or(failed.0, |at| at.0 + 1);
-    u128::from(completed) << 64 | u128::from(report.chunk) << 32 | u128::from(index)
+fn order_key(chunk: u32, completed: Option<Instant>, failed: Instant, index: u32) -> u128 {
+    let completed = completed.map_or(failed.0, |at| at.0 + 1);
+    u128::from(completed) << 64 | u128::from(chunk) << 32 | u128::from(index)
 }

@@ -103,10 +103,11 @@ struct Taker<'a> {
 
 impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
     fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
-        self.assembler.take(records, &self.host_names);
+        let outcome = self.assembler.take(records, &self.host_names, |_| Ok(()));
         self.assembler.rows.clear();
         let frames = self.assembler.frames.len() + self.assembler.tcp_frames.len();
-        let done = frames >= self.count || self.assembler.open + self.assembler.open_tcp == 0;
+        let done =
+            outcome.is_err() || frames >= self.count || self.assembler.open + self.assembler.open_tcp == 0;
         if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

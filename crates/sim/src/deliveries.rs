@@ -2,96 +2,117 @@
 
 use crate::assemble::Key;
 use crate::hash::NumberMap;
-use crate::prefetch::{prefetch, prefetch_whole};
+use crate::plain_reports::PlainReceive;
+use crate::prefetch::prefetch;
 use crate::record::ReceiveReport;
+
+/// Lines of a table that is new.
+const LINES_MIN: usize = 32;
 
 /// Reports that wait for the other end of their chunk.
 ///
-/// A chunk seldom has more than one report waiting: its next round begins when both ends are done with this one. So a chunk
-/// knows where its newest is, and each report the one before it. Few wait at a time, in places that are used again.
+/// Few wait at a time, most of them plain. Those are in a table in which the line where a report belongs follows from its chunk,
+/// so that it can be asked for ahead; the line beside it is looked at only where that one is full, or was.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
-    /// By chunk: one more than the place of the report that came last; 0 if none waits.
-    newest: Vec<u32>,
-    waiting: Vec<Waiting>,
-    /// Places that are free: a list of its own, for places that led to each other would be waited for one by one.
-    free: Vec<u32>,
-    /// Of storage operations, which nobody counts beforehand.
-    of_operations: NumberMap<Key, ReceiveReport>,
+    /// As many as a power of two; half of the places are free at least.
+    lines: Vec<Line>,
+    /// Reports in there.
+    waiting: usize,
+    /// Those that are not plain, and those whose lines are full.
+    others: NumberMap<Key, ReceiveReport>,
 }
 
-/// A report.
+/// The reports that belong in a line of the cache.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
-    report: ReceiveReport,
-    /// One more than the place of the report of the same chunk that came before it; 0 if there is none.
-    before: u32,
+#[repr(align(64))]
+struct Line([PlainReceive; 2]);
+
+impl Line {
+    const FREE: Self = Self([PlainReceive::NONE; 2]);
+
+    #[inline]
+    fn free(&mut self) -> Option<&mut PlainReceive> {
+        self.0.iter_mut().find(|place| place.is_none())
+    }
+
+    #[inline]
+    fn of(&mut self, key: Key) -> Option<&mut PlainReceive> {
+        self.0.iter_mut().find(|place| place.key() == key)
+    }
 }
 
 impl Deliveries {
-    pub(crate) fn new(chunks: u32) -> Self {
-        Self {
-            newest: vec![0; chunks as usize],
-            waiting: Vec::new(),
-            free: Vec::new(),
-            of_operations: NumberMap::default(),
-        }
+    pub(crate) fn new() -> Self {
+        Self { lines: vec![Line::FREE; LINES_MIN], waiting: 0, others: NumberMap::default() }
     }
 
-    /// Asks for what is known of a chunk.
+    /// Asks for the line of the report of a chunk in a round.
     #[inline]
-    pub(crate) fn prefetch(&self, chunk: u32) {
-        prefetch(&self.newest, chunk as usize);
-    }
-
-    /// Asks for the place that the report after so many others will take.
-    #[inline]
-    pub(crate) fn prefetch_place(&self, others: usize) {
-        if let Some(&place) = self.free.len().checked_sub(others + 1).and_then(|last| self.free.get(last)) {
-            prefetch_whole(&self.waiting, place as usize);
-        }
-    }
-
-    /// Asks for the report of a chunk of which [`Self::prefetch`] has asked for the rest.
-    #[inline]
-    pub(crate) fn prefetch_report(&self, chunk: u32) {
-        if let Some(place @ 1..) = self.newest.get(chunk as usize) {
-            prefetch_whole(&self.waiting, *place as usize - 1);
-        }
+    pub(crate) fn prefetch(&self, key: Key) {
+        prefetch(&self.lines, self.line_of(key));
     }
 
     /// Keeps the report of a chunk in a round.
-    pub(crate) fn insert(&mut self, report: &ReceiveReport) {
-        let Some(newest) = self.newest.get_mut(report.chunk as usize) else {
-            self.of_operations.insert((report.chunk, report.round), *report);
-            return;
-        };
-        let waiting = Waiting { report: *report, before: *newest };
-        let place = self.free.pop().unwrap_or(self.waiting.len() as u32);
-        match self.waiting.get_mut(place as usize) {
-            Some(free) => *free = waiting,
-            None => self.waiting.push(waiting),
+    #[inline]
+    pub(crate) fn insert(&mut self, report: &PlainReceive) {
+        if self.waiting >= self.lines.len() {
+            self.grow();
         }
-        *newest = place + 1;
+        let line = self.line_of(report.key());
+        let place = match self.lines[line].free() {
+            Some(place) => Some(place),
+            None => self.lines[line ^ 1].free(),
+        };
+        match place {
+            Some(place) => {
+                *place = *report;
+                self.waiting += 1;
+            }
+            None => self.insert_other(report.report()),
+        }
+    }
+
+    /// The same of one that is not plain.
+    #[cold]
+    pub(crate) fn insert_other(&mut self, report: ReceiveReport) {
+        self.others.insert((report.chunk, report.round), report);
     }
 
     /// Takes the report of a chunk in a round, if one waits.
-    pub(crate) fn take(&mut self, chunk: u32, round: u32) -> Option<ReceiveReport> {
-        let Some(newest) = self.newest.get_mut(chunk as usize) else {
-            return self.of_operations.remove(&(chunk, round));
+    pub(crate) fn take(&mut self, key: Key) -> Option<ReceiveReport> {
+        let in_line = self.take_from_line(key);
+        in_line.map(|plain| plain.report()).or_else(|| self.others.remove(&key))
+    }
+
+    /// The same, if it is in one of its lines.
+    #[inline]
+    pub(crate) fn take_from_line(&mut self, key: Key) -> Option<PlainReceive> {
+        let line = self.line_of(key);
+        let place = match self.lines[line].of(key) {
+            Some(place) => place,
+            None => self.lines[line ^ 1].of(key)?,
         };
-        let (mut later, mut place) = (None, newest.checked_sub(1)?);
-        while self.waiting[place as usize].report.round != round {
-            later = Some(place);
-            place = self.waiting[place as usize].before.checked_sub(1)?;
-        }
-        let Waiting { report, before } = self.waiting[place as usize];
-        self.free.push(place);
-        match later {
-            None => *newest = before,
-            Some(later) => self.waiting[later as usize].before = before,
-        }
-        Some(report)
+        self.waiting -= 1;
+        Some(std::mem::replace(place, PlainReceive::NONE))
+    }
+
+    /// Where a report belongs.
+    #[inline]
+    fn line_of(&self, (chunk, round): Key) -> usize {
+        let key = u64::from(round) << u32::BITS | u64::from(chunk);
+        // Both halves of a product with the golden ratio: one of them alone clusters, as chunks follow each other in steps.
+        let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;
+        (product as u64 ^ (product >> 64) as u64) as usize & (self.lines.len() - 1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let lines = vec![Line::FREE; 2 * self.lines.len()];
+        let before = std::mem::replace(&mut self.lines, lines);
+        self.waiting = 0;
+        let reports = before.iter().flat_map(|line| &line.0).filter(|place| !place.is_none());
+        reports.for_each(|report| self.insert(report));
     }
 }
 
@@ -144,26 +165,39 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashMap;
+    use units::Instant;
+
+    /// A report of which the bytes can be told from others.
+    fn report((chunk, round): Key, bytes: u64) -> ReceiveReport {
+        let mut report = ReceiveReport::new(chunk, round).delivered_at(Instant(7));
+        report.bytes = bytes;
+        report
+    }
 
     proptest! {
-        /// As a map of the same would; chunks from 4 on stand for operations.
+        /// As a map of the same would.
         #[test]
-        fn a_report_is_found_once(steps in prop::collection::vec((0..6_u32, 0..4_u32, any::<bool>()), 0..200)) {
-            let (mut deliveries, mut map) = (Deliveries::new(4), HashMap::new());
-            for (chunk, round, is_insertion) in steps {
-                if is_insertion && !map.contains_key(&(chunk, round)) {
-                    let mut report = ReceiveReport::new(chunk, round);
-                    report.bytes = map.len() as u64;
-                    deliveries.insert(&report);
-                    map.insert((chunk, round), map.len() as u64);
+        fn a_report_is_found_once(
+            steps in prop::collection::vec((0..40_u32, 0..4_u32, any::<bool>(), any::<bool>()), 0..600),
+        ) {
+            let (mut deliveries, mut map) = (Deliveries::new(), HashMap::new());
+            for (chunk, round, is_insertion, is_plain) in steps {
+                let key = (chunk, round);
+                if is_insertion && !map.contains_key(&key) {
+                    let new = report(key, map.len() as u64);
+                    match PlainReceive::of(&new) {
+                        Some(plain) if is_plain => deliveries.insert(&plain),
+                        _ => deliveries.insert_other(new),
+                    }
+                    map.insert(key, map.len() as u64);
                 } else {
-                    let found = deliveries.take(chunk, round).map(|report| report.bytes);
-                    prop_assert_eq!(found, map.remove(&(chunk, round)));
+                    prop_assert_eq!(deliveries.take(key).map(|report| report.bytes), map.remove(&key));
                 }
             }
-            for ((chunk, round), bytes) in map {
-                prop_assert_eq!(deliveries.take(chunk, round).map(|report| report.bytes), Some(bytes));
+            for (key, bytes) in map {
+                prop_assert_eq!(deliveries.take(key).map(|report| report.bytes), Some(bytes));
             }
+            prop_assert_eq!(deliveries.waiting, 0);
         }
     }
 
@@ -183,12 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again() {
-        let mut deliveries = Deliveries::new(8);
+    fn lines_are_used_again() {
+        let mut deliveries = Deliveries::new();
         for round in 0..100 {
-            (0..8).for_each(|chunk| deliveries.insert(&ReceiveReport::new(chunk, round)));
-            assert!((0..8).all(|chunk| deliveries.take(chunk, round).is_some()));
+            let keys = (0..LINES_MIN as u32).map(|chunk| (chunk, round));
+            keys.clone().for_each(|key| deliveries.insert(&PlainReceive::of(&report(key, 1)).unwrap()));
+            assert!(keys.clone().all(|key| deliveries.take(key).is_some()));
         }
-        assert_eq!(deliveries.waiting.len(), 8);
+        assert_eq!(deliveries.lines.len(), LINES_MIN);
     }
 }

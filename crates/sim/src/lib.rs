@@ -39,6 +39,7 @@ mod on_threads;
 mod packet;
 mod paths;
 mod pause;
+mod plain_reports;
 mod prefetch;
 mod probe;
 mod progress;

@@ -17,6 +17,15 @@ pub(crate) fn prefetch_whole<T>(items: &[T], index: usize) {
     prefetch_first(items, index, size_of::<T>());
 }
 
+/// Asks for both ends of `items[index]`, which has no more than two lines; does nothing if there is no such item.
+#[inline]
+pub(crate) fn prefetch_ends<T>(items: &[T], index: usize) {
+    if let Some(item) = items.get(index) {
+        prefetch_byte(item, 0);
+        prefetch_byte(item, size_of::<T>().saturating_sub(1));
+    }
+}
+
 /// Asks for the first `bytes` of `items[index]`; does nothing if there is no such item.
 #[inline]
 pub(crate) fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
@@ -37,11 +46,16 @@ pub(crate) fn prefetch_lines<T>(item: &T, bytes: usize) {
     (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
 }
 
-/// Asks for a line of `item`, counted from its beginning; does nothing on processors for which Rust has no stable
-/// instruction.
+/// Asks for a line of `item`, counted from its beginning.
 #[inline]
 pub(crate) fn prefetch_line<T>(item: &T, line: usize) {
-    let address = std::ptr::from_ref(item).cast::<i8>().wrapping_add(line * LINE_BYTES);
+    prefetch_byte(item, line * LINE_BYTES);
+}
+
+/// Asks for the line with a byte of `item`; does nothing on processors for which Rust has no stable instruction.
+#[inline]
+fn prefetch_byte<T>(item: &T, byte: usize) {
+    let address = std::ptr::from_ref(item).cast::<i8>().wrapping_add(byte);
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction changes nothing but caches, whatever the address, and is part of every x86-64.
     unsafe {

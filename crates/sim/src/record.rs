@@ -1,20 +1,25 @@
 //! What hosts report while running. The two ends of a chunk report apart and are joined outside.
 
+use crate::plain_reports::{PlainReceive, PlainSend};
 use spec::ChunkStatus;
 use transport::Position;
 use transport::tcp::Acknowledgement;
 use units::{Cycle, Instant, Span};
 use wire::{Opcode, Psn};
 
-/// A report of a host.
+/// A report of a host. Nearly all are of a chunk that nothing befell: what else takes more room is in a box.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     /// A chunk arrived whole at its responder.
-    Delivered(ReceiveReport),
+    Delivered(PlainReceive),
+    /// The same of one for which that has no place.
+    DeliveredOtherwise(Box<ReceiveReport>),
     /// A chunk ended at its requester.
-    Sent(SendReport),
+    Sent(PlainSend),
+    /// The same of one for which that has no place.
+    SentOtherwise(Box<SendReport>),
     /// A target sent the completion of a storage operation that reads: what it sent for it.
-    Served(SendReport),
+    Served(Box<SendReport>),
     /// A storage client has ended its last operation.
     ClientDone {
         /// Of which job.
@@ -37,13 +42,35 @@ pub(crate) enum Record {
         at: Instant,
     },
     /// A captured queue pair sent a frame.
-    Frame(Frame),
+    Frame(Box<Frame>),
     /// All of a TCP connection that ends by itself was acknowledged.
     TcpClosed,
     /// A captured TCP connection sent a frame.
-    TcpFrame(TcpFrame),
+    TcpFrame(Box<TcpFrame>),
     /// A watched queue pair began a message.
     MessageBegun(Instant),
+}
+
+const _: () = assert!(size_of::<Record>() == 40, "those of a window should stay in the cache");
+
+impl Record {
+    /// A chunk arrived whole at its responder.
+    #[inline]
+    pub(crate) fn delivered(report: &ReceiveReport) -> Self {
+        match PlainReceive::of(report) {
+            Some(plain) => Self::Delivered(plain),
+            None => Self::DeliveredOtherwise(Box::new(*report)),
+        }
+    }
+
+    /// A chunk ended at its requester.
+    #[inline]
+    pub(crate) fn sent(report: &SendReport) -> Self {
+        match PlainSend::of(report) {
+            Some(plain) => Self::Sent(plain),
+            None => Self::SentOtherwise(Box::new(*report)),
+        }
+    }
 }
 
 /// A chunk as its requester saw it.
@@ -90,6 +117,13 @@ impl SendReport {
             None => Instant::NEVER,
         };
         self
+    }
+
+    /// Whether nothing befell it but its end.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        let is_complete = matches!(self.status, ChunkStatus::Complete);
+        is_complete && self.retransmits | self.naks | self.timeouts | self.cnps == 0
     }
 
     /// When it was acknowledged whole.
@@ -148,6 +182,12 @@ impl ReceiveReport {
     pub(crate) const fn delivered_at(mut self, at: Instant) -> Self {
         self.delivered = at;
         self
+    }
+
+    /// Whether each frame was accepted and unmarked.
+    #[inline]
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.marks | self.cnps | self.out_of_order | (self.frames ^ self.latency_frames) == 0
     }
 
     /// When it had arrived whole.

@@ -1,7 +1,7 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
 use crate::apart::ApartRule;
-use crate::assemble::{Assembler, CHUNK_BATCH_ROWS, Ending};
+use crate::assemble::{Assembler, Ending};
 use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
 use crate::deadlock::deadlock_events;
 use crate::estimate;
@@ -324,10 +324,8 @@ impl<'a> Driver<'a> {
 
     fn step(&mut self, window: Window, records: &mut Vec<Record>, totals: Totals) -> Result<(), Stopped> {
         if !records.is_empty() {
-            self.assembler.take(records, &self.host_names);
-            if self.assembler.rows.len() >= CHUNK_BATCH_ROWS {
-                self.observer.batch(Batch::Chunks(self.assembler.take_rows()))?;
-            }
+            let hand_out = |rows| self.observer.batch(Batch::Chunks(rows));
+            self.assembler.take(records, &self.host_names, hand_out)?;
         }
         self.windows_until_look -= 1;
         if self.windows_until_look == 0 { self.report(window, totals) } else { Ok(()) }

@@ -112,7 +112,7 @@ impl Receivers {
         };
         debug_assert!(packet.at() == Instant::ZERO, "a reply has not travelled yet");
         let frame = Frame { sent, queue_pair, psn: packet.psn(), is_backward: true, kind };
-        context.records.push(Record::Frame(frame));
+        context.records.push(Record::Frame(Box::new(frame)));
     }
 
     /// Asks for what an arriving data packet needs. What is needed at the end of a chunk is asked for with what comes near it.

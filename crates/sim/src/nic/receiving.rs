@@ -175,7 +175,7 @@ impl Host {
             self.receivers.next_delivery(&self.config, &mut self.chunk_frames, receiver, now)
         {
             let round = report.round;
-            context.records.push(Record::Delivered(report));
+            context.records.push(Record::delivered(&report));
             let mut started = std::mem::take(&mut self.transfers.started);
             self.transfers.deliver_part(inbound, round, &mut started);
             self.start_transfers(started, now, context);

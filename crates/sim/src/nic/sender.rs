@@ -165,7 +165,7 @@ impl Sender {
         while self.next < end && sends.post(self.next, now) {
             if self.requester.is_failed() {
                 let report = sends.report(self.next, round(), Frames::default());
-                context.records.push(Record::Sent(report.ended(ChunkStatus::Failed, None)));
+                context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
                 self.oldest += 1;
             } else {
                 self.requester.post(config, sends.bytes_of(self.next));
@@ -279,7 +279,7 @@ impl Sender {
         };
         let (queue_pair, is_backward) = (self.queue_pair, false);
         let frame = Frame { sent, queue_pair, psn: transmit.psn, is_backward, kind };
-        context.records.push(Record::Frame(frame));
+        context.records.push(Record::Frame(Box::new(frame)));
     }
 
     /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to send, or

@@ -176,7 +176,7 @@ impl Host {
     ) {
         let status = if completed.is_some() { ChunkStatus::Complete } else { ChunkStatus::Failed };
         let report = self.send_report(send, sent).ended(status, completed);
-        context.records.push(Record::Sent(report));
+        context.records.push(Record::sent(&report));
         self.sends.forget(send);
     }
 

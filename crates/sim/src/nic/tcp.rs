@@ -360,7 +360,7 @@ impl Host {
             let packet = Packet::new(Kind::TcpData, priority, number, frame_bytes, path).leaving(sent);
             if is_captured {
                 let kind = TcpFrameKind::Data { offset: segment.block.start, bytes: config.mss_bytes };
-                context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
+                context.records.push(Record::TcpFrame(Box::new(TcpFrame { sent, connection, kind })));
             }
             self.ports[port].transmit_data(&packet, now, context);
         }
@@ -394,7 +394,7 @@ impl Host {
             let ack = Acknowledgement { offset, sack, congestion_echo };
             let kind = TcpFrameKind::Ack { ack, echo: state.last_sent };
             let (sent, connection) = (now + self.latency, state.plan.connection);
-            context.records.push(Record::TcpFrame(TcpFrame { sent, connection, kind }));
+            context.records.push(Record::TcpFrame(Box::new(TcpFrame { sent, connection, kind })));
         }
         self.ports[port].transmit(&packet, now, context);
     }

@@ -171,9 +171,9 @@ impl Client {
         }
         let (sent, received) = (operation.sent, operation.received);
         if received.delivered().is_some() {
-            records.push(Record::Delivered(received));
+            records.push(Record::delivered(&received));
         }
-        records.push(Record::Sent(sent.ended(ChunkStatus::Complete, Some(now))));
+        records.push(Record::sent(&sent.ended(ChunkStatus::Complete, Some(now))));
         self.free.push(command);
     }
 
@@ -183,7 +183,7 @@ impl Client {
         for (command, operation) in (0..).zip(&mut self.operations) {
             if operation.is_open && operation.connection == connection {
                 operation.is_open = false;
-                records.push(Record::Sent(operation.sent.ended(ChunkStatus::Failed, None)));
+                records.push(Record::sent(&operation.sent.ended(ChunkStatus::Failed, None)));
                 self.free.push(command);
             }
         }

@@ -259,9 +259,9 @@ impl Connection {
         }
     }
 
-    const fn frame(&self, sent: Instant, psn: Psn, kind: FrameKind) -> Record {
+    fn frame(&self, sent: Instant, psn: Psn, kind: FrameKind) -> Record {
         let (queue_pair, is_backward) = (self.plan.queue_pair, self.plan.is_target);
-        Record::Frame(Frame { sent, queue_pair, psn, is_backward, kind })
+        Record::Frame(Box::new(Frame { sent, queue_pair, psn, is_backward, kind }))
     }
 }
 

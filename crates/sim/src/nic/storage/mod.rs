@@ -387,7 +387,7 @@ impl Storage {
         let report = *report;
         let is_completion = carried == Carried::Send && leaving.is_last;
         if matches!(self.role, Role::Target(_)) && tag.is_read && is_completion {
-            records.push(Record::Served(report));
+            records.push(Record::Served(Box::new(report)));
         }
     }
 

@@ -113,7 +113,7 @@ impl Target {
     ) {
         let command = self.command(index, tag);
         command.is_delivered = true;
-        records.push(Record::Delivered(command.received.delivered_at(now)));
+        records.push(Record::delivered(&command.received.delivered_at(now)));
         self.serve(config, index, connection, tag, now);
     }
 
