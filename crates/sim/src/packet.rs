@@ -180,9 +180,8 @@ impl Packet {
 
     /// The same packet, acted on by the next node at `at`.
     #[inline]
-    pub(crate) const fn arriving(mut self, at: Instant) -> Self {
-        self.at = at;
-        self
+    pub(crate) const fn arriving(&self, at: Instant) -> Self {
+        Self { at, ..*self }
     }
 
     /// The same packet, its first bit leaving the NIC at `sent`.

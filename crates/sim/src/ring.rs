@@ -36,7 +36,8 @@ impl<T: Copy> Ring<T> {
     /// The item that was put in first.
     #[inline]
     pub(crate) fn front(&self) -> Option<&T> {
-        if self.is_empty() { None } else { self.slots.get(self.slot(self.taken)) }
+        // SAFETY: something was put in.
+        if self.is_empty() { None } else { Some(unsafe { self.item(self.taken) }) }
     }
 
     #[inline]
@@ -57,7 +58,11 @@ impl<T: Copy> Ring<T> {
     pub(crate) fn pop_while(&mut self, is_next: impl Fn(&T) -> bool, mut take: impl FnMut(&T)) {
         let mut taken = self.taken;
         while taken != self.put {
-            let Some(item) = self.slots.get(self.slot(taken)).filter(|item| is_next(item)) else { break };
+            // SAFETY: something was put in.
+            let item = unsafe { self.item(taken) };
+            if !is_next(item) {
+                break;
+            }
             take(item);
             taken = taken.wrapping_add(1);
         }
@@ -86,7 +91,9 @@ impl<T: Copy> Ring<T> {
             self.grow(make());
         }
         let slot = self.slot(self.put);
-        self.slots[slot] = make();
+        // SAFETY: there are slots, more than items, and a place masked by their number less one is one of them.
+        let place = unsafe { self.slots.get_unchecked_mut(slot) };
+        *place = make();
         self.put = self.put.wrapping_add(1);
     }
 
@@ -116,7 +123,18 @@ impl<T: Copy> Ring<T> {
 
     #[inline]
     const fn slot(&self, count: u32) -> usize {
-        count as usize & self.slots.len().wrapping_sub(1)
+        (count & (self.slots.len() as u32).wrapping_sub(1)) as usize
+    }
+
+    /// The item with `count` items before it since the start.
+    ///
+    /// # Safety
+    /// Something was put in before, so that there are slots: a place masked by their number less one is one of them.
+    #[inline]
+    unsafe fn item(&self, count: u32) -> &T {
+        debug_assert!(!self.slots.is_empty(), "there are slots once something was put in");
+        // SAFETY: see above.
+        unsafe { self.slots.get_unchecked(self.slot(count)) }
     }
 
     /// The item that `place` came before.
