@@ -82,9 +82,10 @@ impl Routes {
         SwitchRoutes {
             own_column: row.own_column,
             first_column: row.first_column,
-            targets: &self.targets,
+            columns: &self.targets.columns,
+            switch_ports: &self.targets.switch_ports,
             cells: row.of(&self.cells),
-            ports: &self.ports,
+            lists: self.ports.stored(),
         }
     }
 
@@ -104,10 +105,13 @@ pub struct SwitchRoutes<'a> {
     own_column: u32,
     /// That of the first cell.
     first_column: u32,
-    targets: &'a Targets,
+    /// Of each attachment, see [`Targets`].
+    columns: &'a [u32],
+    switch_ports: &'a [u16],
     /// Its row.
     cells: &'a [u32],
-    ports: &'a PortLists,
+    /// What the cells name, see [`PortLists`].
+    lists: &'a [u16],
 }
 
 impl<'a> SwitchRoutes<'a> {
@@ -118,12 +122,12 @@ impl<'a> SwitchRoutes<'a> {
     #[inline(always)]
     #[must_use]
     pub fn next_hops(&self, destination: AttachmentId) -> &'a [u16] {
-        let column = self.targets.columns[destination.index()];
+        let column = self.columns[destination.index()];
         if column == self.own_column {
-            return slice::from_ref(&self.targets.switch_ports[destination.index()]);
+            return slice::from_ref(&self.switch_ports[destination.index()]);
         }
         // What lies in another component is beyond the row.
-        self.cell(column).map_or(&[], |&list| self.ports.list(list))
+        self.cell(column).map_or(&[], |&start| port_lists::list(self.lists, start))
     }
 
     /// The cell of a column.
@@ -136,13 +140,13 @@ impl<'a> SwitchRoutes<'a> {
     #[inline]
     #[must_use]
     pub fn first_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
-        self.targets.columns.get(destination.index())
+        self.columns.get(destination.index())
     }
 
     /// What it reads last but one, once the first is there.
     #[inline]
     #[must_use]
     pub fn second_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {
-        self.cell(*self.targets.columns.get(destination.index())?)
+        self.cell(*self.columns.get(destination.index())?)
     }
 }

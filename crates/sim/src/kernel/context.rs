@@ -292,11 +292,17 @@ impl<M: Message> Post<M> {
     fn put(&mut self, inbox: &mut Inbox<M>, node: u32, at: Instant, make: impl Fn() -> M) {
         inbox.push_with(make);
         if at >= inbox.known_until {
-            // The first of its window on this link.
-            let window = at.0 / self.span.0;
-            inbox.known_until = Window::new(window, self.span).end;
-            self.wake(window, node);
+            inbox.known_until = self.announce(at, node);
         }
+    }
+
+    /// Tells `node` of the first message of a window on a link, which arrives at `at`. Returns the end of that window. It is
+    /// a function of its own for the loops that send, which need the registers.
+    #[inline(never)]
+    fn announce(&mut self, at: Instant, node: u32) -> Instant {
+        let window = at.0 / self.span.0;
+        self.wake(window, node);
+        Window::new(window, self.span).end
     }
 
     #[inline]
@@ -309,6 +315,7 @@ impl<M: Message> Post<M> {
         window as usize & (self.active.len() - 1)
     }
 
+    #[inline(never)]
     fn leave(&mut self, to: Destination, message: M) {
         self.remote_earliest = self.remote_earliest.min(message.at());
         self.remote[to.partition as usize].push((to, message));

@@ -152,6 +152,19 @@ impl SharedBuffer {
         if self.cell_bytes == 1 { bytes } else { bytes.div_ceil(self.cell_bytes) * self.cell_bytes }
     }
 
+    /// Which frames are stored and released matters, and not just how many bytes: they are kept by group, or as cells.
+    #[inline]
+    pub(crate) const fn counts_frames(&self) -> bool {
+        self.cell_bytes != 1 || self.lossless.is_some()
+    }
+
+    /// What a port holds has changed, where no frame is counted.
+    #[inline]
+    pub(crate) const fn change_shared(&mut self, before: u64, after: u64) {
+        debug_assert!(!self.counts_frames(), "frames are stored and released one by one");
+        self.shared_used = self.shared_used - before + after;
+    }
+
     #[inline]
     fn is_lossless(&self, priority: Priority) -> bool {
         self.lossless.as_ref().is_some_and(|lossless| lossless.priorities & priority.bit() != 0)
@@ -278,10 +291,12 @@ impl SharedBuffer {
         }
     }
 
-    /// [`Self::release`] while no group asks for a pause: no headroom is in use then.
-    #[inline]
-    pub(crate) fn release_unpaused(&mut self, ingress: u16, priority: Priority, charge: u64) {
+    /// [`Self::release`] while no group asks for a pause: no headroom is in use then. It is a function of its own for the loop
+    /// of ports, which needs the registers.
+    #[inline(never)]
+    pub(crate) fn release_unpaused(&mut self, ingress: u16, priority: Priority, frame_bytes: u32) {
         debug_assert!(!self.any_pausing(), "a pause may end with this frame");
+        let charge = self.charge(frame_bytes);
         if self.lossless.is_none() {
             self.shared_used -= charge;
             return;

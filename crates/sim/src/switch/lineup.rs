@@ -18,7 +18,7 @@ pub(crate) const WINDOW_MAX: Span = Span(1 << (u64::BITS - PLACE_BITS));
 /// When a frame arrives and where it stands in [`Arrivals`]: the picoseconds since the window began, above its place.
 /// Frames come in the order of their ingress ports, so the order of turns is that of (time, ingress port, sequence).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn(u64);
+pub(super) struct Turn(u64);
 
 impl Turn {
     #[inline]
@@ -30,6 +30,12 @@ impl Turn {
     #[inline]
     const fn at(self, start: Instant) -> Instant {
         Instant(start.0 + (self.0 >> PLACE_BITS))
+    }
+
+    /// Before this is what arrives by `now`, and nothing else.
+    #[inline]
+    const fn after(now: Instant, start: Instant) -> Self {
+        Self((now.0 - start.0 + 1) << PLACE_BITS)
     }
 
     #[inline]
@@ -74,14 +80,17 @@ impl Arrivals {
     #[inline]
     pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored]) -> Option<u16>) {
         let Self { start, frames, turns, control, .. } = self;
-        let (start, frames, turns) = (*start, frames.as_slice(), turns.as_mut_slice());
-        for (place, stored) in frames.iter().enumerate() {
-            let turn = Turn::new(stored.packet.at(), start, place);
+        let (mut to_come, turns) = (frames.as_slice(), turns.as_mut_slice());
+        let mut place = 0;
+        while let [stored, later @ ..] = to_come {
+            let turn = Turn::new(stored.packet.at(), *start, place);
             if stored.packet.is_link_control() {
                 control.push(turn);
-            } else if let Some(egress) = way(stored, &frames[place..]) {
+            } else if let Some(egress) = way(stored, to_come) {
                 turns[usize::from(egress)].push(turn);
             }
+            to_come = later;
+            place += 1;
         }
     }
 
@@ -210,6 +219,18 @@ impl Lineup<'_> {
         self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.start))
     }
 
+    /// The turn that everything comes before that arrives by `now`, a time in the window.
+    #[inline]
+    pub(super) const fn after(&self, now: Instant) -> Turn {
+        Turn::after(now, self.start)
+    }
+
+    /// There is a frame at `index` that comes before `turn`.
+    #[inline]
+    pub(super) fn is_before(&self, index: usize, turn: Turn) -> bool {
+        self.turns.get(index).is_some_and(|own| *own < turn)
+    }
+
     #[inline]
     pub(super) fn frame(&self, index: usize) -> &Stored {
         &self.frames[self.turns[index].place()]
@@ -218,6 +239,12 @@ impl Lineup<'_> {
     #[inline]
     pub(super) fn frame_mut(&mut self, index: usize) -> &mut Stored {
         &mut self.frames[self.turns[index].place()]
+    }
+
+    /// The same once more.
+    #[inline]
+    pub(super) const fn again(&mut self) -> Lineup<'_> {
+        Lineup { start: self.start, turns: self.turns, frames: self.frames }
     }
 
     /// The first `count` of them, which are taken out.

@@ -332,11 +332,21 @@ impl<F: Forward> Switch<F> {
     /// Finds the way of everything that arrives. Returns what it takes of the buffer.
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) -> u64 {
+        if self.has_large_routes {
+            self.direct_as::<true>(arrivals)
+        } else {
+            self.direct_as::<false>(arrivals)
+        }
+    }
+
+    /// The same by routes that are asked for ahead, or not.
+    #[inline]
+    fn direct_as<const ASKS_AHEAD: bool>(&mut self, arrivals: &mut Arrivals) -> u64 {
         let Self { node, routes, forward, loads, buffer, busy, stranded, .. } = self;
-        let (routes, asks_ahead) = (routes.of(*node), self.has_large_routes);
+        let routes = routes.of(*node);
         let mut charge = 0;
         arrivals.direct_all(|stored, to_come| {
-            if asks_ahead {
+            if ASKS_AHEAD {
                 prefetch_routes(&routes, to_come);
             }
             let hops = routes.next_hops(stored.packet.destination());

@@ -9,12 +9,10 @@ pub(super) struct PortLists {
 }
 
 impl PortLists {
-    /// The list that starts at `start`.
+    /// All of them, for [`list`].
     #[inline]
-    pub(super) fn list(&self, start: u32) -> &[u16] {
-        let (length, rest) =
-            self.stored[start as usize..].split_first().expect("a list starts with its length");
-        &rest[..usize::from(*length)]
+    pub(super) fn stored(&self) -> &[u16] {
+        &self.stored
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -29,6 +27,14 @@ impl PortLists {
     }
 }
 
+/// The list of `stored` that starts at `start`.
+#[inline]
+pub(super) fn list(stored: &[u16], start: u32) -> &[u16] {
+    let start = start as usize;
+    let length = usize::from(stored[start]);
+    &stored[start + 1..start + 1 + length]
+}
+
 /// Stores lists and finds those stored before.
 #[derive(Default)]
 pub(super) struct Interner {
@@ -40,7 +46,7 @@ impl Interner {
     /// Where `ports` is stored. `guess` is a list it may well be equal to, which saves the search.
     pub(super) fn intern(&mut self, ports: &[u16], guess: Option<u32>) -> u32 {
         match guess {
-            Some(start) if self.lists.list(start) == ports => start,
+            Some(start) if list(&self.lists.stored, start) == ports => start,
             _ => self.search(ports),
         }
     }
@@ -71,7 +77,10 @@ mod tests {
         assert_eq!(interner.intern(&[1, 2], Some(second)), first);
         assert_eq!(interner.intern(&[1, 2, 3], Some(second)), second);
         let lists = interner.finish();
-        assert_eq!((lists.list(first), lists.list(second)), (&[1, 2][..], &[1, 2, 3][..]));
+        assert_eq!(
+            (list(lists.stored(), first), list(lists.stored(), second)),
+            (&[1, 2][..], &[1, 2, 3][..])
+        );
         assert_eq!(lists.memory_bytes(), 2 * (1 + 2 + 1 + 3));
     }
 }

@@ -1,61 +1,87 @@
 //! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and only what
 //! stays is put into queues.
 
-use super::{EgressPort, Queue, Queued, Stored};
+use super::{EgressPort, MARKING_STEP, Queue, Queued, Stored};
 use crate::kernel::{Context, Outlet};
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
 use crate::switch::lineup::Lineup;
-use crate::switch::schedule::Scheduler;
 use units::Instant;
 
-/// What waits: frames in queues, and arrivals of the window that were taken in and not sent, by their place.
-struct Waiting {
-    /// Bit `p` is set while queue `p` holds frames from before: they come first.
-    queued: u8,
-    places: [u64; Priority::COUNT],
-}
+/// Arrivals of the window that were taken in and not sent, by their place: a bit for each.
+struct Places([u64; Priority::COUNT]);
 
-impl Waiting {
-    const ARRIVALS_MAX: usize = u64::BITS as usize;
+impl Places {
+    const MAX: usize = u64::BITS as usize;
 
     #[inline]
     const fn insert(&mut self, priority: Priority, place: usize) {
-        self.places[priority.index()] |= 1 << place;
-    }
-
-    #[inline]
-    const fn is_queued(&self, priority: Priority) -> bool {
-        self.queued & priority.bit() != 0
-    }
-
-    /// No arrival of the window waits.
-    #[inline]
-    const fn has_no_arrivals(&self, priority: Priority) -> bool {
-        self.places[priority.index()] == 0
+        self.0[priority.index()] |= 1 << place;
     }
 
     /// The place of the first; one past all places if there is none.
     #[inline]
     const fn first(&self, priority: Priority) -> usize {
-        self.places[priority.index()].trailing_zeros() as usize
+        self.0[priority.index()].trailing_zeros() as usize
+    }
+
+    /// Takes out the first, of which there must be one; whether others are left, too.
+    #[inline]
+    const fn pop_first(&mut self, priority: Priority) -> (usize, bool) {
+        let places = &mut self.0[priority.index()];
+        let first = places.trailing_zeros() as usize;
+        *places &= places.wrapping_sub(1);
+        (first, *places != 0)
+    }
+
+    #[inline]
+    const fn is_empty(&self, priority: Priority) -> bool {
+        self.0[priority.index()] == 0
     }
 
     /// Bytes of all of `arrivals` that wait.
     fn bytes(&self, priority: Priority, arrivals: &Lineup<'_>) -> u64 {
-        let (mut places, mut bytes) = (self.places[priority.index()], 0);
+        let (mut places, mut bytes) = (self.0[priority.index()], 0);
         while places != 0 {
             bytes += u64::from(arrivals.frame(places.trailing_zeros() as usize).packet.frame_bytes());
             places &= places - 1;
         }
         bytes
     }
+}
 
+/// The priorities of all that waits while a port is served: the port holds them again afterwards.
+struct Waiting {
+    /// Bit `p` is set while something of priority `p` waits.
+    occupied: u32,
+    /// Bit `p` is set while queue `p` holds frames from before: they come first.
+    queued: u32,
+    /// The buffer counts frames.
+    counts_frames: bool,
+}
+
+impl Waiting {
     #[inline]
-    const fn pop_first(&mut self, priority: Priority) -> usize {
-        let first = self.first(priority);
-        self.places[priority.index()] &= self.places[priority.index()].wrapping_sub(1);
-        first
+    const fn is_queued(&self, priority: Priority) -> bool {
+        self.queued >> priority.0 & 1 != 0
+    }
+
+    /// The queue of a priority is empty.
+    #[inline]
+    fn end_queue(&mut self, priority: Priority) {
+        self.queued &= (!1_u32).rotate_left(priority.0.into());
+    }
+
+    /// Nothing of a priority waits any more.
+    #[inline]
+    fn end(&mut self, priority: Priority) {
+        self.occupied &= (!1_u32).rotate_left(priority.0.into());
+    }
+
+    /// The highest priority of which something waits.
+    #[inline]
+    const fn highest(&self) -> Priority {
+        Priority(((self.occupied | 1).ilog2() & (Priority::COUNT as u32 - 1)) as u8)
     }
 }
 
@@ -77,9 +103,9 @@ impl EgressPort {
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
-        while arrivals.len() > Waiting::ARRIVALS_MAX {
-            let next = arrivals.at(Waiting::ARRIVALS_MAX);
-            self.serve_some(arrivals.take_first(Waiting::ARRIVALS_MAX), buffer, next, context);
+        while arrivals.len() > Places::MAX {
+            let next = arrivals.at(Places::MAX);
+            self.serve_some(arrivals.take_first(Places::MAX), buffer, next, context);
         }
         self.serve_some(arrivals, buffer, end, context);
     }
@@ -89,23 +115,43 @@ impl EgressPort {
     #[inline]
     fn serve_some<R>(
         &mut self,
+        arrivals: Lineup<'_>,
+        buffer: &mut SharedBuffer,
+        end: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        if self.is_plain {
+            self.serve_as::<true, R>(arrivals, buffer, end, context);
+        } else {
+            self.serve_as::<false, R>(arrivals, buffer, end, context);
+        }
+    }
+
+    /// The same for ports that are plain, and for those that are not.
+    #[inline(never)]
+    fn serve_as<const IS_PLAIN: bool, R>(
+        &mut self,
         mut arrivals: Lineup<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
         context: &mut Context<Packet, R>,
     ) {
         let mut outlet = context.outlet(self.to);
-        let mut waiting = Waiting { queued: self.occupied, places: [0; Priority::COUNT] };
+        let occupied = self.occupied.into();
+        let mut waiting = Waiting { occupied, queued: occupied, counts_frames: buffer.counts_frames() };
+        let mut places = Places([0; Priority::COUNT]);
+        let mut depth_known = self.known_depth();
+        let bytes_before = self.queued_bytes;
         let mut next = 0;
         loop {
             let mut now = self.transmitter.free_at();
-            if self.occupied == 0 {
+            if waiting.occupied == 0 {
                 if next == arrivals.len() {
-                    return;
+                    break;
                 }
                 now = now.max(arrivals.at(next));
                 if now < end && arrivals.at(next + 1) > now {
-                    self.pass(arrivals.frame(next), now, &mut outlet);
+                    self.pass::<IS_PLAIN>(arrivals.frame(next), now, &mut outlet);
                     next += 1;
                     continue;
                 }
@@ -113,24 +159,35 @@ impl EgressPort {
             if now >= end {
                 break;
             }
-            while arrivals.at(next) <= now {
-                self.take_in(&mut arrivals, &mut waiting, next);
+            let after = arrivals.after(now);
+            while arrivals.is_before(next, after) {
+                self.take_in(&mut arrivals, (&mut waiting, &mut places), &mut depth_known, next);
                 next += 1;
             }
-            self.send_waiting(&arrivals, &mut waiting, buffer, now, &mut outlet);
+            self.send_waiting::<IS_PLAIN>(&arrivals, (&mut waiting, &mut places), buffer, now, &mut outlet);
         }
         for index in next..arrivals.len() {
-            self.take_in(&mut arrivals, &mut waiting, index);
+            self.take_in(&mut arrivals, (&mut waiting, &mut places), &mut depth_known, index);
         }
-        self.store_all(&arrivals, &mut waiting, buffer);
+        self.occupied = waiting.occupied as u8;
+        if !waiting.counts_frames {
+            buffer.change_shared(bytes_before, self.queued_bytes);
+        }
+        self.store_all(&arrivals, &waiting, &places, buffer);
+    }
+
+    /// With no more waiting than this an arrival is neither marked nor makes for the largest queue so far [bytes].
+    #[inline]
+    fn known_depth(&self) -> u64 {
+        self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP)
     }
 
     /// Sends a frame that is alone at a free port: no need to pass through a queue.
     #[inline]
-    fn pass(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
-        self.note_depth(u64::from(stored.packet.frame_bytes()));
+    fn pass<const IS_PLAIN: bool>(&mut self, stored: &Stored, now: Instant, outlet: &mut Outlet<'_, Packet>) {
+        self.note_depth(stored.packet.frame_bytes().into());
         self.transmitter.transmit(&stored.packet, now, outlet);
-        if !self.is_plain {
+        if !IS_PLAIN {
             self.tell_of_pass(stored, now);
         }
     }
@@ -144,87 +201,115 @@ impl EgressPort {
 
     /// Has the arrival at `index` wait. It counts for the length of its queue once it is stored.
     #[inline]
-    fn take_in(&mut self, arrivals: &mut Lineup<'_>, waiting: &mut Waiting, index: usize) {
-        if self.may_mark() {
-            self.mark_arrival(arrivals, waiting, index);
+    fn take_in(
+        &mut self,
+        arrivals: &mut Lineup<'_>,
+        (waiting, places): (&mut Waiting, &mut Places),
+        depth_known: &mut u64,
+        index: usize,
+    ) {
+        let packet = &arrivals.frame(index).packet;
+        let (priority, before) = (packet.priority(), self.queued_bytes);
+        self.queued_bytes += u64::from(packet.frame_bytes());
+        if self.queued_bytes > *depth_known {
+            self.note_deep(arrivals.again(), places, index, before);
+            *depth_known = self.known_depth();
         }
-        let priority = self.note_waiting(&arrivals.frame(index).packet);
-        waiting.insert(priority, index);
+        waiting.occupied |= 1 << priority.0;
+        places.insert(priority, index);
     }
 
+    /// The arrival at `index`, before which so many bytes waited, makes for the largest queue so far, or may be marked.
     #[cold]
-    fn mark_arrival(&mut self, arrivals: &mut Lineup<'_>, waiting: &Waiting, index: usize) {
-        let priority = arrivals.frame(index).packet.priority();
-        let queue_bytes = self.queue_bytes(priority) + waiting.bytes(priority, arrivals);
-        self.mark(arrivals.frame_mut(index), queue_bytes);
+    fn note_deep(&mut self, mut arrivals: Lineup<'_>, places: &Places, index: usize, before: u64) {
+        self.note_depth(self.queued_bytes);
+        if before / MARKING_STEP >= self.marks_above.into() {
+            let priority = arrivals.frame(index).packet.priority();
+            let queue_bytes = self.queue_bytes(priority) + places.bytes(priority, &arrivals);
+            self.mark(arrivals.frame_mut(index), queue_bytes);
+        }
     }
 
     /// Sends the frame whose turn it is, from a queue or, behind that, from those of `arrivals` that wait.
     #[inline]
-    fn send_waiting(
+    fn send_waiting<const IS_PLAIN: bool>(
         &mut self,
         arrivals: &Lineup<'_>,
-        waiting: &mut Waiting,
+        (waiting, places): (&mut Waiting, &mut Places),
         buffer: &mut SharedBuffer,
         now: Instant,
         outlet: &mut Outlet<'_, Packet>,
     ) {
-        let priority = self.pick(arrivals, waiting);
-        let Queue { frames, bytes: queue_bytes } = &mut self.queues[priority.index()];
-        let is_queued = waiting.is_queued(priority);
-        let (packet, ingress) = if is_queued {
-            let first = frames.front().expect("a queue that holds something was marked");
-            (first.packet(), first.ingress())
+        let priority = if IS_PLAIN {
+            waiting.highest()
         } else {
-            (&arrivals.frame(waiting.pop_first(priority)).packet, 0)
+            self.pick_scheduled(waiting.occupied as u8, arrivals, places)
         };
-        let frame_bytes = packet.frame_bytes();
-        self.queued_bytes -= u64::from(frame_bytes);
-        self.transmitter.transmit(packet, now, outlet);
-        if is_queued {
-            *queue_bytes -= u64::from(frame_bytes);
-            buffer.release_unpaused(ingress, priority, buffer.charge(frame_bytes));
+        let (frame_bytes, is_more);
+        if waiting.is_queued(priority) {
+            let Queue { frames, bytes } = &mut self.queues[priority.index()];
+            let first = frames.front().expect("a queue that holds something was marked");
+            frame_bytes = first.packet().frame_bytes();
+            self.transmitter.transmit(first.packet(), now, outlet);
+            *bytes -= u64::from(frame_bytes);
+            if waiting.counts_frames {
+                buffer.release_unpaused(first.ingress(), priority, frame_bytes);
+            }
             frames.drop_front();
             if frames.is_empty() {
                 frames.rewind();
-                waiting.queued &= !priority.bit();
+                waiting.end_queue(priority);
+                is_more = !places.is_empty(priority);
+            } else {
+                is_more = true;
             }
+        } else {
+            let place;
+            (place, is_more) = places.pop_first(priority);
+            let packet = &arrivals.frame(place).packet;
+            frame_bytes = packet.frame_bytes();
+            self.transmitter.transmit(packet, now, outlet);
         }
-        if waiting.has_no_arrivals(priority) && !waiting.is_queued(priority) {
-            self.occupied &= !priority.bit();
+        self.queued_bytes -= u64::from(frame_bytes);
+        if !is_more {
+            waiting.end(priority);
         }
-        if !self.is_plain {
+        if !IS_PLAIN {
             self.tell_of_departure(priority, frame_bytes, now);
         }
     }
 
-    /// The priority whose turn it is; something waits.
-    #[inline]
-    fn pick(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
-        if self.is_plain { Scheduler::highest(self.occupied) } else { self.pick_scheduled(arrivals, waiting) }
-    }
-
     #[cold]
-    fn pick_scheduled(&mut self, arrivals: &Lineup<'_>, waiting: &Waiting) -> Priority {
+    fn pick_scheduled(&mut self, occupied: u8, arrivals: &Lineup<'_>, places: &Places) -> Priority {
         let queues = &self.queues;
         let head_bytes = |priority: Priority| {
             let queued = queues[priority.index()].frames.front().map(Queued::packet);
-            queued.unwrap_or_else(|| &arrivals.frame(waiting.first(priority)).packet).frame_bytes()
+            queued.unwrap_or_else(|| &arrivals.frame(places.first(priority)).packet).frame_bytes()
         };
-        self.scheduler.pick(self.occupied, head_bytes)
+        self.scheduler.pick(occupied, head_bytes)
     }
 
     /// Puts the arrivals that still wait into their queues, and has `buffer` count them.
-    #[inline]
-    fn store_all(&mut self, arrivals: &Lineup<'_>, waiting: &mut Waiting, buffer: &mut SharedBuffer) {
-        let mut occupied = self.occupied;
+    #[inline(always)]
+    fn store_all(
+        &mut self,
+        arrivals: &Lineup<'_>,
+        waiting: &Waiting,
+        places: &Places,
+        buffer: &mut SharedBuffer,
+    ) {
+        let mut occupied = waiting.occupied;
         while occupied != 0 {
-            let priority = Priority(occupied.trailing_zeros() as u8);
+            let priority = Priority(occupied.trailing_zeros() as u8 & (Priority::COUNT as u8 - 1));
             occupied &= occupied - 1;
             let Queue { frames, bytes } = &mut self.queues[priority.index()];
-            while !waiting.has_no_arrivals(priority) {
-                let stored = arrivals.frame(waiting.pop_first(priority));
-                buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
+            let mut left = places.0[priority.index()];
+            while left != 0 {
+                let stored = arrivals.frame(left.trailing_zeros() as usize);
+                left &= left - 1;
+                if waiting.counts_frames {
+                    buffer.store(stored.ingress, priority, buffer.charge(stored.packet.frame_bytes()));
+                }
                 *bytes += u64::from(stored.packet.frame_bytes());
                 frames.push_with(|| Queued::new(stored));
             }
