@@ -226,6 +226,8 @@ def describe(value: object) -> str:
     """Name a value in an error, shortened and in quotes if it is text."""
     if value is None:
         return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, Mapping | list | tuple):
         return "a mapping" if isinstance(value, Mapping) else "a list"
     text = f'"{value}"' if isinstance(value, str) else str(value)

@@ -46,6 +46,9 @@ def test_an_error_names_the_option_that_was_typed(folder: Path) -> None:
         (("trials",), "there is no workspace"),
         (("show", "0000"), "there is no workspace"),
         (("export", "latest", "--table", "nothing"), "--table"),
+        (("export", "latest", "-o", "chunks.xlsx"), "error: -o chunks.xlsx: tables are written as .csv"),
+        (("export", "latest", "-o", "chunks.csv.gz"), "name it so, or say which by --format"),
+        (("notebook", "-o", "x.txt"), "error: -o x.txt: Jupyter opens"),
     ],
 )
 def test_a_users_error_is_one_message_and_a_hint(

@@ -53,7 +53,7 @@ def test_quantities_are_read_into_whole_base_units(parse: Parse, text: object, e
         (units.parse_size, "1.0001KB", '"1.0001KB", which is no whole number of bytes', ""),
         (units.parse_size, -1, "-1, which is negative", ""),
         (units.parse_size, "-16MB", '"-16MB", which is negative', ""),
-        (units.parse_size, True, "True", ""),
+        (units.parse_size, True, "true", ""),
         (units.parse_size, 1.5, "1.5", ""),
         (units.parse_size, None, "nothing", ""),
         (units.parse_size, {}, "a mapping", ""),

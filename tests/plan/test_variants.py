@@ -169,3 +169,17 @@ def test_a_mistake_in_an_override_of_a_variant_names_the_override(tmp_path: Path
     assert str(caught.value).startswith(
         f'error: -s {override}: fabric.load_balancing.kind: found "spry-random", in variant `spray`; allowed:'
     )
+
+
+def test_a_mistake_that_every_variant_has_is_told_once_where_it_is_written(tmp_path: Path) -> None:
+    mesh = "  - {name: mesh, set: {fabric.topology: {kind: full-mesh, hosts: 8}}}\n"
+    failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spin1}]"
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, FABRICS.replace(mesh, ""), failures)
+    (problem,) = caught.value.problems
+    assert (problem.place.source, problem.found) == (f"-s {failures}", "leaf0-spin1")
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, FABRICS, failures)
+    assert [each.found.partition(", ")[2] for each in caught.value.problems] == [
+        f"in variant `{name}`" for name in ("mesh", "spray", "clos")
+    ]

@@ -31,6 +31,9 @@ OUT_OF_MEMORY = (
 _PYDANTIC = "Value error, "
 """What typer leaves in a message from the library that checks options."""
 
+_NAMELESS = "Invalid value: "
+"""What typer puts before a message that says itself what is wrong."""
+
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
 
@@ -68,7 +71,7 @@ def user_text(error: Exception) -> str | None:
     if isinstance(error, typer.TyperException):
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "fabricbench"
-        message = error.format_message().replace(_PYDANTIC, "")
+        message = error.format_message().removeprefix(_NAMELESS).replace(_PYDANTIC, "")
         return f"error: {message}\nhint: `{command} --help` shows what it takes"
     return _about_processor(error) or _hinted(error) or _about_plan(error)
 

@@ -22,6 +22,7 @@ class TableName(StrEnum):
     PATHS = "paths"
     REORDERING = "reordering"
     SERIES = "series"
+    CONNECTIONS = "connections"
     EVENTS = "events"
     TRIALS = "trials"
     COMPARISON = "comparison"
@@ -33,6 +34,9 @@ class FileFormat(StrEnum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+
+
+_TEXT_ENDINGS = ("", "txt", "text")
 
 
 def export_command(
@@ -69,9 +73,17 @@ def export_command(
 
 
 def _format_of(target: Path | None) -> FileFormat:
-    """Return the format that the ending of a file names, CSV if it names none."""
+    """Return the format that the ending of a file names, CSV if it has none or is that of a text."""
     ending = target.suffix[1:].lower() if target else ""
-    return next((each for each in FileFormat if each.value == ending), FileFormat.CSV)
+    if ending in _TEXT_ENDINGS:
+        return FileFormat.CSV
+    for each in FileFormat:
+        if each.value == ending:
+            return each
+    known = ", ".join(f".{each.value}" for each in FileFormat)
+    raise typer.BadParameter(
+        f"-o {target}: tables are written as {known}; name it so, or say which by --format"
+    )
 
 
 def _writer(

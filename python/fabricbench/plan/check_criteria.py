@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from fabricbench.plan.criteria import Criterion, value_range
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
-from fabricbench.plan.validate import close_match_hint
 from fabricbench.plan.variant import BASE_VARIANT
 from fabricbench.plan.variants import reference_variant
 

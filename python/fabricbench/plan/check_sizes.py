@@ -9,6 +9,7 @@ from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Job, Plan, SizeRange
 from fabricbench.plan.sizes import job_ranks, job_size, own_size, sweep_path, sweep_sizes
+from fabricbench.words import plural
 
 TRIALS_MAX: Final = 10_000
 """Most trials of one plan."""
@@ -94,8 +95,12 @@ def _own_size_path(job: Job, index: int) -> FieldPath:
 
 def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:
     """Describe a data size that is not one equal share for each rank: found, allowed and hint."""
-    found = f"{size} bytes, which are not {shares} equal shares"
+    found = f"{size} {plural(size, 'byte')}, which {'is' if size == 1 else 'are'} not {shares} equal shares"
     allowed = f"multiples of {shares} bytes for the {job.collective} of job `{job.name}`"
     below = size // shares * shares
     near = " and ".join(str(value) for value in (below, below + shares) if value)
-    return found, allowed, f"the nearest that are: {near}; or give the `message_size`, that of one share"
+    return (
+        found,
+        allowed,
+        f"the nearest that are: {near} bytes; or give the `message_size`, that of one share",
+    )

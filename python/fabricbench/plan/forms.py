@@ -1,14 +1,16 @@
 """Fields that take a name in place of a value: `off`, `auto`, `alibaba`, `line-rate`."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from fabricbench.plan.base import PlanModel
+from fabricbench.plan.hints import close_match_hint
 from fabricbench.units import UnitError, describe
+
+_SWITCHES = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 
 
 class Named:
@@ -42,10 +44,15 @@ class Named:
         if self.parse is None:
             if isinstance(value, dict | PlanModel):
                 return value
-            close = get_close_matches(value, self.names, n=1) if isinstance(value, str) else []
-            hint = f"did you mean `{close[0]}`?" if close else ""
-            raise UnitError(describe(value), f"{names}, or a mapping of fields", hint)
+            raise UnitError(describe(value), f"{names}, or a mapping of fields", self._hint(value))
         try:
             return self.parse(value)
         except UnitError as error:
             raise UnitError(error.found, f"{names}, or {error.allowed}", error.hint) from error
+
+    def _hint(self, value: object) -> str:
+        """Return the name that was meant: a near one, or `on` and `off` of what other formats write so."""
+        switch = _SWITCHES.get(str(value).lower())
+        if switch in self.names:
+            return f"write `{switch}`"
+        return close_match_hint(value, self.names) if isinstance(value, str) else ""

@@ -1,6 +1,7 @@
 """Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,6 +14,7 @@ from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file, read_text
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
+from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.limits import Limits, memory_problem, problems_beyond
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
@@ -25,7 +27,7 @@ from fabricbench.plan.scale import with_cost
 from fabricbench.plan.shipped import NO_FILE, find_plan, find_published, published_tables
 from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.spec_fields import plan_path
-from fabricbench.plan.validate import close_match_hint, problems_of
+from fabricbench.plan.validate import problems_of
 from fabricbench.plan.variant import BASE_VARIANT, shared_variant
 
 _FIELDS: Final = "<fields>"
@@ -133,18 +135,20 @@ def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], 
     """Return what a function makes of each variant.
 
     Raises:
-        PlanError: With the problems of all of them.
+        PlanError: With the problems of all of them; those that every variant has are the plan's own.
     """
     found: list[_T] = []
-    problems: list[Problem] = []
+    problems: list[tuple[VariantDocument, Problem]] = []
     for one in documents:
         try:
-            with one.telling():
-                found.append(of(one))
+            found.append(of(one))
         except PlanError as error:
-            problems.extend(error.problems)
+            problems += ((one, problem) for problem in error.problems)
     if problems:
-        raise PlanError(problems)
+        counts = Counter(problem for _, problem in problems)
+        common = [problem for problem, count in counts.items() if count == len(documents) > 1]
+        own = [one.told(problem) for one, problem in problems if problem not in common]
+        raise PlanError([*common, *own])
     return found
 
 

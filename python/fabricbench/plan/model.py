@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.criteria import Criterion
@@ -21,12 +21,13 @@ from fabricbench.plan.fields import (
 )
 from fabricbench.plan.forms import Named
 from fabricbench.plan.mpi import Rendezvous
+from fabricbench.plan.nodes import shorten
 from fabricbench.plan.storage import Storage, fill_job
 from fabricbench.plan.tcp import Tcp
 from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
 from fabricbench.plan.variants import Variant
-from fabricbench.units import QUANTITY_MAX
+from fabricbench.units import QUANTITY_MAX, UnitError
 
 PLAN_VERSION: Final = 1
 """Version of the plan format, the value of the field `fabricbench`."""
@@ -225,8 +226,17 @@ def _form_of_sizes(value: Any) -> str:
     return "list" if isinstance(value, list | tuple) else "one"
 
 
+def _not_several(value: object) -> object:
+    """Refuse several sizes that are written as one text: as an override, that looks like a list."""
+    if isinstance(value, str) and "," in value:
+        sizes = ", ".join(part.strip() for part in value.split(","))
+        allowed = 'one size such as "16MB", a list or a range'
+        raise UnitError(shorten(value), allowed, f"write a list: [{sizes}]")
+    return value
+
+
 Sizes = Annotated[
-    Annotated[Size, Tag("one")]
+    Annotated[Size, BeforeValidator(_not_several), Tag("one")]
     | Annotated[tuple[Size, ...], Field(strict=False, min_length=1), Tag("list")]
     | Annotated[SizeRange, Tag("range")],
     Discriminator(_form_of_sizes),

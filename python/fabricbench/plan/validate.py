@@ -1,7 +1,6 @@
 """Turns what pydantic says about a plan into problems: place, what was found, what is allowed, and a hint."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, Final, get_args
 
@@ -11,6 +10,7 @@ from pydantic_core import ErrorDetails
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem, dotted
+from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
 from fabricbench.plan.nodes import kind_name, shorten
 
@@ -57,14 +57,6 @@ def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]
         # A list whose items were refused is reported as too short as well.
         if details["type"] != "too_short" or not details["input"]:
             yield _problem(details, document)
-
-
-def close_match_hint(found: object, allowed: Any) -> str:
-    """Suggest the allowed name nearest to what was found, or those that begin with it."""
-    names = [str(name) for name in allowed]
-    begun = [name for name in names if found and name.startswith(str(found))]
-    close = get_close_matches(str(found), names, n=1) or begun
-    return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""
 
 
 def _problem(details: ErrorDetails, document: Document) -> Problem:
