@@ -402,3 +402,11 @@ def test_python_names_the_line(tmp_path: Path) -> None:
         fb.import_results(tmp_path / "bad.txt", workspace=tmp_path / "workspace")
     assert isinstance(raised.value, MeasuredError)
     assert raised.value.line == 4
+
+
+@pytest.mark.parametrize(("name", "listed"), [("nccl_alltoall.txt", 8), ("nccl_reduce_scatter.json", 2)])
+def test_ranks_that_are_not_those_of_the_output_are_told(tmp_path: Path, name: str, listed: int) -> None:
+    for ranks, is_told in ((listed, False), (3, True)):
+        finished = call("import", SAMPLES / name, "--ranks", str(ranks), cwd=tmp_path)
+        assert finished.returncode == 0, finished.stderr
+        assert (f"--ranks 3 in place of {listed}, which the output lists" in finished.stderr) is is_told

@@ -97,6 +97,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
+    warnings: list[str] = []
     header, index = _Header(), 0
     while index < len(document.lines):
         line = document.lines[index]
@@ -109,8 +110,8 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             last = command_before(commands, line.number)
             named = command_before(commands, line.number, header.benchmark) if header.benchmark else last
             if rows:
-                tables.append(_table(document, line, header, named, given, rows))
-    return tables, []
+                tables.append(_table(document, line, header, named, given, rows, warnings))
+    return tables, warnings
 
 
 def _columns(document: Document, line: Line) -> list[str]:
@@ -189,7 +190,13 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
 
 
 def _table(
-    document: Document, line: Line, header: _Header, command: str, given: Given, rows: Sequence[Row]
+    document: Document,
+    line: Line,
+    header: _Header,
+    command: str,
+    given: Given,
+    rows: Sequence[Row],
+    warnings: list[str],
 ) -> Table:
     program = re.search(rf"({PROGRAM})(?:\s|$)", command)
     benchmark = header.benchmark or (program[1] if program else "") or given.benchmark
@@ -197,7 +204,8 @@ def _table(
         expected = 'a line "# Collective test starting: ..." or the command line before the table'
         hint = "say which it was: --benchmark all_reduce_perf"
         raise document.error(line.number, "a table of an unknown benchmark", expected, hint)
-    ranks = given.ranks or rank_count([(rank, group) for rank, group, _, _ in header.devices])
+    listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
+    ranks = taken_ranks(f"{document.name}:{line.number}", listed, given, warnings)
     ranks = ranks or launched_ranks(command, PROGRAM)
     if ranks is None:
         expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
@@ -212,6 +220,13 @@ def collective_of(benchmark: str) -> str:
     """Return the collective of a benchmark, or the benchmark's own name where no plan has it."""
     name = benchmark.removesuffix("_mpi").removesuffix("_perf")
     return COLLECTIVES.get(name, name.replace("_", "-"))
+
+
+def taken_ranks(place: str, listed: int | None, given: Given, warnings: list[str]) -> int | None:
+    """Return how many ranks the user says, or else the output lists; that they differ becomes a warning."""
+    if given.ranks and listed and given.ranks != listed:
+        warnings.append(f"{place}: --ranks {given.ranks} in place of {listed}, which the output lists")
+    return given.ranks or listed
 
 
 def rank_count(devices: Sequence[tuple[int, str]]) -> int | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from fabricbench.measured.json_text import HINT, Fields, documents
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl import collective_of, library_version, machine_facts, rank_count
+from fabricbench.measured.nccl import collective_of, library_version, machine_facts, rank_count, taken_ranks
 from fabricbench.measured.text import MAX_ROWS, RANKS_HINT, Document, shown
 
 _KEPT = ("NCCL_",)
@@ -35,9 +35,10 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str], str]
         MeasuredError: A field is missing or is no number.
     """
     contents = documents(document)
-    tables = [_table(document, Fields(document, content, ""), given) for content in contents]
+    warnings: list[str] = []
+    tables = [_table(document, Fields(document, content, ""), given, warnings) for content in contents]
     kept = "\n".join(json.dumps(_public(content), indent=1) for content in contents)
-    return [table for table in tables if table.rows], [], kept
+    return [table for table in tables if table.rows], warnings, kept
 
 
 def _public(content: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def _public(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"env": kept}
 
 
-def _table(document: Document, fields: Fields, given: Given) -> Table:
+def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
     arguments = [str(each) for each in fields.value.get("args", []) if isinstance(each, str)]
     results = fields.items("results")
     if len(results) > MAX_ROWS:
@@ -58,9 +59,8 @@ def _table(document: Document, fields: Fields, given: Given) -> Table:
             config.items("devices") if "devices" in config.value else fields.items("devices")
         )
     ]
-    ranks = given.ranks or rank_count(
-        [(each.integer("rank"), str(each.value.get("group"))) for each in devices]
-    )
+    listed = rank_count([(each.integer("rank"), str(each.value.get("group"))) for each in devices])
+    ranks = taken_ranks(document.name, listed, given, warnings)
     if ranks is None:
         raise document.error(None, "no device", "config.devices with one for each rank", RANKS_HINT)
     benchmark = _benchmark(arguments, given)
