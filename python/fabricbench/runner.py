@@ -41,6 +41,8 @@ ENGINE_FACTS = (
 )
 """What a run cost: kept in the catalog, apart from the record, since it differs from run to run."""
 
+THREADS_MAX = 1024
+"""Most worker threads that may be asked for."""
 TIME_LIMIT_MIN = 60
 """A trial that is estimated to take longer is hardly meant, so it is to be asked for."""
 

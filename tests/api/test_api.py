@@ -117,6 +117,15 @@ def test_a_traceback_has_the_hint(run: fb.Trials, workspace: Path, tmp_path: Pat
     assert told(lambda: fb.import_results(tmp_path / "none")).startswith("hint: name a file with")
 
 
+def test_threads_and_reports_are_checked_as_on_the_command_line(run: fb.Trials, tmp_path: Path) -> None:
+    for threads in (0, -1, 1025):
+        with pytest.raises(ValueError, match=f"threads: found {threads}; allowed: 1 to 1024"):
+            fb.run("jct-alltoall", workspace=tmp_path, threads=threads)
+    with pytest.raises(OutputFileError, match="a report is a page of HTML"):
+        run[0].write_report(tmp_path / "report.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_plan_of_a_file_keeps_its_place_in_errors(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(fb.load("jct-alltoall").text)

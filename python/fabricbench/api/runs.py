@@ -127,6 +127,7 @@ def run(
         The trials, in the order of the plan.
 
     Raises:
+        ValueError: `threads` is not 1 to 1024.
         PlanError: The plan cannot be carried out, or is estimated to be beyond this machine.
         StoreError: The workspace cannot be written, or the disk is full.
         KeyboardInterrupt: The user stopped the run; the trials that finished stay in the workspace.
@@ -141,6 +142,8 @@ def run(
         >>> seen[-1].share
         1.0
     """
+    if threads is not None and not 1 <= threads <= runner.THREADS_MAX:
+        raise ValueError(f"threads: found {threads}; allowed: 1 to {runner.THREADS_MAX}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
     limits = None if force else runner.machine_limits()
     with named_as_written({}, variants):

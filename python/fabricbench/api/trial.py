@@ -202,13 +202,15 @@ class Trial(RecordFrames):
             path: The HTML file; replaced if it exists.
 
         Raises:
-            OutputFileError: It cannot be written.
+            OutputFileError: It cannot be written, or its name is that of another format than HTML.
 
         Example:
             >>> run[0].write_report(workspace / "report.html")
         """
+        from fabricbench.report.files import check_page_name
         from fabricbench.report.html.build import write_report
 
+        check_page_name(Path(path))
         write_report(self._family, self._stored, Path(path))
 
     @property

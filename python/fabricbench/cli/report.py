@@ -42,12 +42,11 @@ def report_command(
 
     It covers every finished trial of the plan's run that TRIAL belongs to; the detailed plots show TRIAL.
     """
-    from fabricbench.report.files import check_writable_target
+    from fabricbench.report.files import check_page_name, check_writable_target
     from fabricbench.report.html.build import write_report
     from fabricbench.store import Workspace
 
-    if out.suffix and out.suffix.lower() not in {".html", ".htm"}:
-        raise typer.BadParameter(f"-o {out}: a report is a page of HTML; name it {out.stem}.html")
+    check_page_name(out)
     check_writable_target(out)
     store = Workspace.open(workspace)
     focus = store.find(trial)

@@ -18,7 +18,7 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.runner import TIME_LIMIT_MIN
+from fabricbench.runner import THREADS_MAX, TIME_LIMIT_MIN
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         int | None,
         typer.Option(
             min=1,
-            max=1024,
+            max=THREADS_MAX,
             help="Worker threads; as many as help by default. The results do not depend on it.",
         ),
     ] = None,

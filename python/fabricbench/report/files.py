@@ -73,6 +73,16 @@ def check_writable_target(path: Path) -> None:
         raise OutputFileError(path, f"no permission to write in {path.parent}", "choose another file with -o")
 
 
+def check_page_name(path: Path) -> None:
+    """Check that a report, which is a page of HTML, is not called something else.
+
+    Raises:
+        OutputFileError: Its name ends with that of another format.
+    """
+    if path.suffix and path.suffix.lower() not in {".html", ".htm"}:
+        raise OutputFileError(path, "a report is a page of HTML", f"name it {path.stem}.html")
+
+
 def _mode_for_new_files() -> int:
     """Give the mode that `open` would have given: temporary files start as readable by their owner only."""
     mask = os.umask(0)

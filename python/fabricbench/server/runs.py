@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
+from fabricbench.runner import THREADS_MAX
 from fabricbench.server.errors import ERRORS, ApiError, not_found, plan_error
 from fabricbench.server.plans import PlanText, checked
 from fabricbench.server.state import ServerState, user_of
@@ -33,7 +34,9 @@ class NewRun(PlanText):
     """A plan that is to be run."""
 
     tags: list[Tag] = Field(default_factory=list, max_length=20, description="Tags for its trials.")
-    threads: int = Field(1, ge=1, le=1024, description="Threads of each trial; the results are the same.")
+    threads: int = Field(
+        1, ge=1, le=THREADS_MAX, description="Threads of each trial; the results are the same."
+    )
     force: bool = Field(False, description="Run though a trial is estimated to be beyond the machine.")
 
 
