@@ -58,7 +58,7 @@ fn a_million_chunks_are_estimated_without_making_them() {
     assert_eq!((few.chunks, many.chunks), (2_450, 3_998_000));
     // Every path has two links, and a chunk a packet and its acknowledgement.
     assert_eq!((few.packet_hops, many.packet_hops), (2_450 * 4, 3_998_000 * 4));
-    assert!(many.memory_bytes > 5 << 28 && many.memory_bytes < 7 << 28);
+    assert!(many.memory_bytes > 4 << 28 && many.memory_bytes < 6 << 28);
     let long = ranks(2_000, u32::MAX);
     assert_eq!(long.packet_hops, many.packet_hops * u64::from(u32::MAX));
     assert!(long.time_ms > 1_000_000 * many.time_ms && long.memory_bytes == many.memory_bytes);

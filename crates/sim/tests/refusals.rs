@@ -35,6 +35,13 @@ fn headroom_that_does_not_fit() {
 }
 
 #[test]
+fn more_packets_than_a_requester_counts() {
+    let text = refusal(|spec| spec.jobs[0].data_bytes = 1 << 50);
+    assert!(text.starts_with("jobs[0].data_bytes: 1125899906842624; allowed: 17"), "{text}");
+    assert!(text.ends_with("bytes, at most 4294967294 packets"), "{text}");
+}
+
+#[test]
 fn thresholds_of_ecn_that_are_out_of_order() {
     let text = refusal(|spec| spec.fabric.switch.ecn = Some(ecn(2_000, 1_000)));
     assert_eq!(text, "fabric.switch.ecn.kmin_bytes: 2000 above kmax of 1000; allowed: at most kmax");

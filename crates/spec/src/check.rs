@@ -16,6 +16,9 @@ use thiserror::Error;
 
 /// Largest number of unacknowledged packets: half of the 24-bit PSN space.
 pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
+
+/// The most packets that the data of a job may be cut into, and so each chunk of it: requesters count them in 32 bits.
+pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
 /// Largest number of a job's random draws.
 pub(crate) const JOB_STREAM_MAX: u32 = 65_535;
 /// Most ranks of a host.
@@ -206,6 +209,7 @@ fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
         })?;
         check_hosts(spec, index, job, &mut taken)?;
         check_job(job, &field)?;
+        check_packets(job, &spec.transport, &field)?;
         check_storage(job, &spec.transport, &field)?;
         check_mpi(job, &spec.transport, &field)?;
     }
@@ -258,6 +262,21 @@ fn check_job(job: &JobSpec, field: &dyn Fn(&str) -> String) -> Result<(), SpecEr
     }
     require(job.repeat.rounds() != Some(0), || value(field("repeat.rounds"), 0, "1 or more"))?;
     job.arrivals.as_ref().map_or(Ok(()), |arrivals| check_arrivals(job, arrivals, field))
+}
+
+/// That no chunk can have more packets than a requester counts: none is longer than the data of its job.
+fn check_packets(
+    job: &JobSpec,
+    transport: &TransportSpec,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), SpecError> {
+    let message_packets = transport.message_bytes.div_ceil(transport.mtu_bytes.into());
+    let packets = u128::from(job.data_bytes.div_ceil(transport.message_bytes)) * u128::from(message_packets);
+    require(packets <= u128::from(CHUNK_PACKETS_MAX), || {
+        let most = CHUNK_PACKETS_MAX / message_packets * transport.message_bytes;
+        let allowed = format!("{most} bytes, at most {CHUNK_PACKETS_MAX} packets");
+        value(field("data_bytes"), job.data_bytes, allowed)
+    })
 }
 
 fn check_arrivals(

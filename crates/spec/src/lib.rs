@@ -15,7 +15,7 @@ mod check_tcp;
 mod record;
 mod run;
 
-pub use check::{SpecError, check};
+pub use check::{CHUNK_PACKETS_MAX, SpecError, check};
 pub use record::{
     ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow,
     PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,

@@ -59,7 +59,7 @@ mod verbs;
 
 pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
-pub use packet::{Position, Transmit};
+pub use packet::{NextPacket, Position, Transmit};
 pub use placement::Placement;
 pub use rate::{Controller, DcqcnPacer, LineRate, RateControl};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};

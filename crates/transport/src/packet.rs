@@ -44,7 +44,24 @@ impl Position {
     }
 }
 
-/// A packet to send.
+/// A packet to send, as a switch and the other end need it; [`Transmit`] is all that there is to know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextPacket {
+    /// Packet sequence number.
+    pub psn: Psn,
+    /// Place in its message. With selective recovery every packet is a message of its own.
+    pub position: Position,
+    /// It asks for an acknowledgement: it is the last of a full message, or resent by selective recovery.
+    pub ack_request: bool,
+    /// Payload, without padding [bytes].
+    pub payload_bytes: u32,
+    /// Sent before.
+    pub is_retransmission: bool,
+    /// Which of the uncompleted work requests it belongs to, the oldest being 0.
+    pub work: usize,
+}
+
+/// A packet to send, with what is written on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// Packet sequence number.

@@ -2,9 +2,7 @@
 
 use crate::segment::Cursor;
 use crate::selective::Resends;
-use crate::{Config, Position, RateControl, Recovery, Transmit};
-use std::collections::VecDeque;
-use std::mem::offset_of;
+use crate::{Config, NextPacket, Position, Recovery, Transmit};
 use units::{Cycle, Instant};
 use wire::Psn;
 
@@ -29,42 +27,41 @@ pub enum TimeoutOutcome {
     Failed,
 }
 
-/// A posted write.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct Work {
-    bytes: u64,
-    /// Packets of it that are not acknowledged.
-    left: u64,
-}
-
-impl Work {
-    /// None at all: no acknowledgement gets to the end of it.
-    const NONE: Self = Self { bytes: 0, left: u64::MAX };
-
-    fn new(config: &Config, bytes: u64) -> Self {
-        Self { bytes, left: config.packets(bytes) }
-    }
-
-    const fn is_none(&self) -> bool {
-        self.left == u64::MAX
-    }
-
-    /// Packets of it that are acknowledged.
-    const fn acknowledged(&self, config: &Config) -> u64 {
-        config.packets(self.bytes) - self.left
-    }
-}
+/// In the place of the packets left of a work request: there is none.
+const NO_WORK: u32 = u32::MAX;
+/// In the place of the bytes left of a message: there is none. Longer than any.
+const NO_MESSAGE: u32 = u32::MAX;
 
 /// What most queue pairs never have: more than one work request at a time, and packets to send again one by one.
 #[derive(Clone, Debug, Default)]
 struct More {
-    /// Posted behind the oldest work request and not completed, oldest first.
-    behind: VecDeque<Work>,
+    /// Work requests posted behind the oldest and not completed.
+    behind: u32,
     /// How many of them nothing was sent of, or is to be sent again.
-    waiting: usize,
+    waiting: u32,
+    /// Packets from the oldest that is not acknowledged to the first of the work request being sent, while that is one of those
+    /// behind the oldest.
+    before: u32,
     /// With selective recovery.
     resends: Resends,
+}
+
+impl More {
+    /// Which of the work requests that are not completed is being sent, once all of the oldest was.
+    const fn sending(&self) -> usize {
+        (self.behind - self.waiting) as usize
+    }
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// What was never sent, or everything from the oldest packet that is not acknowledged.
+    InOrder,
+    /// First packets that are sent again one by one.
+    OneByOne,
+    /// Nothing: the retries are used up.
+    Failed,
 }
 
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
@@ -72,51 +69,52 @@ struct More {
 /// Packets are counted from the oldest that is not acknowledged. At any time `ahead <= outstanding <= window`; `ahead <
 /// outstanding` while going back. The timer runs exactly while `ahead > 0`, except that selective recovery, which never
 /// goes back, stops it from a timeout until something was sent.
+///
+/// How many bytes each work request has is known to who posted them, and is asked for where it is needed: `bytes_of` gives the size of
+/// one of those that were not completed when the call began, the oldest being 0.
 #[derive(Clone, Debug)]
-#[repr(C)]
-pub struct Requester<R> {
-    rate: R,
+pub struct Requester {
     /// From the first time on that work is posted behind other work, or that packets are sent again one by one.
     more: Option<Box<More>>,
-    /// The oldest work request that is not completed, if there is one.
-    oldest: Work,
-    // From the end of it on there is all that a packet needs that neither begins nor ends a message.
     deadline: Instant,
-    /// Place of the packet that is sent next.
-    cursor: Cursor,
     /// The oldest packet that is not acknowledged.
     unacked: Psn,
     /// Packets from that one to the one that is sent next.
     ahead: u32,
     /// The same to one past the highest ever sent.
     outstanding: u32,
+    /// Packets of the oldest work request that are not acknowledged; [`NO_WORK`] if there is none.
+    left: u32,
+    /// Bytes of its message from the next packet on; [`NO_MESSAGE`] behind the last. Where in its work request that is follows from how
+    /// many packets were sent.
+    message_left_bytes: u32,
     /// Timeouts since the last progress.
     retries: u16,
-    failed: bool,
-    /// There are packets to send again one by one.
-    resending: bool,
+    mode: Mode,
+    /// The next packet is the first of its message.
+    starts_message: bool,
 }
 
-impl<R: RateControl> Requester<R> {
-    /// What a packet needs that neither begins nor ends a message lies together, from here on; without a rate controller at
-    /// line rate.
-    pub const HOT_OFFSET: usize = offset_of!(Self, oldest) + offset_of!(Work, left);
+const _: () = assert!(size_of::<Requester>() == 40, "with what else a sender has it is a line of the cache");
+
+impl Requester {
+    /// The most packets of a work request.
+    pub const PACKETS_MAX: u64 = NO_WORK as u64 - 1;
 
     /// A queue pair whose first packet will carry `initial_psn`.
     #[must_use]
-    pub fn new(initial_psn: Psn, rate: R) -> Self {
+    pub const fn new(initial_psn: Psn) -> Self {
         Self {
-            rate,
             more: None,
-            oldest: Work::NONE,
             deadline: Instant::NEVER,
-            cursor: Cursor::EXHAUSTED,
             unacked: initial_psn,
             ahead: 0,
             outstanding: 0,
+            left: NO_WORK,
+            message_left_bytes: NO_MESSAGE,
             retries: 0,
-            failed: false,
-            resending: false,
+            mode: Mode::InOrder,
+            starts_message: false,
         }
     }
 
@@ -124,69 +122,68 @@ impl<R: RateControl> Requester<R> {
     /// keeps it and sends nothing.
     ///
     /// # Panics
-    /// When `config` is outside the ranges that its fields give.
+    /// When `config` is outside the ranges that its fields give, or the write has more packets than
+    /// [`Self::PACKETS_MAX`].
+    #[inline]
     pub fn post(&mut self, config: &Config, bytes: u64) {
         config.assert_in_range();
-        let work = Work::new(config, bytes);
-        if self.oldest.is_none() {
-            self.oldest = work;
+        let is_exhausted = self.is_exhausted();
+        if self.left == NO_WORK {
+            self.left = packets(config, bytes);
         } else {
             let more = self.more.get_or_insert_default();
-            more.behind.push_back(work);
-            more.waiting += usize::from(!self.cursor.is_exhausted());
+            more.behind += 1;
+            more.waiting += u32::from(!is_exhausted);
+            more.before = if is_exhausted { self.ahead } else { more.before };
         }
-        if self.cursor.is_exhausted() {
-            self.cursor = Cursor::start(config, bytes);
+        if is_exhausted {
+            self.begin_message(config, bytes);
         }
-    }
-
-    /// The rate controller. The caller reports to it what was sent ([`RateControl::on_sent`]): only the caller
-    /// knows the bytes on its wire.
-    pub const fn rate(&mut self) -> &mut R {
-        &mut self.rate
-    }
-
-    /// The rate controller, to look at.
-    #[must_use]
-    pub const fn controller(&self) -> &R {
-        &self.rate
     }
 
     /// Something is posted that the window lets out.
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config) -> bool {
-        !self.failed && (self.has_next(config) || self.resending)
+        match self.mode {
+            Mode::InOrder => self.has_next(config),
+            Mode::OneByOne => true,
+            Mode::Failed => false,
+        }
     }
 
     /// The window lets the next packet out.
     #[inline]
     const fn has_next(&self, config: &Config) -> bool {
-        !self.cursor.is_exhausted() && self.ahead < config.window_packets
+        !self.is_exhausted() && self.ahead < config.window_packets
     }
 
-    /// The earliest time of the next packet, as far as the rate controller is concerned.
+    /// All that was posted was sent.
     #[inline]
-    #[must_use]
-    pub fn ready_at(&self) -> Instant {
-        self.rate.ready_at()
+    const fn is_exhausted(&self) -> bool {
+        self.message_left_bytes == NO_MESSAGE
     }
 
     /// The next packet, if there is one that window and state allow.
     #[inline]
-    pub fn poll_transmit(&mut self, config: &Config, now: Instant) -> Option<Transmit> {
+    pub fn poll_transmit(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> Option<NextPacket> {
         if !self.can_transmit(config) {
             return None;
         }
         if config.recovery.is_selective() {
-            return Some(self.transmit_alone(config, now));
+            return Some(self.transmit_alone(config, now, bytes_of));
         }
-        let transmit = self.describe(config, &self.cursor, self.ahead, self.sending());
+        let packet = self.describe(config);
         if self.ahead == 0 {
             self.deadline = config.deadline(now);
         }
-        self.advance(config);
-        Some(transmit)
+        self.advance(config, bytes_of);
+        Some(packet)
     }
 
     /// Place in its message and payload [bytes] of the next packet, at the most: of what is sent again, a full packet.
@@ -195,110 +192,194 @@ impl<R: RateControl> Requester<R> {
         if !self.can_transmit(config) {
             return None;
         }
-        if self.resending {
+        if self.mode == Mode::OneByOne {
             return Some((Position::Only, config.mtu_bytes));
         }
-        let position =
-            if config.recovery.is_selective() { Position::Only } else { self.cursor.position(config) };
-        Some((position, self.cursor.payload_bytes(config)))
+        let position = if config.recovery.is_selective() { Position::Only } else { self.position(config) };
+        Some((position, self.payload_bytes(config)))
+    }
+
+    /// All that is to be known of a packet that was just sent.
+    pub fn transmit(
+        &self,
+        config: &Config,
+        packet: &NextPacket,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> Transmit {
+        let (_, cursor) = self.place(config, self.packets_before(packet.psn) as u64, bytes_of);
+        let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
+        let is_alone = config.recovery.is_selective();
+        let message_bytes = if is_alone { payload_bytes } else { cursor.message_bytes };
+        Transmit {
+            psn,
+            position,
+            ack_request,
+            payload_bytes,
+            message_bytes: message_bytes.into(),
+            offset_bytes: cursor.offset_bytes,
+            is_retransmission,
+            work,
+        }
     }
 
     /// Index of the work request that the next packet belongs to, among those not completed.
     #[inline]
     fn sending(&self) -> usize {
-        if u64::from(self.ahead) < self.oldest.left { 0 } else { self.sending_behind() }
+        if self.ahead < self.left { 0 } else { self.sending_behind() }
     }
 
     /// The same, of one that is not the oldest.
     #[cold]
     fn sending_behind(&self) -> usize {
-        self.more.as_ref().map_or(0, |more| more.behind.len() - more.waiting)
+        self.more.as_ref().map_or(0, |more| more.sending())
     }
 
-    /// The work request that `index` are older than.
+    /// Place of the next packet in its message.
     #[inline]
-    fn work(&self, index: usize) -> &Work {
-        match &self.more {
-            Some(more) if index > 0 => &more.behind[index - 1],
-            _ => &self.oldest,
-        }
+    fn position(&self, config: &Config) -> Position {
+        Position::new(self.starts_message, self.message_left_bytes <= config.mtu_bytes)
     }
 
-    /// What is sent of the packet that is so many `beyond` the oldest, whose place is `cursor` in work request `index`.
+    /// Payload of the next packet [bytes].
     #[inline]
-    fn describe(&self, config: &Config, cursor: &Cursor, beyond: u32, index: usize) -> Transmit {
-        let position = cursor.position(config);
-        Transmit {
-            psn: self.unacked.add(beyond),
+    fn payload_bytes(&self, config: &Config) -> u32 {
+        self.message_left_bytes.min(config.mtu_bytes)
+    }
+
+    /// The next packet.
+    #[inline]
+    fn describe(&self, config: &Config) -> NextPacket {
+        let position = self.position(config);
+        NextPacket {
+            psn: self.unacked.add(self.ahead),
             position,
             ack_request: position.ends_message(),
-            payload_bytes: cursor.payload_bytes(config),
-            message_bytes: u64::from(cursor.message_bytes),
-            offset_bytes: cursor.offset_bytes,
-            is_retransmission: beyond < self.outstanding,
-            work: index,
+            payload_bytes: self.payload_bytes(config),
+            is_retransmission: self.ahead < self.outstanding,
+            work: self.sending(),
         }
     }
 
     /// Moves on to the packet after the next one.
     #[inline]
-    fn advance(&mut self, config: &Config) {
+    fn advance(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.ahead += 1;
         self.outstanding = self.outstanding.max(self.ahead);
-        if self.cursor.advance(config) {
-            self.end_message(config);
+        self.message_left_bytes -= self.payload_bytes(config);
+        self.starts_message = false;
+        if self.message_left_bytes == 0 {
+            self.end_message(config, bytes_of);
         }
     }
 
     /// A message was sent whole: goes on with the next one, of this work request or of one that waits.
+    #[inline]
+    fn end_message(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
+        if self.ahead != self.left || self.more.is_some() {
+            return self.begin_next_message(config, bytes_of);
+        }
+        self.message_left_bytes = NO_MESSAGE;
+    }
+
     #[inline(never)]
-    fn end_message(&mut self, config: &Config) {
-        let bytes = self.work(self.sending()).bytes;
-        self.cursor.end_message(config, bytes);
+    fn begin_next_message(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
+        if let Some((index, packet)) = self.next_in_work(config, &bytes_of) {
+            return self.seek(config, bytes_of(index), packet);
+        }
+        self.message_left_bytes = NO_MESSAGE;
         if let Some(more) = &mut self.more
-            && self.cursor.is_exhausted()
             && more.waiting > 0
         {
-            let next = more.behind[more.behind.len() - more.waiting];
             more.waiting -= 1;
-            self.cursor = Cursor::start(config, next.bytes);
+            more.before = self.ahead;
+            let next = more.sending();
+            self.begin_message(config, bytes_of(next));
         }
     }
 
+    /// The work request that is being sent, and which of its packets is next; none if all of it was sent.
+    fn next_in_work(&self, config: &Config, bytes_of: &impl Fn(usize) -> u64) -> Option<(usize, u64)> {
+        let index = self.sending();
+        let packets = config.packets(bytes_of(index));
+        let packet = match &self.more {
+            Some(more) if index > 0 => u64::from(self.ahead - more.before),
+            _ => packets - u64::from(self.left - self.ahead),
+        };
+        (packet < packets).then_some((index, packet))
+    }
+
+    /// A message begins, of a work request of which so much is left.
+    #[inline]
+    fn begin_message(&mut self, config: &Config, rest_bytes: u64) {
+        self.message_left_bytes = rest_bytes.min(config.message_bytes) as u32;
+        self.starts_message = true;
+    }
+
+    /// Goes on with packet number `packet` of a work request of `bytes`.
+    fn seek(&mut self, config: &Config, bytes: u64, packet: u64) {
+        let cursor = Cursor::at(config, bytes, packet);
+        self.message_left_bytes = cursor.message_left();
+        self.starts_message = cursor.message_left() == cursor.message_bytes;
+    }
+
     /// The next packet under selective recovery: what is missing first.
-    fn transmit_alone(&mut self, config: &Config, now: Instant) -> Transmit {
+    fn transmit_alone(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> NextPacket {
         if self.deadline == Instant::NEVER {
             self.deadline = config.deadline(now);
         }
-        let resend = if self.resending { self.take_resend() } else { None };
-        let transmit = match resend {
-            Some(beyond) => self.describe_resend(config, beyond),
+        let resend = if self.mode == Mode::OneByOne { self.take_resend() } else { None };
+        let packet = match resend {
+            Some(beyond) => self.describe_resend(config, beyond, bytes_of),
             None => {
-                let transmit = self.describe(config, &self.cursor, self.ahead, self.sending());
-                self.advance(config);
-                transmit
+                let packet = self.describe(config);
+                self.advance(config, bytes_of);
+                packet
             }
         };
-        Transmit { position: Position::Only, message_bytes: u64::from(transmit.payload_bytes), ..transmit }
+        NextPacket { position: Position::Only, ..packet }
     }
 
     #[cold]
     fn take_resend(&mut self) -> Option<u64> {
-        let more = self.more.as_mut()?;
-        let beyond = more.resends.pop();
-        self.resending = !more.resends.is_empty();
+        let resends = &mut self.more.as_mut()?.resends;
+        let beyond = resends.pop();
+        self.mode = if resends.is_empty() { Mode::InOrder } else { Mode::OneByOne };
         beyond
     }
 
     /// A packet sent again asks for an acknowledgement: nothing else may be under way.
-    fn describe_resend(&self, config: &Config, beyond: u64) -> Transmit {
-        let (mut index, mut packet) = (0, self.oldest.acknowledged(config) + beyond);
-        while packet >= config.packets(self.work(index).bytes) {
-            packet -= config.packets(self.work(index).bytes);
+    #[cold]
+    fn describe_resend(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> NextPacket {
+        let (work, cursor) = self.place(config, beyond, bytes_of);
+        NextPacket {
+            psn: self.unacked.add(beyond as u32),
+            position: cursor.position(config),
+            ack_request: true,
+            payload_bytes: cursor.payload_bytes(config),
+            is_retransmission: beyond < u64::from(self.outstanding),
+            work,
+        }
+    }
+
+    /// The work request of the packet that is so many `beyond` the oldest, and its place there.
+    #[cold]
+    fn place(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> (usize, Cursor) {
+        let (mut index, mut packet) = (0, self.acknowledged(config, bytes_of(0)) + beyond);
+        while packet >= config.packets(bytes_of(index)) {
+            packet -= config.packets(bytes_of(index));
             index += 1;
         }
-        let cursor = Cursor::at(config, self.work(index).bytes, packet);
-        Transmit { ack_request: true, ..self.describe(config, &cursor, beyond as u32, index) }
+        (index, Cursor::at(config, bytes_of(index), packet))
+    }
+
+    /// Packets of the oldest work request, of `bytes`, that are acknowledged.
+    const fn acknowledged(&self, config: &Config, bytes: u64) -> u64 {
+        config.packets(bytes) - self.left as u64
     }
 
     /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent since
@@ -311,17 +392,29 @@ impl<R: RateControl> Requester<R> {
 
     /// An ACK for everything up to and with `psn`.
     #[inline]
-    pub fn on_ack(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
-        self.acknowledge(config, now, self.packets_before(psn) + 1)
+    pub fn on_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> AckOutcome {
+        self.acknowledge(config, now, self.packets_before(psn) + 1, bytes_of)
     }
 
     /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
-    pub fn on_nak(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
-        let outcome = self.acknowledge(config, now, self.packets_before(psn));
+    pub fn on_nak(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> AckOutcome {
+        let outcome = self.acknowledge(config, now, self.packets_before(psn), &bytes_of);
         // A NAK from before the last progress asks for nothing that is still missing, and one of a packet that
         // was never sent for nothing that there is.
         if config.recovery == Recovery::GoBackN && psn == self.unacked {
-            self.go_back(config);
+            self.go_back(config, |index| bytes_of(index + outcome.completed as usize));
         }
         outcome
     }
@@ -331,16 +424,16 @@ impl<R: RateControl> Requester<R> {
         &mut self,
         config: &Config,
         now: Instant,
-        newest: Psn,
-        highest: Psn,
+        (newest, highest): (Psn, Psn),
+        bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, highest_end) = (self.outstanding, self.packets_before(highest) + 1);
-        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1);
+        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1, bytes_of);
         if let Some(more) = self.more.as_mut().filter(|_| outcome.progressed) {
             let acknowledged = outstanding - self.outstanding;
             let highest_end = (highest_end - i64::from(acknowledged)).max(0) as u64;
             more.resends.on_progress(acknowledged, Some(highest_end));
-            self.resending = !more.resends.is_empty();
+            self.look_at_resends();
         }
         outcome
     }
@@ -351,12 +444,12 @@ impl<R: RateControl> Requester<R> {
         &mut self,
         config: &Config,
         now: Instant,
-        newest: Psn,
-        missing: Psn,
+        (newest, missing): (Psn, Psn),
+        bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let (outstanding, missing) = (self.outstanding, self.packets_before(missing));
-        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1);
-        if self.failed {
+        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1, bytes_of);
+        if self.is_failed() {
             return outcome;
         }
         let acknowledged = outstanding - self.outstanding;
@@ -368,35 +461,46 @@ impl<R: RateControl> Requester<R> {
         if (0..i64::from(self.outstanding)).contains(&missing) {
             resends.report(missing as u64);
         }
-        self.resending = !resends.is_empty();
+        self.look_at_resends();
         outcome
     }
 
+    /// Packets are sent again one by one as long as there are any; a failed queue pair does not get here.
+    fn look_at_resends(&mut self) {
+        let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());
+        self.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
+    }
+
     /// Fires the timer if it is due at `now`.
-    pub fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
+    pub fn on_timeout(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> TimeoutOutcome {
         if now < self.deadline {
             return TimeoutOutcome::NotDue;
         }
         if u32::from(self.retries) == config.retry_count {
-            self.failed = true;
+            self.mode = Mode::Failed;
             self.deadline = Instant::NEVER;
             return TimeoutOutcome::Failed;
         }
         self.retries += 1;
         if config.recovery.is_selective() {
             self.more.get_or_insert_default().resends.probe(self.outstanding);
-            self.resending = true;
+            self.mode = Mode::OneByOne;
             self.deadline = Instant::NEVER;
         } else {
-            self.go_back(config);
+            self.go_back(config, bytes_of);
         }
         TimeoutOutcome::Resend
     }
 
     /// The retries are used up.
     #[must_use]
-    pub const fn is_failed(&self) -> bool {
-        self.failed
+    pub fn is_failed(&self) -> bool {
+        self.mode == Mode::Failed
     }
 
     /// Packets sent and not acknowledged.
@@ -405,16 +509,26 @@ impl<R: RateControl> Requester<R> {
         self.outstanding as u64
     }
 
+    /// Work requests that are not completed.
+    fn open(&self) -> usize {
+        let behind = self.more.as_ref().map_or(0, |more| more.behind as usize);
+        if self.left == NO_WORK { 0 } else { 1 + behind }
+    }
+
     /// Of each work request that is not completed, oldest first: its bytes, and how many of its packets were ever sent.
-    pub fn sent_of_each(&self, config: &Config) -> impl Iterator<Item = (u64, u64)> {
-        let oldest = Some(self.oldest).filter(|work| !work.is_none());
-        let acknowledged = oldest.map_or(0, |work| work.acknowledged(config));
-        let behind = self.more.iter().flat_map(|more| more.behind.iter().copied());
+    pub fn sent_of_each(
+        &self,
+        config: &Config,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> impl Iterator<Item = (u64, u64)> {
+        let open = self.open();
+        let acknowledged = if open == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
         let mut sent = acknowledged + u64::from(self.outstanding);
-        oldest.into_iter().chain(behind).map(move |work| {
-            let of_work = sent.min(config.packets(work.bytes));
+        (0..open).map(move |index| {
+            let bytes = bytes_of(index);
+            let of_work = sent.min(config.packets(bytes));
             sent -= of_work;
-            (work.bytes, of_work)
+            (bytes, of_work)
         })
     }
 
@@ -426,18 +540,24 @@ impl<R: RateControl> Requester<R> {
 
     /// Acknowledges `count` packets beyond `unacked`; ignores what is stale or was never sent.
     #[inline]
-    fn acknowledge(&mut self, config: &Config, now: Instant, count: i64) -> AckOutcome {
-        if count <= 0 || count > i64::from(self.outstanding) || self.failed {
+    fn acknowledge(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        count: i64,
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> AckOutcome {
+        if count <= 0 || count > i64::from(self.outstanding) || self.mode == Mode::Failed {
             return AckOutcome::default();
         }
         let count = count as u32;
         self.unacked = self.unacked.add(count);
         self.outstanding -= count;
         self.retries = 0;
-        let completed = self.retire(count);
+        let completed = self.retire(config, count, &bytes_of);
         if count > self.ahead {
             // A late ACK overtook the resending.
-            self.seek_unacked(config);
+            self.seek_unacked(config, |index| bytes_of(index + completed as usize));
         } else {
             self.ahead -= count;
         }
@@ -448,110 +568,128 @@ impl<R: RateControl> Requester<R> {
 
     /// Takes `count` acknowledged packets off the oldest work, and drops what is completed.
     #[inline]
-    fn retire(&mut self, count: u32) -> u32 {
-        let (mut count, mut completed) = (u64::from(count), 0);
-        while self.oldest.left <= count {
-            count -= self.oldest.left;
-            let next = self.more.as_mut().and_then(|more| more.behind.pop_front());
-            self.oldest = next.unwrap_or(Work::NONE);
-            completed += 1;
+    fn retire(&mut self, config: &Config, count: u32, bytes_of: &impl Fn(usize) -> u64) -> u32 {
+        if let Some(more) = &mut self.more {
+            more.before = more.before.saturating_sub(count);
         }
-        self.oldest.left -= count;
+        let (mut count, mut completed) = (count, 0);
+        while self.left <= count {
+            count -= self.left;
+            completed += 1;
+            self.left = match &mut self.more {
+                Some(more) if more.behind > 0 => {
+                    more.behind -= 1;
+                    packets(config, bytes_of(completed as usize))
+                }
+                _ => NO_WORK,
+            };
+        }
+        self.left -= count;
         completed
     }
 
     /// Everything unacknowledged is to be sent again; the timer waits for the first of it to leave.
     #[cold]
-    fn go_back(&mut self, config: &Config) {
-        self.seek_unacked(config);
+    fn go_back(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
+        self.seek_unacked(config, bytes_of);
         self.deadline = Instant::NEVER;
     }
 
     /// Makes the oldest packet that is not acknowledged the next one to send.
     #[cold]
-    fn seek_unacked(&mut self, config: &Config) {
+    fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.ahead = 0;
         if let Some(more) = &mut self.more {
-            more.waiting = more.behind.len();
+            more.waiting = more.behind;
         }
-        let oldest = &self.oldest;
-        self.cursor = if oldest.is_none() {
-            Cursor::EXHAUSTED
+        if self.left == NO_WORK {
+            self.message_left_bytes = NO_MESSAGE;
         } else {
-            Cursor::at(config, oldest.bytes, oldest.acknowledged(config))
-        };
+            let bytes = bytes_of(0);
+            self.seek(config, bytes, self.acknowledged(config, bytes));
+        }
     }
 }
 
-impl<R: RateControl> Requester<R> {
+/// Packets of a work request.
+#[inline]
+fn packets(config: &Config, bytes: u64) -> u32 {
+    let packets = config.packets(bytes);
+    assert!(packets <= Requester::PACKETS_MAX, "a work request of {packets} packets is too long");
+    packets as u32
+}
+
+impl Requester {
     /// See [`Cycle`].
-    pub fn visit(&mut self, cycle: &mut Cycle) {
-        let bytes = self.work(self.sending()).bytes;
+    pub fn visit(&mut self, cycle: &mut Cycle, config: &Config, bytes_of: impl Fn(usize) -> u64) {
+        let open = self.open();
+        let next = if self.is_exhausted() { None } else { self.next_in_work(config, &bytes_of) };
+        let (mut cursor, cursor_bytes) = match next {
+            Some((index, packet)) => (Cursor::at(config, bytes_of(index), packet), bytes_of(index)),
+            None => (Cursor::EXHAUSTED, 0),
+        };
         let Self {
             deadline,
-            cursor,
-            oldest,
+            // It is where the cursor is.
+            message_left_bytes: _,
+            starts_message: _,
+            left,
             more,
             unacked,
             ahead,
             outstanding,
             retries,
-            failed,
-            resending,
-            rate,
+            mode,
         } = self;
         // What is sent again is so only until it has caught up.
         cycle.same_list([*ahead, *outstanding].into_iter().map(u64::from));
         cycle.time(deadline);
-        cursor.visit(cycle, bytes);
+        cursor.visit(cycle, cursor_bytes);
+        cycle.same_list((0..open).map(&bytes_of));
         // Its end stands still: it is the same work request.
-        let end = unacked.add(oldest.left as u32);
-        cycle.same_list([u64::from(end.value()), oldest.bytes].into_iter());
-        if !oldest.is_none() {
-            cycle.left(&mut oldest.left, 1);
-            *unacked = end.add((oldest.left as u32).wrapping_neg());
+        let end = unacked.add(*left);
+        cycle.same(u64::from(end.value()));
+        if open > 0 {
+            let mut packets = u64::from(*left);
+            cycle.left(&mut packets, 1);
+            *left = packets as u32;
+            *unacked = end.add(left.wrapping_neg());
         }
-        cycle.same_list(
-            [u32::from(*retries), u32::from(*failed), u32::from(*resending)].map(u64::from).into_iter(),
-        );
+        cycle.same_list([u64::from(*retries), *mode as u64].into_iter());
         if let Some(more) = more {
             more.visit(cycle);
         }
-        rate.visit(cycle);
     }
 }
 
 impl More {
     /// See [`Cycle`].
-    fn visit(&self, cycle: &mut Cycle) {
-        let Self { behind, waiting, resends } = self;
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { behind, waiting, before, resends } = self;
         if !resends.is_idle() {
             cycle.never_repeats();
         }
-        cycle.same(*waiting as u64);
-        cycle.same_list(behind.iter().map(|work| work.left));
+        cycle.same_list([*behind, *waiting].into_iter().map(u64::from));
+        if behind > waiting {
+            let mut packets = u64::from(*before);
+            cycle.left(&mut packets, 1);
+            *before = packets as u32;
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::LineRate;
     use units::Span;
 
-    #[test]
-    fn it_is_a_line_of_the_cache_and_most_packets_need_three_quarters_of_it() {
-        // The simulator slows down when it grows; what a rate controller needs comes on top of this.
-        let bytes = size_of::<Requester<LineRate>>();
-        assert!(bytes <= 64, "{bytes} bytes");
-        assert!(bytes - Requester::<LineRate>::HOT_OFFSET <= 48);
-    }
+    const BYTES: u64 = 1_000_000_000;
 
     /// Sends `count` packets and has them acknowledged.
-    fn exchange(requester: &mut Requester<LineRate>, config: &Config, now: Instant, count: u32) {
+    fn exchange(requester: &mut Requester, config: &Config, now: Instant, count: u32) {
         for _ in 0..count {
-            let sent = requester.poll_transmit(config, now).expect("the window is open");
-            assert!(requester.on_ack(config, now, sent.psn).progressed);
+            let sent = requester.poll_transmit(config, now, |_| BYTES).expect("the window is open");
+            assert!(requester.on_ack(config, now, sent.psn, |_| BYTES).progressed);
         }
     }
 
@@ -566,20 +704,20 @@ mod tests {
             retry_count: 7,
             recovery: Recovery::GoBackN,
         };
-        let mut requester = Requester::new(Psn::new(0xff_fff0), LineRate);
-        requester.post(&config, 1_000_000_000);
+        let mut requester = Requester::new(Psn::new(0xff_fff0));
+        requester.post(&config, BYTES);
         for lost in [0, 60] {
-            (0..lost).for_each(|_| _ = requester.poll_transmit(&config, Instant::ZERO));
+            (0..lost).for_each(|_| _ = requester.poll_transmit(&config, Instant::ZERO, |_| BYTES));
             let late = requester.deadline();
             if lost > 0 {
-                assert_eq!(requester.on_timeout(&config, late), TimeoutOutcome::Resend);
+                assert_eq!(requester.on_timeout(&config, late, |_| BYTES), TimeoutOutcome::Resend);
             }
             exchange(&mut requester, &config, Instant(1_000), 10);
             let mut cycle = Cycle::record(Instant(1_000));
-            requester.visit(&mut cycle);
+            requester.visit(&mut cycle, &config, |_| BYTES);
             exchange(&mut requester, &config, Instant(1_100), 10);
             cycle.compare(Instant(1_000) + Span(100));
-            requester.visit(&mut cycle);
+            requester.visit(&mut cycle, &config, |_| BYTES);
             assert_eq!(cycle.room() > 0, lost == 0, "{lost} lost");
         }
     }

@@ -25,31 +25,19 @@ impl Cursor {
     pub(crate) const EXHAUSTED: Self =
         Self { offset_bytes: 0, message_bytes: NO_MESSAGE, message_left_bytes: 0 };
 
-    /// The first packet of a request of `bytes`.
-    #[inline]
-    pub(crate) fn start(config: &Config, bytes: u64) -> Self {
-        let mut cursor = Self::EXHAUSTED;
-        cursor.begin_message(config, bytes);
-        cursor
-    }
-
     /// Packet number `packet` of a request of `bytes`.
-    #[cold]
     pub(crate) fn at(config: &Config, bytes: u64, packet: u64) -> Self {
         let messages_before = packet / config.packets_per_message();
         let packets_before = packet % config.packets_per_message();
-        let offset_bytes = messages_before * config.message_bytes;
-        let mut cursor = Self { offset_bytes, ..Self::EXHAUSTED };
-        cursor.begin_message(config, bytes);
+        let message_offset_bytes = messages_before * config.message_bytes;
+        let message_bytes = (bytes - message_offset_bytes).min(config.message_bytes) as u32;
         // Less than one message, so it fits.
-        cursor.skip(packets_before as u32 * config.mtu_bytes);
-        cursor
-    }
-
-    /// There is no next packet.
-    #[inline]
-    pub(crate) const fn is_exhausted(&self) -> bool {
-        self.message_bytes == NO_MESSAGE
+        let skipped_bytes = packets_before as u32 * config.mtu_bytes;
+        Self {
+            offset_bytes: message_offset_bytes + u64::from(skipped_bytes),
+            message_bytes,
+            message_left_bytes: message_bytes - skipped_bytes,
+        }
     }
 
     /// Payload of the next packet [bytes].
@@ -74,42 +62,12 @@ impl Cursor {
     pub(crate) fn packets_left(&self, config: &Config) -> u64 {
         u64::from(self.message_left_bytes.div_ceil(config.mtu_bytes))
     }
-
-    /// Moves on by one packet; true if it was the last of its message, which [`Self::end_message`] must follow.
-    #[inline]
-    pub(crate) fn advance(&mut self, config: &Config) -> bool {
-        self.skip(self.payload_bytes(config));
-        self.message_left_bytes == 0
-    }
-
-    /// Moves on to the next message of a request of `bytes`, or behind its last packet.
-    #[inline]
-    pub(crate) fn end_message(&mut self, config: &Config, bytes: u64) {
-        if self.offset_bytes == bytes {
-            *self = Self::EXHAUSTED;
-        } else {
-            self.begin_message(config, bytes);
-        }
-    }
-
-    #[inline]
-    fn begin_message(&mut self, config: &Config, bytes: u64) {
-        self.message_bytes = (bytes - self.offset_bytes).min(config.message_bytes) as u32;
-        self.message_left_bytes = self.message_bytes;
-    }
-
-    /// Moves on within the message.
-    #[inline]
-    fn skip(&mut self, bytes: u32) {
-        self.offset_bytes += u64::from(bytes);
-        self.message_left_bytes -= bytes;
-    }
 }
 
 impl Cursor {
     /// See [`Cycle`], in a request of `bytes`. The size of messages changes in the last of a request only.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle, bytes: u64) {
-        let is_exhausted = self.is_exhausted();
+        let is_exhausted = self.message_bytes == NO_MESSAGE;
         let Self { offset_bytes, message_bytes, message_left_bytes } = self;
         let end_bytes = if is_exhausted { *offset_bytes } else { bytes };
         let mut left_bytes = end_bytes - *offset_bytes;
@@ -138,22 +96,10 @@ mod tests {
         }
     }
 
-    /// Moves on by one packet of a request of `bytes`.
-    fn advance(cursor: &mut Cursor, config: &Config, bytes: u64) {
-        if cursor.advance(config) {
-            cursor.end_message(config, bytes);
-        }
-    }
-
     /// Position and payload of every packet of a request.
     fn packets(config: &Config, bytes: u64) -> Vec<(Position, u32)> {
-        let mut cursor = Cursor::start(config, bytes);
-        let mut packets = Vec::new();
-        while !cursor.is_exhausted() {
-            packets.push((cursor.position(config), cursor.payload_bytes(config)));
-            advance(&mut cursor, config, bytes);
-        }
-        packets
+        let cursors = (0..config.packets(bytes)).map(|packet| Cursor::at(config, bytes, packet));
+        cursors.map(|cursor| (cursor.position(config), cursor.payload_bytes(config))).collect()
     }
 
     #[test]
@@ -180,22 +126,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_place_is_reached_by_advancing_and_by_its_number(
+        fn packets_follow_each_other_to_the_end(
             mtu_bytes in prop::sample::select(vec![256u32, 512, 1024, 2048, 4096]),
             message_bytes in 1u64..20_000,
             bytes in 0u64..200_000,
         ) {
             // Tiny messages would make this long without making it harder.
             let config = config(mtu_bytes, message_bytes.max(bytes / 100));
-            let mut cursor = Cursor::start(&config, bytes);
-            let mut number = 0;
-            while !cursor.is_exhausted() {
-                prop_assert_eq!(cursor, Cursor::at(&config, bytes, number));
-                prop_assert!(cursor.offset_bytes + u64::from(cursor.message_left_bytes) <= bytes);
-                advance(&mut cursor, &config, bytes);
-                number += 1;
+            let mut offset_bytes = 0;
+            for packet in 0..config.packets(bytes) {
+                let cursor = Cursor::at(&config, bytes, packet);
+                prop_assert_eq!(cursor.offset_bytes, offset_bytes);
+                prop_assert_eq!(cursor.message_bytes == cursor.message_left_bytes, offset_bytes % config.message_bytes == 0);
+                offset_bytes += u64::from(cursor.payload_bytes(&config));
+                prop_assert_eq!(
+                    offset_bytes % config.message_bytes == 0 || offset_bytes == bytes,
+                    cursor.position(&config).ends_message()
+                );
             }
-            prop_assert_eq!(number, config.packets(bytes));
+            prop_assert_eq!(offset_bytes, bytes);
         }
     }
 }

@@ -9,14 +9,16 @@
 use super::Estimate;
 use super::volume::Total;
 use crate::setup::Fabric;
-use spec::{LossRecovery, RunSpec};
+use spec::{LossRecovery, RateControl, RunSpec};
 
 /// The program around the simulator with its libraries [bytes].
 const PROGRAM_BYTES: u64 = 120 << 20;
 /// A chunk with its transfer at both hosts [bytes].
 const CHUNK_BYTES: u64 = 108;
 /// A queue pair, both ends [bytes].
-const QUEUE_PAIR_BYTES: u64 = 228;
+const QUEUE_PAIR_BYTES: u64 = 164;
+/// What a rate controller adds to a queue pair, as long as no congestion is notified [bytes].
+const PACER_BYTES: u64 = 32;
 /// What selective recovery adds to a queue pair [bytes].
 const SELECTIVE_BYTES: u64 = 600;
 /// A port with its queues, inbox and what is in flight [bytes].
@@ -60,7 +62,9 @@ pub(super) fn estimate(spec: &RunSpec, fabric: &Fabric, total: Total) -> Estimat
 fn world_bytes(spec: &RunSpec, ports: u64, total: &Total) -> u64 {
     let selective = if spec.transport.recovery == LossRecovery::Selective { SELECTIVE_BYTES } else { 0 };
     let chunks = total.chunks.saturating_mul(CHUNK_BYTES);
-    let queue_pairs = total.queue_pairs.saturating_mul(QUEUE_PAIR_BYTES + selective);
+    let is_paced = !matches!(spec.transport.rate_control, RateControl::LineRate {});
+    let paced = if is_paced { PACER_BYTES } else { 0 };
+    let queue_pairs = total.queue_pairs.saturating_mul(QUEUE_PAIR_BYTES + selective + paced);
     chunks.saturating_add(queue_pairs).saturating_add(ports * PORT_BYTES)
 }
 

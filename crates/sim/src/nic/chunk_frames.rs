@@ -72,7 +72,7 @@ fn message_frame_bytes(framing: Framing, config: &Config, bytes: u64, packets: u
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use transport::{LineRate, Recovery, Requester};
+    use transport::{Recovery, Requester};
     use units::{Instant, Span};
     use wire::Psn;
 
@@ -94,11 +94,11 @@ mod tests {
             let timeout = Span::from_us(1);
             let config =
                 Config { mtu_bytes, message_bytes, ack_every, window_packets, timeout, retry_count, recovery };
-            let mut requester = Requester::new(Psn::new(0), LineRate);
+            let mut requester = Requester::new(Psn::new(0));
             requester.post(&config, bytes);
             let mut expected = Frames::default();
             while u64::from(expected.frames) < sent
-                && let Some(packet) = requester.poll_transmit(&config, Instant::ZERO)
+                && let Some(packet) = requester.poll_transmit(&config, Instant::ZERO, |_| bytes)
             {
                 let opcode = write_opcode(packet.position);
                 expected.frames += 1;
@@ -106,7 +106,7 @@ mod tests {
             }
             let packets = sent.min(config.packets(bytes));
             prop_assert_eq!(frames_of(Framing::Ethernet, &config, bytes, packets), expected);
-            prop_assert_eq!(requester.sent_of_each(&config).next(), Some((bytes, packets)));
+            prop_assert_eq!(requester.sent_of_each(&config, |_| bytes).next(), Some((bytes, packets)));
         }
     }
 }

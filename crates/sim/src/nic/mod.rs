@@ -59,7 +59,7 @@ use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::Config;
+use transport::{Config, Controller, RateControl};
 use units::{Cycle, Instant, Rate, Span};
 
 /// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
@@ -109,6 +109,8 @@ pub(crate) struct Host {
     config: Arc<Config>,
     latency: Span,
     senders: Box<[Sender]>,
+    /// When the rate of each sender lets it send; empty at line rate.
+    pacers: Box<[Controller]>,
     /// Frames that came in.
     received_frames: u64,
     /// Payload placed.
@@ -159,6 +161,7 @@ impl Host {
             is_background: transfers.is_background(),
             data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
+            pacers: pacers(&plan.senders, settings),
             senders: plan.senders,
             sends: plan.sends,
             receivers: plan.receivers,
@@ -175,11 +178,16 @@ impl Host {
         &self.ports
     }
 
-    /// The rate that congestion control allows a sender; see [`Sender::rate_bps`].
+    /// The rate that congestion control allows a sender at `now` [bit/s]; none without one, and while there is nothing to send.
     pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
-            None => self.senders[sender as usize].rate_bps(now),
+            None => match self.pacers.get(sender as usize)? {
+                Controller::Dcqcn(pacer) if self.senders[sender as usize].oldest().is_some() => {
+                    Some(pacer.rate_bps_at(now))
+                }
+                _ => None,
+            },
         }
     }
 
@@ -243,10 +251,11 @@ impl Host {
     /// is reported; until a rank is no longer busy there is a timer.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
-            config: _,
+            config,
             latency: _,
             ports,
             senders,
+            pacers,
             sends,
             receivers,
             is_background: _,
@@ -267,7 +276,8 @@ impl Host {
         cycle.count(received_frames);
         cycle.count(delivered_bytes);
         ports.iter_mut().for_each(|port| port.visit(cycle));
-        senders.iter_mut().for_each(|sender| sender.visit(cycle));
+        senders.iter_mut().for_each(|sender| sender.visit(cycle, config, sends));
+        pacers.iter_mut().for_each(|pacer| pacer.visit(cycle));
         sends.visit(cycle);
         receivers.visit(cycle);
         timers.visit(cycle);
@@ -334,7 +344,7 @@ impl Host {
                 }
                 inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
                 let ahead = self.ports[0].senders_ahead();
-                ahead.for_each(|sender| prefetch_sender(&self.senders, sender, self.data_frames));
+                ahead.for_each(|sender| prefetch_sender(&self.senders, &self.pacers, sender));
                 self.timers.prefetch();
             }
         }
@@ -373,7 +383,7 @@ impl Host {
                 self.transfers.prefetch_inbound(queue_pair);
             }
         } else {
-            prefetch_whole(&self.senders, queue_pair);
+            prefetch(&self.senders, queue_pair);
             self.sends.prefetch(queue_pair);
             self.transfers.prefetch_outgoing(queue_pair);
         }
@@ -446,10 +456,17 @@ impl Host {
 
 /// Asks for what a sender needs to send.
 #[inline]
-fn prefetch_sender(senders: &[Sender], sender: u32, frames: DataFrames) {
-    if let Some(sender) = senders.get(sender as usize) {
-        sender.prefetch(frames);
+fn prefetch_sender(senders: &[Sender], pacers: &[Controller], sender: u32) {
+    prefetch(senders, sender as usize);
+    prefetch(pacers, sender as usize);
+}
+
+/// How each sender is paced; nothing at line rate.
+fn pacers(senders: &[Sender], settings: &QueuePairSettings) -> Box<[Controller]> {
+    if !settings.controllers.iter().any(Controller::is_paced) {
+        return Box::default();
     }
+    senders.iter().map(|sender| settings.controllers[usize::from(sender.port())].clone()).collect()
 }
 
 /// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].

@@ -4,14 +4,14 @@
 use super::receivers::Delivery;
 use super::sender::Sender;
 use super::sending::make_ready;
+use super::sends::Sends;
 use super::storage::is_storage;
 use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
-use transport::{AckOutcome, Config, Position, Recovery};
+use transport::{AckOutcome, Config, Position, RateControl};
 use units::{Instant, Span};
-use wire::Psn;
 
 impl Host {
     /// Acts on the first arrival at a port; tells when the next one is due.
@@ -65,7 +65,7 @@ impl Host {
             Kind::Ack => self.receive_ack(&packet, context),
             Kind::Nak => self.receive_nak(&packet, context),
             Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
-            Kind::Cnp => self.senders[packet.queue_pair as usize].on_cnp(packet.at(), &mut self.sends),
+            Kind::Cnp => self.receive_cnp(&packet),
             Kind::LinkControl => {}
             Kind::TcpData => self.receive_tcp_data(&packet),
             Kind::TcpAck { congestion_echo } => self.receive_tcp_ack(&packet, congestion_echo, context),
@@ -189,15 +189,7 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, false, context);
         }
-        self.follow_up(packet, context, |sender, config| match config.recovery {
-            Recovery::GoBackN | Recovery::None => {
-                sender.requester().on_ack(config, packet.at(), packet.psn())
-            }
-            Recovery::Selective { .. } => {
-                let highest = Psn::new(packet.message_sequence());
-                sender.requester().on_selective_ack(config, packet.at(), packet.psn(), highest)
-            }
-        });
+        self.follow_up(packet, context, Sender::on_ack);
     }
 
     #[cold]
@@ -208,15 +200,18 @@ impl Host {
         if let Some(oldest) = self.senders[packet.queue_pair as usize].oldest() {
             self.sends.mishaps_of(oldest).naks += 1;
         }
-        self.follow_up(packet, context, |sender, config| match config.recovery {
-            Recovery::GoBackN | Recovery::None => {
-                sender.requester().on_nak(config, packet.at(), packet.psn())
-            }
-            Recovery::Selective { .. } => {
-                let newest = Psn::new(packet.message_sequence());
-                sender.requester().on_selective_nak(config, packet.at(), newest, packet.psn())
-            }
-        });
+        self.follow_up(packet, context, Sender::on_nak);
+    }
+
+    /// A congestion notification arrived.
+    #[cold]
+    fn receive_cnp(&mut self, packet: &Packet) {
+        if let Some(pacer) = self.pacers.get_mut(packet.queue_pair as usize) {
+            pacer.on_cnp(packet.at());
+        }
+        if let Some(oldest) = self.senders[packet.queue_pair as usize].oldest() {
+            self.sends.mishaps_of(oldest).cnps += 1;
+        }
     }
 
     /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.
@@ -225,12 +220,12 @@ impl Host {
         &mut self,
         packet: &Packet,
         context: &mut Context<Packet, Record>,
-        acknowledge: impl FnOnce(&mut Sender, &Config) -> AckOutcome,
+        acknowledge: impl FnOnce(&mut Sender, &Config, &Sends, &Packet) -> AckOutcome,
     ) {
-        let Self { senders, ports, config, .. } = self;
+        let Self { senders, sends, ports, config, .. } = self;
         let (sender, now) = (packet.queue_pair, packet.at());
         let state = &mut senders[sender as usize];
-        let outcome = acknowledge(state, config);
+        let outcome = acknowledge(state, config, sends, packet);
         let completed = state.complete(outcome.completed);
         make_ready(ports, config, sender, state, now);
         if completed.is_empty() {

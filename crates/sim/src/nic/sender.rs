@@ -3,17 +3,15 @@
 use super::chunk_frames::{Frames, frames_of};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::sends::Sends;
-use crate::kernel::Context;
+use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::prefetch::{LINE_BYTES, prefetch_item, prefetch_line};
 use crate::record::{Frame, FrameKind, Record};
 use spec::ChunkStatus;
 use std::iter::repeat;
-use std::mem::offset_of;
 use std::ops::Range;
-use transport::{Config, Controller, Position, RateControl, Requester, Transmit};
+use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome};
 use units::{Cycle, Instant};
-use wire::{Framing, Opcode};
+use wire::{Framing, Opcode, Psn};
 
 /// How all payload of a host is sent.
 #[derive(Clone, Copy, Debug)]
@@ -42,86 +40,73 @@ impl DataFrames {
     }
 }
 
-/// The line of a sender that most packets need.
-const HOT_LINE: usize = 1;
-
-/// What is reported of each packet sent.
+/// Which way its payload takes, and what is reported of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Observed {
-    Nothing,
-    /// All of it.
+enum Course {
+    /// By the NIC; nothing is reported.
+    Sent,
+    /// By the NIC; all of it is reported.
     Captured,
-    /// When a message begins.
+    /// By the NIC; when a message begins is reported.
     Watched,
+    /// To a rank on the same host: nothing of it meets the NIC.
+    Local,
 }
 
-/// The requester side of a queue pair, in two lines of the cache. The second is all that most packets need, but for a rate
-/// controller; the first is needed at the end of a message.
+/// The requester side of a queue pair, in one line of the cache. How its packets are paced, if they are, stands beside it (see
+/// [`super::Host`]), and which number the queue pair has is known to [`Sends`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
+    requester: Requester,
+    /// To the receiver at the destination host.
+    path: Path,
     /// Its oldest chunk that was posted and has not ended, in the host's list of sends, and the first not yet posted.
     oldest: u32,
     next: u32,
-    queue_pair: u32,
     port: u16,
-    requester: Requester<Controller>,
-    /// To the receiver at the destination host.
-    path: Path,
-    in_round: bool,
-    /// A timer entry exists.
-    pub(super) is_timed: bool,
-    observed: Observed,
-    /// To a rank on the same host.
-    is_local: bool,
+    course: Course,
+    /// [`Self::IN_ROUND`] and [`Self::TIMED`].
+    standing: u8,
 }
 
-const _: () = assert!(size_of::<Sender>() <= 128, "a million of them are looked at in turn");
-const _: () = assert!(
-    offset_of!(Sender, requester) + Requester::<Controller>::HOT_OFFSET >= HOT_LINE * LINE_BYTES,
-    "what most packets need lies together"
-);
+const _: () = assert!(size_of::<Sender>() == 64, "a million of them are looked at in turn");
+const _: () =
+    assert!(spec::CHUNK_PACKETS_MAX == Requester::PACKETS_MAX, "a spec with longer chunks is refused");
 
 impl Sender {
+    /// It stands in its port's round.
+    const IN_ROUND: u8 = 1;
+    /// A timer entry exists.
+    const TIMED: u8 = 2;
+
     /// Those of a host, each made where it will stand.
-    pub(crate) fn all(
-        plans: impl Iterator<Item = QueuePairEnd>,
-        sends: &Sends,
-        settings: &QueuePairSettings,
-    ) -> Box<[Self]> {
+    pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Box<[Self]> {
         let first_sends = (0..).map(|sender| sends.of(sender).start);
-        plans.zip(first_sends).map(|(plan, first_send)| Self::new(&plan, first_send, settings)).collect()
+        plans.zip(first_sends).map(|(plan, first_send)| Self::new(&plan, first_send)).collect()
     }
 
     #[inline]
-    fn new(plan: &QueuePairEnd, first_send: u32, settings: &QueuePairSettings) -> Self {
+    const fn new(plan: &QueuePairEnd, first_send: u32) -> Self {
         Self {
-            requester: Requester::new(plan.initial_psn, settings.controllers[usize::from(plan.port)].clone()),
+            requester: Requester::new(plan.initial_psn),
             path: plan.path,
             oldest: first_send,
             next: first_send,
-            queue_pair: plan.queue_pair,
             port: plan.port,
-            in_round: false,
-            is_timed: false,
-            observed: if plan.is_captured { Observed::Captured } else { Observed::Nothing },
-            is_local: plan.is_local,
+            course: match (plan.is_local, plan.is_captured) {
+                (true, _) => Course::Local,
+                (false, true) => Course::Captured,
+                (false, false) => Course::Sent,
+            },
+            standing: 0,
         }
     }
 
+    /// When its retransmission timer is due; see [`Requester::deadline`].
     #[inline]
-    pub(super) const fn requester(&mut self) -> &mut Requester<Controller> {
-        &mut self.requester
-    }
-
-    /// Asks for the memory that its next packet needs.
-    #[inline]
-    pub(super) fn prefetch(&self, frames: DataFrames) {
-        if frames.is_paced || frames.ends_often {
-            prefetch_item(self);
-        } else {
-            prefetch_line(self, HOT_LINE);
-        }
+    pub(super) const fn deadline(&self) -> Instant {
+        self.requester.deadline()
     }
 
     #[inline]
@@ -129,26 +114,51 @@ impl Sender {
         self.port
     }
 
-    /// The earliest time of the next packet, as far as the rate controller is concerned.
-    #[inline]
-    pub(super) fn ready_at(&self) -> Instant {
-        self.requester.ready_at()
+    /// The timer entry has come up: there is none any more.
+    pub(super) const fn take_timer(&mut self) {
+        self.standing &= !Self::TIMED;
     }
 
-    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
-    pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
-        match self.requester.controller() {
-            Controller::Dcqcn(dcqcn) if self.oldest < self.next => Some(dcqcn.rate_bps_at(now)),
-            _ => None,
+    /// Whether a timer entry is to be made, as something is outstanding and there is none; it is made then.
+    #[inline]
+    pub(super) fn needs_timer(&mut self) -> bool {
+        let needs = self.standing & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
+        self.standing |= u8::from(needs) * Self::TIMED;
+        needs
+    }
+
+    /// See [`Requester::on_timeout`].
+    pub(super) fn on_timeout(&mut self, config: &Config, sends: &Sends, now: Instant) -> TimeoutOutcome {
+        self.requester.on_timeout(config, now, |index| sends.bytes_of(self.oldest + index as u32))
+    }
+
+    /// An acknowledgement arrived.
+    #[inline]
+    pub(super) fn on_ack(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
+        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        match config.recovery {
+            Recovery::GoBackN | Recovery::None => {
+                self.requester.on_ack(config, packet.at(), packet.psn(), bytes_of)
+            }
+            Recovery::Selective { .. } => {
+                let psns = (packet.psn(), Psn::new(packet.message_sequence()));
+                self.requester.on_selective_ack(config, packet.at(), psns, bytes_of)
+            }
         }
     }
 
-    /// A congestion notification arrived.
+    /// A negative acknowledgement arrived.
     #[cold]
-    pub(super) fn on_cnp(&mut self, now: Instant, sends: &mut Sends) {
-        self.requester.rate().on_cnp(now);
-        if self.oldest < self.next {
-            sends.mishaps_of(self.oldest).cnps += 1;
+    pub(super) fn on_nak(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
+        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        match config.recovery {
+            Recovery::GoBackN | Recovery::None => {
+                self.requester.on_nak(config, packet.at(), packet.psn(), bytes_of)
+            }
+            Recovery::Selective { .. } => {
+                let psns = (Psn::new(packet.message_sequence()), packet.psn());
+                self.requester.on_selective_nak(config, packet.at(), psns, bytes_of)
+            }
         }
     }
 
@@ -186,8 +196,8 @@ impl Sender {
 
     /// To a rank on the same host: nothing of it meets the NIC.
     #[inline]
-    pub(super) const fn is_local(&self) -> bool {
-        self.is_local
+    pub(super) fn is_local(&self) -> bool {
+        self.course == Course::Local
     }
 
     /// The receiver at its destination.
@@ -201,11 +211,16 @@ impl Sender {
         (self.oldest, self.next) = (first, first);
     }
 
+    #[inline]
+    const fn is_in_round(&self) -> bool {
+        self.standing & Self::IN_ROUND != 0
+    }
+
     /// Whether the sender now enters its port's round.
     #[inline]
     pub(super) fn enters_round(&mut self, config: &Config) -> bool {
-        let enters = !self.in_round && self.requester.can_transmit(config);
-        self.in_round |= enters;
+        let enters = !self.is_in_round() && self.requester.can_transmit(config);
+        self.standing |= u8::from(enters) * Self::IN_ROUND;
         enters
     }
 
@@ -214,7 +229,7 @@ impl Sender {
     pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
         let stays = self.requester.can_transmit(config);
         if !stays {
-            self.in_round = false;
+            self.standing &= !Self::IN_ROUND;
         }
         stays
     }
@@ -225,46 +240,47 @@ impl Sender {
         next.map_or(0, |(position, bytes)| framing.frame_bytes(write_opcode(position), bytes))
     }
 
-    /// The next data packet, decided at `now`, on the link from `sent`.
+    /// The next data packet of sender `number`, decided at `now`, on the link from `sent`.
     #[inline]
     pub(super) fn next_packet(
         &mut self,
+        number: u32,
         config: &Config,
         frames: &DataFrames,
         (now, sent): (Instant, Instant),
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
-        let transmit = self.requester.poll_transmit(config, now)?;
-        let DataFrames { framing, priority, is_paced, .. } = *frames;
-        let starts_message = transmit.position.starts_message();
-        let frame_bytes = framing.write_frame_bytes(starts_message, transmit.payload_bytes);
-        if transmit.is_retransmission {
+        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let next = self.requester.poll_transmit(config, now, bytes_of)?;
+        let DataFrames { framing, priority, .. } = *frames;
+        let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
+        if next.is_retransmission {
             // What is sent once is known from how far the requester has come.
-            let resent = &mut sends.mishaps_of(self.oldest + transmit.work as u32).resent;
+            let resent = &mut sends.mishaps_of(self.oldest + next.work as u32).resent;
             resent.frames += 1;
             resent.bytes += u64::from(frame_bytes);
         }
-        if self.observed != Observed::Nothing {
-            self.report(config, transmit, sent, context);
+        if self.course != Course::Sent {
+            self.report(number, config, next, sent, sends, context);
         }
-        let kind = Kind::Data(transmit.position);
-        if is_paced {
-            self.requester.rate().on_sent(now, frame_bytes + framing.link_overhead_bytes());
-        }
-        let packet = Packet::new(kind, priority, transmit.psn, frame_bytes, self.path);
-        Some(packet.asking(transmit.ack_request))
+        let packet = Packet::new(Kind::Data(next.position), priority, next.psn, frame_bytes, self.path);
+        Some(packet.asking(next.ack_request))
     }
 
     #[cold]
     fn report(
         &self,
+        number: u32,
         config: &Config,
-        transmit: Transmit,
+        next: NextPacket,
         sent: Instant,
+        sends: &Sends,
         context: &mut Context<Packet, Record>,
     ) {
-        if self.observed == Observed::Watched {
+        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let transmit = self.requester.transmit(config, &next, bytes_of);
+        if self.course == Course::Watched {
             if transmit.offset_bytes.is_multiple_of(config.message_bytes) {
                 context.records.push(Record::MessageBegun(sent));
             }
@@ -277,7 +293,7 @@ impl Sender {
             message_bytes: transmit.message_bytes,
             offset_bytes: transmit.offset_bytes,
         };
-        let (queue_pair, is_backward) = (self.queue_pair, false);
+        let (queue_pair, is_backward) = (sends.queue_pair_of(number), false);
         let frame = Frame { sent, queue_pair, psn: transmit.psn, is_backward, kind };
         context.records.push(Record::Frame(Box::new(frame)));
     }
@@ -285,30 +301,19 @@ impl Sender {
     /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to send, or
     /// is captured.
     pub(super) fn watch(&mut self, is_watched: bool) -> bool {
-        let may = self.observed != Observed::Captured && (self.in_round || !is_watched);
+        let is_sent = matches!(self.course, Course::Sent | Course::Watched);
+        let may = is_sent && (self.is_in_round() || !is_watched);
         if may {
-            self.observed = if is_watched { Observed::Watched } else { Observed::Nothing };
+            self.course = if is_watched { Course::Watched } else { Course::Sent };
         }
         may
     }
 
     /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self {
-            requester,
-            path: _,
-            oldest,
-            next,
-            queue_pair: _,
-            port: _,
-            in_round,
-            is_timed,
-            observed: _,
-            is_local: _,
-        } = self;
-        requester.visit(cycle);
-        let turns = [u32::from(*in_round), u32::from(*is_timed), *oldest, *next];
-        cycle.same_list(turns.into_iter().map(u64::from));
+    pub(super) fn visit(&mut self, cycle: &mut Cycle, config: &Config, sends: &Sends) {
+        let Self { requester, path: _, oldest, next, port: _, course: _, standing } = self;
+        requester.visit(cycle, config, |index| sends.bytes_of(*oldest + index as u32));
+        cycle.same_list([u32::from(*standing), *oldest, *next].into_iter().map(u64::from));
     }
 
     /// The oldest `count` chunks are complete; returns where they stand in the host's list of sends.
@@ -321,10 +326,9 @@ impl Sender {
         first..first + count
     }
 
-    /// Its queue pair has failed: no chunk is open any more. Returns its number.
-    pub(super) const fn fail(&mut self) -> u32 {
+    /// Its queue pair has failed: no chunk is open any more.
+    pub(super) const fn fail(&mut self) {
         self.oldest = self.next;
-        self.queue_pair
     }
 
     /// The oldest open chunk, if there is one.
@@ -334,13 +338,21 @@ impl Sender {
 
     /// Chunks posted and not ended, by their place in the host's list of sends, with the frames that each was sent in, without
     /// those sent again.
-    pub(super) fn open(&self, config: &Config, framing: Framing) -> impl Iterator<Item = (u32, Frames)> {
-        let sent = self.requester.sent_of_each(config).map(move |(bytes, packets)| match packets {
+    pub(super) fn open(
+        &self,
+        config: &Config,
+        framing: Framing,
+        sends: &Sends,
+    ) -> impl Iterator<Item = (u32, Frames)> {
+        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let sent = self.oldest().map(|_| self.requester.sent_of_each(config, bytes_of));
+        let frames = move |(bytes, packets)| match packets {
             0 => Frames::default(),
             packets => frames_of(framing, config, bytes, packets),
-        });
+        };
         // Of what is copied within the host nothing is sent.
-        (self.oldest..self.next).zip(sent.chain(repeat(Frames::default())))
+        let sent = sent.into_iter().flatten().map(frames).chain(repeat(Frames::default()));
+        (self.oldest..self.next).zip(sent)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::{Record, SendReport};
 use spec::ChunkStatus;
-use transport::{Config, TimeoutOutcome};
+use transport::{Config, RateControl, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
@@ -105,23 +105,27 @@ impl Host {
     #[inline]
     fn serve(&mut self, port: usize, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let sent = now + self.latency;
-        let Self { ports, senders, sends, config, data_frames, timers, .. } = self;
+        let Self { ports, senders, pacers, sends, config, data_frames, timers, .. } = self;
         let (port, config) = (&mut ports[port], &**config);
         if context.is_large()
             && let Some(ahead) = port.sender_ahead()
         {
-            prefetch_sender(senders, ahead, *data_frames);
+            prefetch_sender(senders, pacers, ahead);
         }
         let state = &mut senders[sender as usize];
-        if (!data_frames.is_paced || state.ready_at() <= now)
-            && let Some(packet) = state.next_packet(config, data_frames, (now, sent), sends, context)
+        let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender as usize]) } else { None };
+        if pacer.as_ref().is_none_or(|pacer| pacer.ready_at() <= now)
+            && let Some(packet) = state.next_packet(sender, config, data_frames, (now, sent), sends, context)
         {
+            if let Some(pacer) = &mut pacer {
+                pacer.on_sent(now, packet.frame_bytes() + data_frames.framing.link_overhead_bytes());
+            }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
         if !state.stays_in_round(config) {
             port.drop_sender();
-        } else if data_frames.is_paced {
-            port.turn_round_paced(sender, state.ready_at(), now);
+        } else if let Some(pacer) = pacer {
+            port.turn_round_paced(sender, pacer.ready_at(), now);
         } else {
             port.turn_round(sender);
         }
@@ -139,8 +143,8 @@ impl Host {
             return self.check_storage_deadline(sender, now, context);
         }
         let state = &mut self.senders[sender as usize];
-        state.is_timed = false;
-        let outcome = state.requester().on_timeout(&self.config, now);
+        state.take_timer();
+        let outcome = state.on_timeout(&self.config, &self.sends, now);
         if outcome != TimeoutOutcome::NotDue
             && let Some(oldest) = state.oldest()
         {
@@ -159,8 +163,11 @@ impl Host {
     #[cold]
     fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender as usize];
-        let open: Vec<(u32, Frames)> = state.open(&self.config, self.data_frames.framing).collect();
-        context.records.push(Record::QueuePairFailed { queue_pair: state.fail(), at: now });
+        let framing = self.data_frames.framing;
+        let open: Vec<(u32, Frames)> = state.open(&self.config, framing, &self.sends).collect();
+        state.fail();
+        let queue_pair = self.sends.queue_pair_of(sender);
+        context.records.push(Record::QueuePairFailed { queue_pair, at: now });
         open.into_iter().for_each(|(send, sent)| self.end_send(send, sent, None, context));
     }
 
@@ -189,7 +196,9 @@ impl Host {
 
     /// Reports of chunks that were posted and never ended.
     pub(super) fn open_sends(&self) -> impl Iterator<Item = SendReport> {
-        let open = self.senders.iter().flat_map(|sender| sender.open(&self.config, self.data_frames.framing));
+        let framing = self.data_frames.framing;
+        let open =
+            self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
         open.map(|(send, sent)| self.send_report(send, sent))
     }
 }
@@ -211,11 +220,7 @@ pub(super) fn make_ready(
 /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
 #[inline]
 fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender) {
-    if !state.is_timed {
-        let deadline = state.requester().deadline();
-        if deadline != Instant::NEVER {
-            state.is_timed = true;
-            timers.push(deadline, Timer::Retransmit(sender));
-        }
+    if state.needs_timer() {
+        timers.push(state.deadline(), Timer::Retransmit(sender));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) struct Sends {
     outgoing: Numbers,
     bytes: ChunkBytes,
     shares: Shares,
+    /// Queue pair of each sender.
+    queue_pairs: Numbers,
     /// Of open chunks that have any, by their place.
     mishaps: BTreeMap<u32, Mishaps>,
 }
@@ -56,10 +58,12 @@ pub(crate) struct Sends {
 #[derive(Debug, Default)]
 pub(crate) struct SendsMaker {
     count: u32,
+    senders: u32,
     chunks: NumbersMaker,
     outgoing: NumbersMaker,
     bytes: ChunkBytesMaker,
     shares: SharesMaker,
+    queue_pairs: NumbersMaker,
 }
 
 impl SendsMaker {
@@ -77,10 +81,12 @@ impl SendsMaker {
         self.count += 1;
     }
 
-    /// The next sender has the chunks since the one before it.
+    /// The next sender, of that queue pair, has the chunks since the one before it.
     #[inline]
-    pub(crate) fn end_share(&mut self) {
+    pub(crate) fn end_share(&mut self, queue_pair: u32) {
         self.shares.push(self.count);
+        self.queue_pairs.push(self.senders, queue_pair);
+        self.senders += 1;
     }
 
     pub(crate) fn finish(self) -> Sends {
@@ -90,6 +96,7 @@ impl SendsMaker {
             outgoing: self.outgoing.finish(),
             bytes: self.bytes.finish(),
             shares: self.shares.finish(),
+            queue_pairs: self.queue_pairs.finish(),
             mishaps: BTreeMap::new(),
         }
     }
@@ -111,6 +118,11 @@ impl Sends {
     /// Payload of the first chunk [bytes], 0 without any.
     pub(super) fn first_bytes(&self) -> u64 {
         self.bytes.of(0)
+    }
+
+    /// The queue pair of a sender.
+    pub(super) fn queue_pair_of(&self, sender: u32) -> u32 {
+        self.queue_pairs.of(sender)
     }
 
     /// The chunks of a sender.
@@ -189,7 +201,7 @@ impl Sends {
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, mishaps } = self;
+        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, queue_pairs: _, mishaps } = self;
         cycle.same_list(mishaps.keys().map(|&send| u64::from(send)));
         for Mishaps { naks, timeouts, cnps, resent } in mishaps.values_mut() {
             let Frames { frames, bytes } = resent;

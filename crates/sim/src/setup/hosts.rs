@@ -63,7 +63,7 @@ impl<'a> HostMaker<'a> {
             [destination, source]
         });
         HostFlows {
-            senders: Sender::all(senders, &sends, &settings),
+            senders: Sender::all(senders, &sends),
             sends,
             receivers: Receivers::new(receivers, receives, &settings),
             settings,
@@ -97,7 +97,7 @@ impl<'a> HostMaker<'a> {
                         self.add_outgoing(&job, &chunk, outgoing, transfers);
                     }
                 });
-                sends.end_share();
+                sends.end_share(queue_pair.number);
             }
         }
         sends.finish()

@@ -1,10 +1,10 @@
 //! The pair and its event loop.
 
+use super::poster::Poster;
 use crate::history::{Frame, History, Step};
 use crate::network::{Direction, Network};
 use fabricbench_transport::{
-    Arrival, Config, Disposition, LineRate, Placement, Position, Recovery, Reply, Requester, Responder,
-    TimeoutOutcome,
+    Arrival, Config, Disposition, Placement, Position, Recovery, Reply, Responder, TimeoutOutcome,
 };
 use std::collections::BTreeMap;
 use units::{Instant, Span, Stream};
@@ -29,7 +29,7 @@ enum Event {
 pub(crate) struct Pair<N> {
     config: Config,
     initial_psn: Psn,
-    requester: Requester<LineRate>,
+    requester: Poster,
     responder: Responder,
     /// Stands for the responder under selective recovery.
     placement: Option<Placement>,
@@ -61,7 +61,7 @@ impl<N: Network> Pair<N> {
             config,
             placement,
             initial_psn,
-            requester: Requester::new(initial_psn, LineRate),
+            requester: Poster::new(initial_psn),
             responder: Responder::new(initial_psn),
             network,
             events: BTreeMap::new(),
@@ -126,11 +126,7 @@ impl<N: Network> Pair<N> {
     }
 
     fn next_send(&self) -> Instant {
-        if self.requester.can_transmit(&self.config) {
-            self.port_free.max(self.requester.ready_at()).max(self.now)
-        } else {
-            Instant::NEVER
-        }
+        if self.requester.can_transmit(&self.config) { self.port_free.max(self.now) } else { Instant::NEVER }
     }
 
     fn carry_out(&mut self, event: Event) {
@@ -172,10 +168,10 @@ impl<N: Network> Pair<N> {
             Reply::Ack(psn) => self.requester.on_ack(&self.config, self.now, psn),
             Reply::Nak(psn) => self.requester.on_nak(&self.config, self.now, psn),
             Reply::SelectiveAck { newest, highest } => {
-                self.requester.on_selective_ack(&self.config, self.now, newest, highest)
+                self.requester.on_selective_ack(&self.config, self.now, (newest, highest))
             }
             Reply::SelectiveNak { newest, missing } => {
-                self.requester.on_selective_nak(&self.config, self.now, newest, missing)
+                self.requester.on_selective_nak(&self.config, self.now, (newest, missing))
             }
         };
         self.completed += outcome.completed as usize;

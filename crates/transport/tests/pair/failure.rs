@@ -1,11 +1,12 @@
 //! Timeouts, retries and their exhaustion.
 
+use super::poster::Poster;
 use crate::checks::check;
 use crate::driver::Pair;
 use crate::history::{History, Step};
 use crate::network::{Direction, Scripted, Severed};
 use crate::scenario::{LATENCY, workload};
-use fabricbench_transport::{AckOutcome, Config, LineRate, Recovery, Requester, TimeoutOutcome};
+use fabricbench_transport::{AckOutcome, Config, Recovery, TimeoutOutcome};
 use proptest::prelude::*;
 use units::{Instant, Span};
 use wire::Psn;
@@ -90,8 +91,8 @@ fn progress_gives_all_retries_back() {
 }
 
 /// A requester that failed with packets 0..=2 outstanding.
-fn failed(config: &Config) -> Requester<LineRate> {
-    let mut requester = Requester::new(Psn::new(0), LineRate);
+fn failed(config: &Config) -> Poster {
+    let mut requester = Poster::new(Psn::new(0));
     requester.post(config, 10_000);
     while requester.poll_transmit(config, Instant::ZERO).is_some() {}
     assert_eq!(requester.on_timeout(config, requester.deadline()), TimeoutOutcome::Failed);
@@ -119,7 +120,7 @@ fn a_failed_queue_pair_sends_nothing_whatever_it_hears() {
 fn a_try_is_counted_only_once_it_was_sent() {
     // A port that is paused for longer than all timeouts together costs one retry, not all.
     let config = config(3, 7);
-    let mut requester = Requester::new(Psn::new(0), LineRate);
+    let mut requester = Poster::new(Psn::new(0));
     requester.post(&config, 10_000);
     assert!(requester.poll_transmit(&config, Instant::ZERO).is_some());
     assert_eq!(requester.on_timeout(&config, Instant(TIMEOUT.0)), TimeoutOutcome::Resend);
@@ -134,7 +135,7 @@ fn a_try_is_counted_only_once_it_was_sent() {
 #[test]
 fn the_timer_follows_what_is_under_way() {
     let config = config(8, 7);
-    let mut requester = Requester::new(Psn::new(0), LineRate);
+    let mut requester = Poster::new(Psn::new(0));
     requester.post(&config, 4 * 1024);
     assert_eq!(requester.deadline(), Instant::NEVER, "nothing sent");
     for now in [100, 200, 300, 400] {

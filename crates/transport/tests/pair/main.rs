@@ -4,6 +4,7 @@
 //! - `network`: what happens to a packet on its way.
 //! - `history`: what was recorded, as text and as counts.
 //! - `checks`: what must hold of every history.
+//! - `poster`: a requester with the sizes of its work.
 //! - `scenario`: random parameters of a run.
 //!
 //! The other files are tests: `traces` (exact sequences), `properties` (any network), `clean` (a network without
@@ -18,6 +19,7 @@ mod forgery;
 mod history;
 mod model;
 mod network;
+mod poster;
 mod properties;
 mod scenario;
 mod selective;

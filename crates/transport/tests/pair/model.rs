@@ -1,6 +1,7 @@
 //! The requester against a model of it that counts whole packets and knows no cursor, no queue and no modulus.
 
-use fabricbench_transport::{AckOutcome, Config, LineRate, Recovery, Requester, TimeoutOutcome};
+use super::poster::Poster;
+use fabricbench_transport::{AckOutcome, Config, Recovery, TimeoutOutcome};
 use proptest::prelude::*;
 use units::{Instant, Span};
 use wire::Psn;
@@ -139,14 +140,14 @@ impl Model {
 
 /// A requester and its model, side by side.
 struct Twins {
-    requester: Requester<LineRate>,
+    requester: Poster,
     model: Model,
     now: Instant,
 }
 
 impl Twins {
     fn new(config: Config, initial_psn: Psn) -> Self {
-        let requester = Requester::new(initial_psn, LineRate);
+        let requester = Poster::new(initial_psn);
         Self { requester, model: Model::new(config, initial_psn), now: Instant::ZERO }
     }
 

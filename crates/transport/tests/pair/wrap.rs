@@ -1,8 +1,7 @@
 //! Streams longer than the number space.
 
-use fabricbench_transport::{
-    Config, Disposition, LineRate, Recovery, Reply, Requester, Responder, TimeoutOutcome,
-};
+use super::poster::Poster;
+use fabricbench_transport::{Config, Disposition, Recovery, Reply, Responder, TimeoutOutcome};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -11,7 +10,7 @@ const PSN_SPACE: u64 = 1 << 24;
 /// A requester and a responder without any latency between them; every packet whose turn it is gets lost.
 struct Line {
     config: Config,
-    requester: Requester<LineRate>,
+    requester: Poster,
     responder: Responder,
     transmissions: u64,
     lost: u64,
@@ -59,7 +58,7 @@ fn a_stream_may_go_round_the_number_space() {
     };
     let initial_psn = Psn::new(0xff_ff00);
     let mut line = Line {
-        requester: Requester::new(initial_psn, LineRate),
+        requester: Poster::new(initial_psn),
         responder: Responder::new(initial_psn),
         config,
         transmissions: 0,
