@@ -31,14 +31,19 @@ struct Line([PlainReceive; 2]);
 impl Line {
     const FREE: Self = Self([PlainReceive::NONE; 2]);
 
+    /// The first place that is free.
     #[inline]
     fn free(&mut self) -> Option<&mut PlainReceive> {
-        self.0.iter_mut().find(|place| place.is_none())
+        // A branch for each of them would be mispredicted.
+        let place = &mut self.0[usize::from(!self.0[0].is_none())];
+        place.is_none().then_some(place)
     }
 
+    /// The place of a report.
     #[inline]
     fn of(&mut self, key: Key) -> Option<&mut PlainReceive> {
-        self.0.iter_mut().find(|place| place.key() == key)
+        let place = &mut self.0[usize::from(self.0[0].key() != key)];
+        (place.key() == key).then_some(place)
     }
 }
 
