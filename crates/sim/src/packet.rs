@@ -269,6 +269,11 @@ impl Packet {
     }
 
     #[inline]
+    pub(crate) const fn is_ack(&self) -> bool {
+        self.header >> KIND_SHIFT & (KIND_MASK | TCP) == Kind::Ack.code()
+    }
+
+    #[inline]
     pub(crate) const fn is_link_control(&self) -> bool {
         self.header >> KIND_SHIFT & KIND_MASK == Kind::LinkControl.code()
     }
@@ -341,6 +346,7 @@ mod tests {
             assert_eq!(packet.message_sequence(), 0xff_ffff);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
             assert_eq!(packet.position().map(Kind::Data), Some(kind).filter(|_| code < 4));
+            assert_eq!(packet.is_ack(), kind == Kind::Ack);
             assert_eq!((packet.psn(), packet.frame_bytes()), (Psn::new(0xff_ffff), 9_216));
             assert_eq!(packet.destination(), AttachmentId((1 << 18) - 1));
         }
@@ -355,7 +361,7 @@ mod tests {
             let packet = Packet::new(kind, Priority(7), Psn::new(0xff_ffff), 9_216, path).with_sack(u64::MAX);
             assert_eq!((packet.kind(), packet.priority()), (kind, Priority(7)));
             assert_eq!((packet.psn(), packet.sack()), (Psn::new(0xff_ffff), u64::MAX));
-            assert!(!packet.is_link_control() && !packet.is_marked());
+            assert!(!packet.is_link_control() && !packet.is_ack() && !packet.is_marked());
         }
     }
 

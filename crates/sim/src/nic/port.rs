@@ -383,9 +383,25 @@ impl NicPort {
         self.round.front().copied()
     }
 
-    /// Takes out the control packet that is sent next, if one may be sent.
+    /// The control packet that is sent next, if one may be sent.
     #[inline]
-    pub(super) fn next_control(&mut self) -> Option<Control> {
+    pub(super) fn first_control(&self) -> Option<&Control> {
+        self.control.front().filter(|_| self.may_send_control())
+    }
+
+    /// Sends the first control packet by a port that has nothing special, and takes it out.
+    #[inline]
+    pub(super) fn transmit_first_control<R>(&mut self, now: Instant, context: &mut Context<Packet, R>) {
+        let Self { transmitter, control, to, .. } = self;
+        if let Some(Control { packet, .. }) = control.front() {
+            transmitter.transmit(packet, now, &mut context.outlet(*to));
+            control.drop_front();
+            control.rewind();
+        }
+    }
+
+    /// Takes out the control packet that is sent next, if one may be sent.
+    fn next_control(&mut self) -> Option<Control> {
         if !self.may_send_control() {
             return None;
         }

@@ -29,6 +29,10 @@ impl Host {
         let is_usual = !self.ports[port].has_special() && self.intake.is_none();
         let position = match packet.position() {
             Some(position) if is_usual => Some(position),
+            None if is_usual && packet.is_ack() => {
+                self.receive_ack(packet, context);
+                None
+            }
             _ => self.receive_first(port, packet, context),
         };
         if let Some(position) = position {
@@ -62,7 +66,7 @@ impl Host {
                 return Some(position);
             }
             Kind::Data(_) => self.take_in(packet),
-            Kind::Ack => self.receive_ack(&packet, context),
+            Kind::Ack => self.receive_ack(packet, context),
             Kind::Nak => self.receive_nak(&packet, context),
             Kind::Cnp if is_storage(packet.queue_pair) => self.notify_storage(&packet),
             Kind::Cnp => self.receive_cnp(&packet),
@@ -184,12 +188,12 @@ impl Host {
         self.start_rounds(now, context);
     }
 
-    #[inline]
-    fn receive_ack(&mut self, packet: &Packet, context: &mut Context<Packet, Record>) {
+    #[inline(never)]
+    fn receive_ack(&mut self, packet: Packet, context: &mut Context<Packet, Record>) {
         if is_storage(packet.queue_pair) {
-            return self.acknowledge_storage(packet, false, context);
+            return self.acknowledge_storage(&packet, false, context);
         }
-        self.follow_up(packet, context, Sender::on_ack);
+        self.follow_up(&packet, context, Sender::on_ack);
     }
 
     #[cold]

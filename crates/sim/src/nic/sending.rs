@@ -40,8 +40,12 @@ impl Host {
         state.begin_turn(now);
         let sender = if state.has_special() {
             self.send_with_special(port, now, context)?
-        } else if let Some(control) = state.next_control() {
-            self.send_control(port, &control, now, context);
+        } else if let Some(control) = state.first_control() {
+            if control.is_captured {
+                let control = *control;
+                self.note_reply(&control, now + self.latency, context);
+            }
+            self.ports[port].transmit_first_control(now, context);
             return None;
         } else {
             state.next_sender()?
