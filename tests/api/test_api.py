@@ -139,12 +139,12 @@ def test_a_trial_beyond_this_machine_is_refused_unless_forced(tmp_path: Path) ->
         {
             "fabricbench": 1,
             "name": "huge",
-            "fabric": {"topology": {"kind": "single-switch", "hosts": 16}},
+            "fabric": {"topology": {"kind": "single-switch", "hosts": 128}},
             "jobs": [{"collective": "permutation"}],
-            "sweep": {"data_size": "100TB"},
+            "sweep": {"data_size": "15TB"},
         }
     )
-    with pytest.raises(fb.PlanError, match="which takes up to 14 h"):
+    with pytest.raises(fb.PlanError, match=r"which takes up to \d+ h"):
         fb.run(huge, workspace=tmp_path)
     assert not (tmp_path / "trials").exists()
 

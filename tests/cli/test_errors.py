@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, PROGRAM, call
+
+from fabricbench.cli.errors import exit_status
 
 
 @pytest.fixture
@@ -179,3 +182,11 @@ def test_a_processor_that_polars_is_not_built_for_is_named_before_it_dies(folder
         "error: polars is built for processors with more than this one has: avx, avx2\n"
         "hint: pip install 'fabricbench[old-cpu]' brings a build for older ones\n"
     )
+
+
+def test_no_memory_for_a_thread_is_no_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    error = pa.ArrowException(
+        "Unknown error: Failed to launch worker thread: Resource temporarily unavailable"
+    )
+    assert exit_status(error, debug=False) == 2
+    assert capsys.readouterr().err.startswith("error: out of memory")

@@ -42,7 +42,7 @@ def refusal(plan: str, limits: Limits, *overrides: str) -> str:
 
 def test_what_needs_more_memory_than_is_left_is_refused(large: str) -> None:
     expected = (
-        "error: large.yaml:7: jobs: found a trial, which needs about 8.09 GB of memory (24,995,000 chunks, "
+        "error: large.yaml:7: jobs: found a trial, which needs about 6.6 GB of memory (24,995,000 chunks, "
         "24,995,000 queue pairs, 20,480 ports); allowed: 2 GB, which is what this machine has left\n"
         "hint: fewer ranks or hosts need less; `--force` runs it nonetheless"
     )
@@ -51,16 +51,16 @@ def test_what_needs_more_memory_than_is_left_is_refused(large: str) -> None:
 
 def test_what_takes_longer_than_the_limit_is_refused_and_named(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
-    text = refusal(plan, Limits(None, 3_600_000), "sweep.data_size=[16MB,100TB]")
+    text = refusal(plan, Limits(None, 600_000), "sweep.data_size=[16MB,15TB]")
     expected = (
-        f"error: {plan}:N: sweep: found trial N of N (N TB), which takes up to N h N min on one core "
+        f"error: {plan}:N: sweep: found trial N of N (N TB), which takes up to N min on one core "
         "(N packet-hops); allowed: N min\n"
         "hint: a smaller data size takes less, and what repeats may be skipped; "
         "`--time-limit MINUTES` allows more, `--force` runs it nonetheless"
     )
     begin = len(f"error: {plan}")
     assert text[:begin] + NUMBERS.sub("N", text[begin:]) == expected
-    assert "trial 2 of 2 (100 TB)" in text
+    assert "trial 2 of 2 (15 TB)" in text
 
 
 def test_a_trial_may_be_beyond_both_limits(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_capture_is_refused_for_its_memory_and_not_for_the_time_of_the_trial(
     monkeypatch.setattr("fabricbench.backend.machine.available_memory_bytes", lambda: 1 << 28)
     assert run(["capture", large, "--list-qps"]) == 2
     assert "of memory" in capsys.readouterr().err
-    small = ("-s", "jobs.0.ranks=0-3", "-s", "jobs.0.data_size=100TB")
+    small = ("-s", "jobs.0.ranks=0-3", "-s", "jobs.0.data_size=15TB")
     assert run(["capture", large, *small, "--list-qps"]) == 0
 
 

@@ -121,7 +121,7 @@ def large(hosts: int) -> str:
 def test_a_plan_beyond_the_machine_is_refused_with_its_cost(reader: TestClient) -> None:
     found = check(reader, yaml=large(60_000))
     assert found["beyond_machine"]
-    assert found["cost"]["memory_bytes"] > 1 << 40
+    assert found["cost"]["memory_bytes"] > 1 << 39
     assert "memory" in found["errors"][0]["message"]
 
 

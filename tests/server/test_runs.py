@@ -127,7 +127,7 @@ def test_a_plan_that_cannot_be_run_is_refused(server: Live) -> None:
     large = SMALL.replace("hosts: 4", "hosts: 60000").replace('ranks: "0-3", ', "")
     beyond = server.client.post("/api/v1/runs", json={"yaml": large.replace("[1MB, 2MB]", "60000KB")})
     assert beyond.status_code == 422
-    assert beyond.json()["cost"]["memory_bytes"] > 1 << 40
+    assert beyond.json()["cost"]["memory_bytes"] > 1 << 39
     assert "memory" in beyond.json()["error"]["message"]
 
 

@@ -37,6 +37,10 @@ _NAMELESS = "Invalid value: "
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
 
 
+# What pyarrow says when there is no memory for the stack of a thread of its pool.
+THREAD_WITHOUT_MEMORY = "Failed to launch worker thread"
+
+
 def exit_status(error: BaseException, *, debug: bool) -> int:
     """Tell the user what went wrong and return the exit status.
 
@@ -53,7 +57,7 @@ def exit_status(error: BaseException, *, debug: bool) -> int:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         note("interrupted")
         return SIGNALLED + signal.SIGINT
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or THREAD_WITHOUT_MEMORY in str(error):
         note(OUT_OF_MEMORY)
         return USER_ERROR
     text = user_text(error) if isinstance(error, Exception) else None
