@@ -622,8 +622,10 @@ fn packets(config: &Config, bytes: u64) -> u32 {
 impl Requester {
     /// See [`Cycle`].
     pub fn visit(&mut self, cycle: &mut Cycle, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        let open = self.open();
-        let next = if self.is_exhausted() { None } else { self.next_in_work(config, &bytes_of) };
+        // The owner of a failed queue pair has given its work up: nothing of it is asked for, and nothing of it moves.
+        let open = if self.is_failed() { 0 } else { self.open() };
+        let has_next = open > 0 && !self.is_exhausted();
+        let next = if has_next { self.next_in_work(config, &bytes_of) } else { None };
         let (mut cursor, cursor_bytes) = match next {
             Some((index, packet)) => (Cursor::at(config, bytes_of(index), packet), bytes_of(index)),
             None => (Cursor::EXHAUSTED, 0),
@@ -720,5 +722,24 @@ mod tests {
             requester.visit(&mut cycle, &config, |_| BYTES);
             assert_eq!(cycle.room() > 0, lost == 0, "{lost} lost");
         }
+    }
+
+    #[test]
+    fn a_failed_queue_pair_asks_for_no_work() {
+        let config = Config {
+            mtu_bytes: 1_000,
+            message_bytes: 10_000,
+            ack_every: 1,
+            window_packets: 64,
+            timeout: Span::from_us(1),
+            retry_count: 0,
+            recovery: Recovery::GoBackN,
+        };
+        let mut requester = Requester::new(Psn::new(0));
+        requester.post(&config, BYTES);
+        assert!(requester.poll_transmit(&config, Instant::ZERO, |_| BYTES).is_some());
+        assert_eq!(requester.on_timeout(&config, requester.deadline(), |_| BYTES), TimeoutOutcome::Failed);
+        let mut cycle = Cycle::record(Instant(1_000));
+        requester.visit(&mut cycle, &config, |_| panic!("its owner has forgotten it"));
     }
 }
