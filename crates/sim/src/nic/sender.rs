@@ -103,6 +103,13 @@ impl Sender {
         }
     }
 
+    /// What its requester asks for: the size of a chunk that was posted and has not ended, the oldest being 0 [bytes].
+    #[inline]
+    fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
+        let oldest = self.oldest;
+        move |index| sends.bytes_of(oldest + index as u32)
+    }
+
     /// When its retransmission timer is due; see [`Requester::deadline`].
     #[inline]
     pub(super) const fn deadline(&self) -> Instant {
@@ -129,13 +136,14 @@ impl Sender {
 
     /// See [`Requester::on_timeout`].
     pub(super) fn on_timeout(&mut self, config: &Config, sends: &Sends, now: Instant) -> TimeoutOutcome {
-        self.requester.on_timeout(config, now, |index| sends.bytes_of(self.oldest + index as u32))
+        let bytes_of = self.sizes(sends);
+        self.requester.on_timeout(config, now, bytes_of)
     }
 
     /// An acknowledgement arrived.
     #[inline]
     pub(super) fn on_ack(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
-        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let bytes_of = self.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
                 self.requester.on_ack(config, packet.at(), packet.psn(), bytes_of)
@@ -150,7 +158,7 @@ impl Sender {
     /// A negative acknowledgement arrived.
     #[cold]
     pub(super) fn on_nak(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
-        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let bytes_of = self.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
                 self.requester.on_nak(config, packet.at(), packet.psn(), bytes_of)
@@ -251,7 +259,7 @@ impl Sender {
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
-        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let bytes_of = self.sizes(sends);
         let next = self.requester.poll_transmit(config, now, bytes_of)?;
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
@@ -278,7 +286,7 @@ impl Sender {
         sends: &Sends,
         context: &mut Context<Packet, Record>,
     ) {
-        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let bytes_of = self.sizes(sends);
         let transmit = self.requester.transmit(config, &next, bytes_of);
         if self.course == Course::Watched {
             if transmit.offset_bytes.is_multiple_of(config.message_bytes) {
@@ -311,8 +319,9 @@ impl Sender {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle, config: &Config, sends: &Sends) {
+        let bytes_of = self.sizes(sends);
         let Self { requester, path: _, oldest, next, port: _, course: _, standing } = self;
-        requester.visit(cycle, config, |index| sends.bytes_of(*oldest + index as u32));
+        requester.visit(cycle, config, bytes_of);
         cycle.same_list([u32::from(*standing), *oldest, *next].into_iter().map(u64::from));
     }
 
@@ -344,7 +353,7 @@ impl Sender {
         framing: Framing,
         sends: &Sends,
     ) -> impl Iterator<Item = (u32, Frames)> {
-        let bytes_of = |index| sends.bytes_of(self.oldest + index as u32);
+        let bytes_of = self.sizes(sends);
         let sent = self.oldest().map(|_| self.requester.sent_of_each(config, bytes_of));
         let frames = move |(bytes, packets)| match packets {
             0 => Frames::default(),
