@@ -6,7 +6,7 @@ use super::sender::Sender;
 use super::storage::is_storage;
 use super::tcp_lane::NextTcp;
 use super::timers::Timers;
-use super::{Host, Timer, prefetch_sender};
+use super::{Host, prefetch_sender};
 use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::{Record, SendReport};
@@ -225,6 +225,6 @@ pub(super) fn make_ready(
 #[inline]
 fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender) {
     if state.needs_timer() {
-        timers.push(state.deadline(), Timer::Retransmit(sender));
+        timers.arm(state.deadline(), sender);
     }
 }
