@@ -178,8 +178,22 @@ def test_a_mistake_that_every_variant_has_is_told_once_where_it_is_written(tmp_p
         loaded(tmp_path, FABRICS.replace(mesh, ""), failures)
     (problem,) = caught.value.problems
     assert (problem.place.source, problem.found) == (f"-s {failures}", "leaf0-spin1")
+
+
+def test_a_mistake_that_every_variant_has_is_told_once_though_topologies_differ(tmp_path: Path) -> None:
+    failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spin1}]"
     with pytest.raises(PlanError) as caught:
         loaded(tmp_path, FABRICS, failures)
-    assert [each.found.partition(", ")[2] for each in caught.value.problems] == [
-        f"in variant `{name}`" for name in ("mesh", "spray", "clos")
-    ]
+    (problem,) = caught.value.problems
+    assert (problem.place.source, problem.found) == (f"-s {failures}", "leaf0-spin1")
+    # The mesh has no such links, so what is allowed and the hint are those of the next variant.
+    assert problem.allowed.endswith(", in variant `spray`")
+    assert problem.hint == "did you mean `leaf0-spine1`?"
+
+
+def test_a_link_that_some_variants_lack_is_told_for_those(tmp_path: Path) -> None:
+    failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spine1}]"
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, FABRICS, failures)
+    (problem,) = caught.value.problems
+    assert problem.found == "leaf0-spine1, in variant `mesh`"

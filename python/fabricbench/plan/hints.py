@@ -1,12 +1,15 @@
 """Hints at names that are nearly what was written."""
 
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
+
+_BEGUN_MAX: Final = 5
+"""Most names that a beginning may stand for."""
 
 
 def close_match_hint(found: object, allowed: Any) -> str:
     """Suggest the allowed name nearest to what was found, or those that begin with it."""
     names = [str(name) for name in allowed]
     begun = [name for name in names if found and name.startswith(str(found))]
-    close = get_close_matches(str(found), names, n=1) or begun
+    close = get_close_matches(str(found), names, n=1) or (begun if len(begun) <= _BEGUN_MAX else [])
     return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""

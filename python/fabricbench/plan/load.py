@@ -1,7 +1,6 @@
 """Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,6 +13,7 @@ from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.document import Document, read_file, read_text
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
+from fabricbench.plan.graph_names import near_name_hint
 from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.limits import Limits, memory_problem, problems_beyond
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
@@ -22,7 +22,7 @@ from fabricbench.plan.nodes import kind_name
 from fabricbench.plan.overrides import apply_overrides
 from fabricbench.plan.pins import pin_problems
 from fabricbench.plan.published import PublishedTable, read_published
-from fabricbench.plan.resolve import VariantDocument, check_differences, variant_documents
+from fabricbench.plan.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.scale import with_cost
 from fabricbench.plan.shipped import NO_FILE, find_plan, find_published, published_tables
 from fabricbench.plan.sizes import size_kind
@@ -145,10 +145,7 @@ def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], 
         except PlanError as error:
             problems += ((one, problem) for problem in error.problems)
     if problems:
-        counts = Counter(problem for _, problem in problems)
-        common = [problem for problem, count in counts.items() if count == len(documents) > 1]
-        own = [one.told(problem) for one, problem in problems if problem not in common]
-        raise PlanError([*common, *own])
+        raise PlanError(told_once(problems, len(documents)))
     return found
 
 
@@ -273,7 +270,8 @@ def _check_with_engine(plan: Plan, document: Document) -> None:
         path = plan_path(refusal.field)
         if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
             path = (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
-        raise PlanError([document.problem(path, refusal.found, refusal.allowed)])
+        hint = near_name_hint(plan, path, refusal.found)
+        raise PlanError([document.problem(path, refusal.found, refusal.allowed, hint)])
     balancing = plan.fabric.load_balancing
     if isinstance(balancing, Pinned):
         problems = _in_order(pin_problems(balancing.pins, engine.describe(spec_json), document))

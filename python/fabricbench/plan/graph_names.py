@@ -1,0 +1,59 @@
+"""Names of links and switches as the engine has them, for hints at those that are nearly right."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fabricbench.plan import engine
+from fabricbench.plan.errors import FieldPath
+from fabricbench.plan.expand import first_spec
+from fabricbench.plan.hints import close_match_hint
+from fabricbench.plan.model import Job, Plan
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import Description
+
+
+def near_name_hint(plan: Plan, path: FieldPath, found: str) -> str:
+    """Suggest the link or switch nearest to the one that a field names.
+
+    Returns:
+        Empty where the field names neither, or nothing is near.
+    """
+    if path[:1] != ("fabric",) or path[-1] not in ("link", "switch"):
+        return ""
+    if " " in found:
+        return ""  # a sentence: the name is right, and something else is not
+    if path[-1] == "link" and "-" not in found:
+        return ""  # one node has many links
+    description = _described(plan)
+    if description is None:
+        return ""
+    names = _links(description) if path[-1] == "link" else _switches(description)
+    return close_match_hint(found, dict.fromkeys(names))
+
+
+def _described(plan: Plan) -> "Description | None":
+    """Return the plan's fabric as it is when nothing fails; none if the engine refuses that too."""
+    # Two ranks stand for all jobs, whose queue pairs may be a million.
+    job = Job.model_validate({"name": "names", "ranks": [0, 1], "collective": "send-receive"})
+    fabric = plan.fabric.model_copy(update={"failures": [], "extra_delays": []})
+    bare = plan.model_copy(update={"fabric": fabric, "jobs": [job], "tcp": []})
+    spec_json = json.dumps(first_spec(bare))
+    return None if engine.check(spec_json) else engine.describe(spec_json)
+
+
+def _links(description: "Description") -> Iterator[str]:
+    """Yield the names of each link: its nodes in either order, and the cable of several."""
+    known: dict[str, int] = {}
+    for link in description["links"]:
+        one, other = link["from"], link["to"]
+        place = known.get(f"{one}-{other}", 0)
+        known |= {f"{one}-{other}": place + 1, f"{other}-{one}": place + 1}
+        for name in (f"{one}-{other}", f"{other}-{one}"):
+            yield name
+            yield f"{name}:{place}"
+
+
+def _switches(description: "Description") -> Iterator[str]:
+    return (node["name"] for node in description["nodes"] if node["kind"] == "switch")
