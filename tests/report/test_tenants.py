@@ -105,8 +105,10 @@ def test_a_run_that_was_stopped_resumes_with_the_rest(tmp_path: Path) -> None:
     assert finished.stdout.count("nobody") == 4
 
 
-def test_a_spread_is_by_nearest_rank() -> None:
+def test_a_spread_has_quartiles_by_nearest_rank_and_the_median_between_two() -> None:
     found = spread([4.0, 1.0, 3.0, 2.0])
     assert found is not None
-    assert (found.count, found.least, found.p25, found.median, found.p75, found.largest) == (4, 1, 1, 2, 3, 4)
+    assert (found.count, *found.quartiles) == (4, 1, 1, 2.5, 3, 4)
+    medians = [each.median for each in map(spread, ([0.7], [1.0, 2.0], [1.0, 5.0, 2.0])) if each]
+    assert medians == [0.7, 1.5, 2]
     assert spread([]) is None

@@ -49,7 +49,7 @@ def kept_percent(beside: Summary, alone: Summary) -> float | None:
 
 @dataclass(frozen=True)
 class Spread:
-    """How a value spreads over trials, by nearest rank."""
+    """How a value spreads over trials: P25 and P75 by nearest rank, and the median."""
 
     count: int
     least: float
@@ -69,5 +69,7 @@ def spread(values: Sequence[float]) -> Spread | None:
     if not values:
         return None
     ranked = sorted(values)
-    p25, median, p75 = (ranked[rank_of(share, len(ranked)) - 1] for share in (0.25, 0.5, 0.75))
-    return Spread(len(ranked), ranked[0], p25, median, p75, ranked[-1])
+    count = len(ranked)
+    p25, p75 = (ranked[rank_of(share, count) - 1] for share in (0.25, 0.75))
+    median = (ranked[(count - 1) // 2] + ranked[count // 2]) / 2
+    return Spread(count, ranked[0], p25, median, p75, ranked[-1])

@@ -141,7 +141,9 @@ def _spread_table(kept: Sequence[KeptRow]) -> TablePart:
         for name, spread in kept_spreads(kept).items()
     ]
     columns = [Column("busbw kept (%)", numeric=False), *(Column(title) for title in titles)]
-    return TablePart(columns, rows, "Over the iterations, which differ in their seed; by nearest rank.")
+    return TablePart(
+        columns, rows, "Over the iterations, each with a seed of its own; P25 and P75 by nearest rank."
+    )
 
 
 def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
