@@ -410,3 +410,19 @@ def test_ranks_that_are_not_those_of_the_output_are_told(tmp_path: Path, name: s
         finished = call("import", SAMPLES / name, "--ranks", str(ranks), cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
         assert (f"--ranks 3 in place of {listed}, which the output lists" in finished.stderr) is is_told
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("imb_mpi1.txt", "2, 4"),
+        ("osu_many.txt", "2, 8"),
+        ("perftest_write_bw.json", "2"),
+        ("perftest_send_lat.txt", "2"),
+    ],
+)
+def test_ranks_that_an_output_says_itself_are_kept_and_told(tmp_path: Path, name: str, said: str) -> None:
+    finished = call("import", SAMPLES / name, "--ranks", "3", cwd=tmp_path)
+    assert finished.returncode == 0, finished.stderr
+    assert f"{name}: --ranks 3 is not taken where the output says {said}\n" in finished.stderr
+    assert "--ranks" not in call("import", SAMPLES / name, cwd=tmp_path).stderr

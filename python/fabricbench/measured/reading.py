@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from fabricbench.measured import imb, nccl, nccl_json, osu, perftest, perftest_json
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.json_text import documents
-from fabricbench.measured.model import Given, Reading
+from fabricbench.measured.model import Given, Reading, Table
 from fabricbench.measured.text import FORMATS_HINT, MAX_ROWS, Document
 
 FORMATS: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
@@ -45,7 +46,15 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
         raise document.error(
             None, f"no result of {reading.format}{left_out}", "rows of a table", FORMATS_HINT
         )
-    return reading
+    return replace(reading, warnings=[*reading.warnings, *_unused_ranks(document, reading.tables, known)])
+
+
+def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> Iterator[str]:
+    """Yield a warning where the output itself says how many ranks there are, and the user another number."""
+    said = sorted({table.ranks for table in tables} - {given.ranks})
+    if given.ranks and said:
+        counts = ", ".join(map(str, said))
+        yield f"{document.name}: --ranks {given.ranks} is not taken where the output says {counts}"
 
 
 def _text(document: Document, format_name: str | None, given: Given) -> Reading:
