@@ -60,6 +60,14 @@ def test_runs_are_compared_size_by_size(run: fb.Trials) -> None:
         fb.compare(run, fb.Trials([]))
 
 
+@pytest.mark.parametrize("other", ["x", 3, None, ["x"]])
+def test_only_trials_are_compared(run: fb.Trials, other: object) -> None:
+    for pair in ((run[0], other), (other, run)):
+        with pytest.raises(TypeError, match="compare takes trials, or those of a run, not "):
+            fb.compare(*pair)
+    assert fb.compare([run[0]], list(run)).height
+
+
 def test_a_wrong_field_raises_what_the_command_line_says() -> None:
     plan = fb.load("jct-alltoall")
     with pytest.raises(fb.PlanError, match=r"fabric\.topology\.spines: found 0; allowed: 1 or more"):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.api.trial import Trial
-from fabricbench.api.trials import Trials
 from fabricbench.report.comparison import JobPair, compared, matched
 from fabricbench.report.frames import comparison_frame
 from fabricbench.report.trials import Beside, stored_reports
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
+def compare(first: Trial | Sequence[Trial], second: Trial | Sequence[Trial]) -> pl.DataFrame:
     """Set two trials, or the trials of two runs, against each other, metric by metric.
 
     The trials of two runs are paired by data size and iteration, and where one was measured by collective and
@@ -26,6 +26,7 @@ def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
         value that could not be measured is null, and so is a ratio without both.
 
     Raises:
+        TypeError: One of the two is neither a trial nor several.
         ValueError: The trials have no job in common.
 
     Example:
@@ -42,8 +43,12 @@ def compare(first: Trial | Trials, second: Trial | Trials) -> pl.DataFrame:
     return comparison_frame(pairs)
 
 
-def _all(trials: Trial | Trials) -> list[Trial]:
-    return [trials] if isinstance(trials, Trial) else list(trials)
+def _all(trials: object) -> list[Trial]:
+    found = [trials] if isinstance(trials, Trial) else trials
+    if not isinstance(found, Sequence) or not all(isinstance(trial, Trial) for trial in found):
+        hint = "; `fabricbench.workspace().trial` finds one by its name" if isinstance(trials, str) else ""
+        raise TypeError(f"compare takes trials, or those of a run, not {trials!r:.60}{hint}")
+    return list(found)
 
 
 def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial]]:
