@@ -145,6 +145,16 @@ def test_trials_lists_and_filters(used: Path) -> None:
     assert "no such trials" in nothing.stderr
 
 
+def test_trials_of_a_plan_without_any_are_none_and_of_an_unknown_one_an_error(used: Path) -> None:
+    for output in ("table", "json"):
+        nothing = call("trials", "--plan", "jct-alltoall", "--format", output, cwd=used)
+        assert (nothing.returncode, "no such trials" in nothing.stderr) == (0, True)
+    for name, hint in ("smal", "did you mean `small`?"), ("jct-alltoal", "did you mean `jct-alltoall`?"):
+        typo = call("trials", "--plan", name, cwd=used)
+        assert (typo.returncode, typo.stdout) == (2, "")
+        assert f'no trial of a plan "{name}"\nhint: {hint}' in typo.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "begin"),
     [
@@ -234,6 +244,13 @@ def test_doctor_fails_where_something_needed_is_missing(used: Path) -> None:
     finished = call("doctor", "--workspace", "small.yaml", cwd=used)
     assert finished.returncode == 1
     assert "this is a file" in finished.stdout
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "small.yaml/x"])
+def test_doctor_tells_that_a_workspace_cannot_be_made(used: Path, folder: str) -> None:
+    finished = call("doctor", "--workspace", folder, cwd=used)
+    assert finished.returncode == 1
+    assert f"{folder} cannot be made: " in finished.stdout
 
 
 def test_doctor_makes_nothing(tmp_path: Path) -> None:

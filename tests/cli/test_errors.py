@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+import typer
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, PROGRAM, call
 
 from fabricbench.cli.errors import exit_status
+from fabricbench.cli.main import app
 
 
 @pytest.fixture
@@ -102,6 +107,22 @@ def test_a_paragraph_of_help_fills_its_lines(folder: Path) -> None:
     first = next(index for index, line in enumerate(lines) if line.startswith("Exit status:"))
     paragraph = lines[first : lines.index("", first)]
     assert min(map(len, paragraph[:-1])) > 60
+
+
+def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _commands(child, (*path, name))
+
+
+@pytest.mark.parametrize("columns", [72, 80, 120])
+def test_help_cuts_no_word_at_any_width(folder: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for path in _commands(typer.main.get_command(app)):
+        text = call(*path, "--help", cwd=folder).stdout
+        assert "\u2026" not in text, path
+        assert not re.search(r"\w\.\.\.$", text, re.MULTILINE), path
+        assert max(map(len, text.splitlines())) <= columns, path
 
 
 def test_without_a_command_it_prints_its_help(folder: Path) -> None:

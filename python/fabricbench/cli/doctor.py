@@ -131,8 +131,22 @@ def _workspace(workspace: Path | None) -> Check:
             return Check("workspace", False, True, str(error), error.hint)
         return Check("workspace", True, True, f"{folder}, {counted(count, 'trial')}")
     hint = "name another folder with --workspace or FABRICBENCH_WORKSPACE"
-    writable = os.access(_existing(folder), os.W_OK)
-    return Check("workspace", writable, True, f"{folder} is made by the first run", hint)
+    reason = _why_not_made(folder)
+    if reason:
+        return Check("workspace", False, True, f"{folder} cannot be made: {reason}", hint)
+    return Check("workspace", True, True, f"{folder} is made by the first run", hint)
+
+
+def _why_not_made(folder: Path) -> str:
+    """Return why nothing can be made where a folder would be; empty if it can."""
+    import tempfile
+
+    # Permissions alone do not tell: those of /proc would let root make folders.
+    try:
+        with tempfile.TemporaryDirectory(prefix=".fabricbench-", dir=_existing(folder)):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def _tables() -> Iterator[Check]:

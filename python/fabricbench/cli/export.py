@@ -41,7 +41,9 @@ _TEXT_ENDINGS = ("", "txt", "text")
 
 def export_command(
     trial: TrialArgument = "latest",
-    table: Annotated[TableName, typer.Option(help="Which table.")] = TableName.CHUNKS,
+    table: Annotated[
+        TableName, typer.Option(metavar="TABLE", help=f"Which table: {', '.join(TableName)}.")
+    ] = TableName.CHUNKS,
     output: Annotated[
         FileFormat | None,
         typer.Option("--format", help="How to write it; by default as FILE ends, or as CSV."),

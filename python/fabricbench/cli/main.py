@@ -29,15 +29,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # its tables cut long words; plain text wraps at any width
 )
-workspace_app = typer.Typer(help="Check, repair, export, import or purge the trials of a workspace.")
+_WORKSPACE_HELP = "Check, repair, export, import or purge the trials of a workspace."
+workspace_app = typer.Typer(help=_WORKSPACE_HELP, short_help=_WORKSPACE_HELP)
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
 def _add(group: typer.Typer, name: str, command: Callable[..., object]) -> None:
-    """Add a command whose help has a line for each paragraph, which the terminal breaks where it ends."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    group.command(name, help="\n\n".join(" ".join(each.split()) for each in paragraphs))(command)
+    """Add a command whose help has a line for each paragraph, which the terminal breaks where it ends.
+
+    The list of commands has the first paragraph whole.
+    """
+    paragraphs = [" ".join(each.split()) for each in inspect.cleandoc(command.__doc__ or "").split("\n\n")]
+    group.command(name, help="\n\n".join(paragraphs), short_help=paragraphs[0])(command)
 
 
 _add(app, "run", run_command)
@@ -84,7 +89,7 @@ def _program(
 ) -> None:
     context.obj = {"debug": debug}
     if context.invoked_subcommand is None:
-        context.get_help()  # prints it
+        typer.echo(context.get_help())
 
 
 def main() -> None:

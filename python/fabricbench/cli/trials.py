@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabricbench.cli.options import FormatOption, TrialArgument, WorkspaceOption
 from fabricbench.cli.output import Format, has_colour, note, write
+
+if TYPE_CHECKING:
+    from fabricbench.store import Workspace
 
 
 def trials_command(
@@ -16,7 +19,10 @@ def trials_command(
     tag: Annotated[str | None, typer.Option(help="Only trials with this tag.")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """List the trials of a workspace, oldest first, unfinished ones included."""
+    """List the trials of a workspace, oldest first, unfinished ones included.
+
+    A plan that is neither shipped nor in the workspace is an error.
+    """
     from fabricbench.report import formats, terminal
     from fabricbench.report.trials import Beside, stored_reports
     from fabricbench.store import Workspace
@@ -24,6 +30,8 @@ def trials_command(
 
     store = Workspace.open(workspace)
     found = store.trials(plan=plan, tag=tag)
+    if plan is not None and not found:
+        _check_plan_name(store, plan)
     finished = [trial for trial in found if trial.is_finished]
     beside = Beside(finished)
     jobs = [job for trial in finished for job in stored_reports(trial, beside)]
@@ -33,8 +41,24 @@ def trials_command(
         write(formats.list_csv(found, jobs))
     elif found:
         write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
-    else:
+    if not found:
         note(f"no such trials in {store.root}" if plan or tag else f"no trials in {store.root}")
+
+
+def _check_plan_name(store: Workspace, plan: str) -> None:
+    """Check that a plan is one that is shipped or of which there are trials.
+
+    Raises:
+        StoreError: It is neither.
+    """
+    from fabricbench.plan.hints import close_match_hint
+    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.store import StoreError
+
+    known = dict.fromkeys([*(trial.facts.plan for trial in store.trials()), *shipped_plans()])
+    if plan not in known:
+        hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
+        raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)
 
 
 def show_command(
