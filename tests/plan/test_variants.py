@@ -197,3 +197,14 @@ def test_a_link_that_some_variants_lack_is_told_for_those(tmp_path: Path) -> Non
         loaded(tmp_path, FABRICS, failures)
     (problem,) = caught.value.problems
     assert problem.found == "leaf0-spine1, in variant `mesh`"
+
+
+def test_a_mistake_that_some_variants_have_is_told_once_with_their_names(tmp_path: Path) -> None:
+    failures = "fabric.failures=[{at: 1ms, kind: link-down, link: mesh-host1}]"
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, FABRICS, failures)
+    (problem,) = caught.value.problems
+    assert (problem.place.source, problem.found) == (
+        f"-s {failures}",
+        "mesh-host1, in variants `spray`, `clos`",
+    )

@@ -100,25 +100,28 @@ def _written(document: Document, path: FieldPath, value: object) -> Written:
 
 
 def told_once(problems: Sequence[tuple[VariantDocument, Problem]], variants: int) -> list[Problem]:
-    """Return the problems of so many variants: first those that all of them have, each once, as the plan's.
+    """Return the problems of so many variants, each once: first those that all have, as the plan's own.
 
     What is allowed may differ between variants, as their topologies do; then it is that of one of them.
     """
-    alike: dict[tuple[Place, str, str], list[tuple[VariantDocument, Problem]]] = {}
+    alike: dict[tuple[Place, str, str], dict[str, tuple[VariantDocument, Problem]]] = {}
     for one, problem in problems:
-        alike.setdefault((problem.place, problem.field, problem.found), []).append((one, problem))
-    groups = alike.values()
-    common = [group for group in groups if len({one.label for one, _ in group}) == variants > 1]
-    own = [one.told(problem) for group in groups if group not in common for one, problem in group]
-    return [*(_shared(group) for group in common), *own]
+        alike.setdefault((problem.place, problem.field, problem.found), {})[one.label] = (one, problem)
+    groups = sorted(alike.values(), key=lambda group: len(group) < variants)
+    return [_told(list(group.values()), variants) for group in groups]
 
 
-def _shared(group: Sequence[tuple[VariantDocument, Problem]]) -> Problem:
+def _told(group: Sequence[tuple[VariantDocument, Problem]], variants: int) -> Problem:
     """Return one problem for the same in several variants, with the hint of one that has any."""
     one, problem = next((each for each in group if each[1].hint), group[0])
-    if len({each.allowed for _, each in group}) == 1:
+    if len(group) == 1:
+        return one.told(problem)
+    if len({each.allowed for _, each in group}) > 1:
+        problem = replace(problem, allowed=f"{problem.allowed}, in variant `{one.label}`")
+    if len(group) == variants:
         return problem
-    return replace(problem, allowed=f"{problem.allowed}, in variant `{one.label}`")
+    labels = ", ".join(f"`{each.label}`" for each, _ in group)
+    return replace(problem, found=f"{problem.found}, in variants {labels}")
 
 
 def check_differences(variants: Sequence[VariantDocument], specs: Sequence[str]) -> Iterator[Problem]:
