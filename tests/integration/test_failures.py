@@ -92,3 +92,22 @@ def test_the_dip_and_the_recovery_are_measured(tmp_path: Path) -> None:
     assert down.rounds_during_ms > down.rounds_before_ms
     assert up.after_percent is not None
     assert up.after_percent > 95
+
+
+def test_a_leaf_with_fewer_uplinks_has_no_collision_for_being_uneven(tmp_path: Path) -> None:
+    plan = tmp_path / "failure.yaml"
+    # Sixteen hosts: most of what a leaf sends leaves it.
+    text = PLAN.replace("leaves: 2", "leaves: 4").replace("repeat: 6", "repeat: 20").replace("300us", "5ms")
+    text = text.replace("    - {at: 900us, kind: link-up, link: spine1-leaf0}\n", "")
+    plan.write_text(text.replace("transport: {", "transport: {recovery: selective, "))
+    for kind in ("adaptive", "spray-random"):
+        workspace = tmp_path / kind
+        overrides = (f"fabric.load_balancing={kind}", "fabric.topology.fabric_link=200Gbps")
+        trial = run_plan(workspace, plan, *overrides, "fabric.switch.buffer=64MB")[0]
+        found = insight(trial)
+        causes = {finding.cause: finding for finding in found.of_job("test")}
+        assert causes["fewer-uplinks"].evidence["switches"] == ["leaf0"]
+        (uplinks,) = [each for each in found.distributions if each.switch == "leaf0"]
+        assert uplinks.bytes_max_to_mean is not None
+        assert uplinks.bytes_max_to_mean > 1.2
+        assert "hash-collision" not in causes

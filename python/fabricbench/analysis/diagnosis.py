@@ -91,7 +91,18 @@ def _is_healthy(record: Record, job: Mapping[str, object], outcome: Mapping[str,
 
 def _of_job(case: Case) -> list[Finding]:
     order = list(CAUSES)
-    found = [finding for search in _SEARCHES for finding in search(case)]
+    found = _without_fewer([finding for search in _SEARCHES for finding in search(case)])
     return sorted(
         found, key=lambda each: (each.explained is None, -(each.explained or 0.0), order.index(each.cause))
     )
+
+
+def _without_fewer(found: list[Finding]) -> list[Finding]:
+    """Leave out collisions at switches that lost uplinks: the others are fuller for that reason."""
+    fewer = {name for each in found if each.cause == "fewer-uplinks" for name in each.evidence["switches"]}
+    return [
+        each
+        for each in found
+        if each.cause != "hash-collision"
+        or fewer.isdisjoint((each.evidence["switch"], each.evidence["peer"]))
+    ]

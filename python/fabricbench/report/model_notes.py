@@ -28,7 +28,7 @@ MODEL_NOTES = (
         "Frames",
         "RoCEv2 over IPv4 with the full size of every header; preamble, start delimiter and inter-frame gap "
         "(20 bytes) occupy the link. Data moves as RDMA WRITE, of storage also as SEND and READ.",
-        "VLAN tags, IPv6, Ethernet padding and FEC; bit errors.",
+        "VLAN tags, IPv6 and FEC.",
     ),
     ModelNote(
         "Transport",
@@ -106,10 +106,11 @@ MODEL_NOTES = (
         "Links",
         "Serialisation at line rate and a constant propagation delay. Links and switches go down and up and "
         "links change their rate at given times; every switch takes the shortest paths over what is left at "
-        "once, a convergence time later.",
-        "Clock drift, jitter, lane skew. Ports keep sending on a dead link, and what a dead switch holds is "
-        "lost as it sends it. Pause quanta, headroom and ECN thresholds keep to the line rate when a link is "
-        "slowed down. Table `paths` has the paths before any failure.",
+        "once, a convergence time later. Bits are wrong at a given rate, each by itself, or a share of "
+        "frames is lost; delay lines lengthen links.",
+        "Clock drift, jitter, lane skew, errors in bursts. Ports keep sending on a dead link, and what a "
+        "dead switch holds is lost as it sends it. Pause quanta, headroom and ECN thresholds keep to the "
+        "line rate when a link is slowed down. Table `paths` has the paths before any failure.",
     ),
     ModelNote(
         "Workload",

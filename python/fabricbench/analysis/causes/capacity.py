@@ -39,6 +39,7 @@ def _finding(case: Case, recovery: Recovery, kept: float) -> Finding:
     evidence = {
         "at_ps": step.at_ps,
         "switch": worst.switch,
+        "switches": sorted(each.switch for each in step.uplinks),
         "uplinks_up": worst.up,
         "uplinks": worst.all,
         "rate_percent": worst.rate_percent,
