@@ -7,6 +7,8 @@ use wire::Psn;
 
 /// Windows of so many packets need no memory of their own.
 const NEAR_PACKETS: usize = 256;
+/// No distance: farther than any.
+const NONE: u32 = u32::MAX;
 
 /// The responder of selective recovery: places packets within the window that begins with the first missing one.
 ///
@@ -24,7 +26,7 @@ pub struct Placement {
     /// There is a loss to report, or to look for, once more than so many packets are ahead: all holes but those among the last
     /// [`Self::threshold`] of so many have been reported.
     report_beyond: u32,
-    /// Packets that are placed, ask for an acknowledgement, and are not in order yet.
+    /// From the first missing packet to the first that is placed and asks for an acknowledgement; [`NONE`] if there is none.
     asking: u32,
     /// Packets placed beyond the first missing one, by the low bits of their PSN.
     near: [u64; NEAR_PACKETS / 64],
@@ -36,8 +38,16 @@ pub struct Placement {
 struct More {
     /// Stands for `near` where the window is longer.
     placed: Vec<u64>,
-    /// Those placed packets that ask for an acknowledgement.
+    /// Those placed packets that ask for an acknowledgement, without the first of them, and how many they are: with messages
+    /// as long as the window there are hardly ever two.
     asking: Vec<u64>,
+    asking_packets: u32,
+}
+
+impl More {
+    fn new(placed: Vec<u64>) -> Self {
+        Self { placed, asking: Vec::new(), asking_packets: 0 }
+    }
 }
 
 const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one line of the cache");
@@ -53,13 +63,13 @@ impl Placement {
             ahead: 0,
             unacknowledged: 0,
             report_beyond: 0,
-            asking: 0,
+            asking: NONE,
             near: [0; _],
             more: None,
         };
         placement.report_beyond = placement.threshold();
         if !placement.is_near() {
-            placement.more = Some(Box::new(More { placed: ring(window_packets), asking: Vec::new() }));
+            placement.more = Some(Box::new(More::new(ring(window_packets))));
         }
         placement
     }
@@ -80,7 +90,7 @@ impl Placement {
             return self.turn_away(true, ack_request);
         }
         if ack_request {
-            self.note_asking(psn);
+            self.note_asking(distance);
         }
         self.ahead = self.ahead.max(distance + 1);
         // Of packets in order fewer than are acknowledged together wait, as before it came.
@@ -105,7 +115,7 @@ impl Placement {
         if self.ahead > 0 {
             let next = self.expected.add(1);
             packets += self.take_run(next);
-            is_asked = self.asking > 0 && self.take_asking(next, packets - 1);
+            is_asked = self.pass_asking(packets);
             self.ahead -= packets;
         }
         self.expected = self.expected.add(packets);
@@ -140,25 +150,55 @@ impl Placement {
         self.more.as_mut().map_or(0, |more| take_run(&mut more.placed, first))
     }
 
-    #[cold]
-    fn note_asking(&mut self, psn: Psn) {
-        let window = self.window;
-        let new = || Box::new(More { placed: Vec::new(), asking: Vec::new() });
-        let asking = &mut self.more.get_or_insert_with(new).asking;
-        if asking.is_empty() {
-            *asking = ring(window);
+    /// The packet so far beyond the first missing one asks for an acknowledgement.
+    fn note_asking(&mut self, distance: u32) {
+        let other = self.asking.max(distance);
+        self.asking = self.asking.min(distance);
+        if other != NONE {
+            self.note_more_asking(other);
         }
-        insert(asking, psn);
-        self.asking += 1;
     }
 
-    /// `packets` from `first` on are in order now; true if one of them asked for an acknowledgement.
     #[cold]
-    fn take_asking(&mut self, first: Psn, packets: u32) -> bool {
-        let Some(more) = &mut self.more else { return false };
-        let asked = (0..packets).filter(|&packet| remove(&mut more.asking, first.add(packet))).count() as u32;
-        self.asking -= asked;
-        asked > 0
+    fn note_more_asking(&mut self, distance: u32) {
+        let (window, psn) = (self.window, self.expected.add(distance));
+        let more = self.more.get_or_insert_with(|| Box::new(More::new(Vec::new())));
+        if more.asking.is_empty() {
+            more.asking = ring(window);
+        }
+        insert(&mut more.asking, psn);
+        more.asking_packets += 1;
+    }
+
+    /// So many packets are in order from now on; true if one of them asked for an acknowledgement.
+    #[inline]
+    fn pass_asking(&mut self, packets: u32) -> bool {
+        if self.asking == NONE {
+            return false;
+        }
+        if self.asking >= packets {
+            self.asking -= packets;
+            return false;
+        }
+        self.asking = self.next_asking(packets);
+        true
+    }
+
+    /// Of the packets that ask for an acknowledgement, without the first, takes out those that are in order and the first of
+    /// those that are not. Tells where that is, seen from the next missing packet.
+    fn next_asking(&mut self, packets: u32) -> u32 {
+        let Some(more) = &mut self.more else { return NONE };
+        let mut distance = 0;
+        while more.asking_packets > 0 {
+            if remove(&mut more.asking, self.expected.add(distance)) {
+                more.asking_packets -= 1;
+                if distance >= packets {
+                    return distance - packets;
+                }
+            }
+            distance += 1;
+        }
+        NONE
     }
 
     /// A hole to report comes first; it tells what is in order as well.
@@ -236,6 +276,7 @@ impl Placement {
         visit_psn(expected, cycle);
         cycle.same_list([*ahead, *unacknowledged, *report_beyond, *asking].into_iter().map(u64::from));
         visit_ring(near, before, *expected, cycle);
+        // How many ask follows from the list of them.
         let lists = more.iter_mut().flat_map(|more| [&mut more.placed, &mut more.asking]);
         lists.for_each(|words| visit_ring(words, before, *expected, cycle));
     }
@@ -321,6 +362,45 @@ mod tests {
             let run = (0..).take_while(|&packet| remove(&mut expected, first.add(packet))).count();
             prop_assert_eq!(take_run(&mut words, first), run as u32);
             prop_assert_eq!(words, expected);
+        }
+    }
+    proptest! {
+        #[test]
+        fn who_asks_is_answered_once_all_before_is_there(
+            asks in prop::collection::vec(prop::bool::weighted(0.2), 150),
+            keys in prop::collection::vec(0..150_u32, 150),
+            is_far in any::<bool>(),
+        ) {
+            let first = Psn::new(0xff_fff0);
+            let config = config(1_000);
+            let mut placement = Placement::new(first, if is_far { 1_000 } else { 256 });
+            let mut order: Vec<usize> = (0..asks.len()).collect();
+            order.sort_by_key(|&packet| keys[packet]);
+            let (mut arrived, mut expected) = (vec![false; asks.len()], 0);
+            for packet in order {
+                arrived[packet] = true;
+                let run = arrived[expected..].iter().take_while(|is_there| **is_there).count();
+                let is_asked = asks[expected..expected + run].iter().any(|asks| *asks);
+                expected += run;
+                let reply = placement.on_packet(&config, first.add(packet as u32), asks[packet]).reply;
+                prop_assert_eq!(reply.is_some(), is_asked);
+                if let Some(Reply::SelectiveAck { newest, .. }) = reply {
+                    prop_assert_eq!(newest, first.add(expected as u32).add(u32::MAX));
+                }
+            }
+            prop_assert_eq!(placement.asking, NONE);
+        }
+    }
+
+    fn config(ack_every: u32) -> Config {
+        Config {
+            mtu_bytes: 4_096,
+            message_bytes: 4_096,
+            ack_every,
+            window_packets: 256,
+            timeout: units::Span(1_000_000),
+            retry_count: 7,
+            recovery: crate::Recovery::Selective { ooo_window_packets: 256 },
         }
     }
 }
