@@ -1,48 +1,10 @@
 //! What arrives at a switch in a window, by egress port and time.
 
 use super::queue::Stored;
+use super::turns::{Turn, sort};
 use crate::kernel::{Inbox, Message};
 use crate::packet::Packet;
-use units::{Instant, Span};
-
-/// Above so many, sorting in the same steps whatever the order takes longer than what is mispredicted otherwise.
-const STEADY_MAX: usize = 16;
-/// Above so many, sorting by insertion takes too many steps.
-const INSERTION_MAX: usize = 24;
-/// Bits of a turn for the place.
-const PLACE_BITS: u32 = 32;
-
-/// The longest window whose times fit into a turn.
-pub(crate) const WINDOW_MAX: Span = Span(1 << (u64::BITS - PLACE_BITS));
-
-/// When a frame arrives and where it stands in [`Arrivals`]: the picoseconds since the window began, above its place.
-/// Frames come in the order of their ingress ports, so the order of turns is that of (time, ingress port, sequence).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Turn(u64);
-
-impl Turn {
-    #[inline]
-    const fn new(at: Instant, start: Instant, place: usize) -> Self {
-        Self((at.0 - start.0) << PLACE_BITS | place as u64)
-    }
-
-    /// When it arrives.
-    #[inline]
-    const fn at(self, start: Instant) -> Instant {
-        Instant(start.0 + (self.0 >> PLACE_BITS))
-    }
-
-    /// Before this is what arrives by `now`, and nothing else.
-    #[inline]
-    const fn after(now: Instant, start: Instant) -> Self {
-        Self((now.0 - start.0 + 1) << PLACE_BITS)
-    }
-
-    #[inline]
-    const fn place(self) -> usize {
-        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
-    }
-}
+use units::Instant;
 
 /// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for it.
 #[derive(Debug, Default)]
@@ -55,6 +17,8 @@ pub(super) struct Arrivals {
     /// Where the frame at each place goes, and all turns, once they are merged.
     egress: Vec<u16>,
     merged: Vec<Turn>,
+    /// Scratch space.
+    spare: Vec<Turn>,
 }
 
 impl Arrivals {
@@ -139,7 +103,7 @@ impl Arrivals {
     /// Sorts what arrives for port `egress`, if ports came in order.
     #[inline]
     pub(super) fn sort(&mut self, egress: usize) {
-        sort(&mut self.turns[egress]);
+        sort(&mut self.turns[egress], &mut self.spare);
     }
 
     /// What arrives for port `egress`, sorted.
@@ -158,7 +122,7 @@ impl Arrivals {
     /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch itself; in
     /// order of (time, ingress port), which takes more if frames have come in any order.
     pub(super) fn merge(&mut self, ports: impl Iterator<Item = u16>, is_mixed: bool) -> Merged<'_> {
-        let Self { start, frames, turns, control, egress, merged } = self;
+        let Self { start, frames, turns, control, egress, merged, spare } = self;
         merged.clone_from(control);
         egress.resize(frames.len(), 0);
         for port in ports {
@@ -170,7 +134,7 @@ impl Arrivals {
         if is_mixed {
             merged.sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
         } else {
-            sort(merged);
+            sort(merged, spare);
         }
         Merged { start: *start, turns: merged, frames, egress }
     }
@@ -253,43 +217,6 @@ impl Lineup<'_> {
         let (turns, others) = self.turns.split_at(count);
         self.turns = others;
         Lineup { start: self.start, turns, frames: self.frames }
-    }
-}
-
-/// There are few turns as a rule, so insertion wins.
-#[inline]
-fn sort(turns: &mut [Turn]) {
-    if turns.len() <= STEADY_MAX {
-        sort_steadily(turns);
-    } else if turns.len() <= INSERTION_MAX {
-        sort_by_insertion(turns);
-    } else {
-        turns.sort_unstable();
-    }
-}
-
-/// Insertion that takes the same steps whatever the order: none can be mispredicted.
-#[inline]
-fn sort_steadily(turns: &mut [Turn]) {
-    for sorted in 1..turns.len() {
-        let (before, others) = turns.split_at_mut(sorted);
-        let mut last = others[0];
-        for turn in before {
-            (*turn, last) = ((*turn).min(last), (*turn).max(last));
-        }
-        others[0] = last;
-    }
-}
-
-fn sort_by_insertion(turns: &mut [Turn]) {
-    for sorted in 1..turns.len() {
-        let turn = turns[sorted];
-        let mut place = sorted;
-        while place > 0 && turns[place - 1] > turn {
-            turns[place] = turns[place - 1];
-            place -= 1;
-        }
-        turns[place] = turn;
     }
 }
 

@@ -23,10 +23,11 @@ mod queued;
 mod returns;
 pub(crate) mod schedule;
 pub(crate) mod scheduled;
+mod turns;
 pub(crate) mod watchdog;
 
-pub(crate) use lineup::WINDOW_MAX;
 pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
+pub(crate) use turns::WINDOW_MAX;
 
 use crate::egress::SharedLinks;
 use crate::kernel::{Context, Inbox, Window};

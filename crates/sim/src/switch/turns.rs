@@ -1,0 +1,199 @@
+//! The order in which frames arrive, as words that are sorted.
+//!
+//! Few words are sorted by a network: the same comparisons whatever their order, so that none is mispredicted. The words are
+//! compared as floating-point numbers, of which a processor tells the smaller and the larger in one instruction each, in
+//! registers that nothing else needs. Positive ones have the order of their bits.
+
+use units::{Instant, Span};
+
+/// Bits of a turn for the place.
+const PLACE_BITS: u32 = 32;
+/// Added to each time, so that no turn is a number that processors are slow with.
+const BIAS: u64 = 1 << 30;
+/// The longest window whose times, with [`BIAS`], are those of positive numbers.
+pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
+
+/// When a frame arrives and where it stands among the arrivals: the picoseconds since the window began, above its place.
+/// Frames come in the order of their ingress ports, so the order of turns is that of (time, ingress port, sequence).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn(u64);
+
+impl Turn {
+    /// After every other: infinity.
+    const LAST: Self = Self(f64::INFINITY.to_bits());
+
+    #[inline]
+    pub(super) const fn new(at: Instant, start: Instant, place: usize) -> Self {
+        Self((at.0 - start.0 + BIAS) << PLACE_BITS | place as u64)
+    }
+
+    /// When it arrives.
+    #[inline]
+    pub(super) const fn at(self, start: Instant) -> Instant {
+        Instant(start.0 + (self.0 >> PLACE_BITS) - BIAS)
+    }
+
+    /// Before this is what arrives by `now`, and nothing else.
+    #[inline]
+    pub(super) const fn after(now: Instant, start: Instant) -> Self {
+        Self((now.0 - start.0 + BIAS + 1) << PLACE_BITS)
+    }
+
+    #[inline]
+    pub(super) const fn place(self) -> usize {
+        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+
+    #[inline]
+    const fn number(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+/// How many are sorted at once.
+const BLOCK: usize = 16;
+
+/// Sorts `turns`; `spare` is scratch space.
+#[inline]
+pub(super) fn sort(turns: &mut Vec<Turn>, spare: &mut Vec<Turn>) {
+    match turns.len() {
+        0 | 1 => {}
+        count @ ..=BLOCK => sort_block(turns, count),
+        count if count <= 2 * BLOCK => sort_two_blocks(turns, count, spare),
+        _ => turns.sort_unstable(),
+    }
+}
+
+/// Sorts `turns`, no more than a block of them.
+#[inline]
+fn sort_block(turns: &mut Vec<Turn>, count: usize) {
+    turns.extend_from_slice(&[Turn::LAST; BLOCK]);
+    sort_first(turns, count);
+    turns.truncate(count);
+}
+
+/// Sorts `turns`, more than a block of them and no more than two.
+#[inline(never)]
+fn sort_two_blocks(turns: &mut Vec<Turn>, count: usize, spare: &mut Vec<Turn>) {
+    turns.extend_from_slice(&[Turn::LAST; BLOCK]);
+    sort_first(turns, BLOCK);
+    sort_first(&mut turns[BLOCK..], count - BLOCK);
+    spare.clear();
+    spare.extend_from_slice(&turns[..BLOCK]);
+    spare.push(Turn::LAST);
+    // What is written is never ahead of what is read.
+    let (mut left, mut right) = (0, BLOCK);
+    for place in 0..count {
+        let (first, second) = (spare[left], turns[right]);
+        let is_left = first < second;
+        turns[place] = if is_left { first } else { second };
+        left += usize::from(is_left);
+        right += usize::from(!is_left);
+    }
+    turns.truncate(count);
+}
+
+/// Sorts the first `count` of `turns`, behind which stand some that come last, so that there is a block.
+#[inline]
+fn sort_first(turns: &mut [Turn], count: usize) {
+    let Some(block) = turns.first_chunk_mut::<BLOCK>() else { return };
+    match count {
+        ..=4 => sort_by(block, sort_4),
+        5..=8 => sort_by(block, sort_8),
+        9..=12 => sort_by(block, sort_12),
+        _ => sort_by(block, sort_16),
+    }
+}
+
+/// Sorts the first words of a block by `network`.
+#[inline(always)]
+fn sort_by<const COUNT: usize>(block: &mut [Turn; BLOCK], network: impl Fn(&mut [f64; COUNT])) {
+    let Some(first) = block.first_chunk_mut() else { return };
+    let mut numbers = first.map(Turn::number);
+    network(&mut numbers);
+    *first = numbers.map(|number| Turn(number.to_bits()));
+}
+
+/// Puts two numbers in order.
+#[inline(always)]
+fn compare_two<const COUNT: usize>(numbers: &mut [f64; COUNT], first: usize, second: usize) {
+    let (one, other) = (numbers[first], numbers[second]);
+    numbers[first] = if one < other { one } else { other };
+    numbers[second] = if one < other { other } else { one };
+}
+
+/// Puts pairs of numbers in order, one after the other.
+macro_rules! compare {
+    ($numbers:ident: $($first:literal $second:literal),*) => {
+        $(compare_two($numbers, $first, $second);)*
+    };
+}
+
+// Networks of Batcher, who sorts two halves and merges them: first what is at even and at odd places, then neighbours.
+
+#[inline(always)]
+fn sort_4(numbers: &mut [f64; 4]) {
+    compare!(numbers: 0 1, 2 3, 0 2, 1 3, 1 2);
+}
+
+#[inline(always)]
+fn sort_8(n: &mut [f64; 8]) {
+    compare!(n: 0 1, 2 3, 4 5, 6 7, 0 2, 1 3, 4 6, 5 7, 1 2, 5 6);
+    compare!(n: 0 4, 1 5, 2 6, 3 7, 2 4, 3 5, 1 2, 3 4, 5 6);
+}
+
+/// What is left of the one for 16 where the last four come after all others.
+#[inline(always)]
+fn sort_12(n: &mut [f64; 12]) {
+    compare!(n: 0 1, 2 3, 4 5, 6 7, 8 9, 10 11, 0 2, 1 3, 4 6, 5 7, 8 10, 9 11, 1 2, 5 6, 9 10);
+    compare!(n: 0 4, 1 5, 2 6, 3 7, 2 4, 3 5, 1 2, 3 4, 5 6);
+    compare!(n: 0 8, 1 9, 2 10, 3 11, 4 8, 5 9, 6 10, 7 11, 2 4, 3 5, 6 8, 7 9, 1 2, 3 4, 5 6, 7 8, 9 10);
+}
+
+#[inline(always)]
+fn sort_16(n: &mut [f64; 16]) {
+    compare!(n: 0 1, 2 3, 4 5, 6 7, 8 9, 10 11, 12 13, 14 15);
+    compare!(n: 0 2, 1 3, 4 6, 5 7, 8 10, 9 11, 12 14, 13 15, 1 2, 5 6, 9 10, 13 14);
+    compare!(n: 0 4, 1 5, 2 6, 3 7, 8 12, 9 13, 10 14, 11 15, 2 4, 3 5, 10 12, 11 13);
+    compare!(n: 1 2, 3 4, 5 6, 9 10, 11 12, 13 14);
+    compare!(n: 0 8, 1 9, 2 10, 3 11, 4 12, 5 13, 6 14, 7 15, 4 8, 5 9, 6 10, 7 11);
+    compare!(n: 2 4, 3 5, 6 8, 7 9, 10 12, 11 13, 1 2, 3 4, 5 6, 7 8, 9 10, 11 12, 13 14);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn turns_are_sorted_by_time_and_place(
+            times in prop::collection::vec(prop_oneof![0..20_u64, 0..WINDOW_MAX.0], 0..80),
+        ) {
+            let start = Instant(77);
+            let mut turns: Vec<Turn> =
+                times.iter().enumerate().map(|(place, time)| Turn::new(start + Span(*time), start, place)).collect();
+            let mut expected: Vec<(u64, usize)> = times.into_iter().zip(0..).collect();
+            expected.sort_unstable();
+            sort(&mut turns, &mut Vec::new());
+            let found: Vec<(u64, usize)> =
+                turns.iter().map(|turn| (turn.at(start).since(start).0, turn.place())).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn networks_sort_whatever_the_order() {
+        // What sorts zeros and ones sorts everything (Knuth, The Art of Computer Programming 3, 5.3.4, theorem Z).
+        for count in 2..=BLOCK {
+            for bits in 0..1_u64 << count {
+                let turn = |place: usize| Turn::new(Instant(bits >> place & 1), Instant::ZERO, 0);
+                let mut turns: Vec<Turn> = (0..count).map(turn).collect();
+                sort_block(&mut turns, count);
+                assert!(turns.len() == count && turns.is_sorted(), "{bits:b}");
+            }
+        }
+    }
+}
