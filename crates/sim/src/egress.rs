@@ -151,6 +151,11 @@ impl<L: HoldLink> Transmitter<L> {
         self.free_at
     }
 
+    /// The next frame, of which it is known that it waits, starts no sooner than `start`.
+    pub(crate) fn wait_until(&mut self, start: Instant) {
+        self.free_at = self.free_at.max(start);
+    }
+
     #[inline]
     fn link(&self) -> &Link {
         self.link.borrow()

@@ -329,3 +329,37 @@ fn jobs_run_side_by_side() {
         recorder.chunks.iter().filter(|chunk| chunk.job == 1).all(|chunk| chunk.start_ps >= Some(5_000_000))
     );
 }
+
+/// The fast path of a port takes in 64 frames at a time.
+#[test]
+fn more_frames_than_a_port_takes_in_at_a_time_arrive_at_once() {
+    for ranks in [65, 66, 130, 200] {
+        let spec = collective(single_switch(ranks), ranks, "incast", "parallel", 40 * u64::from(ranks));
+        let (summary, recorder) = run(&spec);
+        assert!(summary.fast_windows > 0 && summary.exact_windows == 0);
+        assert!(tables(&recorder) == tables(&run_with(&spec, 1, Path::Exact).1), "{ranks} ranks");
+    }
+}
+
+/// Frames of three hosts arrive three at once, and a link four times as fast is idle before the next three.
+#[test]
+fn frames_that_arrive_at_once_are_taken_in_at_different_times() {
+    let switch = |name: &str| CustomSwitchSpec { name: name.into(), hosts: 3 };
+    let topology = TopologySpec::Custom {
+        switches: ["a", "b"].map(switch).to_vec(),
+        links: vec![CustomLinkSpec {
+            between: ["a".into(), "b".into()],
+            count: 1,
+            link: LinkSpec { rate_bps: 1_600_000_000_000, ..common::link(30) },
+        }],
+        host_link: common::link(3),
+    };
+    let mut spec = collective(topology, 6, "all-to-all", "parallel", 6 * 40_000);
+    spec.transport.mtu_bytes = 256;
+    for forwarding in [ForwardingSpec::StoreAndForward, ForwardingSpec::CutThrough] {
+        spec.fabric.switch.forwarding = forwarding;
+        let (summary, recorder) = run(&spec);
+        assert!(summary.fast_windows > 0 && summary.exact_windows == 0);
+        assert!(tables(&recorder) == tables(&run_with(&spec, 1, Path::Exact).1), "{forwarding:?}");
+    }
+}

@@ -47,6 +47,11 @@ impl Queued {
         Instant(now.0.wrapping_sub(waited))
     }
 
+    /// Whether it has arrived by `now`.
+    pub(super) fn has_arrived_by(&self, now: Instant) -> bool {
+        now.0.wrapping_sub(self.packet.at().0) & TIME_MASK <= TIME_MASK / 2
+    }
+
     /// What it takes of the buffer.
     #[inline]
     pub(super) fn held(&self) -> Held {
@@ -78,6 +83,8 @@ mod tests {
             for waited in [0, 1, 1 << 40, TIME_MASK] {
                 assert_eq!(queued.at(at + Span(waited)), at);
             }
+            assert!(queued.has_arrived_by(at) && queued.has_arrived_by(at + Span(1 << 40)));
+            assert!(!queued.has_arrived_by(Instant(at.0.wrapping_sub(1))));
         }
     }
 }

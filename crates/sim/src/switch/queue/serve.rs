@@ -106,6 +106,10 @@ impl EgressPort {
         while arrivals.len() > Places::MAX {
             let next = arrivals.at(Places::MAX);
             self.serve_some(arrivals.take_first(Places::MAX), buffer, next, context);
+            if self.occupied != 0 {
+                // The last of them may have arrived at `next`, too, and the port may have been free before.
+                self.transmitter.wait_until(next);
+            }
         }
         self.serve_some(arrivals, buffer, end, context);
     }
@@ -249,6 +253,7 @@ impl EgressPort {
         if waiting.is_queued(priority) {
             let Queue { frames, bytes } = &mut self.queues[priority.index()];
             let first = frames.front().expect("a queue that holds something was marked");
+            debug_assert!(first.has_arrived_by(now), "a frame leaves once it has arrived");
             frame_bytes = first.packet().frame_bytes();
             self.transmitter.transmit(first.packet(), now, outlet);
             *bytes -= u64::from(frame_bytes);
