@@ -426,3 +426,12 @@ def test_ranks_that_an_output_says_itself_are_kept_and_told(tmp_path: Path, name
     assert finished.returncode == 0, finished.stderr
     assert f"{name}: --ranks 3 is not taken where the output says {said}\n" in finished.stderr
     assert "--ranks" not in call("import", SAMPLES / name, cwd=tmp_path).stderr
+
+
+def test_python_warns_of_what_is_left_out(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="imb_mpi1.txt") as told:
+        fb.import_results(SAMPLES / "imb_mpi1.txt", ranks=3, workspace=tmp_path / "workspace")
+    texts = [str(each.message).removeprefix(f"{SAMPLES}/") for each in told]
+    assert "imb_mpi1.txt:73: Barrier, #repetitions first, is not imported" in texts
+    assert "imb_mpi1.txt: --ranks 3 is not taken where the output says 2, 4" in texts
+    assert {Path(each.filename).name for each in told} == {"test_importing.py"}

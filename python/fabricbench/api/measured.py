@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 from fabricbench import importing
@@ -26,7 +27,7 @@ def import_results(
     """Import measured results: outputs of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks.
 
     Each result becomes a trial of backend `imported`. What a benchmark does not measure is null: `chunks`,
-    `ports` and the other tables have no rows.
+    `ports` and the other tables have no rows. What is left out of a file, or looks odd, is a warning.
 
     Args:
         *files: The outputs, text or JSON. Each is imported whole or not at all.
@@ -71,4 +72,6 @@ def import_results(
     sources = [importing.Source.of(Path(path)) for path in files]
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     found = [importing.import_results(kept.store, each, result_rows, options) for each in sources]
+    for text in (text for each in found for text in each.warnings):
+        warnings.warn(text, stacklevel=2)
     return Trials([Trial(trial, kept.store) for each in found for trial in each.trials])
