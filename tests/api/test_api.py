@@ -68,6 +68,21 @@ def test_only_trials_are_compared(run: fb.Trials, other: object) -> None:
     assert fb.compare([run[0]], list(run)).height
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: fb.load("jct-alltoall").with_(foo=1),
+        lambda: fb.load({"fabricbench": 1, "name": 3}),
+        lambda: fb.run("jct-alltoall", variants=["none"]),
+    ],
+)
+def test_the_traceback_of_a_wrong_plan_has_the_problems_alone(wrong: Callable[[], object]) -> None:
+    with pytest.raises(fb.PlanError) as caught:
+        wrong()
+    text = "".join(traceback.format_exception(caught.value))
+    assert text.count("Traceback (most recent call last)") == 1
+
+
 def test_a_wrong_field_raises_what_the_command_line_says() -> None:
     plan = fb.load("jct-alltoall")
     with pytest.raises(fb.PlanError, match=r"fabric\.topology\.spines: found 0; allowed: 1 or more"):

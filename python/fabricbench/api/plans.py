@@ -73,7 +73,7 @@ class Plan:
             with named_as_written(texts):
                 return Plan(runner.reload(self._loaded, list(texts.values())))
         except PlanError as error:
-            raise PlanError(_with_short_names(each) for each in error.problems) from error
+            raise PlanError(_with_short_names(each) for each in error.problems) from None
 
     @property
     def run_specs(self) -> list[dict[str, Any]]:

@@ -41,7 +41,9 @@ def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
         if sweep.data_size is None:
             yield document.problem(("sweep",), "no sizes", "data_size or message_size")
         else:
-            yield document.problem(("sweep", "message_size"), "message sizes with data sizes", "one of them")
+            hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
+            found = "message sizes with data sizes"
+            yield document.problem(("sweep", "message_size"), found, "one of them", hint)
     for index, job in enumerate(plan.jobs):
         if job.data_bytes is not None and job.message_bytes is not None:
             path: FieldPath = ("jobs", index, "message_size")

@@ -94,7 +94,7 @@ def named_as_written(overrides: Mapping[str, str], variants: Iterable[str] = ())
     except PlanError as error:
         raise PlanError(
             _renamed(each, *written.get(each.place.source, ("", ""))) for each in error.problems
-        ) from error
+        ) from None
 
 
 def _renamed(problem: Problem, name: str, field: str) -> Problem:

@@ -210,7 +210,7 @@ def validate(document: Document, variant: str = BASE_VARIANT) -> Plan:
         plan = Plan.model_validate(document.data)
     except ValidationError as error:
         problems = with_cost(_in_order(problems_of(error, document)), document)
-        raise PlanError(problems) from error
+        raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
     problems = with_cost(_in_order(check_plan(plan, document, variant)), document)
     if problems:
         raise PlanError(problems)
