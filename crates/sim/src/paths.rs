@@ -29,9 +29,9 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
     }
     let mut walk = Walk::<F> { fabric, flows, forwards: forwards(spec, fabric, flows) };
     let mut links: Vec<u16> = Vec::with_capacity(flows.queue_pair_count() as usize);
-    for pair in flows.queue_pairs() {
+    flows.each_queue_pair(|pair| {
         links.push(if is_shown(&pair) { walk.count(&pair, &mut ports) } else { 0 });
-    }
+    });
     let egress_qps = ports.queue_pairs_of_nodes();
     let Some(stride) = stride(&links, spec.observe.path_rows as usize) else {
         return Paths { egress_qps, rows: Vec::new() };

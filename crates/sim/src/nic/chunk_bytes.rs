@@ -26,19 +26,21 @@ impl ChunkBytesMaker {
     /// Adds the payload of the next chunk.
     #[inline]
     pub(super) fn push(&mut self, chunk: u32, bytes: u64) {
-        if !self.each.is_empty() || bytes != self.all {
-            self.store(chunk, bytes);
+        if !self.each.is_empty() {
+            self.each.push(bytes);
+        } else if bytes != self.all {
+            self.begin(chunk, bytes);
         }
     }
 
-    fn store(&mut self, chunk: u32, bytes: u64) {
+    /// Adds the first payload, or the first that is another.
+    #[cold]
+    fn begin(&mut self, chunk: u32, bytes: u64) {
         if chunk == 0 {
             self.all = bytes;
             return;
         }
-        if self.each.is_empty() {
-            self.each.resize(chunk as usize, self.all);
-        }
+        self.each.resize(chunk as usize, self.all);
         self.each.push(bytes);
     }
 

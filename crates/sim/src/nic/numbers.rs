@@ -34,19 +34,21 @@ impl NumbersMaker {
     /// Adds the number of the next item.
     #[inline]
     pub(super) fn push(&mut self, item: u32, number: u32) {
-        if !self.each.is_empty() || number != self.first + item {
-            self.store(item, number);
+        if !self.each.is_empty() {
+            self.each.push(number);
+        } else if number != self.first + item {
+            self.begin(item, number);
         }
     }
 
-    fn store(&mut self, item: u32, number: u32) {
+    /// Adds the first number, or the first that does not follow.
+    #[cold]
+    fn begin(&mut self, item: u32, number: u32) {
         if item == 0 {
             self.first = number;
             return;
         }
-        if self.each.is_empty() {
-            self.each.extend(self.first..self.first + item);
-        }
+        self.each.extend(self.first..self.first + item);
         self.each.push(number);
     }
 

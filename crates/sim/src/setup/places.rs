@@ -2,6 +2,7 @@
 
 use super::flows::{Chunk, Flows, split};
 use crate::nic::PhaseEnd;
+use crate::prefetch::LINE_BYTES;
 use spec::{JobSpec, RunSpec};
 use std::collections::BTreeSet;
 use topology::Graph;
@@ -11,10 +12,10 @@ use workload::{Message, Schedule};
 /// The places of everything that is sent in a run.
 pub(super) struct Places<'a> {
     flows: &'a Flows,
-    from: ByHost,
-    to: ByHost,
-    /// By queue pair: its number among those whose data begins at the same host.
-    senders: Vec<u32>,
+    /// Queue pairs whose data begins, and ends, at each host, in the order of their numbers. A list for each host, as memory in
+    /// small pieces is used again by what comes after.
+    from: Vec<Vec<AtHost>>,
+    to: Vec<Vec<AtHost>>,
     jobs: Vec<JobPlaces>,
     of_hosts: Vec<HostPlaces>,
 }
@@ -47,7 +48,7 @@ pub(super) struct OfHost<'a> {
 }
 
 /// A queue pair at one of its hosts.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct AtHost {
     pub(super) number: u32,
     /// The other host, and the number of the queue pair among those whose data ends, or begins, there.
@@ -75,18 +76,19 @@ struct Place {
 
 impl<'a> Places<'a> {
     pub(super) fn new(spec: &RunSpec, graph: &Graph, flows: &'a Flows) -> Self {
-        let [begin_at, end_at] = flows.counts_at_hosts();
-        let (mut from, mut to) = (ByHost::new(begin_at), ByHost::new(end_at));
-        let mut senders = Vec::with_capacity(flows.queue_pair_count() as usize);
+        let room = |counts: &[u32]| -> Vec<Vec<AtHost>> {
+            counts.iter().map(|&count| Vec::with_capacity(apart(count as usize))).collect()
+        };
+        let [mut from, mut to] = flows.counts_at_hosts().map(room);
+        let mut number = 0;
         for job in 0..spec.jobs.len() {
             flows.each_connection(job, |[src, dst]| {
+                let (from, to) = (&mut from[src.index()], &mut to[dst.index()]);
                 for _ in 0..flows.parts {
-                    let number = senders.len() as u32;
-                    let (sender, at_src) = from.next(src);
-                    let (receiver, at_dst) = to.next(dst);
-                    *at_src = AtHost { number, peer: dst, number_at_peer: receiver };
-                    *at_dst = AtHost { number, peer: src, number_at_peer: sender };
-                    senders.push(sender);
+                    let (sender, receiver) = (from.len() as u32, to.len() as u32);
+                    from.push(AtHost { number, peer: dst, number_at_peer: receiver });
+                    to.push(AtHost { number, peer: src, number_at_peer: sender });
+                    number += 1;
                 }
             });
         }
@@ -97,7 +99,7 @@ impl<'a> Places<'a> {
             place_phases(job, schedule, &mut of_hosts);
             JobPlaces { processes, transfers: place_transfers(job, schedule, flows, index), next: Vec::new() }
         });
-        let mut places = Self { flows, senders, jobs: jobs.collect(), from, to, of_hosts };
+        let mut places = Self { flows, jobs: jobs.collect(), from, to, of_hosts };
         for (index, job) in spec.jobs.iter().enumerate() {
             places.jobs[index].next = places.one_after_another(index, job);
         }
@@ -108,7 +110,7 @@ impl<'a> Places<'a> {
     pub(super) fn of_host(&self, spec: &RunSpec, host: HostId) -> OfHost<'_> {
         let HostPlaces { job, processes, phase_ends } = &self.of_hosts[host.index()];
         let sends = job.is_some_and(|job| spec.jobs[job as usize].storage.is_none());
-        let [from, to] = [&self.from, &self.to].map(|pairs| if sends { pairs.of(host) } else { &[] });
+        let [from, to] = [&self.from, &self.to].map(|pairs| if sends { &*pairs[host.index()] } else { &[] });
         OfHost { host, job: *job, processes: *processes, phase_ends, from, to }
     }
 
@@ -117,8 +119,9 @@ impl<'a> Places<'a> {
         match self.jobs[job].transfers.get(transfer.index()) {
             Some(place) => place.outgoing,
             None => {
-                let queue_pair = self.flows.first_queue_pair_of(job, transfer);
-                split(self.senders[queue_pair as usize], self.flows.parts).0
+                let pair = self.flows.queue_pair(self.flows.first_queue_pair_of(job, transfer));
+                let sender = self.from[pair.src_host.index()].partition_point(|at| at.number < pair.number);
+                split(sender as u32, self.flows.parts).0
             }
         }
     }
@@ -203,6 +206,13 @@ impl<'a> Places<'a> {
     }
 }
 
+/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at the same place of pages:
+/// there they would push each other out of the cache.
+const fn apart(count: usize) -> usize {
+    let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
+    (lines | 1) * LINE_BYTES / size_of::<AtHost>()
+}
+
 /// Places the ranks of a job on their hosts; returns their numbers there.
 fn place_ranks(job: &JobSpec, index: u32, hosts: &mut [HostPlaces]) -> Vec<u32> {
     let place = |&host: &u32| {
@@ -244,39 +254,5 @@ fn place_phases(job: &JobSpec, schedule: &Schedule, hosts: &mut [HostPlaces]) {
             ends[job.hosts[transfer.dst.index()] as usize].inbound += 1;
         }
         own.iter().for_each(|&host| hosts[host].phase_ends.push(ends[host]));
-    }
-}
-
-/// Queue pairs, host by host.
-struct ByHost {
-    /// Where those of each host begin, and one past the last of them.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-    queue_pairs: Vec<AtHost>,
-}
-
-impl ByHost {
-    /// Room for so many of each host.
-    fn new(counts: &[u32]) -> Self {
-        let mut sum = 0;
-        let mut starts = Vec::with_capacity(counts.len());
-        for count in counts {
-            starts.push(sum);
-            sum += count;
-        }
-        Self { ends: starts.clone(), starts, queue_pairs: vec![AtHost::default(); sum as usize] }
-    }
-
-    /// The place of the next queue pair of a host, and how many there are before it.
-    #[inline]
-    fn next(&mut self, host: HostId) -> (u32, &mut AtHost) {
-        let end = &mut self.ends[host.index()];
-        let place = *end;
-        *end += 1;
-        (place - self.starts[host.index()], &mut self.queue_pairs[place as usize])
-    }
-
-    fn of(&self, host: HostId) -> &[AtHost] {
-        &self.queue_pairs[self.starts[host.index()] as usize..self.ends[host.index()] as usize]
     }
 }

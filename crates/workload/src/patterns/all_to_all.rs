@@ -49,4 +49,8 @@ impl ClosedForm for Pairs {
         let dst = if src + ahead < self.ranks { src + ahead } else { src + ahead - self.ranks };
         Transfer { src: Rank(src), dst: Rank(dst), bytes: self.bytes, step: 0, channel: 0, block: dst }
     }
+
+    fn bytes(&self, _id: TransferId) -> u64 {
+        self.bytes
+    }
 }

@@ -40,10 +40,13 @@ impl<T: Copy + Default + PartialEq> PlanList<T> {
     #[inline]
     pub(crate) fn put(&mut self, place: u32, item: T) {
         self.count = self.count.max(place + 1);
-        if item == T::default() {
-            return;
+        if item != T::default() {
+            self.store(place as usize, item);
         }
-        let place = place as usize;
+    }
+
+    #[inline(never)]
+    fn store(&mut self, place: usize, item: T) {
         if place >= self.first.len() {
             self.first.resize(place + 1, T::default());
         }
