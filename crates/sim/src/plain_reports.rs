@@ -87,19 +87,23 @@ pub(crate) struct PlainSend {
 }
 
 impl PlainSend {
+    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, if there is a place for it.
+    #[inline]
+    pub(crate) fn new(
+        (chunk, round): Key,
+        (frames, bytes): (u32, u64),
+        (posted, completed): (Instant, Instant),
+    ) -> Option<Self> {
+        let bytes = u32::try_from(bytes).ok()?;
+        Some(Self { posted, completed, chunk, round, frames, bytes })
+    }
+
     /// What is reported, if there is a place for it.
     #[inline]
     pub(crate) fn of(report: &SendReport) -> Option<Self> {
         let SendReport { chunk, round, frames, bytes, posted, .. } = *report;
-        let completed = report.completed()?;
-        (bytes >> u32::BITS == 0 && report.is_plain()).then_some(Self {
-            posted,
-            completed,
-            chunk,
-            round,
-            frames,
-            bytes: bytes as u32,
-        })
+        let completed = report.completed().filter(|_| report.is_plain())?;
+        Self::new((chunk, round), (frames, bytes), (posted, completed))
     }
 
     /// The chunk, and its round.

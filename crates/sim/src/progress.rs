@@ -159,6 +159,14 @@ impl JobProgress {
         let open = self.open_round(round);
         open.left -= 1;
         open.last = open.last.max(at);
+        if open.left == 0 {
+            self.end_rounds();
+        }
+    }
+
+    /// A round is complete: ends it, and those behind it that are, if it is the first of the open rounds.
+    #[cold]
+    fn end_rounds(&mut self) {
         while let Some(&OpenRound { left: 0, begun, last }) = self.open_rounds.front() {
             self.open_rounds.pop_front();
             self.end_round(begun, last);

@@ -20,6 +20,7 @@ pub(crate) struct SharedMemory {
 
 impl Host {
     /// Posts every chunk of a sender within the host whose turn it is and that is ready.
+    #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;
         let end = self.sends.end_of(sender);

@@ -182,8 +182,7 @@ impl Sender {
     ) {
         while self.next < end && sends.post(self.next, now) {
             if self.requester.is_failed() {
-                let report = sends.report(self.next, round(), Frames::default());
-                context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
+                report_failed(self.next, round(), sends, context);
                 self.oldest += 1;
             } else {
                 self.requester.post(config, sends.bytes_of(self.next));
@@ -363,6 +362,13 @@ impl Sender {
         let sent = sent.into_iter().flatten().map(frames).chain(repeat(Frames::default()));
         (self.oldest..self.next).zip(sent)
     }
+}
+
+/// A chunk is not sent, as its queue pair has failed.
+#[cold]
+fn report_failed(send: u32, round: u32, sends: &Sends, context: &mut Context<Packet, Record>) {
+    let report = sends.report(send, round, Frames::default());
+    context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
 }
 
 /// The opcode of a write's packet.

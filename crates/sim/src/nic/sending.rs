@@ -185,17 +185,37 @@ impl Host {
         completed: Option<Instant>,
         context: &mut Context<Packet, Record>,
     ) {
+        let pass = self.pass_of(send);
+        match completed.and_then(|completed| self.sends.plain_report(send, pass, sent, completed)) {
+            Some(report) => context.records.push(Record::Sent(report)),
+            None => self.end_other_send(send, sent, completed, context),
+        }
+    }
+
+    /// The same, where something befell a chunk.
+    #[inline(never)]
+    fn end_other_send(
+        &mut self,
+        send: u32,
+        sent: Frames,
+        completed: Option<Instant>,
+        context: &mut Context<Packet, Record>,
+    ) {
         let status = if completed.is_some() { ChunkStatus::Complete } else { ChunkStatus::Failed };
         let report = self.send_report(send, sent).ended(status, completed);
         context.records.push(Record::sent(&report));
         self.sends.forget(send);
     }
 
-    /// What is known of an open chunk. Its pass is that of its rank, as no phase ends before all is acknowledged.
+    /// The pass of an open chunk: that of its rank, as no phase ends before all is acknowledged.
     #[inline]
+    fn pass_of(&self, send: u32) -> u32 {
+        self.transfers.pass_of(self.sends.outgoing_of(send))
+    }
+
+    /// What is known of an open chunk.
     fn send_report(&self, send: u32, sent: Frames) -> SendReport {
-        let pass = self.transfers.pass_of(self.sends.outgoing_of(send));
-        self.sends.report(send, pass, sent)
+        self.sends.report(send, self.pass_of(send), sent)
     }
 
     /// Reports of chunks that were posted and never ended.

@@ -4,6 +4,7 @@ use super::chunk_bytes::{ChunkBytes, ChunkBytesMaker};
 use super::chunk_frames::Frames;
 use super::numbers::{Numbers, NumbersMaker};
 use super::shares::{Shares, SharesMaker};
+use crate::plain_reports::PlainSend;
 use crate::prefetch::prefetch;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
@@ -181,6 +182,22 @@ impl Sends {
             self.add_mishaps(send, &mut report);
         }
         report
+    }
+
+    /// The report of a chunk that was acknowledged whole at `completed`, where nothing befell any chunk that is open.
+    #[inline]
+    pub(super) fn plain_report(
+        &self,
+        send: u32,
+        round: u32,
+        sent: Frames,
+        completed: Instant,
+    ) -> Option<PlainSend> {
+        if !self.mishaps.is_empty() {
+            return None;
+        }
+        let (key, times) = ((self.chunks.of(send), round), (self.posted[send as usize], completed));
+        PlainSend::new(key, (sent.frames, sent.bytes), times)
     }
 
     fn add_mishaps(&self, send: u32, report: &mut SendReport) {

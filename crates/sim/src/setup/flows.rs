@@ -374,7 +374,7 @@ impl Flows {
     }
 
     /// A chunk with its transfer and its queue pair, in one look.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&self, chunk: u32) -> (Chunk, Transfer, QueuePair) {
         let (chunk, transfer) = self.chunk_of_transfer(chunk);
         let pair = self.one_job(chunk.job as usize).queue_pair(chunk.queue_pair, Ends::of(&transfer));
@@ -426,6 +426,11 @@ impl Flows {
         if !self.has_control_messages || chunk >= self.chunks {
             return Message::Payload;
         }
+        self.message_of_schedule(chunk)
+    }
+
+    #[inline(never)]
+    fn message_of_schedule(&self, chunk: u32) -> Message {
         let Chunk { job, transfer, .. } = self.chunk(chunk);
         self.schedules[job as usize].message(transfer)
     }
@@ -455,7 +460,7 @@ impl Flows {
         (index, connection, part)
     }
 
-    #[inline]
+    #[inline(always)]
     fn chunk_of_transfer(&self, number: u32) -> (Chunk, Transfer) {
         let index = self.job_of(number);
         let job = &self.jobs[index as usize];
