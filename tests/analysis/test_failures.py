@@ -93,6 +93,21 @@ def test_a_job_that_goes_on_more_slowly_has_not_recovered() -> None:
     assert recovery.after_percent == pytest.approx(50)
 
 
+def test_a_job_that_stands_still_until_the_repair_is_not_steady_before() -> None:
+    steps = [failure("link-down", 300), failure("link-up", 800)]
+    (down, up) = recoveries(record([(0, 100), (500, 0), (800, 100)], steps, lost=30))
+    assert (down.fell_ps, down.recovered_ps, down.settled_ps) == (500 * US, None, 800 * US)
+    assert (down.rate_low_gb_per_s, down.rate_after_gb_per_s, down.lost_frames) == (0, None, 30)
+    assert up.recovered_ps is None
+    assert up.fell_ps is None
+
+
+def test_a_repair_before_routes_converge_ends_what_is_told_of_the_failure() -> None:
+    steps = [failure("link-down", 500), failure("link-up", 530)]
+    (down, _) = recoveries(record([(0, 100), (500, 0), (600, 100)], steps))
+    assert (down.recovered_ps, down.settled_ps, down.rate_after_gb_per_s) == (None, 530 * US, None)
+
+
 def test_without_a_dip_the_recovery_takes_no_time() -> None:
     (recovery,) = recoveries(record([(0, 100), (500, 92)], [failure("link-down", 500)]))
     assert (recovery.fell_ps, recovery.recovery_ms) == (None, 0.0)

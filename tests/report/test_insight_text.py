@@ -44,17 +44,19 @@ def found(tmp_path: Path) -> Insight:
     ("change", "words"),
     [
         ({}, "did not recover; steady after 2 ms; 1 frame lost"),
+        ({"rate_after_gb_per_s": None}, "neither recovered nor steady until 12 ms; 1 frame lost"),
         ({"recovered_ps": 13 * MS, "lost_frames": 2}, "recovered in 3 ms; 2 frames lost"),
         ({"fell_ps": None, "lost_frames": 0}, "no dip; 0 frames lost"),
     ],
 )
 def test_what_became_of_the_rate_after_a_failure(
-    found: Insight, change: dict[str, int | None], words: str
+    found: Insight, change: dict[str, float | None], words: str
 ) -> None:
     recovery = dataclasses.replace(LOST, **change)  # type: ignore[arg-type]
     lines = insight_text(dataclasses.replace(found, recoveries=[recovery])).splitlines()
     assert f"  {words}" in lines
-    assert any(line.endswith("then 212.6 (55.2 %); averaged over 65.42 us") for line in lines)
+    then = ", then 212.6 (55.2 %)" if recovery.rate_after_gb_per_s else ""
+    assert any(line.endswith(f"0.25 at the lowest{then}; averaged over 65.42 us") for line in lines)
 
 
 def test_frames_behind_the_newest_are_not_called_as_those_ahead_of_their_turn(found: Insight) -> None:

@@ -76,7 +76,8 @@ class Recovery:
         recovered_ps: When it was back there, for one averaging time and in the mean until the next step or
             the end of the job; none if it was not.
         settled_ps: The recovery; without it, when the rate came back to `THRESHOLD` of its mean from
-            the convergence to the next step or the end: the job goes on, more slowly than before.
+            the convergence to the next step or the end: the job goes on, more slowly than before. Where it
+            did not come back there before the next step, that step.
         window_ps: The averaging time: no time here is more exact.
         lost_frames: Frames lost in the whole fabric from the step until the rate settled.
         rounds_before_ms: Mean time of the rounds from the step before, if there is one, to this one.
@@ -273,16 +274,21 @@ class _Course:
         return None
 
     def _settled(self, windows: _Windows, fell_ps: int | None, step: Step, until_ps: int) -> int:
-        """Return from when on the job goes on at the rate that it keeps, lower than before."""
+        """Return from when on the job goes on at the rate that it keeps, lower than before.
+
+        That is the next step where the rate is still low then.
+        """
         converged = max(step.at_ps, step.converged_ps or 0)
         if fell_ps is None or converged >= until_ps:
-            return converged
+            return min(converged, until_ps)
         level = THRESHOLD * self.curve.rate(converged, until_ps)
         later = [(begin, rate) for begin, _, rate in windows if fell_ps <= begin < until_ps]
         lowest = next((begin for begin, rate in later if rate < level), None)
         if lowest is None:
             return max(fell_ps, converged)
-        return next((begin for begin, rate in later if begin > lowest and rate >= level), converged)
+        # A job that ends has a low rate at last whatever happened.
+        never = converged if until_ps == self.end_ps else until_ps
+        return next((begin for begin, rate in later if begin > lowest and rate >= level), never)
 
     def _windows(self, at_ps: int) -> _Windows:
         """Return begin, end and mean rate of each averaging time from `at_ps` to the end of the job."""

@@ -84,6 +84,8 @@ def _outcome(recovery: Recovery) -> str:
     """Say whether the rate came back, and what was lost until then."""
     if recovery.fell_ps is None:
         ended = "no dip"
+    elif recovery.rate_after_gb_per_s is None:
+        ended = f"neither recovered nor steady until {time_words(recovery.settled_ps)}"
     elif recovery.recovered_ps is None:
         ended = f"did not recover; steady after {time_words(recovery.settled_ps - recovery.step.at_ps)}"
     else:

@@ -69,6 +69,8 @@ def recovery_words(recovery: Recovery) -> str:
     """Say how long it took to recover."""
     if recovery.fell_ps is None:
         return "no dip"
+    if recovery.rate_after_gb_per_s is None:
+        return f"not; nor steady until {time_text(recovery.settled_ps)}"
     if recovery.recovered_ps is None:
         return f"not; steady after {time_text(recovery.settled_ps - recovery.step.at_ps)}"
     return time_text(recovery.recovered_ps - recovery.step.at_ps)
