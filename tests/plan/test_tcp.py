@@ -1,9 +1,13 @@
 """TCP traffic in a plan: what the run spec says, and what a user reads who gets it wrong."""
 
-import pytest
-from tests.plan.examples import errors_of, plan_of
+from pathlib import Path
 
+import pytest
+from tests.plan.examples import errors_of, plan_of, write_plan
+
+from fabricbench.plan import engine
 from fabricbench.plan.expand import expand
+from fabricbench.plan.load import load_plan
 
 PLAN = """\
 fabricbench: 1
@@ -52,6 +56,24 @@ def test_a_job_alone_is_without_tcp() -> None:
         ("solo/ring", 0),
         ("base", 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "overrides", [[], ["fabric.switch.ecn.priorities=[0]"], ["transport.priorities.cnp=0"]]
+)
+def test_dctcp_runs_as_the_hint_says_and_a_job_alone_is_without_its_marks(
+    tmp_path: Path, overrides: list[str]
+) -> None:
+    text = PLAN.replace("rate: 20Gbps", "rate: 20Gbps, congestion: dctcp") + "solo: true\n"
+    marked = "fabric.switch.ecn={preset: alibaba, priorities: [3, 0]}"
+    alone, beside = load_plan(write_plan(tmp_path, text), [marked, *overrides]).trials
+    for trial in (alone, beside):
+        assert engine.check(trial.spec_json) is None
+    ecn = beside.run_spec["fabric"]["switch"]["ecn"]
+    assert ecn is not None
+    assert 0 in ecn["priorities"]
+    ecn = alone.run_spec["fabric"]["switch"]["ecn"]
+    assert ecn is None or ecn["priorities"] == [3]
 
 
 def test_unlimited_and_for_a_time() -> None:

@@ -157,7 +157,7 @@ def _casts(plan: Plan, variant: str, iteration: int) -> Iterator[_Cast]:
     everyone = range(len(plan.jobs))
     for job in everyone if plan.solo else ():
         label = solo_variant(variant, plan.jobs[job].name)
-        yield _Cast(label, iteration, [job], _fabric(plan, iteration, [job]))
+        yield _Cast(label, iteration, [job], _without_tcp(_fabric(plan, iteration, [job]), plan))
     yield _Cast(variant, iteration, everyone, _fabric(plan, iteration, everyone))
 
 
@@ -177,7 +177,7 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
         "transport": _transport(plan),
         "jobs": _jobs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
-        "tcp": [],
+        "tcp": _tcp(plan),  # whose priority may be among those that switches mark
         "observe": _observe(plan.observe),
     }
 
@@ -188,6 +188,17 @@ def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
     if isinstance(balancing, Pinned):
         pins = resolve_pins(balancing.pins, engine.describe(json.dumps(first_spec(plan, iteration, jobs))))
     return plan.fabric.run_spec(plan.transport.priorities.data, pins)
+
+
+def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
+    """Return the fabric of a job alone: switches mark no priority that TCP alone uses."""
+    priorities, ecn = plan.transport.priorities, fabric["switch"]["ecn"]
+    own = {priorities.data, priorities.ack, *([priorities.cnp] if plan.transport.rate_control else [])}
+    others = {tcp.priority for tcp in plan.tcp} - own
+    if ecn is None or others.isdisjoint(ecn["priorities"]):
+        return fabric
+    left = [priority for priority in ecn["priorities"] if priority not in others]
+    return {**fabric, "switch": {**fabric["switch"], "ecn": {**ecn, "priorities": left} if left else None}}
 
 
 def _transport(plan: Plan) -> TransportSpec:
