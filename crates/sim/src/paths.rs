@@ -8,7 +8,7 @@ use crate::packet::{Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, QueuePair, forwards};
 use crate::switch::forward::{Choice, Forward};
 use spec::{PathRow, RunSpec};
-use topology::Graph;
+use topology::{Graph, SwitchRoutes};
 use transport::Position;
 use units::{AttachmentId, NodeId};
 use wire::Psn;
@@ -22,17 +22,13 @@ pub(crate) struct Paths {
 
 /// Walks the paths of all queue pairs.
 pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
-    let graph = &fabric.graph;
-    let mut ports = Ports::new(graph);
+    let mut walk = Walk::<F>::new(spec, fabric, flows);
     if F::CHOICE != Choice::PerFlow {
-        return Paths { egress_qps: ports.queue_pairs_of_nodes(), rows: Vec::new() };
+        return Paths { egress_qps: walk.queue_pairs_of_nodes(), rows: Vec::new() };
     }
-    let mut walk = Walk::<F> { fabric, flows, forwards: forwards(spec, fabric, flows) };
     let mut links: Vec<u16> = Vec::with_capacity(flows.queue_pair_count() as usize);
-    flows.each_queue_pair(|pair| {
-        links.push(if is_shown(&pair) { walk.count(&pair, &mut ports) } else { 0 });
-    });
-    let egress_qps = ports.queue_pairs_of_nodes();
+    flows.each_queue_pair(|pair| links.push(if is_shown(&pair) { walk.count(&pair) } else { 0 }));
+    let egress_qps = walk.queue_pairs_of_nodes();
     let Some(stride) = stride(&links, spec.observe.path_rows as usize) else {
         return Paths { egress_qps, rows: Vec::new() };
     };
@@ -40,13 +36,11 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
     let every = (0..flows.queue_pair_count()).step_by(stride).map(|number| flows.queue_pair(number));
     for pair in every.filter(is_shown) {
         let mut hop = 0;
-        walk.each_hop(&pair, |node, port| {
-            let peer = graph.node(node).ports[port].peer;
-            if peer.index() >= graph.hosts() {
+        walk.each_hop(&pair, |node, port, peer| {
+            if peer.index() >= fabric.graph.hosts() {
                 rows.push(row(fabric, &pair, hop, (node, port, peer)));
                 hop += 1;
             }
-            peer
         });
     }
     Paths { egress_qps, rows }
@@ -55,39 +49,6 @@ pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) 
 /// Whether data of the collective takes a way through the network.
 fn is_shown(pair: &QueuePair) -> bool {
     !pair.is_local() && pair.carries_payload
-}
-
-/// All ports of all nodes.
-struct Ports {
-    /// First port of each node, and one past the last of all.
-    starts: Vec<usize>,
-    /// Where each leads, and how many queue pairs send their data out of it.
-    counted: Vec<(NodeId, u32)>,
-}
-
-impl Ports {
-    fn new(graph: &Graph) -> Self {
-        let mut ports = Self { starts: vec![0], counted: Vec::new() };
-        for node in &graph.nodes {
-            ports.counted.extend(node.ports.iter().map(|port| (port.peer, 0)));
-            ports.starts.push(ports.counted.len());
-        }
-        ports
-    }
-
-    /// Counts a queue pair that leaves a node by a port; returns where that leads.
-    #[inline]
-    fn count(&mut self, node: NodeId, port: usize) -> NodeId {
-        let (peer, queue_pairs) = &mut self.counted[self.starts[node.index()] + port];
-        *queue_pairs += 1;
-        *peer
-    }
-
-    /// What was counted, by node and port.
-    fn queue_pairs_of_nodes(&self) -> Vec<Vec<u32>> {
-        let counts = |ports: &[(NodeId, u32)]| ports.iter().map(|port| port.1).collect();
-        self.starts.windows(2).map(|range| counts(&self.counted[range[0]..range[1]])).collect()
-    }
 }
 
 /// The smallest k for which every k-th of the counts add up to at most `most`; none if no k does.
@@ -110,39 +71,71 @@ fn row(fabric: &Fabric, pair: &QueuePair, hop: u32, (node, port, peer): (NodeId,
     }
 }
 
-struct Walk<'a, F> {
-    fabric: &'a Fabric,
-    flows: &'a Flows,
-    forwards: Vec<F>,
+/// A switch that paths lead through.
+struct OnPaths<'a, F> {
+    routes: SwitchRoutes<'a>,
+    forward: F,
+    /// Where each port leads, and how many queue pairs were sent out of it.
+    ports: Vec<(NodeId, u32)>,
 }
 
-impl<F: Forward> Walk<'_, F> {
-    /// Counts a queue pair at every port on its way; returns how many links between switches that has.
-    fn count(&mut self, pair: &QueuePair, ports: &mut Ports) -> u16 {
-        let graph = &self.fabric.graph;
-        let [source, _] = self.flows.attachments(pair, Direction::Forward);
-        ports.count(NodeId(pair.src_host.0), graph.attachment(source).host_port.into());
-        // The last switch leads to a host.
-        self.each_hop(pair, |node, port| ports.count(node, port)) - 1
+/// Sends queue pairs on their ways.
+struct Walk<'a, F> {
+    graph: &'a Graph,
+    flows: &'a Flows,
+    /// How many queue pairs were sent out of each port of each host.
+    hosts: Vec<Vec<u32>>,
+    switches: Vec<OnPaths<'a, F>>,
+}
+
+impl<'a, F: Forward> Walk<'a, F> {
+    fn new(spec: &RunSpec, fabric: &'a Fabric, flows: &'a Flows) -> Self {
+        let graph = &*fabric.graph;
+        let (hosts, switches) = graph.nodes.split_at(graph.hosts());
+        let numbers = (graph.hosts() as u32..).map(NodeId);
+        let forwards = forwards::<F>(spec, fabric, flows);
+        let switches = numbers.zip(switches).zip(forwards).map(|((node, switch), forward)| OnPaths {
+            routes: fabric.routes.of(node),
+            forward,
+            ports: switch.ports.iter().map(|port| (port.peer, 0)).collect(),
+        });
+        let hosts = hosts.iter().map(|host| vec![0; host.ports.len()]).collect();
+        Self { graph, flows, hosts, switches: switches.collect() }
     }
 
-    /// Calls `take` with each switch on the way and its egress port, which gives the node there; returns how many
-    /// switches there are.
+    /// How many queue pairs were sent out of each port, by node.
+    fn queue_pairs_of_nodes(&self) -> Vec<Vec<u32>> {
+        let of_switch = |switch: &OnPaths<'_, F>| switch.ports.iter().map(|port| port.1).collect();
+        self.hosts.iter().cloned().chain(self.switches.iter().map(of_switch)).collect()
+    }
+
+    /// Sends a queue pair on its way; returns how many links between switches that has.
+    fn count(&mut self, pair: &QueuePair) -> u16 {
+        let mut switches = 0;
+        self.each_hop(pair, |_, _, _| switches += 1);
+        // The last switch leads to a host.
+        switches - 1
+    }
+
+    /// Sends a queue pair on its way; calls `take` with each switch there, its egress port and the node behind that.
     #[inline]
-    fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(NodeId, usize) -> NodeId) -> u16 {
-        let graph = &self.fabric.graph;
+    fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(NodeId, usize, NodeId)) {
+        let hosts = self.graph.hosts();
         let ends @ [source, destination] = self.flows.attachments(pair, Direction::Forward);
         let packet = probe_packet(self.flows, pair, ends);
-        let mut node = graph.attachment(source).switch;
-        let mut switches = 0;
-        while node.index() >= graph.hosts() {
-            let hops = self.fabric.routes.next_hops(node, destination);
-            let forward = &mut self.forwards[node.index() - graph.hosts()];
+        let source = self.graph.attachment(source);
+        self.hosts[pair.src_host.index()][usize::from(source.host_port)] += 1;
+        let mut node = source.switch;
+        while let Some(switch) = node.index().checked_sub(hosts) {
+            let OnPaths { routes, forward, ports } = &mut self.switches[switch];
+            let hops = routes.next_hops(destination);
             let choice = if hops.len() > 1 { forward.choose(&packet, hops, &[]) } else { 0 };
-            node = take(node, hops[choice].into());
-            switches += 1;
+            let port = usize::from(hops[choice]);
+            let (peer, queue_pairs) = &mut ports[port];
+            *queue_pairs += 1;
+            take(node, port, *peer);
+            node = *peer;
         }
-        switches
     }
 }
 
