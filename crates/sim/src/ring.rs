@@ -156,6 +156,14 @@ impl<T: Copy> Ring<T> {
         prefetch(&self.slots, first + 128_usize.div_ceil(size_of::<T>().max(1)));
     }
 
+    /// Asks for the memory of some that follow those.
+    #[inline]
+    pub(crate) fn prefetch_more(&self) {
+        let first = self.slot(self.taken);
+        prefetch(&self.slots, first + 192_usize.div_ceil(size_of::<T>().max(1)));
+        prefetch(&self.slots, first + 256_usize.div_ceil(size_of::<T>().max(1)));
+    }
+
     /// Asks for the memory of the next item to be put in.
     #[inline]
     pub(crate) fn prefetch_end(&self) {

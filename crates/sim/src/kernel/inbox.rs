@@ -75,6 +75,12 @@ impl<M: Message> Inbox<M> {
         self.messages.prefetch();
     }
 
+    /// Asks for the memory of those that follow.
+    #[inline]
+    pub(crate) fn prefetch_more(&self) {
+        self.messages.prefetch_more();
+    }
+
     /// Asks for the memory of the next message to be sent.
     #[inline]
     pub(super) fn prefetch_end(&self) {

@@ -69,6 +69,8 @@ const PORT_BYTES: usize = port::HOT_BYTES;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 24;
+/// A host with no more senders and receivers than this asks for all of them: to see whose packets arrive takes longer.
+const FEW_QUEUE_PAIRS: usize = 2;
 
 /// What a NIC can do from a time on.
 #[derive(Clone, Copy, Debug)]
@@ -342,7 +344,12 @@ impl Host {
                     self.ports[0].prefetch_queues();
                     self.transfers.prefetch();
                 }
-                inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
+                if self.senders.len() <= FEW_QUEUE_PAIRS && self.receivers.len() <= FEW_QUEUE_PAIRS {
+                    self.prefetch_all_queue_pairs();
+                    inboxes.iter().for_each(Inbox::prefetch_more);
+                } else {
+                    inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
+                }
                 let ahead = self.ports[0].senders_ahead();
                 ahead.for_each(|sender| prefetch_sender(&self.senders, &self.pacers, sender));
                 self.timers.prefetch();
@@ -356,6 +363,13 @@ impl Host {
         const FIRST: usize = offset_of!(Host, sends) / LINE_BYTES;
         const LAST: usize = (offset_of!(Host, shared_memory) - 1) / LINE_BYTES;
         (FIRST..=LAST).for_each(|line| prefetch_line(self, line));
+    }
+
+    /// Asks for what the packets of all queue pairs need, whatever is in the inboxes.
+    #[inline]
+    fn prefetch_all_queue_pairs(&self) {
+        (0..self.receivers.len()).for_each(|receiver| self.receivers.prefetch_receiver(receiver));
+        (0..self.senders.len()).for_each(|sender| prefetch(&self.senders, sender));
     }
 
     /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs the same, unless it

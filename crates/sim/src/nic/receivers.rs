@@ -119,15 +119,26 @@ impl Receivers {
     #[inline]
     pub(super) fn prefetch(&self, packet: &Packet) {
         let receiver = packet.queue_pair as usize;
+        self.prefetch_receiver(receiver);
+        if packet.asks() {
+            self.receives.prefetch(receiver);
+        }
+    }
+
+    /// Asks for what all but the last data packet of a chunk need.
+    #[inline]
+    pub(super) fn prefetch_receiver(&self, receiver: usize) {
         prefetch(&self.receivers, receiver);
         if !self.arrivals.is_empty() {
             prefetch_first(&self.arrivals, receiver, arrivals::HOT_BYTES);
             prefetch(&self.placements, receiver);
         }
         prefetch(&self.reordering, receiver);
-        if packet.asks() {
-            self.receives.prefetch(receiver);
-        }
+    }
+
+    #[inline]
+    pub(super) const fn len(&self) -> usize {
+        self.receivers.len()
     }
 
     /// Takes in a data packet at `now` that spent `latency` in the fabric.

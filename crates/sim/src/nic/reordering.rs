@@ -6,6 +6,7 @@
 //! arrives counts, before the transport judges it; so what is sent again, after a loss or because go-back-N takes a late
 //! packet for a lost one, counts as late by as much. Copies of the newest packet are not counted.
 
+use std::hint::select_unpredictable;
 use units::Cycle;
 use wire::Psn;
 
@@ -39,15 +40,13 @@ impl Reordering {
     /// Takes in a packet.
     #[inline]
     pub(super) fn arrive(&mut self, psn: Psn) {
+        // Packets that overtake each other come late as often as not: which do is not told by a branch, which would be mispredicted.
         let ahead = psn.distance_from(self.newest);
-        if ahead > 0 {
-            self.newest = psn;
-        } else if ahead < 0 {
-            let distance = ahead.unsigned_abs();
-            let bucket = (distance.ilog2() as usize).min(BUCKETS - 1);
-            self.late[bucket] = self.late[bucket].saturating_add(1);
-            self.distance_max = self.distance_max.max(distance);
-        }
+        self.newest = select_unpredictable(ahead > 0, psn, self.newest);
+        let distance = ahead.min(0).unsigned_abs();
+        let bucket = ((distance | 1).ilog2() as usize).min(BUCKETS - 1);
+        self.late[bucket] = self.late[bucket].saturating_add((distance > 0).into());
+        self.distance_max = self.distance_max.max(distance);
     }
 
     /// Packets of each distance that came: smallest and largest distance, and how many.
