@@ -100,11 +100,14 @@ impl ByteTime {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (unit, name) = match self.bits_per_second {
-            1_000_000_000.. => (1_000_000_000, "Gb/s"),
-            _ => (1_000_000, "Mb/s"),
+        let (digits, name) = match self.bits_per_second {
+            1_000_000_000.. => (9, "Gb/s"),
+            _ => (6, "Mb/s"),
         };
-        write!(f, "{} {name}", self.bits_per_second / unit)
+        let unit = 10_u64.pow(digits);
+        let (whole, rest) = (self.bits_per_second / unit, self.bits_per_second % unit);
+        let rest = format!(".{rest:0width$}", width = digits as usize);
+        write!(f, "{whole}{} {name}", rest.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
@@ -118,6 +121,13 @@ mod tests {
         assert_eq!(Rate::from_gbps(800).span_of(1), Span(10));
         assert_eq!(Rate::from_gbps(100).span_of(1), Span(80));
         assert_eq!(Rate::from_gbps(400).frame_span(4096 + 62, 20), Span(83_560));
+    }
+
+    #[test]
+    fn a_rate_is_told_whole() {
+        let told = [400_000_000_000, 2_500_000_000, 50_000_000_001, 100_000]
+            .map(|bps| Rate::from_bps(bps).to_string());
+        assert_eq!(told, ["400 Gb/s", "2.5 Gb/s", "50.000000001 Gb/s", "0.1 Mb/s"]);
     }
 
     #[test]

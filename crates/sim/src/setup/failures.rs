@@ -242,8 +242,9 @@ impl<'a> Replay<'a> {
             }
         }
         let before = self.states(&links);
-        links.iter().for_each(|link| self.rates[link.index()] = Rate::from_bps(rate_bps));
-        let detail = format!("{name}, {}: {rate_bps} bit/s from now on", count(links.len()));
+        let rate = Rate::from_bps(rate_bps);
+        links.iter().for_each(|link| self.rates[link.index()] = rate);
+        let detail = format!("{name}, {}: {rate} from now on", count(links.len()));
         Ok(self.note(at, "link_rate", &links, &before, detail))
     }
 

@@ -44,7 +44,7 @@ impl ThresholdChange {
         let Self { before, after, seen, .. } = self;
         format!(
             "Kmin from {} to {} and Kmax from {} to {} bytes, as {cause}: link used for {} %, {} bytes waiting on average, \
-             from {} ports",
+             from {} port{}",
             before.kmin_bytes,
             after.kmin_bytes,
             before.kmax_bytes,
@@ -52,6 +52,7 @@ impl ThresholdChange {
             u128::from(seen.busy.0) * 100 / u128::from(interval.0),
             seen.queue_byte_ps / u128::from(interval.0),
             seen.ingress_ports,
+            if seen.ingress_ports == 1 { "" } else { "s" },
         )
     }
 }
