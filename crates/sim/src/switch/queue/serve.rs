@@ -98,6 +98,22 @@ impl EgressPort {
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
+        arrivals: Lineup<'_>,
+        buffer: &mut SharedBuffer,
+        end: Instant,
+        context: &mut Context<Packet, R>,
+    ) {
+        if arrivals.len() > Places::MAX {
+            self.serve_many(arrivals, buffer, end, context);
+        } else {
+            self.serve_some(arrivals, buffer, end, context);
+        }
+    }
+
+    /// The same for more arrivals than there are places, so many after the others.
+    #[cold]
+    fn serve_many<R>(
+        &mut self,
         mut arrivals: Lineup<'_>,
         buffer: &mut SharedBuffer,
         end: Instant,
