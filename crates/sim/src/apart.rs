@@ -39,12 +39,13 @@ impl ApartRule {
         }
     }
 
-    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, and something comes. Of so
-    /// many chunks one has at least their mean to come.
+    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, something comes, and no queue pair is
+    /// about to fail, whose chunks may be the last. Of so many chunks one has at least their mean to come.
     #[inline]
     pub(crate) fn allows(&self, totals: Totals, open: u64, now: Instant) -> bool {
         let to_come = self.total_bytes.saturating_sub(totals.progress);
         to_come > self.host_bytes * self.hosts.min(open)
+            && totals.last_retry_until < now
             && now.0.saturating_sub(totals.progress_at.0) < self.idle_max.0
     }
 }
@@ -89,6 +90,12 @@ mod tests {
         };
         assert!(allows(899, 99, 1_049) && allows(0, 1, 1_000) && allows(979, 2, 1_000));
         assert!(!allows(900, 99, 1_049) && !allows(899, 99, 1_050) && !allows(980, 2, 1_000));
+        let at_last_retry = |now| {
+            let last_retry_until = Instant(1_010);
+            let totals = Totals { progress_at: Instant(1_000), last_retry_until, ..Totals::default() };
+            rule.allows(totals, 9, Instant(now))
+        };
+        assert!(!at_last_retry(1_010) && at_last_retry(1_011));
         assert!(!allows(2_000, 99, 1_000), "more than was to come");
         assert_eq!(bytes_in(Rate::from_gbps(400), Span::from_us(1)), 50_000);
     }

@@ -363,3 +363,41 @@ fn frames_that_arrive_at_once_are_taken_in_at_different_times() {
         assert!(tables(&recorder) == tables(&run_with(&spec, 1, Path::Exact).1), "{forwarding:?}");
     }
 }
+
+/// A NIC that takes in less than is sent to it has acknowledgements come later than the timeout: data arrives until the queue pair
+/// fails, with seven chunks at once, which are the last.
+#[test]
+fn a_run_ends_with_a_queue_pair_that_fails_while_data_comes() {
+    let topology = TopologySpec::RailOptimised {
+        servers: 3,
+        rails: 4,
+        spines: 2,
+        links_per_spine: 2,
+        host_link: common::link(3),
+        fabric_link: common::link(50),
+        scale_up_link: Some(common::link(1)),
+    };
+    let mut spec = collective(topology, 6, "permutation", "parallel", 1_121_622);
+    spec.seed = 4168434595035950331;
+    spec.fabric.switch.buffer.size_bytes = 1 << 30;
+    spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });
+    spec.fabric.switch.pfc = None;
+    spec.fabric.switch.ecn = None;
+    let direction = NicDirection::Both;
+    spec.fabric.nic.impairments = vec![ImpairmentSpec { host: 1, throughput_ppm: 400_000, direction }];
+    spec.fabric.load_balancing = LoadBalancing::Ecmp { hash: EcmpHash::Crc, include_qp: false };
+    spec.transport.ack_every = 1;
+    spec.transport.qp_mode = QpMode::PerPair;
+    spec.transport.timeout_ps = 50_000_000;
+    spec.transport.message_bytes = 131_072;
+    spec.jobs[0].arrivals = Some(ArrivalsSpec {
+        process: ArrivalProcess::Constant,
+        rate_bps: 176_000_000_000,
+        duration_ps: 1_019_656_363,
+    });
+    let (summary, recorder) = run(&spec);
+    assert_eq!(summary.jobs[0].chunks_failed, 7);
+    let (on_two, other) = run_with(&spec, 2, Path::Auto);
+    assert_eq!((summary.packet_hops, summary.end_ps), (on_two.packet_hops, on_two.end_ps));
+    assert!(tables(&recorder) == tables(&other));
+}

@@ -481,7 +481,7 @@ impl Requester {
         if now < self.deadline {
             return TimeoutOutcome::NotDue;
         }
-        if u32::from(self.retries) == config.retry_count {
+        if self.is_at_last_retry(config) {
             self.mode = Mode::Failed;
             self.deadline = Instant::NEVER;
             return TimeoutOutcome::Failed;
@@ -495,6 +495,12 @@ impl Requester {
             self.go_back(config, bytes_of);
         }
         TimeoutOutcome::Resend
+    }
+
+    /// The next timeout finds the retries used up.
+    #[must_use]
+    pub const fn is_at_last_retry(&self, config: &Config) -> bool {
+        self.retries as u32 == config.retry_count
     }
 
     /// The retries are used up.

@@ -65,6 +65,9 @@ pub(crate) struct Totals {
     pub(crate) progress_at: Instant,
     /// What nodes were delivered, whether it is progress or not, in the same unit.
     pub(crate) delivered: u64,
+    /// Until then something of the application may be given up, as far as is known; none is given up that was not told of some windows
+    /// before.
+    pub(crate) last_retry_until: Instant,
 }
 
 impl Sum for Totals {
@@ -74,11 +77,18 @@ impl Sum for Totals {
             progress: sum.progress + part.progress,
             progress_at: sum.progress_at.max(part.progress_at),
             delivered: sum.delivered + part.delivered,
+            last_retry_until: sum.last_retry_until.max(part.last_retry_until),
         })
     }
 }
 
 impl Totals {
+    /// Something is given up at `deadline` if it goes on as it has.
+    #[cold]
+    pub(crate) fn add_last_retry(&mut self, deadline: Instant) {
+        self.last_retry_until = self.last_retry_until.max(deadline);
+    }
+
     /// So much progress was made at `now`.
     #[inline]
     pub(crate) fn add_progress(&mut self, progress: u64, now: Instant) {
@@ -240,12 +250,15 @@ impl<M: Message, R> Context<M, R> {
     /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { inboxes, post: _, records: _, totals } = self;
-        let Totals { messages, progress, progress_at, delivered } = totals;
+        let Totals { messages, progress, progress_at, delivered, last_retry_until } = totals;
         inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
         cycle.count(messages);
         cycle.count(progress);
         cycle.time(progress_at);
         cycle.count(delivered);
+        if *last_retry_until > cycle.now() {
+            cycle.never_repeats();
+        }
     }
 
     /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for every

@@ -134,6 +134,11 @@ impl Sender {
         needs
     }
 
+    /// See [`Requester::is_at_last_retry`].
+    pub(super) const fn is_at_last_retry(&self, config: &Config) -> bool {
+        self.requester.is_at_last_retry(config)
+    }
+
     /// See [`Requester::on_timeout`].
     pub(super) fn on_timeout(&mut self, config: &Config, sends: &Sends, now: Instant) -> TimeoutOutcome {
         let bytes_of = self.sizes(sends);

@@ -133,7 +133,7 @@ impl Host {
         } else {
             port.turn_round(sender);
         }
-        arm_timer(timers, sender, state);
+        arm_timer(timers, sender, state, config, context);
         port.schedule(now);
     }
 
@@ -159,7 +159,7 @@ impl Host {
         }
         let Self { ports, senders, config, timers, .. } = self;
         let state = &mut senders[sender as usize];
-        arm_timer(timers, sender, state);
+        arm_timer(timers, sender, state, config, context);
         make_ready(ports, config, sender, state, now);
     }
 
@@ -243,8 +243,17 @@ pub(super) fn make_ready(
 
 /// Keeps one timer entry per sender with something outstanding; it is looked at again when it comes up.
 #[inline]
-fn arm_timer(timers: &mut Timers, sender: u32, state: &mut Sender) {
+fn arm_timer(
+    timers: &mut Timers,
+    sender: u32,
+    state: &mut Sender,
+    config: &Config,
+    context: &mut Context<Packet, Record>,
+) {
     if state.needs_timer() {
         timers.arm(state.deadline(), sender);
+        if state.is_at_last_retry(config) {
+            context.totals.add_last_retry(state.deadline());
+        }
     }
 }

@@ -9,9 +9,14 @@ use crate::switch::forward::Forward;
 use spec::{LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
 
+/// With timeouts of fewer windows a run may end before the sides have met.
+const TIMEOUT_WINDOWS_MIN: u64 = 8;
+
 /// The side of each node; none if the nodes of this run cannot take turns.
 pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
+    // That a queue pair is about to fail is known a timeout before.
     let may_part = !F::NEEDS_LOADS
+        && spec.transport.timeout_ps >= TIMEOUT_WINDOWS_MIN * fabric.span.0
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.fabric.switch.scheduled.is_none()
         && spec.transport.recovery != LossRecovery::None
