@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.plan.examples import golden, write_plan
 
-from fabricbench.plan.errors import PlanError
+from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.load import load_plan
 from fabricbench.plan.loaded import LoadedPlan
 from fabricbench.plan.shipped import published_tables
@@ -171,20 +171,24 @@ def test_a_mistake_in_an_override_of_a_variant_names_the_override(tmp_path: Path
     )
 
 
+def only_problem(tmp_path: Path, override: str, text: str = FABRICS) -> Problem:
+    """Return the one problem that a plan has with an override."""
+    with pytest.raises(PlanError) as caught:
+        loaded(tmp_path, text, override)
+    (problem,) = caught.value.problems
+    return problem
+
+
 def test_a_mistake_that_every_variant_has_is_told_once_where_it_is_written(tmp_path: Path) -> None:
     mesh = "  - {name: mesh, set: {fabric.topology: {kind: full-mesh, hosts: 8}}}\n"
     failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spin1}]"
-    with pytest.raises(PlanError) as caught:
-        loaded(tmp_path, FABRICS.replace(mesh, ""), failures)
-    (problem,) = caught.value.problems
+    problem = only_problem(tmp_path, failures, FABRICS.replace(mesh, ""))
     assert (problem.place.source, problem.found) == (f"-s {failures}", "leaf0-spin1")
 
 
 def test_a_mistake_that_every_variant_has_is_told_once_though_topologies_differ(tmp_path: Path) -> None:
     failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spin1}]"
-    with pytest.raises(PlanError) as caught:
-        loaded(tmp_path, FABRICS, failures)
-    (problem,) = caught.value.problems
+    problem = only_problem(tmp_path, failures)
     assert (problem.place.source, problem.found) == (f"-s {failures}", "leaf0-spin1")
     # The mesh has no such links, so what is allowed and the hint are those of the next variant.
     assert problem.allowed.endswith(", in variant `spray`")
@@ -193,17 +197,13 @@ def test_a_mistake_that_every_variant_has_is_told_once_though_topologies_differ(
 
 def test_a_link_that_some_variants_lack_is_told_for_those(tmp_path: Path) -> None:
     failures = "fabric.failures=[{at: 1ms, kind: link-down, link: leaf0-spine1}]"
-    with pytest.raises(PlanError) as caught:
-        loaded(tmp_path, FABRICS, failures)
-    (problem,) = caught.value.problems
+    problem = only_problem(tmp_path, failures)
     assert problem.found == "leaf0-spine1, in variant `mesh`"
 
 
 def test_a_mistake_that_some_variants_have_is_told_once_with_their_names(tmp_path: Path) -> None:
     failures = "fabric.failures=[{at: 1ms, kind: link-down, link: mesh-host1}]"
-    with pytest.raises(PlanError) as caught:
-        loaded(tmp_path, FABRICS, failures)
-    (problem,) = caught.value.problems
+    problem = only_problem(tmp_path, failures)
     assert (problem.place.source, problem.found) == (
         f"-s {failures}",
         "mesh-host1, in variants `spray`, `clos`",

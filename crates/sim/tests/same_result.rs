@@ -368,16 +368,7 @@ fn frames_that_arrive_at_once_are_taken_in_at_different_times() {
 /// fails, with seven chunks at once, which are the last.
 #[test]
 fn a_run_ends_with_a_queue_pair_that_fails_while_data_comes() {
-    let topology = TopologySpec::RailOptimised {
-        servers: 3,
-        rails: 4,
-        spines: 2,
-        links_per_spine: 2,
-        host_link: common::link(3),
-        fabric_link: common::link(50),
-        scale_up_link: Some(common::link(1)),
-    };
-    let mut spec = collective(topology, 6, "permutation", "parallel", 1_121_622);
+    let mut spec = collective(rails(), 6, "permutation", "parallel", 1_121_622);
     spec.seed = 4168434595035950331;
     spec.fabric.switch.buffer.size_bytes = 1 << 30;
     spec.fabric.switch.buffer.lossy_alpha = Some(RatioSpec { numerator: 1, denominator: 1 });

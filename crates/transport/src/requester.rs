@@ -693,6 +693,18 @@ mod tests {
 
     const BYTES: u64 = 1_000_000_000;
 
+    fn config(retry_count: u32) -> Config {
+        Config {
+            mtu_bytes: 1_000,
+            message_bytes: 10_000,
+            ack_every: 1,
+            window_packets: 64,
+            timeout: Span::from_us(1),
+            retry_count,
+            recovery: Recovery::GoBackN,
+        }
+    }
+
     /// Sends `count` packets and has them acknowledged.
     fn exchange(requester: &mut Requester, config: &Config, now: Instant, count: u32) {
         for _ in 0..count {
@@ -703,15 +715,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_does_not_repeat() {
-        let config = Config {
-            mtu_bytes: 1_000,
-            message_bytes: 10_000,
-            ack_every: 1,
-            window_packets: 64,
-            timeout: Span::from_us(1),
-            retry_count: 7,
-            recovery: Recovery::GoBackN,
-        };
+        let config = config(7);
         let mut requester = Requester::new(Psn::new(0xff_fff0));
         requester.post(&config, BYTES);
         for lost in [0, 60] {
@@ -732,15 +736,7 @@ mod tests {
 
     #[test]
     fn a_failed_queue_pair_asks_for_no_work() {
-        let config = Config {
-            mtu_bytes: 1_000,
-            message_bytes: 10_000,
-            ack_every: 1,
-            window_packets: 64,
-            timeout: Span::from_us(1),
-            retry_count: 0,
-            recovery: Recovery::GoBackN,
-        };
+        let config = config(0);
         let mut requester = Requester::new(Psn::new(0));
         requester.post(&config, BYTES);
         assert!(requester.poll_transmit(&config, Instant::ZERO, |_| BYTES).is_some());
