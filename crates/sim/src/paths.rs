@@ -140,9 +140,9 @@ impl<'a, F: Forward> Walk<'a, F> {
 }
 
 /// A packet that takes the way of a queue pair's data, whatever its sequence number.
-#[inline]
+#[inline(always)]
 fn probe_packet(flows: &Flows, pair: &QueuePair, ends: [AttachmentId; 2]) -> Packet {
-    let (queue_pair, entropy) = (flows.receiver(pair.number), flows.entropy(pair, ends));
+    let (queue_pair, entropy) = (flows.receiver(pair.number).unwrap_or(0), flows.entropy(pair, ends));
     let path = Path { destination: ends[1], queue_pair, entropy };
     Packet::new(Kind::Data(Position::Only), Priority::default(), Psn::new(0), 0, path)
 }

@@ -19,6 +19,11 @@ pub(crate) trait ClosedForm: Debug + Send + Sync {
         self.transfer(id).bytes
     }
 
+    /// Payload of each [bytes], if all have the same and none waits for another.
+    fn independent_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Hands those of `ids` to `visit`, in order.
     fn each(&self, ids: Range<u32>, visit: &mut dyn FnMut(Transfer)) {
         ids.for_each(|id| visit(self.transfer(TransferId(id))));
@@ -88,6 +93,10 @@ mod tests {
             schedule.each_transfer(0..schedule.transfers().len() as u32, |transfer| handed_out.push(transfer));
             prop_assert!(listed.transfers().eq(handed_out));
             prop_assert_eq!(schedule.total_bytes(), listed.total_bytes());
+            if let Some(bytes) = schedule.independent_bytes() {
+                let is_alone = |id| schedule.bytes(id) == bytes && schedule.dependencies(id) == 0;
+                prop_assert!((0..schedule.transfers().len()).map(TransferId::from_index).all(is_alone));
+            }
             for id in (0..schedule.transfers().len()).map(TransferId::from_index) {
                 prop_assert!(schedule.successors(id).eq(listed.successors(id)));
                 prop_assert_eq!(schedule.dependencies(id), listed.dependencies(id));

@@ -182,6 +182,15 @@ impl Schedule {
         }
     }
 
+    /// Payload of each transfer [bytes], where it is known that all have the same, and that none waits for another or for a time.
+    #[must_use]
+    pub fn independent_bytes(&self) -> Option<u64> {
+        match &self.order {
+            Order::Closed(form) if !self.is_blocking && self.releases.is_empty() => form.independent_bytes(),
+            _ => None,
+        }
+    }
+
     /// All transfers, by [`TransferId`].
     pub fn transfers(&self) -> impl ExactSizeIterator<Item = Transfer> + Clone + '_ {
         let count = match &self.order {

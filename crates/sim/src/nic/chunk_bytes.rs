@@ -8,6 +8,11 @@ pub(super) struct ChunkBytes {
 }
 
 impl ChunkBytes {
+    /// The same for all.
+    pub(super) fn same(all: u64) -> Self {
+        Self { all, each: Box::default() }
+    }
+
     /// Payload of a chunk.
     #[inline]
     pub(super) fn of(&self, chunk: u32) -> u64 {

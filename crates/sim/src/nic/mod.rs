@@ -44,7 +44,9 @@ pub(crate) use storage::{
     connection_number,
 };
 pub(crate) use tcp::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
-pub(crate) use transfers::{InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, TransfersPlan};
+pub(crate) use transfers::{
+    InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan,
+};
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::Packet;

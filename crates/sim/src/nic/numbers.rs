@@ -10,6 +10,18 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Those of a whole list.
+    pub(super) fn of_all(numbers: impl Iterator<Item = u32> + Clone) -> Self {
+        let first = numbers.clone().next().unwrap_or(0);
+        let follow = numbers.clone().zip(first..).all(|(number, expected)| number == expected);
+        Self { first, each: if follow { Box::default() } else { numbers.collect() } }
+    }
+
+    /// The numbers from `first` on.
+    pub(super) fn from(first: u32) -> Self {
+        Self { first, each: Box::default() }
+    }
+
     /// The number of an item.
     #[inline]
     pub(super) fn of(&self, item: u32) -> u32 {
@@ -59,7 +71,7 @@ impl NumbersMaker {
 
 #[cfg(test)]
 mod tests {
-    use super::NumbersMaker;
+    use super::{Numbers, NumbersMaker};
 
     #[test]
     fn what_follows_is_not_stored() {
@@ -67,8 +79,11 @@ mod tests {
             let mut list = NumbersMaker::default();
             (0..).zip(&numbers).for_each(|(item, &number)| list.push(item, number));
             let list = list.finish();
-            assert_eq!(!list.each.is_empty(), is_stored);
-            (0..).zip(numbers).for_each(|(item, number)| assert_eq!(list.of(item), number));
+            let at_once = Numbers::of_all(numbers.iter().copied());
+            for list in [list, at_once] {
+                assert_eq!(!list.each.is_empty(), is_stored);
+                (0..).zip(&numbers).for_each(|(item, &number)| assert_eq!(list.of(item), number));
+            }
         }
     }
 }

@@ -63,6 +63,16 @@ impl ReceivesMaker {
 }
 
 impl Receives {
+    /// Chunks of the same size, each alone of an inbound transfer and with a receiver, all of the same number.
+    pub(crate) fn one_each(chunks: impl Iterator<Item = u32> + Clone, bytes: u64) -> Self {
+        Self {
+            chunks: Numbers::of_all(chunks),
+            inbound: Numbers::from(0),
+            bytes: ChunkBytes::same(bytes),
+            shares: Shares::of_one(),
+        }
+    }
+
     /// A chunk, by its place.
     #[inline]
     pub(super) fn get(&self, place: u32) -> ReceiveChunk {

@@ -104,6 +104,24 @@ impl SendsMaker {
 }
 
 impl Sends {
+    /// Chunks of the same size, each alone of an outgoing transfer and with a sender, all of the same number; `queue_pairs`
+    /// has those of the senders.
+    pub(crate) fn one_each(
+        chunks: impl ExactSizeIterator<Item = u32> + Clone,
+        queue_pairs: impl Iterator<Item = u32> + Clone,
+        bytes: u64,
+    ) -> Self {
+        Self {
+            posted: vec![WAITING; chunks.len()].into(),
+            chunks: Numbers::of_all(chunks),
+            outgoing: Numbers::from(0),
+            bytes: ChunkBytes::same(bytes),
+            shares: Shares::of_one(),
+            queue_pairs: Numbers::of_all(queue_pairs),
+            mishaps: BTreeMap::new(),
+        }
+    }
+
     /// The transfer that a chunk is part of, among those that start at the host.
     #[inline]
     pub(super) fn outgoing_of(&self, send: u32) -> u32 {

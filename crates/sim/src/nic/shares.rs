@@ -8,6 +8,11 @@ use std::ops::Range;
 pub(super) struct Shares(Numbers);
 
 impl Shares {
+    /// Of queue pairs with one item each.
+    pub(super) fn of_one() -> Self {
+        Self(Numbers::from(1))
+    }
+
     /// One past the last item of a queue pair.
     #[inline]
     pub(super) fn end_of(&self, queue_pair: u32) -> u32 {
@@ -43,7 +48,12 @@ impl SharesMaker {
 
 #[cfg(test)]
 mod tests {
-    use super::SharesMaker;
+    use super::{Shares, SharesMaker};
+
+    #[test]
+    fn one_item_each_is_that_of_the_same_number() {
+        assert_eq!([0, 1, 7].map(|queue_pair| Shares::of_one().of(queue_pair)), [0..1, 1..2, 7..8]);
+    }
 
     #[test]
     fn each_queue_pair_has_the_items_since_the_one_before() {

@@ -37,7 +37,7 @@ pub(crate) struct PathHash {
 }
 
 /// What each byte changes at a place.
-type Changes = Box<[u32; 256]>;
+type Changes = [u32; 256];
 
 /// 5-tuple and destination queue pair.
 const INPUT_BYTES: usize = 16;
@@ -56,7 +56,7 @@ impl PathHash {
             input[place] = byte;
             hash_of(input) ^ zeros
         };
-        let changes = |place| -> Changes { Box::new(std::array::from_fn(|byte| change(place, byte as u8))) };
+        let changes = |place| -> Changes { std::array::from_fn(|byte| change(place, byte as u8)) };
         let of_address: [Changes; 8] = std::array::from_fn(changes);
         let address_at = |place, ip: Ipv4Addr| {
             let octets = ip.octets().into_iter().zip(&of_address[place..]);

@@ -7,7 +7,7 @@ use super::entropy::{Direction, PathHash};
 use super::rank_connections::{Ends, RankConnections};
 use super::schedules::{schedule, value};
 use super::unloaded::unloaded;
-use spec::{JobSpec, RunSpec, SpecError};
+use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -168,6 +168,19 @@ impl OneJob<'_> {
         self.flows.path_hash.of(ends, udp_source_port, self.identity(number))
     }
 
+    /// Payload of each queue pair [bytes], where it is known that each has one chunk, that all are of the same size, and that
+    /// none waits for another or for a time.
+    pub(super) fn independent_bytes(&self) -> Option<u64> {
+        let has_one_each = self.flows.parts == 1 && self.job.connections.are_transfers();
+        self.schedule.independent_bytes().filter(|_| has_one_each)
+    }
+
+    /// The first chunk of a queue pair, where each has one.
+    #[inline]
+    pub(super) const fn only_chunk(&self, queue_pair: u32) -> u32 {
+        self.job.first_chunk + (queue_pair - self.job.first_queue_pair)
+    }
+
     /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and its part of the
     /// transfer.
     #[inline]
@@ -206,8 +219,10 @@ pub(crate) struct Flows {
     pub(crate) schedules: Vec<Schedule>,
     jobs: Vec<JobFlows>,
     chunks: u32,
-    /// By queue pair: [`QueuePair::receiver`].
+    queue_pairs: u32,
+    /// By queue pair: [`Flows::receiver`]. Empty where no path is pinned.
     receivers: Vec<u32>,
+    is_pinned: bool,
     graph: Arc<Graph>,
     /// Every host has one port, which has the number of the host.
     has_one_port_each: bool,
@@ -240,7 +255,9 @@ impl Flows {
             schedules: Vec::new(),
             jobs: Vec::new(),
             chunks: 0,
+            queue_pairs: 0,
             receivers: Vec::new(),
+            is_pinned: matches!(spec.fabric.load_balancing, LoadBalancing::Pinned { .. }),
             graph: Arc::clone(&fabric.graph),
             has_one_port_each: fabric.graph.attachments.len() == fabric.graph.hosts(),
             parts: spec.transport.qps_per_rank_pair,
@@ -269,8 +286,8 @@ impl Flows {
         self.chunks
     }
 
-    pub(crate) fn queue_pair_count(&self) -> u32 {
-        self.receivers.len() as u32
+    pub(crate) const fn queue_pair_count(&self) -> u32 {
+        self.queue_pairs
     }
 
     /// A chunk, by its number: they are counted job by job, in the order of its schedule, part by part.
@@ -319,10 +336,11 @@ impl Flows {
         self.path_hash.of(ends, pair.udp_source_port(), pair.identity)
     }
 
-    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry there.
+    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry there. It is known
+    /// where paths are pinned, as nothing else asks for it here.
     #[inline]
-    pub(crate) fn receiver(&self, queue_pair: u32) -> u32 {
-        self.receivers[queue_pair as usize]
+    pub(crate) fn receiver(&self, queue_pair: u32) -> Option<u32> {
+        self.receivers.get(queue_pair as usize).copied()
     }
 
     /// How many queue pairs have data that begins, and ends, at each host.
@@ -355,11 +373,12 @@ impl Flows {
 
     /// Hands all queue pairs to `visit`, by number: sooner done than one by one.
     pub(crate) fn each_queue_pair(&self, mut visit: impl FnMut(QueuePair)) {
-        let mut numbers = 0..;
+        let mut next = 0;
         for job in (0..self.jobs.len()).map(|index| self.one_job(index)) {
             job.job.connections.each_ends(job.schedule, |ends| {
-                let of_parts = numbers.by_ref().take(self.parts as usize);
-                of_parts.for_each(|number| visit(job.queue_pair(number, ends)));
+                let first = next;
+                next += self.parts;
+                (first..next).for_each(|number| visit(job.queue_pair(number, ends)));
             });
         }
     }
@@ -498,7 +517,7 @@ impl Flows {
         connections: RankConnections,
     ) -> Result<Range<u32>, SpecError> {
         let first_queue_pair = self.queue_pair_count();
-        self.receivers.reserve_exact(connections.count() as usize * self.parts as usize);
+        self.queue_pairs += connections.count() * self.parts;
         let flows = JobFlows {
             first_chunk: self.chunks,
             first_queue_pair,
@@ -516,10 +535,10 @@ impl Flows {
             }
             self.senders_at[src.index()] += self.parts;
             let next = &mut self.receivers_at[dst.index()];
-            for _ in 0..self.parts {
-                self.receivers.push(*next);
-                *next += 1;
+            if self.is_pinned {
+                self.receivers.extend(*next..*next + self.parts);
             }
+            *next += self.parts;
         });
         is_reached?;
         self.jobs.push(flows);

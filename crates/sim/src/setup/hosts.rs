@@ -5,8 +5,9 @@ use super::controllers::{Controllers, cnp_interval};
 use super::flows::{Chunk, Flows, OneJob};
 use super::places::{AtHost, OfHost, Places};
 use crate::nic::{
-    InboundPlan, JobTimes, OutgoingPlan, QueuePairEnd, QueuePairSettings, ReceiveChunk, Receivers, Receives,
-    ReceivesMaker, ReplyPriorities, SendChunk, Sender, Sends, SendsMaker, StoragePlan, TransfersPlan,
+    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairSettings, ReceiveChunk, Receivers,
+    Receives, ReceivesMaker, ReplyPriorities, SendChunk, Sender, Sends, SendsMaker, StoragePlan,
+    TransfersPlan,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RunSpec};
@@ -85,6 +86,12 @@ impl<'a> HostMaker<'a> {
         let mut sends = SendsMaker::default();
         if let Some(job) = of_host.job {
             let job = self.flows.one_job(job as usize);
+            if let Some(bytes) = independent_bytes(&job, transfers) {
+                let queue_pairs = of_host.from.iter().map(|queue_pair| queue_pair.number);
+                transfers.outgoing = PlanList::of_defaults(queue_pairs.len());
+                let chunks = queue_pairs.clone().map(|number| job.only_chunk(number));
+                return Sends::one_each(chunks, queue_pairs, bytes);
+            }
             for (sender, queue_pair) in (0..).zip(of_host.from) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let outgoing = self.places.outgoing_of(&chunk, sender);
@@ -122,6 +129,11 @@ impl<'a> HostMaker<'a> {
         let mut receives = ReceivesMaker::default();
         if let Some(job) = of_host.job {
             let job = self.flows.one_job(job as usize);
+            if let Some(bytes) = independent_bytes(&job, transfers) {
+                let chunks = of_host.to.iter().map(|queue_pair| job.only_chunk(queue_pair.number));
+                transfers.inbound = PlanList::of_defaults(chunks.len());
+                return Receives::one_each(chunks, bytes);
+            }
             for (receiver, queue_pair) in (0..).zip(of_host.to) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let inbound = self.places.inbound_of(&chunk, receiver);
@@ -156,6 +168,7 @@ impl<'a> HostMaker<'a> {
         attachments: impl Fn(HostId) -> [AttachmentId; 2] + 'b,
     ) -> impl ExactSizeIterator<Item = QueuePairEnd> + 'b {
         let job = of_host.job.map(|job| self.flows.one_job(job as usize));
+        let is_any_captured = !self.captured.is_empty();
         queue_pairs.iter().map(move |&AtHost { number, peer, number_at_peer }| {
             let job = job.expect("a queue pair is of a job");
             let ends @ [own, destination] = attachments(peer);
@@ -165,11 +178,17 @@ impl<'a> HostMaker<'a> {
                 initial_psn: job.initial_psn(number),
                 path: Path { destination, queue_pair: number_at_peer, entropy },
                 port: self.graph.attachment(own).host_port,
-                is_captured: self.captured.contains(&number),
+                is_captured: is_any_captured && self.captured.contains(&number),
                 is_local: peer == of_host.host,
             }
         })
     }
+}
+
+/// Payload of each queue pair [bytes] where the transfers of a host do not differ but for their number; see
+/// [`OneJob::independent_bytes`].
+fn independent_bytes(job: &OneJob<'_>, transfers: &TransfersPlan) -> Option<u64> {
+    if transfers.processes == 1 { job.independent_bytes() } else { None }
 }
 
 /// Puts an item into its place in a list that has all of them in the end.

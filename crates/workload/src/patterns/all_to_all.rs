@@ -53,4 +53,8 @@ impl ClosedForm for Pairs {
     fn bytes(&self, _id: TransferId) -> u64 {
         self.bytes
     }
+
+    fn independent_bytes(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
 }

@@ -16,7 +16,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, TransfersPlan};
+pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan};
 pub(crate) use process::Measured;
 
 use crate::prefetch::prefetch_whole;

@@ -36,6 +36,11 @@ pub(crate) struct PlanList<T> {
 }
 
 impl<T: Copy + Default + PartialEq> PlanList<T> {
+    /// So many defaults.
+    pub(crate) const fn of_defaults(count: usize) -> Self {
+        Self { count: count as u32, first: Vec::new() }
+    }
+
     /// Puts an item into a place that has none yet.
     #[inline]
     pub(crate) fn put(&mut self, place: u32, item: T) {

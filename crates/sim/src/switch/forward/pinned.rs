@@ -26,7 +26,7 @@ impl Forward for Pinned {
             for pin in pins.iter().filter(|pin| pin.switch == plan.name) {
                 let pair = plan.flows.queue_pair(pin.qp);
                 let [_, attachment] = plan.flows.attachments(&pair, Direction::Forward);
-                let queue_pair = plan.flows.receiver(pin.qp);
+                let queue_pair = plan.flows.receiver(pin.qp).expect("paths are pinned");
                 grow(&mut uplinks, attachment.index(), Vec::new());
                 let of_host = &mut uplinks[attachment.index()];
                 grow(of_host, queue_pair as usize, FREE);
