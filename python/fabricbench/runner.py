@@ -190,7 +190,7 @@ class Runner:
         from fabricbench.store import TrialFacts
 
         plan = loaded.plan
-        suite = suite_id(loaded.suite_ids, plan.tag)
+        suite = suite_id(plan.name, loaded.suite_ids, plan.tag)
         for planned in loaded.trials:
             row, judged = _expected(planned, loaded)
             yield (
@@ -276,9 +276,9 @@ def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     return measured, {name: items[name] for name in ENGINE_FACTS}
 
 
-def suite_id(trial_ids: Sequence[str], tag: str) -> str:
+def suite_id(plan: str, trial_ids: Sequence[str], tag: str) -> str:
     """Return what the trials of one plan, expanded in the same way, have in common."""
-    return hashlib.sha256("\n".join((*trial_ids, tag)).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join((plan, *trial_ids, tag)).encode()).hexdigest()[:12]
 
 
 def machine_facts() -> dict[str, Any]:

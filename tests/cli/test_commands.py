@@ -23,6 +23,12 @@ JSON_NAMES = """
     id tag published
 """
 
+VARIANTS = """
+variants:
+  - {name: a}
+  - {name: b, set: {transport.ack_every: 4}}
+"""
+
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -180,6 +186,24 @@ def test_all_tags_of_a_trial_are_listed_and_shown(tmp_path: Path) -> None:
     for command in ("show", "trials"):
         (*_, trial) = json.loads(output_of(tmp_path, command, "--format", "json"))["trials"]
         assert (trial["tag"], trial["tags"]) == ("tuesday", ["tuesday", "monday"])
+
+
+def test_plans_that_have_trials_in_common_both_keep_them(tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN + VARIANTS)
+    (tmp_path / "other.yaml").write_text((PLAN + VARIANTS).replace("name: small", "name: other"))
+    for plan in ("small.yaml", "other.yaml"):
+        assert call("run", plan, cwd=tmp_path).returncode == 0
+    both = [output_of(tmp_path, "trials", "--plan", name, "--format", "json") for name in ("small", "other")]
+    small, other = (json.loads(text)["trials"] for text in both)
+    assert [trial["id"] for trial in small] == [trial["id"] for trial in other]
+    assert [{trial["plan"] for trial in trials} for trials in (small, other)] == [{"small"}, {"other"}]
+    assert [trial["jobs"][0]["reference"] is not None for trial in small] == [True] * 4
+    assert "small" in output_of(tmp_path, "compare", "--by", "variant", "small")
+    written = call("report", "small", "-o", "small.html", cwd=tmp_path)
+    assert (written.returncode, "small.html: 4 trials" in written.stderr) == (0, True)
+    assert len(output_of(tmp_path, "trials").splitlines()) == 6
+    nothing = call("trials", "--plan", "small", "--tag", "none", cwd=tmp_path)
+    assert (nothing.returncode, "no such trials" in nothing.stderr) == (0, True)
 
 
 def test_show_gives_every_metric(used: Path) -> None:

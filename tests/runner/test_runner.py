@@ -154,19 +154,10 @@ def test_a_full_disk_comes_out_of_the_backend_as_it_is(workspace: Workspace, pla
         run(workspace, plan, FakeBackend(error=DiskFullError(workspace.root, "full")))
 
 
-def test_a_suite_depends_on_its_trials_and_its_tag() -> None:
-    assert suite_id(["a", "b"], "") == suite_id(["a", "b"], "")
-    assert (
-        len(
-            {
-                suite_id(["a", "b"], ""),
-                suite_id(["b", "a"], ""),
-                suite_id(["a", "b"], "x"),
-                suite_id(["ab"], ""),
-            }
-        )
-        == 4
-    )
+def test_a_suite_depends_on_its_plan_its_trials_and_its_tag() -> None:
+    given = [("p", ["a", "b"], ""), ("p", ["b", "a"], ""), ("p", ["a", "b"], "x"), ("p", ["ab"], "")]
+    suites = {suite_id(*each) for each in [*given, ("q", ["a", "b"], ""), given[0]]}
+    assert len(suites) == 5
 
 
 def test_only_errors_about_the_plan_are_told_as_such(plan: Path) -> None:

@@ -206,6 +206,22 @@ REPORTED = {
 """Names of plots in a report, and of the same figures over HTTP."""
 
 
+def test_a_trial_of_two_plans_is_listed_under_both(tmp_path: Path, client_of: ClientOf) -> None:
+    for name in ("first", "second"):
+        plan = fb.load("jct-alltoall").with_(data_size=["1MB"], name=name)
+        (trial,) = fb.run(plan, workspace=tmp_path)
+    client = client_of(tmp_path)
+    for name in ("first", "second"):
+        listed = client.get("/api/v1/trials", params={"plan": name}).json()
+        assert [(each["id"], each["plan"]) for each in listed["trials"]] == [(trial.id, name)]
+        suite = client.get("/api/v1/trials", params={"suite": listed["trials"][0]["suite"]}).json()
+        assert [(each["id"], each["plan"]) for each in suite["trials"]] == [(trial.id, name)]
+    assert client.get("/api/v1/trials").json()["total"] == 1
+    client.delete(f"/api/v1/trials/{trial.id}")
+    for name in ("first", "second"):
+        assert client.get("/api/v1/trials", params={"plan": name}).json()["total"] == 0
+
+
 def test_the_figures_are_those_of_the_report_to_the_last_digit(reader: TestClient) -> None:
     trial = rows(reader, plan="jct-alltoall")[0]["id"]
     report = reader.get(f"/api/v1/trials/{trial}/downloads/report.html").text

@@ -11,7 +11,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.support import postgresql
 
-ON_BOTH = {"test_workspace", "test_concurrency", "test_recovery", "test_remote", "test_runs", "test_trash"}
+ON_BOTH = {
+    "test_workspace",
+    "test_concurrency",
+    "test_recovery",
+    "test_remote",
+    "test_runs",
+    "test_trash",
+    "test_memberships",
+}
 """Modules whose tests run with the catalog in a file and in PostgreSQL."""
 
 _numbers = itertools.count()

@@ -15,6 +15,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace, database, migrate
+from fabricbench.store import workspace as workspace_module
 from fabricbench.store.catalog_schema import REVISION
 from fabricbench.store.migrate import known_revisions, upgrade
 
@@ -28,8 +29,17 @@ def schema_of(path: Path) -> list[tuple[str, ...]]:
 
 
 def without_runs(connection: sqlite3.Connection) -> None:
-    for table in ("runs", "tags", "trash"):
+    for table in ("runs", "tags", "trash", "memberships"):
         connection.execute(f"DROP TABLE {table}")
+
+
+def before_memberships(root: Path) -> None:
+    """Make of a catalog what the version before the table of memberships wrote."""
+    connection = sqlite3.connect(root / "catalog.sqlite")
+    connection.execute("DROP TABLE memberships")
+    connection.execute("UPDATE alembic_version SET version_num = '0006'")
+    connection.commit()
+    connection.close()
 
 
 def test_migrations_build_what_the_code_describes(tmp_path: Path) -> None:
@@ -86,6 +96,29 @@ def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     assert workspace.find("latest").facts.reference is None
     run_trial(workspace, trial_facts("ba9876543210", variant="b", reference="a"), FakeBackend())
     assert Workspace.open(tmp_path).find("latest").facts.reference == "a"
+
+
+def test_a_catalog_of_before_memberships_takes_them_from_now_on(tmp_path: Path) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    before_memberships(tmp_path)
+    workspace = Workspace.open(tmp_path)
+    assert workspace.find("latest").facts == trial_facts()
+    run_trial(workspace, trial_facts(plan="other", suite="beefbeefbeef"), FakeBackend())
+    assert [trial.facts for trial in workspace.trials(plan="small")] == [trial_facts()]
+
+
+def test_a_catalog_of_before_memberships_is_read_where_nothing_may_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    before_memberships(tmp_path)
+    monkeypatch.setattr(workspace_module, "_is_read_only", lambda _: True)
+    content = (tmp_path / "catalog.sqlite").read_bytes()
+    workspace = Workspace.open(tmp_path)
+    assert [trial.facts for trial in workspace.trials(plan="small")] == [trial_facts()]
+    with pytest.raises(StoreError, match="no permission to write"):
+        run_trial(workspace, trial_facts(), FakeBackend())
+    assert (tmp_path / "catalog.sqlite").read_bytes() == content
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ class Workspace:
     def trials(self, *, plan: str | None = None, tag: str | None = None) -> Trials:
         """Return the finished trials, oldest first.
 
+        A trial that several runs have in common is there once: as part of the run that carried it out last,
+        or that did so of the plan that is asked for.
+
         Args:
             plan: Only those of the plan of this name.
             tag: Only those with this tag.
@@ -48,7 +51,8 @@ class Workspace:
         """Return one finished trial.
 
         Args:
-            name: Its id, the beginning of it, or `latest`, `latest~1` and so on.
+            name: Its id, the beginning of it, `latest`, `latest~1` and so on, or the name of a plan for its
+                last trial.
 
         Raises:
             UnknownTrialError: No finished trial answers to it, or several do.

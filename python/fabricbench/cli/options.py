@@ -32,7 +32,9 @@ VariantsOption = Annotated[
 ]
 TrialArgument = Annotated[
     str,
-    typer.Argument(metavar="TRIAL", help="An id, the beginning of one, or `latest` or `latest~1`."),
+    typer.Argument(
+        metavar="TRIAL", help="An id or its beginning, `latest` or `latest~1`, or a plan for its last trial."
+    ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write the results.")]
 ForceOption = Annotated[

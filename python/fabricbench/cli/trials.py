@@ -26,6 +26,7 @@ def trials_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.trials import Beside, stored_reports
     from fabricbench.store import Workspace
+    from fabricbench.store.listing import beside
     from fabricbench.store.tags import tags_of
 
     store = Workspace.open(workspace)
@@ -33,8 +34,8 @@ def trials_command(
     if plan is not None and not found:
         _check_plan_name(store, plan)
     finished = [trial for trial in found if trial.is_finished]
-    beside = Beside(finished)
-    jobs = [job for trial in finished for job in stored_reports(trial, beside)]
+    others = Beside(beside(store, finished))
+    jobs = [job for trial in finished for job in stored_reports(trial, others)]
     if output is Format.JSON:
         write(formats.list_json(found, jobs, tags_of(store, found)))
     elif output is Format.CSV:
@@ -54,8 +55,9 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
     from fabricbench.plan.hints import close_match_hint
     from fabricbench.plan.shipped import shipped_plans
     from fabricbench.store import StoreError
+    from fabricbench.store.listing import choices
 
-    known = dict.fromkeys([*(trial.facts.plan for trial in store.trials()), *shipped_plans()])
+    known = dict.fromkeys([*choices(store)["plan"], *shipped_plans()])
     if plan not in known:
         hint = close_match_hint(plan, known) or "`fabricbench trials` lists all trials with their plans"
         raise StoreError(store.root, f'no trial of a plan "{plan}"', hint)

@@ -76,7 +76,7 @@ def export_command(
     if not chosen:
         raise typer.BadParameter("no finished trial answers to that; `fabricbench trials` lists them")
     with atomic_file(out) as stream:
-        size_bytes = write_archive(store, chosen, stream)
+        size_bytes = write_archive(store, chosen, stream, plan=plan)
     note(f"wrote {out}: {counted(len(chosen), 'trial')}, {size_bytes / 1e6:.1f} MB")
 
 
@@ -84,7 +84,7 @@ def import_command(
     archive: Annotated[Path, typer.Argument(metavar="FILE.tar", help="A file that export wrote.")],
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Take the trials of such a file into the workspace; those that are there already stay as they are."""
+    """Take the trials of such a file into the workspace; those that are there already keep their records."""
     from fabricbench.store import Workspace
     from fabricbench.store.archive import read_archive
 

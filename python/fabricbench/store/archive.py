@@ -18,11 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final
 
-from sqlalchemy import delete
+from sqlalchemy import Column, delete, select
 
-from fabricbench.store.catalog_schema import FINISHED, trash, trials
+from fabricbench.store.catalog_schema import FINISHED, memberships, trash, trials
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.inspection import table_problem
+from fabricbench.store.memberships import NEWEST_FIRST, OF_RUN, add_place, places
 from fabricbench.store.schema import TABLES
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import TRIAL_ID, Workspace
@@ -31,11 +32,22 @@ VERSION: Final = 1
 _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
 _ROWS_BYTES_MAX: Final = 1 << 30
-_MADE_AFRESH: Final = {"attempt", "tables"}
+_TRIAL: Final = {column.name: column for column in trials.columns if column.name not in {"attempt", "tables"}}
+_MEMBERSHIP: Final = {column.name: column for column in memberships.columns if column.name != "number"}
+
+Row = Mapping[str, Any]
 
 
-def write_archive(workspace: Workspace, chosen: Sequence[Trial], stream: IO[bytes]) -> int:
+def write_archive(
+    workspace: Workspace, chosen: Sequence[Trial], stream: IO[bytes], *, plan: str | None = None
+) -> int:
     """Write finished trials.
+
+    Args:
+        workspace: Where they are.
+        chosen: The trials.
+        stream: Takes the archive.
+        plan: The plan of whose runs they are told to be a part; all by default.
 
     Returns:
         How many bytes their tables have.
@@ -43,12 +55,17 @@ def write_archive(workspace: Workspace, chosen: Sequence[Trial], stream: IO[byte
     Raises:
         StoreError: A record is damaged, or the catalog cannot be read.
     """
-    rows = {row["attempt"]: row for row in _catalog_rows(workspace)}
+    rows = _catalog_rows(workspace, plan)
     content = {
         "version": VERSION,
         "trials": [
-            {name: value for name, value in rows[trial.attempt].items() if name not in _MADE_AFRESH}
+            {name: value for name, value in rows[trial.attempt][0].items() if name in _TRIAL}
             for trial in chosen
+        ],
+        "memberships": [
+            {"trial_id": trial.id} | {name: row[name] for name in (*OF_RUN, "placed_at")}
+            for trial in chosen
+            for row in reversed(rows[trial.attempt][1:])
         ],
     }
     written = 0
@@ -61,12 +78,15 @@ def write_archive(workspace: Workspace, chosen: Sequence[Trial], stream: IO[byte
     return written
 
 
-def _catalog_rows(workspace: Workspace) -> list[Mapping[str, Any]]:
-    from sqlalchemy import select
-
+def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]]:
+    """Return the places of each finished attempt, the newest first."""
+    of_plan = [places.c.plan == plan] if plan is not None else []
+    query = select(places).where(places.c.status.in_(FINISHED), *of_plan).order_by(NEWEST_FIRST)
+    found: dict[int, list[Row]] = {}
     with workspace.database.reading() as connection:
-        found = connection.execute(select(trials).where(trials.c.status.in_(FINISHED)))
-        return [dict(row._mapping) for row in found]
+        for row in connection.execute(query):
+            found.setdefault(row.attempt, []).append(dict(row._mapping))
+    return found
 
 
 def _add_table(archive: tarfile.TarFile, trial: Trial, table: str) -> int:
@@ -88,9 +108,9 @@ def _member(name: str, size_bytes: int) -> tarfile.TarInfo:
 
 
 def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]]:
-    """Take the trials of an archive into a workspace; those that are there already stay as they are.
+    """Take the trials of an archive into a workspace; those that are there already keep their records.
 
-    A trial is taken as a whole or not at all.
+    Those become a part of the runs that the archive names, too. A trial is taken as a whole or not at all.
 
     Returns:
         The ids of the trials that were taken, and of those that were there.
@@ -102,12 +122,13 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
     taken: list[str] = []
     present: list[str] = []
     with _opened(path) as archive:
-        rows = _rows(archive, path)
+        rows, earlier = _rows(archive, path)
         for trial_id, row in rows.items():
             folder, url = workspace.new_record(trial_id)
             try:
                 _extract(archive, path, trial_id, folder)
-                (taken if _put_in_place(workspace, row, folder, url) else present).append(trial_id)
+                is_taken = _put_in_place(workspace, row, earlier.get(trial_id, []), folder, url)
+                (taken if is_taken else present).append(trial_id)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
     return taken, present
@@ -130,8 +151,8 @@ def _damaged(path: Path, found: str) -> StoreError:
     return StoreError(path, found, "`fabricbench workspace export` writes such archives")
 
 
-def _rows(archive: tarfile.TarFile, path: Path) -> dict[str, dict[str, Any]]:
-    """Return the catalog rows by the id of the trial, in their order."""
+def _rows(archive: tarfile.TarFile, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:
+    """Return the catalog rows by the id of the trial, in their order, and its earlier memberships."""
     member = archive.next()
     if member is None or member.name != _ROWS or not member.isreg() or member.size > _ROWS_BYTES_MAX:
         raise _damaged(path, f"it does not begin with {_ROWS}")
@@ -139,19 +160,26 @@ def _rows(archive: tarfile.TarFile, path: Path) -> dict[str, dict[str, Any]]:
         content = json.loads(_content(archive, member).read())
         version = content["version"]
         rows = [dict(row) for row in content["trials"]]
+        earlier = [dict(row) for row in content.get("memberships", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"{_ROWS} cannot be read: {error}") from error
     if version != VERSION:
         hint = "use the version of fabricbench that wrote it, or a newer one"
         raise StoreError(path, f"version {version}; this fabricbench reads version {VERSION}", hint)
     for row in rows:
-        _check_row(row, path)
-    return {row["id"]: row for row in rows}
+        is_trial = TRIAL_ID.fullmatch(str(row.get("id"))) and row.get("status") in FINISHED
+        if not is_trial or not _fits(row, _TRIAL):
+            raise _damaged(path, f"{_ROWS} holds a row that is no finished trial of this version")
+    found: dict[str, list[Row]] = {}
+    for row in earlier:
+        if not _fits(row, _MEMBERSHIP):
+            raise _damaged(path, f"{_ROWS} holds a row that is no membership of a trial of this version")
+        found.setdefault(row["trial_id"], []).append(row)
+    return {row["id"]: row for row in rows}, found
 
 
-def _check_row(row: Mapping[str, Any], path: Path) -> None:
-    """Check that a row fits the catalog."""
-    columns = {column.name: column for column in trials.columns if column.name not in _MADE_AFRESH}
+def _fits(row: Row, columns: Mapping[str, Column[Any]]) -> bool:
+    """Tell whether a row fits a table of the catalog."""
     unknown = set(row) - set(columns)
     missing = {name for name, column in columns.items() if name not in row and column.server_default is None}
     wrong = [
@@ -162,9 +190,7 @@ def _check_row(row: Mapping[str, Any], path: Path) -> None:
             isinstance(value, columns[name].type.python_type) or (value is None and columns[name].nullable)
         )
     ]
-    is_trial = TRIAL_ID.fullmatch(str(row.get("id"))) and row.get("status") in FINISHED
-    if unknown or missing or wrong or not is_trial:
-        raise _damaged(path, f"{_ROWS} holds a row that is no finished trial of this version")
+    return not (unknown or missing or wrong)
 
 
 def _extract(archive: tarfile.TarFile, path: Path, trial_id: str, folder: Path) -> None:
@@ -198,7 +224,9 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     return file
 
 
-def _put_in_place(workspace: Workspace, row: Mapping[str, Any], folder: Path, url: str | None) -> bool:
+def _put_in_place(
+    workspace: Workspace, row: Row, earlier: Sequence[Row], folder: Path, url: str | None
+) -> bool:
     """Move a record to its place and note it in the catalog, both or neither; false if there is one."""
     swap = workspace.swap(row["id"], folder, url)
     is_taken = False
@@ -211,6 +239,8 @@ def _put_in_place(workspace: Workspace, row: Mapping[str, Any], folder: Path, ur
                 workspace.catalog.add_finished(connection, noted)
                 swap.apply()
                 is_taken = True
+            for each in [*earlier, {**row, "placed_at": row["ended_at"]}]:
+                add_place(connection, row["id"], each)
     except BaseException:
         swap.undo()
         workspace.remove_records([url])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, FromClause, delete, func, or_, select, update
 from sqlalchemy.engine import Connection, Row
 
 from fabricbench.store.catalog_schema import (
@@ -20,6 +20,7 @@ from fabricbench.store.catalog_schema import (
     trash,
     trials,
 )
+from fabricbench.store.memberships import NEWEST_FIRST, OF_RUN, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder
@@ -55,42 +56,58 @@ class Catalog:
     ) -> list[Trial]:
         """Return the trials that match everything given, oldest attempt first.
 
+        A trial that several runs have in common is returned as a part of the newest of them that matches.
+
         `solo`: of jobs alone only; `deleted`: those in the trash only, or with None those as well.
         """
-        query = select(trials).order_by(trials.c.attempt)
-        for column, value in ((trials.c.plan, plan), (trials.c.suite, suite)):
+        query = select(places)
+        for column, value in ((places.c.plan, plan), (places.c.suite, suite)):
             query = query if value is None else query.where(column == value)
         if tag is not None:
             query = query.where(has_tag(tag))
         if deleted is not None:
-            query = query.where(is_deleted() if deleted else ~is_deleted())
+            query = query.where(is_deleted(places) if deleted else ~is_deleted(places))
         if states:
-            query = query.where(trials.c.status.in_(states))
+            query = query.where(places.c.status.in_(states))
         if prefix:
-            query = query.where(trials.c.id.startswith(prefix, autoescape=True))
+            query = query.where(places.c.id.startswith(prefix, autoescape=True))
         if solo:
-            query = query.where(trials.c.variant.contains("solo/"))
-        return [self._trial(row) for row in connection.execute(query)]
+            query = query.where(places.c.variant.contains("solo/"))
+        rows = connection.execute(query.order_by(places.c.attempt, NEWEST_FIRST)).all()
+        return [self._trial(row) for row in _first_places(rows)]
 
     def where(self, connection: Connection, condition: ColumnElement[bool]) -> list[Trial]:
-        """Return the trials that meet a condition, oldest attempt first."""
-        query = select(trials).where(condition).order_by(trials.c.attempt)
+        """Return the trials that meet a condition on `places`, oldest attempt first.
+
+        A trial that several runs have in common is returned as a part of each that matches, the newest first.
+        """
+        query = select(places).where(condition).order_by(places.c.attempt, NEWEST_FIRST)
         return [self._trial(row) for row in connection.execute(query)]
 
-    def by_attempt(self, connection: Connection, attempts: Sequence[int]) -> list[Trial]:
-        """Return the attempts with some numbers, oldest first."""
-        return self.where(connection, trials.c.attempt.in_(attempts))
+    def at(self, connection: Connection, chosen: Sequence[Place]) -> list[Trial]:
+        """Return the trials at some places, in their order."""
+        attempts = {attempt for attempt, _ in chosen}
+        rows = connection.execute(select(places).where(places.c.attempt.in_(attempts)))
+        found = {(row.attempt, row.number): row for row in rows}
+        return [self._trial(found[place]) for place in chosen]
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
         """Return the trial whose record is the newest, or the one `back` places before it."""
         query = (
             select(trials)
-            .where(trials.c.status.in_(FINISHED), ~is_deleted())
+            .where(trials.c.status.in_(FINISHED), ~is_deleted(trials))
             .order_by(trials.c.ended_at.desc(), trials.c.attempt.desc())
             .offset(back)
             .limit(1)
         )
         row = connection.execute(query).first()
+        return self._trial(row) if row is not None else None
+
+    def latest_of_plan(self, connection: Connection, plan: str) -> Trial | None:
+        """Return the finished trial of a plan that was a part of it last; none if there is none."""
+        last = (places.c.placed_at.desc(), places.c.attempt.desc(), NEWEST_FIRST)
+        found = select(places).where(places.c.plan == plan, places.c.status.in_(FINISHED))
+        row = connection.execute(found.where(~is_deleted(places)).order_by(*last).limit(1)).first()
         return self._trial(row) if row is not None else None
 
     def add_running(
@@ -135,6 +152,7 @@ class Catalog:
     def add_finished(self, connection: Connection, row: Mapping[str, Any]) -> None:
         """Note a trial that ran elsewhere, in place of attempts here that left no record."""
         self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
+        forget(connection, row["id"], row["suite"])
         connection.execute(trials.insert().values(row))
 
     def remove(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
@@ -147,7 +165,7 @@ class Catalog:
         self,
         connection: Connection,
         attempt: int,
-        trial_id: str,
+        facts: TrialFacts,
         *,
         status: str,
         message: str,
@@ -155,10 +173,17 @@ class Catalog:
         results: Sequence[Mapping[str, Any]],
         engine: Mapping[str, Any],
     ) -> None:
-        """Note how a trial ended, in place of its earlier record, whose tag stays with the trial."""
-        others = trials.c.attempt != attempt
-        self._keep_tags(connection, trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
-        self.remove(connection, trials.c.id == trial_id, trials.c.status.in_(FINISHED), others)
+        """Note how a trial ended, in place of its earlier record.
+
+        The tag of that one stays with the trial, which stays a part of its runs unless it was deleted.
+        """
+        replaced = (trials.c.id == facts.id, trials.c.status.in_(FINISHED), trials.c.attempt != attempt)
+        if connection.execute(select(trials.c.attempt).where(is_deleted(trials), *replaced)).first():
+            forget(connection, facts.id)
+        else:
+            keep_place(connection, facts.id, facts.suite, *replaced)
+        self._keep_tags(connection, *replaced)
+        self.remove(connection, *replaced)
         values = {
             "status": status,
             "message": message,
@@ -184,9 +209,10 @@ class Catalog:
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
-        """Let a finished trial belong to the plan of `facts` as it is now; its record and its tag stay."""
+        """Let a finished trial be a part of the run of `facts`; its record, its tag and its runs stay."""
         self._keep_tags(connection, trials.c.attempt == trial.attempt, trials.c.tag != facts.tag)
-        values = {name: value for name, value in row_of(facts).items() if name in _BELONGING}
+        keep_place(connection, facts.id, facts.suite, trials.c.attempt == trial.attempt)
+        values = {name: value for name, value in row_of(facts).items() if name in OF_RUN}
         connection.execute(update(trials).where(trials.c.attempt == trial.attempt).values(values))
 
     def abandoned(self, connection: Connection) -> list[Row[Any]]:
@@ -219,23 +245,23 @@ class Catalog:
         return RemoteTables(row.tables, self._copies)
 
 
-_BELONGING = frozenset(
-    {"title", "plan_source", "overrides", "suite", "position", "tag", "published", "criteria", "reference"}
-)
+def _first_places(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Return the first row of each attempt."""
+    return list({row.attempt: row for row in reversed(rows)}.values())[::-1]
 
 
 def _identity(row: Row[Any]) -> ProcessIdentity:
     return ProcessIdentity(row.host, row.pid, row.process_start)
 
 
-def is_deleted() -> ColumnElement[bool]:
-    """Return the condition that an attempt is in the trash."""
-    return trials.c.attempt.in_(select(trash.c.attempt))
+def is_deleted(table: FromClause) -> ColumnElement[bool]:
+    """Return the condition that an attempt, in `trials` or `places`, is in the trash."""
+    return table.c.attempt.in_(select(trash.c.attempt))
 
 
 def has_tag(tag: str) -> ColumnElement[bool]:
-    """Return the condition that a trial has a tag, that of its plan or one that a user gave it."""
-    return or_(trials.c.tag == tag, trials.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
+    """Return the condition on `places` that a trial has a tag, that of its plan or one of its own."""
+    return or_(places.c.tag == tag, places.c.id.in_(select(tags.c.trial_id).where(tags.c.tag == tag)))
 
 
 def now() -> str:

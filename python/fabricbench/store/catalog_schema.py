@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0006"
+REVISION = "0007"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -96,6 +96,31 @@ runs = Table(
     Column("process_start", Text, nullable=False),
     Index("runs_by_id", "id", unique=True),
     Index("runs_by_state", "state"),
+)
+
+memberships = Table(
+    "memberships",
+    metadata,
+    # Runs that a trial was a part of before the one that its row in `trials` names; the last is the newest.
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("trial_id", String(12), nullable=False),
+    Column("placed_at", String(32), nullable=True),
+    # What depends on the run, as in `trials`.
+    Column("plan", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("plan_source", Text, nullable=False),
+    Column("overrides", Text, nullable=False),
+    Column("suite", String(12), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("variant", Text, nullable=False),
+    Column("reference", Text, nullable=True),
+    Column("iteration", Integer, nullable=False),
+    Column("data_size_bytes", BigInteger, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("published", Text, nullable=True),
+    Column("criteria", Text, nullable=False),
+    Column("size_kind", Text, nullable=False),
+    Index("one_membership_per_suite", "trial_id", "suite", unique=True),
 )
 
 tags = Table(

@@ -10,10 +10,13 @@ from sqlalchemy import ColumnElement, String, cast, func, or_, select
 
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
+from fabricbench.store.memberships import newest, places
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
+    from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
+    from fabricbench.store.memberships import Place
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
@@ -64,60 +67,66 @@ def page(workspace: Workspace, query: TrialQuery, metric: Callable[[str], Any]) 
     Raises:
         StoreError: The catalog cannot be read.
     """
-    conditions = _conditions(query)
+    is_column = query.sort in COLUMNS
+    value = places.c[query.sort if is_column else "results"].label("value")
+    rows = select(places.c.attempt, places.c.number, value, newest()).where(*_conditions(query)).subquery()
+    matching = select(rows.c.attempt, rows.c.number, rows.c.value).where(rows.c.age == 1)
     with workspace.database.reading() as connection:
-        total = connection.execute(select(func.count()).select_from(trials).where(*conditions)).scalar() or 0
-        if query.sort in COLUMNS:
-            chosen = _ordered(select(trials.c.attempt).where(*conditions), query)
-            wanted = chosen.offset(query.offset).limit(query.limit)
-            attempts = [int(row.attempt) for row in connection.execute(wanted)]
+        if is_column:
+            total = connection.execute(select(func.count()).select_from(matching.subquery())).scalar() or 0
+            wanted = _ordered(matching, rows.c, query).offset(query.offset).limit(query.limit)
+            chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
         else:
-            rows = connection.execute(select(trials.c.attempt, trials.c.results).where(*conditions)).all()
-            values = {row.attempt: metric(row.results) if row.results else None for row in rows}
-            attempts = _by_value(values, descending=query.descending)[query.offset :][: query.limit]
-        found = {trial.attempt: trial for trial in workspace.catalog.by_attempt(connection, attempts)}
-    return int(total), [found[attempt] for attempt in attempts]
+            values = {
+                (row.attempt, row.number): metric(row.value) if row.value else None
+                for row in connection.execute(matching)
+            }
+            total = len(values)
+            chosen = _by_value(values, descending=query.descending)[query.offset :][: query.limit]
+        return int(total), workspace.catalog.at(connection, chosen)
 
 
 def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
     equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "suite")}
-    conditions = [trials.c[name] == value for name, value in equal.items() if value is not None]
+    conditions = [places.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
         conditions.append(has_tag(query.tag))
     conditions += [_has_word(word) for word in query.search.lower().split()]
-    return [*conditions, is_deleted() if query.deleted else ~is_deleted()]
+    return [*conditions, is_deleted(places) if query.deleted else ~is_deleted(places)]
 
 
 def _has_word(word: str) -> ColumnElement[bool]:
     tagged = select(tags.c.trial_id).where(func.lower(tags.c.tag).contains(word, autoescape=True))
-    places = [func.lower(cast(trials.c[name], String)).contains(word, autoescape=True) for name in _SEARCHED]
-    return or_(*places, trials.c.id.in_(tagged))
+    found = [func.lower(cast(places.c[name], String)).contains(word, autoescape=True) for name in _SEARCHED]
+    return or_(*found, places.c.id.in_(tagged))
 
 
-def _ordered(statement: Select[tuple[int]], query: TrialQuery) -> Select[tuple[int]]:
-    column = trials.c[query.sort]
-    last = trials.c.attempt
+def _ordered(
+    statement: Select[Any], rows: ReadOnlyColumnCollection[str, Any], query: TrialQuery
+) -> Select[Any]:
     if query.descending:
-        return statement.order_by(column.desc().nulls_last(), last.desc())
-    return statement.order_by(column.asc().nulls_last(), last.asc())
+        return statement.order_by(rows.value.desc().nulls_last(), rows.attempt.desc())
+    return statement.order_by(rows.value.asc().nulls_last(), rows.attempt.asc())
 
 
-def _by_value(values: Mapping[int, Any], *, descending: bool) -> list[int]:
-    with_value = [attempt for attempt, value in values.items() if value is not None]
-    with_value.sort(key=lambda attempt: (values[attempt], attempt), reverse=descending)
-    return [*with_value, *(attempt for attempt, value in values.items() if value is None)]
+def _by_value(values: Mapping[Place, Any], *, descending: bool) -> list[Place]:
+    with_value = [place for place, value in values.items() if value is not None]
+    with_value.sort(key=lambda place: (values[place], place[0]), reverse=descending)
+    return [*with_value, *(place for place, value in values.items() if value is None)]
 
 
 def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
     """Return every finished trial that some trials are set beside: of their suites, and of jobs alone.
+
+    A trial that several of these suites have in common is returned as a part of each.
 
     Raises:
         StoreError: The catalog cannot be read.
     """
     suites = {trial.facts.suite for trial in found}
     plans = {trial.facts.plan for trial in found}
-    solo = trials.c.plan.in_(plans) & trials.c.variant.contains("solo/")
-    condition = trials.c.status.in_(FINISHED) & (trials.c.suite.in_(suites) | solo) & ~is_deleted()
+    solo = places.c.plan.in_(plans) & places.c.variant.contains("solo/")
+    condition = places.c.status.in_(FINISHED) & (places.c.suite.in_(suites) | solo) & ~is_deleted(places)
     with workspace.database.reading() as connection:
         return workspace.catalog.where(connection, condition)
 
@@ -130,7 +139,9 @@ def choices(workspace: Workspace) -> dict[str, list[str]]:
     """
     with workspace.database.reading() as connection:
         values = {
-            name: set(connection.execute(select(trials.c[name]).where(~is_deleted()).distinct()).scalars())
+            name: set(
+                connection.execute(select(places.c[name]).where(~is_deleted(places)).distinct()).scalars()
+            )
             for name in ("plan", "variant", "status", "tag")
         }
         values["tag"] |= set(connection.execute(select(tags.c.tag).distinct()).scalars())
@@ -143,6 +154,6 @@ def counts(workspace: Workspace) -> dict[str, int]:
     Raises:
         StoreError: The catalog cannot be read.
     """
-    query = select(trials.c.status, func.count()).where(~is_deleted()).group_by(trials.c.status)
+    query = select(trials.c.status, func.count()).where(~is_deleted(trials)).group_by(trials.c.status)
     with workspace.database.reading() as connection:
         return {status: int(count) for status, count in connection.execute(query)}

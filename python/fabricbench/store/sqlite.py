@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
+import weakref
+from contextlib import closing
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import create_engine, event
@@ -132,9 +136,28 @@ class SqliteDatabase(Database):
 
 
 class ReadOnlySqliteDatabase(SqliteDatabase):
-    """A catalog in a folder where nothing may be written, such as one that others share."""
+    """A catalog in a folder where nothing may be written, such as one that others share.
+
+    One of an earlier version is migrated in a temporary copy, as it is when it is opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Name the file."""
+        super().__init__(path)
+        self._copy: Path | None = None
+
+    def _migrate(self, revision: str) -> None:
+        folder = mkdtemp(prefix="fabricbench-")
+        weakref.finalize(self, rmtree, folder, ignore_errors=True)
+        copy = Path(folder) / self.place.name
+        with self._errors(), closing(self._connect()) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+        SqliteDatabase(copy)._migrate(revision)
+        self._copy = copy
 
     def _connect(self) -> sqlite3.Connection:
+        if self._copy is not None:
+            return sqlite3.connect(self._copy, timeout=BUSY_TIMEOUT_S)
         # Without a log beside it, nobody has the file open for writing, and SQLite needs no index of a log,
         # which it could not make here.
         how = "mode=ro" if self._has_log() else "mode=ro&immutable=1"

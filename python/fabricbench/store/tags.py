@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
-from fabricbench.store.catalog_schema import tags, trials
+from fabricbench.store.catalog_schema import FINISHED, memberships, tags, trials
 
 if TYPE_CHECKING:
     from fabricbench.store.trial import Trial
@@ -21,11 +21,16 @@ def tags_of(workspace: Workspace, found: Iterable[Trial]) -> Mapping[str, list[s
         StoreError: The catalog cannot be read.
     """
     known = {trial.id: [trial.facts.tag] if trial.facts.tag else [] for trial in found}
-    query = select(tags).where(tags.c.trial_id.in_(known)).order_by(tags.c.tag)
+    of_users = select(tags.c.trial_id, tags.c.tag).where(tags.c.trial_id.in_(known))
+    last = trials.c.id.in_(known) & trials.c.status.in_(FINISHED) & (trials.c.tag != "")
     with workspace.database.reading() as connection:
-        for row in connection.execute(query):
-            if row.tag not in known[row.trial_id]:
-                known[row.trial_id].append(row.tag)
+        rows = [
+            *connection.execute(of_users),
+            *connection.execute(select(trials.c.id, trials.c.tag).where(last)),
+        ]
+    for trial_id, tag in sorted(map(tuple, rows)):
+        if tag not in known[trial_id]:
+            known[trial_id].append(tag)
     return known
 
 
@@ -40,7 +45,8 @@ def change_tags(
     ids, gone, new = list(trial_ids), list(remove), list(dict.fromkeys(add))
     with workspace.database.writing() as connection:
         connection.execute(delete(tags).where(tags.c.trial_id.in_(ids), tags.c.tag.in_([*gone, *new])))
-        connection.execute(update(trials).where(trials.c.id.in_(ids), trials.c.tag.in_(gone)).values(tag=""))
+        for table, trial_id in ((trials, trials.c.id), (memberships, memberships.c.trial_id)):
+            connection.execute(update(table).where(trial_id.in_(ids), table.c.tag.in_(gone)).values(tag=""))
         rows = [{"trial_id": trial_id, "tag": tag} for trial_id in ids for tag in new if tag not in gone]
         if rows:
             connection.execute(tags.insert(), rows)

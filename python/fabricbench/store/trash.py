@@ -9,6 +9,7 @@ from sqlalchemy import delete, select
 
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import RUNNING, tags, trash, trials
+from fabricbench.store.memberships import forget
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -89,4 +90,5 @@ def _remove(workspace: Workspace, connection: Connection, trial_id: str) -> set[
         shutil.rmtree(workspace.records / trial_id, ignore_errors=True)
     if connection.execute(select(trials.c.attempt).where(trials.c.id == trial_id)).first() is None:
         connection.execute(delete(tags).where(tags.c.trial_id == trial_id))
+        forget(connection, trial_id)
     return urls

@@ -29,8 +29,8 @@ class TrialFacts:
         title: Its title.
         plan_source: Its text as the user wrote it.
         overrides: What was changed for this run, each FIELD=VALUE.
-        suite: Hash of the ids of all trials that the plan expanded to, and the tag: the trials that belong
-            together.
+        suite: Hash of the plan's name, the ids of all trials that it expanded to and the tag: which trials
+            belong together.
         position: Place within the suite, from 0.
         variant: Label of the variant, `base` if the plan has none; see `fabricbench.plan.variant`.
         iteration: Number of the iteration, from 0.

@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from fabricbench.store.catalog import Catalog
+from fabricbench.store.catalog import Catalog, is_deleted
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.database import Database
 from fabricbench.store.databases import CATALOG_FILE, catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
+from fabricbench.store.memberships import places
 from fabricbench.store.recovery import recover
 from fabricbench.store.schema import TABLES
 from fabricbench.store.swap import PARTIAL, RecordSwap
@@ -129,7 +130,9 @@ class Workspace:
     ) -> list[Trial]:
         """Return the trials of a plan or tag (or all), oldest attempt first, unfinished ones included.
 
-        Those that were deleted are left out, unless `deleted` asks for them only, or with None as well.
+        A trial that several runs have in common is returned once, as a part of the newest of them that
+        matches. Those that were deleted are left out, unless `deleted` asks for them only, or with None as
+        well.
 
         Raises:
             StoreError: The catalog cannot be read.
@@ -138,7 +141,10 @@ class Workspace:
             return self.catalog.select(connection, plan=plan, tag=tag, states=states, deleted=deleted)
 
     def find(self, name: str) -> Trial:
-        """Return the finished trial with an id, the beginning of an id, or `latest` or `latest~N`.
+        """Return the finished trial with an id, the beginning of an id, `latest` or `latest~N`, or of a plan.
+
+        By its id, a trial that several runs have in common is a part of the one that carried it out last.
+        The name of a plan means the last trial of it, as a part of it.
 
         Raises:
             UnknownTrialError: None or several answer to it, or the trial has not finished.
@@ -150,7 +156,7 @@ class Workspace:
                 trial = self.catalog.latest_finished(connection, int(latest[1] or 0))
                 matches = [trial] if trial else []
             else:
-                matches = self._named(connection, name)
+                matches = self._named(connection, name) or self._of_plan(connection, name)
             if len(matches) != 1 or not matches[0].is_finished:
                 raise self._unknown(connection, name, matches)
         return matches[0]
@@ -163,6 +169,10 @@ class Workspace:
         finished = [trial for trial in matches if trial.is_finished]
         return finished or matches
 
+    def _of_plan(self, connection: Connection, plan: str) -> list[Trial]:
+        trial = self.catalog.latest_of_plan(connection, plan)
+        return [trial] if trial else []
+
     def _unknown(self, connection: Connection, name: str, matches: Sequence[Trial]) -> UnknownTrialError:
         if len({trial.id for trial in matches}) > 1:
             ids = ", ".join(trial.id for trial in matches[:5])
@@ -173,12 +183,12 @@ class Workspace:
             return UnknownTrialError(
                 self.root, found, "run its plan again; --resume keeps the finished trials"
             )
-        known = [trial.id for trial in self.catalog.select(connection, states=FINISHED)]
+        finished = self.catalog.select(connection, states=FINISHED)
+        known = [trial.id for trial in finished]
         if not known:
             return UnknownTrialError(self.root, f'no trial "{name}": none has finished', "run a plan first")
-        close = (
-            get_close_matches(name.lower(), ["latest", *known], n=1) if not _LATEST.fullmatch(name) else []
-        )
+        names = ["latest", *known, *sorted({trial.facts.plan for trial in finished})]
+        close = [] if _LATEST.fullmatch(name) else get_close_matches(name.lower(), names, n=1)
         hint = (
             f'did you mean "{close[0]}"?'
             if close
@@ -199,8 +209,6 @@ class Workspace:
     def family(self, trial: Trial) -> list[Trial]:
         """Return the suite of a trial, and the other finished trials of its plan in which a job ran alone.
 
-        A job alone that several runs of a plan have in common belongs to the suite of the last of them.
-
         Raises:
             StoreError: The catalog cannot be read.
         """
@@ -217,7 +225,8 @@ class Workspace:
             StoreError: The catalog cannot be read or written.
         """
         with self.database.writing() as connection:
-            for trial in self.catalog.select(connection, prefix=facts.id, states=FINISHED):
+            finished = places.c.status.in_(FINISHED) & ~is_deleted(places)
+            for trial in self.catalog.where(connection, (places.c.id == facts.id) & finished):
                 old = trial.facts
                 same_place = (old.plan, old.variant, old.iteration) == (
                     facts.plan,

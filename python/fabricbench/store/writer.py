@@ -132,7 +132,7 @@ class TrialWriter:
         catalog.finish(
             connection,
             self._attempt,
-            self._facts.id,
+            self._facts,
             status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
             message="; ".join(reasons),
             summary=summary,

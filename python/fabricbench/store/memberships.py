@@ -1,0 +1,82 @@
+"""Trials that several runs have in common: which runs, and what each calls them.
+
+The row of a trial names the run that carried it out last. When another run takes it over, what the row said
+of the earlier one moves to the table `memberships`; `places` reads both as one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Integer, cast, delete, func, null, select, union_all
+
+from fabricbench.store.catalog_schema import FINISHED, memberships, trials
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
+    from sqlalchemy.engine import Connection
+
+_OWN: Final = ("number", "trial_id", "placed_at")
+OF_RUN: Final = tuple(column.name for column in memberships.columns if column.name not in _OWN)
+"""Columns that depend on the run that a trial is part of, and not on the trial alone."""
+
+places = union_all(
+    select(*trials.c, trials.c.ended_at.label("placed_at"), cast(null(), Integer).label("number")),
+    select(
+        *(memberships.c[column.name] if column.name in OF_RUN else column for column in trials.c),
+        memberships.c.placed_at,
+        memberships.c.number,
+    ).where(memberships.c.trial_id == trials.c.id, trials.c.status.in_(FINISHED)),
+).subquery("places")
+"""Every attempt, and every finished trial once more for each earlier run that it was part of.
+
+The columns are those of `trials`, `placed_at` (when it had finished as a part of the run) and `number`: none
+for the row of the trial itself, and the higher the newer for others.
+"""
+
+Place = tuple[int, int | None]
+"""A row of `places`: `attempt` and `number`."""
+
+NEWEST_FIRST: Final = places.c.number.desc().nulls_first()
+"""The order of the places of one attempt."""
+
+
+def newest() -> ColumnElement[int]:
+    """Return a column that numbers, from 1, the places that an attempt has among those that are selected."""
+    return func.row_number().over(partition_by=places.c.attempt, order_by=NEWEST_FIRST).label("age")
+
+
+def keep_place(connection: Connection, trial_id: str, suite: str, *conditions: ColumnElement[bool]) -> None:
+    """Keep what a trial is part of now, if that is not the suite that takes it over.
+
+    Args:
+        connection: Open for writing.
+        trial_id: The trial.
+        suite: What takes it over.
+        conditions: Which attempt it is whose row is going to name that suite, or to be replaced.
+    """
+    forget(connection, trial_id, suite)
+    chosen = select(trials.c.id, trials.c.ended_at, *(trials.c[name] for name in OF_RUN))
+    others = chosen.where(trials.c.id == trial_id, trials.c.suite != suite, *conditions)
+    connection.execute(memberships.insert().from_select(["trial_id", "placed_at", *OF_RUN], others))
+
+
+def forget(connection: Connection, trial_id: str, suite: str | None = None) -> None:
+    """Forget that a trial was part of an earlier suite, or of any."""
+    of_suite = [memberships.c.suite == suite] if suite is not None else []
+    connection.execute(delete(memberships).where(memberships.c.trial_id == trial_id, *of_suite))
+
+
+def add_place(connection: Connection, trial_id: str, row: Mapping[str, Any]) -> None:
+    """Note that a trial is part of a run, unless that is known.
+
+    Args:
+        connection: Open for writing.
+        trial_id: The trial, which has its record.
+        row: The columns `OF_RUN`, and `placed_at`.
+    """
+    known = select(places.c.attempt).where(places.c.id == trial_id, places.c.suite == row["suite"])
+    if connection.execute(known).first() is None:
+        values = {name: row[name] for name in (*OF_RUN, "placed_at")}
+        connection.execute(memberships.insert().values(trial_id=trial_id, **values))
