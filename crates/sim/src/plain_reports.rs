@@ -1,32 +1,37 @@
-//! Reports of chunks that nothing befell, which are most, in half a line of the cache: a million of them are written, kept
-//! and read again.
+//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a line of the cache: a
+//! million of them are written, kept and read again.
 
 use crate::assemble::Key;
 use crate::record::{ReceiveReport, SendReport};
 use spec::ChunkStatus;
 use units::{Instant, Span};
 
-/// A delivered chunk of which no frame came twice, marked or out of order, none was dropped and no notification was sent.
+/// A delivered chunk of which no frame came twice or out of order, none was dropped, and few were marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainReceive {
     delivered: Instant,
     chunk: u32,
     round: u16,
     frames: u16,
-    bytes: u32,
+    /// Bytes in the lower bits, marks and notifications above them.
+    bytes_marks: u32,
     latency_sum_ps: u32,
     latency_min_ps: u32,
     latency_max_ps: u32,
 }
 
 impl PlainReceive {
+    /// Bits of the bytes, and of the marks; notifications have those above.
+    const BYTES: u32 = 24;
+    const MARKS: u32 = 5;
+
     /// In the place of one: of no chunk.
     pub(crate) const NONE: Self = Self {
         delivered: Instant::NEVER,
         chunk: u32::MAX,
         round: 0,
         frames: 0,
-        bytes: 0,
+        bytes_marks: 0,
         latency_sum_ps: 0,
         latency_min_ps: 0,
         latency_max_ps: 0,
@@ -40,17 +45,19 @@ impl PlainReceive {
     /// What is reported, if there is a place for it.
     #[inline]
     pub(crate) fn of(report: &ReceiveReport) -> Option<Self> {
-        let ReceiveReport { bytes, latency_sum_ps, frames, chunk, round, .. } = *report;
+        let ReceiveReport { bytes, latency_sum_ps, frames, marks, cnps, chunk, round, .. } = *report;
         let delivered = report.delivered()?;
         let (latency_min, latency_max) = report.latency_range().unwrap_or_default();
         // No latency is more than their sum.
-        let is_small = (frames | round) >> u16::BITS == 0 && (bytes | latency_sum_ps) >> u32::BITS == 0;
-        (is_small && report.is_plain()).then_some(Self {
+        let is_small = (frames | round) >> u16::BITS == 0 && latency_sum_ps >> u32::BITS == 0;
+        let cnps_bits = u32::BITS - Self::BYTES - Self::MARKS;
+        let has_place = bytes >> Self::BYTES == 0 && marks >> Self::MARKS | cnps >> cnps_bits == 0;
+        (is_small && has_place && report.is_plain()).then_some(Self {
             delivered,
             chunk,
             round: round as u16,
             frames: frames as u16,
-            bytes: bytes as u32,
+            bytes_marks: bytes as u32 | marks << Self::BYTES | cnps << (Self::BYTES + Self::MARKS),
             latency_sum_ps: latency_sum_ps as u32,
             latency_min_ps: latency_min.0 as u32,
             latency_max_ps: latency_max.0 as u32,
@@ -64,7 +71,10 @@ impl PlainReceive {
         let mut report = ReceiveReport::new(self.chunk, self.round.into())
             .with_latencies(self.frames.into(), self.latency_sum_ps.into(), range.into())
             .delivered_at(self.delivered);
-        (report.frames, report.bytes) = (self.frames.into(), self.bytes.into());
+        let bits = |first: u32, count: u32| self.bytes_marks >> first & ((1 << count) - 1);
+        (report.frames, report.bytes) = (self.frames.into(), bits(0, Self::BYTES).into());
+        report.marks = bits(Self::BYTES, Self::MARKS);
+        report.cnps = self.bytes_marks >> (Self::BYTES + Self::MARKS);
         report
     }
 
@@ -75,49 +85,54 @@ impl PlainReceive {
     }
 }
 
-/// A chunk that was acknowledged whole, of which no frame was sent again, without NAK, timeout or congestion notification.
+/// A chunk that was acknowledged whole, of which no frame was sent again, without NAK or timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainSend {
     posted: Instant,
     pub(crate) completed: Instant,
     chunk: u32,
-    round: u32,
+    round: u16,
+    /// Congestion notifications received.
+    cnps: u16,
     frames: u32,
     bytes: u32,
 }
 
 impl PlainSend {
-    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, if there is a place for it.
+    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, with so many congestion
+    /// notifications, if there is a place for it.
     #[inline]
     pub(crate) fn new(
         (chunk, round): Key,
         (frames, bytes): (u32, u64),
+        cnps: u32,
         (posted, completed): (Instant, Instant),
     ) -> Option<Self> {
-        let bytes = u32::try_from(bytes).ok()?;
-        Some(Self { posted, completed, chunk, round, frames, bytes })
+        let is_small = bytes >> u32::BITS == 0 && (round | cnps) >> u16::BITS == 0;
+        let (round, cnps, bytes) = (round as u16, cnps as u16, bytes as u32);
+        is_small.then_some(Self { posted, completed, chunk, round, cnps, frames, bytes })
     }
 
     /// What is reported, if there is a place for it.
     #[inline]
     pub(crate) fn of(report: &SendReport) -> Option<Self> {
-        let SendReport { chunk, round, frames, bytes, posted, .. } = *report;
+        let SendReport { chunk, round, frames, bytes, cnps, posted, .. } = *report;
         let completed = report.completed().filter(|_| report.is_plain())?;
-        Self::new((chunk, round), (frames, bytes), (posted, completed))
+        Self::new((chunk, round), (frames, bytes), cnps, (posted, completed))
     }
 
     /// The chunk, and its round.
     #[inline]
-    pub(crate) const fn key(&self) -> Key {
-        (self.chunk, self.round)
+    pub(crate) fn key(&self) -> Key {
+        (self.chunk, self.round.into())
     }
 
     /// What was reported.
     #[inline]
     pub(crate) fn report(&self) -> SendReport {
-        let mut report = SendReport::new(self.chunk, self.round, self.posted)
+        let mut report = SendReport::new(self.chunk, self.round.into(), self.posted)
             .ended(ChunkStatus::Complete, Some(self.completed));
-        (report.frames, report.bytes) = (self.frames, self.bytes.into());
+        (report.frames, report.bytes, report.cnps) = (self.frames, self.bytes.into(), self.cnps.into());
         report
     }
 }
@@ -137,19 +152,22 @@ mod tests {
     proptest! {
         #[test]
         fn what_has_a_place_comes_back_as_it_was(
-            (round, frames, bytes, sum, marks) in (number(), number(), number(), number(), 0..3_u32),
+            (round, frames, bytes, sum) in (number(), number(), number(), number()),
+            (marks, cnps, dropped) in (0..40_u32, 0..10_u32, 0..2_u32),
         ) {
             let (round, frames) = (round as u32, frames as u32);
             let range = (Span(sum / 3), Span(sum / 2));
             let mut report = ReceiveReport::new(7, round).with_latencies(frames, sum, range).delivered_at(Instant(9));
-            (report.frames, report.bytes, report.marks) = (frames, bytes, marks);
-            let is_small = round.max(frames) < 1 << 16 && bytes.max(sum) < 1 << 32;
+            (report.frames, report.bytes) = (frames + dropped, bytes);
+            (report.marks, report.cnps) = (marks, cnps.min(marks));
+            let is_small = round.max(frames) < 1 << 16 && bytes < 1 << 24 && sum < 1 << 32;
             let plain = PlainReceive::of(&report);
-            prop_assert_eq!(plain.is_some(), is_small && marks == 0);
+            prop_assert_eq!(plain.is_some(), is_small && marks < 32 && report.cnps < 8 && dropped == 0);
             if let Some(found) = plain.map(|plain| plain.report()) {
                 let told = |report: &ReceiveReport| {
                     let counts = (report.frames, report.latency_frames, report.bytes, report.latency_sum_ps);
-                    (report.chunk, report.round, counts, report.latency_range(), report.delivered())
+                    let befell = (report.marks, report.cnps);
+                    (report.chunk, report.round, counts, befell, report.latency_range(), report.delivered())
                 };
                 prop_assert_eq!(told(&found), told(&report));
             }
@@ -157,13 +175,16 @@ mod tests {
 
         #[test]
         fn what_was_sent_comes_back_as_it_was(
-            (round, frames, bytes, posted, naks) in (number(), number(), number(), number(), 0..3_u32),
+            (round, frames, bytes, posted) in (number(), number(), number(), number()),
+            (naks, cnps) in (0..2_u32, number()),
         ) {
             let open = SendReport::new(7, round as u32, Instant(posted));
             let mut report = open.ended(ChunkStatus::Complete, Some(Instant(9)));
-            (report.frames, report.bytes, report.naks) = (frames as u32, bytes, naks);
+            (report.frames, report.bytes) = (frames as u32, bytes);
+            (report.naks, report.cnps) = (naks, cnps as u32);
+            let is_small = bytes < 1 << 32 && report.round.max(report.cnps) < 1 << 16;
             let plain = PlainSend::of(&report);
-            prop_assert_eq!(plain.is_some(), bytes < 1 << 32 && naks == 0);
+            prop_assert_eq!(plain.is_some(), is_small && naks == 0);
             if let Some(found) = plain.map(|plain| plain.report()) {
                 prop_assert_eq!(format!("{found:?}"), format!("{report:?}"));
             }

@@ -119,11 +119,11 @@ impl SendReport {
         self
     }
 
-    /// Whether nothing befell it but its end.
+    /// Whether nothing befell it but congestion notifications and its end.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         let is_complete = matches!(self.status, ChunkStatus::Complete);
-        is_complete && self.retransmits | self.naks | self.timeouts | self.cnps == 0
+        is_complete && self.retransmits | self.naks | self.timeouts == 0
     }
 
     /// When it was acknowledged whole.
@@ -184,10 +184,10 @@ impl ReceiveReport {
         self
     }
 
-    /// Whether each frame was accepted and unmarked.
+    /// Whether each frame was accepted, in order.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
-        self.marks | self.cnps | self.out_of_order | (self.frames ^ self.latency_frames) == 0
+        self.out_of_order | (self.frames ^ self.latency_frames) == 0
     }
 
     /// When it had arrived whole.

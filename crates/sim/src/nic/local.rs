@@ -36,7 +36,7 @@ impl Host {
         let state = &mut self.senders[sender as usize];
         let receiver = state.receiver();
         let completed = state.complete(1);
-        completed.clone().for_each(|send| self.end_send(send, Frames::default(), Some(now), context));
+        completed.clone().for_each(|send| self.end_send(send, Frames::default(), now, context));
         if !self.transfers.is_background() {
             let bytes = completed.clone().map(|send| self.sends.bytes_of(send).max(1));
             context.totals.add_progress(bytes.sum(), now);

@@ -85,10 +85,12 @@ impl Host {
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {
-        for send in sends {
-            let outgoing = self.sends.outgoing_of(send);
-            if let Some(next) = self.transfers.acknowledge_part(outgoing) {
-                self.start_transfer(next, now, context);
+        if !self.transfers.acknowledge_alike(sends.len()) {
+            for send in sends {
+                let outgoing = self.sends.outgoing_of(send);
+                if let Some(next) = self.transfers.acknowledge_part(outgoing) {
+                    self.start_transfer(next, now, context);
+                }
             }
         }
         self.start_rounds(now, context);

@@ -155,7 +155,7 @@ impl Receivers {
         if let Some(reordering) = self.reordering.get_mut(index) {
             reordering.arrive(packet.psn());
         }
-        if self.arrivals.is_empty() {
+        if self.are_in_order() {
             return self.receivers[index].take_in_order(
                 config,
                 &self.settings,
@@ -203,6 +203,12 @@ impl Receivers {
             outcome.chunk_delivered = chunk.count_placed(latency);
         }
         outcome
+    }
+
+    /// Packets are taken in order only, so that no chunk is there before the one before it.
+    #[inline]
+    pub(super) const fn are_in_order(&self) -> bool {
+        self.arrivals.is_empty()
     }
 
     /// The chunk that a receiver waits for is there: a rank on the same host copied it.

@@ -180,9 +180,14 @@ impl Host {
         {
             let round = report.round;
             context.records.push(Record::delivered(&report));
-            let mut started = std::mem::take(&mut self.transfers.started);
-            self.transfers.deliver_part(inbound, round, &mut started);
-            self.start_transfers(started, now, context);
+            if !self.transfers.deliver_alike(round) {
+                let mut started = std::mem::take(&mut self.transfers.started);
+                self.transfers.deliver_part(inbound, round, &mut started);
+                self.start_transfers(started, now, context);
+            }
+            if self.receivers.are_in_order() {
+                break;
+            }
         }
         self.take_in_arrived(now);
         self.start_rounds(now, context);
@@ -201,7 +206,9 @@ impl Host {
         if is_storage(packet.queue_pair) {
             return self.acknowledge_storage(packet, true, context);
         }
-        if let Some(oldest) = self.senders[packet.queue_pair as usize].oldest() {
+        let state = &mut self.senders[packet.queue_pair as usize];
+        if let Some(oldest) = state.oldest() {
+            state.befall();
             self.sends.mishaps_of(oldest).naks += 1;
         }
         self.follow_up(packet, context, Sender::on_nak);
@@ -213,7 +220,9 @@ impl Host {
         if let Some(pacer) = self.pacers.get_mut(packet.queue_pair as usize) {
             pacer.on_cnp(packet.at());
         }
-        if let Some(oldest) = self.senders[packet.queue_pair as usize].oldest() {
+        let state = &mut self.senders[packet.queue_pair as usize];
+        if let Some(oldest) = state.oldest() {
+            state.befall();
             self.sends.mishaps_of(oldest).cnps += 1;
         }
     }
@@ -230,6 +239,7 @@ impl Host {
         let (sender, now) = (packet.queue_pair, packet.at());
         let state = &mut senders[sender as usize];
         let outcome = acknowledge(state, config, sends, packet);
+        let is_befallen = state.is_befallen();
         let completed = state.complete(outcome.completed);
         make_ready(ports, config, sender, state, now);
         if completed.is_empty() {
@@ -237,7 +247,11 @@ impl Host {
         }
         for send in completed.clone() {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
-            self.end_send(send, sent, Some(now), context);
+            if is_befallen {
+                self.end_befallen_send(send, sent, Some(now), context);
+            } else {
+                self.end_send(send, sent, now, context);
+            }
         }
         self.acknowledge(completed, now, context);
     }

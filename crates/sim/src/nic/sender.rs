@@ -66,7 +66,7 @@ pub(crate) struct Sender {
     next: u32,
     port: u16,
     course: Course,
-    /// [`Self::IN_ROUND`] and [`Self::TIMED`].
+    /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::BEFALLEN`].
     standing: u8,
 }
 
@@ -79,6 +79,8 @@ impl Sender {
     const IN_ROUND: u8 = 1;
     /// A timer entry exists.
     const TIMED: u8 = 2;
+    /// Something befell a chunk since none was open: see [`Sends::mishaps_of`].
+    const BEFALLEN: u8 = 4;
 
     /// Those of a host, each made where it will stand.
     pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Box<[Self]> {
@@ -132,6 +134,17 @@ impl Sender {
         let needs = self.standing & Self::TIMED == 0 && self.deadline() != Instant::NEVER;
         self.standing |= u8::from(needs) * Self::TIMED;
         needs
+    }
+
+    /// Something befalls one of its open chunks.
+    pub(super) const fn befall(&mut self) {
+        self.standing |= Self::BEFALLEN;
+    }
+
+    /// Whether something may have befallen its open chunks.
+    #[inline]
+    pub(super) const fn is_befallen(&self) -> bool {
+        self.standing & Self::BEFALLEN != 0
     }
 
     /// See [`Requester::is_at_last_retry`].
@@ -269,6 +282,7 @@ impl Sender {
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
             // What is sent once is known from how far the requester has come.
+            self.befall();
             let resent = &mut sends.mishaps_of(self.oldest + next.work as u32).resent;
             resent.frames += 1;
             resent.bytes += u64::from(frame_bytes);
@@ -326,7 +340,9 @@ impl Sender {
         let bytes_of = self.sizes(sends);
         let Self { requester, path: _, oldest, next, port: _, course: _, standing } = self;
         requester.visit(cycle, config, bytes_of);
-        cycle.same_list([u32::from(*standing), *oldest, *next].into_iter().map(u64::from));
+        // What befell chunks is seen in the list of it.
+        let standing = *standing & !Self::BEFALLEN;
+        cycle.same_list([u32::from(standing), *oldest, *next].into_iter().map(u64::from));
     }
 
     /// The oldest `count` chunks are complete; returns where they stand in the host's list of sends.
@@ -335,6 +351,9 @@ impl Sender {
         let first = self.oldest;
         if count > 0 {
             self.oldest += count;
+            if self.oldest == self.next {
+                self.standing &= !Self::BEFALLEN;
+            }
         }
         first..first + count
     }
@@ -342,6 +361,7 @@ impl Sender {
     /// Its queue pair has failed: no chunk is open any more.
     pub(super) const fn fail(&mut self) {
         self.oldest = self.next;
+        self.standing &= !Self::BEFALLEN;
     }
 
     /// The oldest open chunk, if there is one.

@@ -152,6 +152,7 @@ impl Host {
         if outcome != TimeoutOutcome::NotDue
             && let Some(oldest) = state.oldest()
         {
+            state.befall();
             self.sends.mishaps_of(oldest).timeouts += 1;
         }
         if outcome == TimeoutOutcome::Failed {
@@ -172,29 +173,29 @@ impl Host {
         state.fail();
         let queue_pair = self.sends.queue_pair_of(sender);
         context.records.push(Record::QueuePairFailed { queue_pair, at: now });
-        open.into_iter().for_each(|(send, sent)| self.end_send(send, sent, None, context));
+        open.into_iter().for_each(|(send, sent)| self.end_befallen_send(send, sent, None, context));
     }
 
-    /// A chunk was acknowledged whole at that time, or has failed: reports it as sent in so many frames, without those sent
-    /// again.
+    /// A chunk that nothing befell was acknowledged whole: reports it as sent in so many frames.
     #[inline]
     pub(super) fn end_send(
         &mut self,
         send: u32,
         sent: Frames,
-        completed: Option<Instant>,
+        completed: Instant,
         context: &mut Context<Packet, Record>,
     ) {
         let pass = self.pass_of(send);
-        match completed.and_then(|completed| self.sends.plain_report(send, pass, sent, completed)) {
+        match self.sends.plain_report(send, pass, sent, completed) {
             Some(report) => context.records.push(Record::Sent(report)),
-            None => self.end_other_send(send, sent, completed, context),
+            None => self.end_befallen_send(send, sent, Some(completed), context),
         }
     }
 
-    /// The same, where something befell a chunk.
+    /// A chunk that something may have befallen was acknowledged whole at that time, or has failed: reports it as sent in so many
+    /// frames, without those sent again.
     #[inline(never)]
-    fn end_other_send(
+    pub(super) fn end_befallen_send(
         &mut self,
         send: u32,
         sent: Frames,

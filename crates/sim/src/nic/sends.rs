@@ -4,10 +4,10 @@ use super::chunk_bytes::{ChunkBytes, ChunkBytesMaker};
 use super::chunk_frames::Frames;
 use super::numbers::{Numbers, NumbersMaker};
 use super::shares::{Shares, SharesMaker};
+use crate::hash::NumberMap;
 use crate::plain_reports::PlainSend;
 use crate::prefetch::prefetch;
 use crate::record::SendReport;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use units::{Cycle, Instant};
 
@@ -52,7 +52,7 @@ pub(crate) struct Sends {
     /// Queue pair of each sender.
     queue_pairs: Numbers,
     /// Of open chunks that have any, by their place.
-    mishaps: BTreeMap<u32, Mishaps>,
+    mishaps: NumberMap<u32, Mishaps>,
 }
 
 /// The same in the making.
@@ -98,7 +98,7 @@ impl SendsMaker {
             bytes: self.bytes.finish(),
             shares: self.shares.finish(),
             queue_pairs: self.queue_pairs.finish(),
-            mishaps: BTreeMap::new(),
+            mishaps: NumberMap::default(),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Sends {
             bytes: ChunkBytes::same(bytes),
             shares: Shares::of_one(),
             queue_pairs: Numbers::of_all(queue_pairs),
-            mishaps: BTreeMap::new(),
+            mishaps: NumberMap::default(),
         }
     }
 
@@ -202,7 +202,7 @@ impl Sends {
         report
     }
 
-    /// The report of a chunk that was acknowledged whole at `completed`, where nothing befell any chunk that is open.
+    /// The report of a chunk that nothing befell and that was acknowledged whole at `completed`, if there is a place for it.
     #[inline]
     pub(super) fn plain_report(
         &self,
@@ -211,11 +211,9 @@ impl Sends {
         sent: Frames,
         completed: Instant,
     ) -> Option<PlainSend> {
-        if !self.mishaps.is_empty() {
-            return None;
-        }
+        debug_assert!(!self.mishaps.contains_key(&send), "its sender would know");
         let (key, times) = ((self.chunks.of(send), round), (self.posted[send as usize], completed));
-        PlainSend::new(key, (sent.frames, sent.bytes), times)
+        PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
     }
 
     fn add_mishaps(&self, send: u32, report: &mut SendReport) {
@@ -237,8 +235,10 @@ impl Sends {
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, queue_pairs: _, mishaps } = self;
-        cycle.same_list(mishaps.keys().map(|&send| u64::from(send)));
-        for Mishaps { naks, timeouts, cnps, resent } in mishaps.values_mut() {
+        let mut mishaps: Vec<_> = mishaps.iter_mut().collect();
+        mishaps.sort_unstable_by_key(|(send, _)| **send);
+        cycle.same_list(mishaps.iter().map(|(send, _)| u64::from(**send)));
+        for (_, Mishaps { naks, timeouts, cnps, resent }) in mishaps {
             let Frames { frames, bytes } = resent;
             [naks, timeouts, cnps, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
             cycle.count(bytes);

@@ -35,6 +35,8 @@ pub(crate) struct Transfers {
     parts: Box<[(u32, u32)]>,
     /// Parts of each transfer.
     split: u32,
+    /// Nothing is stored of any of them, and none takes time to be taken in.
+    are_alike: bool,
     times: JobTimes,
     /// Where the phases of a cycle end; empty where there is one alone.
     phase_ends: Vec<PhaseEnd>,
@@ -53,9 +55,15 @@ impl Transfers {
     /// Those of a host, in the first phase.
     pub(super) fn new(plan: TransfersPlan) -> Self {
         let are_numbers = plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, number));
+        let (outgoing, inbound) = (Outgoing::new(&plan), Inbound::new(&plan));
+        let takes_time = plan.times.receive_overhead > Span::ZERO;
         let mut transfers = Self {
-            outgoing: Outgoing::new(&plan),
-            inbound: Inbound::new(&plan),
+            are_alike: outgoing.are_alike()
+                && inbound.are_alike()
+                && plan.phase_ends.is_empty()
+                && !takes_time,
+            outgoing,
+            inbound,
             parts: if are_numbers { Box::default() } else { plan.parts.into() },
             split: plan.split,
             times: plan.times,
@@ -318,6 +326,26 @@ impl Transfers {
     /// Sender and send of a part.
     pub(super) fn part(&self, part: u32) -> (u32, u32) {
         self.parts.get(part as usize).copied().unwrap_or((part, part))
+    }
+
+    /// Counts an inbound transfer that has arrived for the `pass`-th time, from 0, if they are all alike, so that no other waits for
+    /// it, and if that is in the present phase; false otherwise.
+    #[inline]
+    pub(super) fn deliver_alike(&mut self, pass: u32) -> bool {
+        let counts = self.are_alike && self.processes[0].phase == pass;
+        if counts {
+            self.count_part(0);
+        }
+        counts
+    }
+
+    /// Counts outgoing transfers that have been acknowledged, if they are all alike, so that no other waits for them; false otherwise.
+    #[inline]
+    pub(super) fn acknowledge_alike(&mut self, transfers: usize) -> bool {
+        if self.are_alike {
+            (0..transfers).for_each(|_| self.count_part(0));
+        }
+        self.are_alike
     }
 
     /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to `started`, or
