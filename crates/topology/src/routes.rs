@@ -33,7 +33,7 @@ pub struct Routes {
     /// By switch, from node `first_switch` on.
     rows: Vec<Row>,
     first_switch: u32,
-    /// The cells of all distinct rows: each names a list of `ports`.
+    /// The cells of all distinct rows: each names a list that `ports` holds.
     cells: Vec<u32>,
     ports: PortLists,
 }
@@ -127,7 +127,9 @@ impl<'a> SwitchRoutes<'a> {
             return slice::from_ref(&self.switch_ports[destination.index()]);
         }
         // What lies in another component is beyond the row.
-        self.cell(column).map_or(&[], |&start| port_lists::list(self.lists, start))
+        let Some(&start) = self.cell(column) else { return &[] };
+        // SAFETY: every cell of a table names a list that it holds, and neither changes.
+        unsafe { port_lists::known_list(self.lists, start) }
     }
 
     /// The cell of a column.

@@ -9,7 +9,7 @@ pub(super) struct PortLists {
 }
 
 impl PortLists {
-    /// All of them, for [`list`].
+    /// All of them, for [`known_list`].
     #[inline]
     pub(super) fn stored(&self) -> &[u16] {
         &self.stored
@@ -17,6 +17,12 @@ impl PortLists {
 
     pub(super) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.stored)
+    }
+
+    /// A whole list can be read at `start`.
+    pub(super) fn holds(&self, start: u32) -> bool {
+        let ends = |&length: &u16| start as usize + 1 + usize::from(length) <= self.stored.len();
+        self.stored.get(start as usize).is_some_and(ends)
     }
 
     fn push(&mut self, ports: &[u16]) -> u32 {
@@ -28,8 +34,21 @@ impl PortLists {
 }
 
 /// The list of `stored` that starts at `start`.
+///
+/// # Safety
+/// [`PortLists::holds`] said that it holds one there.
 #[inline]
-pub(super) fn list(stored: &[u16], start: u32) -> &[u16] {
+pub(super) unsafe fn known_list(stored: &[u16], start: u32) -> &[u16] {
+    let start = start as usize;
+    // SAFETY: the length is within `stored`, and so is what it counts.
+    unsafe {
+        let length = usize::from(*stored.get_unchecked(start));
+        stored.get_unchecked(start + 1..start + 1 + length)
+    }
+}
+
+/// The same wherever `start` is.
+fn list(stored: &[u16], start: u32) -> &[u16] {
     let start = start as usize;
     let length = usize::from(stored[start]);
     &stored[start + 1..start + 1 + length]

@@ -34,7 +34,7 @@ impl Row {
 pub(super) struct Table {
     /// By switch.
     pub(super) rows: Vec<Row>,
-    /// The cells of the distinct rows.
+    /// The cells of the distinct rows. Each names a list that `ports` holds.
     pub(super) cells: Vec<u32>,
     /// What the cells name.
     pub(super) ports: PortLists,
@@ -168,7 +168,8 @@ impl<'a> Filling<'a> {
         for ends in self.starts.windows(2) {
             let row = &mut self.cells[ends[0]..ends[1]];
             if let Some(own) = row.iter().position(|&list| list == OWN) {
-                row[own] = row.get(if own == 0 { 1 } else { own - 1 }).copied().unwrap_or(OWN);
+                let neighbour = row.get(if own == 0 { 1 } else { own - 1 }).copied();
+                row[own] = neighbour.unwrap_or_else(|| self.ports.intern(&[], None));
             }
         }
     }
@@ -184,7 +185,9 @@ impl<'a> Filling<'a> {
             rows.push(Row { start, count, first_column, own_column: columns.own(switch) });
         }
         cells.shrink_to_fit();
-        Table { rows, cells, ports: self.ports.finish() }
+        let ports = self.ports.finish();
+        assert!(cells.iter().all(|&start| ports.holds(start)), "every cell names a list");
+        Table { rows, cells, ports }
     }
 }
 
