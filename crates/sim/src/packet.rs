@@ -141,6 +141,9 @@ pub(crate) struct Path {
 }
 
 impl Packet {
+    /// What no frame is longer than.
+    pub(crate) const FRAME_BYTES_MAX: u32 = SIZE_MASK;
+
     /// A packet that has not left yet.
     #[inline]
     pub(crate) const fn new(kind: Kind, priority: Priority, psn: Psn, frame_bytes: u32, path: Path) -> Self {

@@ -53,21 +53,29 @@ impl<T: Copy> Ring<T> {
         self.taken = self.taken.wrapping_add(1);
     }
 
-    /// Takes out items from the first on while `is_next` holds, and hands them to `take`.
-    #[inline]
-    pub(crate) fn pop_while(&mut self, is_next: impl Fn(&T) -> bool, mut take: impl FnMut(&T)) {
-        let mut taken = self.taken;
-        while taken != self.put {
-            // SAFETY: something was put in.
+    /// Takes out items from the first on while `is_next` holds, and has `put` lay them into `room`, which is large enough for all.
+    /// Returns how many they are.
+    #[inline(always)]
+    pub(crate) fn pop_while<U>(
+        &mut self,
+        is_next: impl Fn(&T) -> bool,
+        room: &mut [U],
+        put: impl Fn(&mut U, &T),
+    ) -> usize {
+        let first = self.taken;
+        let mut taken = first;
+        for place in &mut room[..self.len()] {
+            // SAFETY: no more are taken than were put in, so that something was.
             let item = unsafe { self.item(taken) };
             if !is_next(item) {
                 break;
             }
-            take(item);
+            put(place, item);
             taken = taken.wrapping_add(1);
         }
         self.taken = taken;
         self.rewind();
+        taken.wrapping_sub(first) as usize
     }
 
     /// Begins at the first slot again if the ring is empty: what it uses of the memory is what it holds then.

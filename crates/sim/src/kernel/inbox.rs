@@ -37,10 +37,22 @@ impl<M: Message> Inbox<M> {
         if self.next_arrival() < end { self.take_first() } else { None }
     }
 
-    /// Takes out, in order, every message that arrives before `end`.
+    /// Takes out, in order, the messages that arrive before `end`, and has `put` lay them into `room`, which is large enough for all.
+    /// Returns how many they are.
+    #[inline(always)]
+    pub(crate) fn take_before_into<U>(
+        &mut self,
+        end: Instant,
+        room: &mut [U],
+        put: impl Fn(&mut U, &M),
+    ) -> usize {
+        self.messages.pop_while(|message| message.at() < end, room, put)
+    }
+
+    /// Messages on their way.
     #[inline]
-    pub(crate) fn take_all_before(&mut self, end: Instant, take: impl FnMut(&M)) {
-        self.messages.pop_while(|message| message.at() < end, take);
+    pub(crate) const fn len(&self) -> usize {
+        self.messages.len()
     }
 
     /// Messages on their way, in order.

@@ -1,7 +1,10 @@
 //! What arrives at a switch in a window, by egress port and time.
 
+use super::lanes::Lanes;
+pub(super) use super::lanes::NOWHERE;
+use super::port_set::PortSet;
 use super::queue::Stored;
-use super::turns::{Turn, sort};
+use super::turns::{Origin, Turn, Turns, sort};
 use crate::kernel::{Inbox, Message};
 use crate::packet::Packet;
 use units::Instant;
@@ -9,53 +12,75 @@ use units::Instant;
 /// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for it.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
-    start: Instant,
+    origin: Origin,
+    /// The first `count` are those of the window. It never becomes shorter, so that every turn has the place of one.
     frames: Vec<Stored>,
-    turns: Vec<Vec<Turn>>,
+    count: usize,
+    lanes: Lanes,
     /// Those of frames for the switch itself: pauses and credits.
     control: Vec<Turn>,
     /// Where the frame at each place goes, and all turns, once they are merged.
     egress: Vec<u16>,
     merged: Vec<Turn>,
-    /// Scratch space.
-    spare: Vec<Turn>,
 }
 
 impl Arrivals {
     /// Nothing has arrived yet at a switch of so many ports in the window that begins at `start`.
     #[inline]
     pub(super) fn begin(&mut self, start: Instant, ports: usize) {
-        self.start = start;
-        self.frames.clear();
+        self.origin = Origin::new(start);
+        self.count = 0;
         self.control.clear();
-        if self.turns.len() < ports {
-            self.turns.resize_with(ports, Vec::new);
-        }
+        self.lanes.begin(ports);
     }
 
     /// Takes in everything that comes by port `ingress` before `end`. Ports come in order.
     #[inline]
     pub(super) fn take(&mut self, inbox: &mut Inbox<Packet>, ingress: u16, end: Instant) {
-        inbox.take_all_before(end, |packet| self.frames.push(Stored { packet: *packet, ingress }));
+        if self.frames.len() < self.count + inbox.len() {
+            self.grow(inbox);
+        }
+        let room = &mut self.frames[self.count..self.count + inbox.len()];
+        self.count += inbox.take_before_into(end, room, |place, packet| {
+            *place = Stored { packet: *packet, ingress };
+        });
     }
 
-    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of a frame, if
-    /// it has one, and is shown the frames from that one on.
+    /// Makes room for everything in `inbox`.
+    #[cold]
+    fn grow(&mut self, inbox: &Inbox<Packet>) {
+        let filler = inbox.iter().next().map(|packet| Stored { packet: *packet, ingress: 0 });
+        let count = (self.count + inbox.len()).max(2 * self.frames.len());
+        self.frames.extend(filler.into_iter().cycle().take(count - self.frames.len()));
+    }
+
+    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of a frame, or
+    /// [`NOWHERE`], and is shown all of them and its place.
     #[inline]
-    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored]) -> Option<u16>) {
-        let Self { start, frames, turns, control, .. } = self;
-        let (mut to_come, turns) = (frames.as_slice(), turns.as_mut_slice());
-        let mut place = 0;
-        while let [stored, later @ ..] = to_come {
-            let turn = Turn::new(stored.packet.at(), *start, place);
+    pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored], usize) -> usize) {
+        let Self { origin, frames, count, lanes, control, .. } = self;
+        let (frames, mut lanes) = (&frames[..*count], lanes.open());
+        let mut turns = Turns::new(*origin);
+        for (place, stored) in frames.iter().enumerate() {
+            let turn = turns.next(stored.packet.at());
             if stored.packet.is_link_control() {
                 control.push(turn);
-            } else if let Some(egress) = way(stored, to_come) {
-                turns[usize::from(egress)].push(turn);
+            } else {
+                lanes.push(way(stored, frames, place), turn);
             }
-            to_come = later;
-            place += 1;
         }
+    }
+
+    /// Adds all ports that something arrives for to `ports`.
+    #[inline]
+    pub(super) fn tell_ports(&self, ports: &mut PortSet) {
+        self.lanes.tell_ports(ports);
+    }
+
+    /// How many frames were taken in, wherever they go.
+    #[inline]
+    pub(super) const fn count(&self) -> usize {
+        self.count
     }
 
     /// Something arrives for the switch itself.
@@ -66,29 +91,33 @@ impl Arrivals {
 
     /// Takes in a frame bound for port `egress`, whatever came before.
     pub(super) fn push(&mut self, stored: Stored, egress: u16) {
-        let turn = Turn::new(stored.packet.at(), self.start, self.frames.len());
-        self.turns[usize::from(egress)].push(turn);
-        self.frames.push(stored);
+        let turn = Turn::new(stored.packet.at(), self.origin, self.count);
+        self.lanes.open().push(egress.into(), turn);
+        match self.frames.get_mut(self.count) {
+            Some(place) => *place = stored,
+            None => self.frames.push(stored),
+        }
+        self.count += 1;
     }
 
     /// Something arrives for port `egress`.
     pub(super) fn has(&self, egress: usize) -> bool {
-        !self.turns[egress].is_empty()
+        !self.lanes.of(egress).is_empty()
     }
 
     /// What arrives for port `egress`, in order of ingress ports unless it was sorted.
     pub(super) fn iter(&self, egress: usize) -> impl Iterator<Item = &Stored> {
-        self.turns[egress].iter().map(|turn| &self.frames[turn.place()])
+        self.lanes.of(egress).iter().map(|turn| &self.frames[turn.place()])
     }
 
     /// What arrives for port `egress`, to be changed: what `keep` refuses no longer arrives.
     pub(super) fn retain(&mut self, egress: usize, mut keep: impl FnMut(&mut Stored) -> bool) {
-        let Self { start, frames, turns, .. } = self;
-        turns[egress].retain_mut(|turn| {
+        let Self { origin, frames, lanes, .. } = self;
+        lanes.retain(egress, |turn| {
             let stored = &mut frames[turn.place()];
             let stays = keep(stored);
             if stays {
-                *turn = Turn::new(stored.packet.at(), *start, turn.place());
+                *turn = Turn::new(stored.packet.at(), *origin, turn.place());
             }
             stays
         });
@@ -96,53 +125,53 @@ impl Arrivals {
 
     /// Sorts what arrives for port `egress` when frames have come in any order.
     pub(super) fn sort_mixed(&mut self, egress: usize) {
-        let Self { start, frames, turns, .. } = self;
-        turns[egress].sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
+        let Self { origin, frames, lanes, .. } = self;
+        lanes.of_mut(egress).sort_by_key(|turn| (turn.at(*origin), frames[turn.place()].ingress));
     }
 
     /// Sorts what arrives for port `egress`, if ports came in order.
     #[inline]
     pub(super) fn sort(&mut self, egress: usize) {
-        sort(&mut self.turns[egress], &mut self.spare);
+        self.lanes.sort(egress);
     }
 
     /// What arrives for port `egress`, sorted.
     #[inline]
     pub(super) fn lineup(&mut self, egress: usize) -> Lineup<'_> {
-        let Self { start, frames, turns, .. } = self;
-        Lineup { start: *start, turns: &turns[egress], frames }
+        let Self { origin, frames, lanes, .. } = self;
+        Lineup { origin: *origin, before: origin.before(), turns: lanes.of(egress), frames }
     }
 
     /// Port `egress` has been served.
     #[inline]
     pub(super) fn clear(&mut self, egress: usize) {
-        self.turns[egress].clear();
+        self.lanes.clear(egress);
     }
 
     /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch itself; in
     /// order of (time, ingress port), which takes more if frames have come in any order.
     pub(super) fn merge(&mut self, ports: impl Iterator<Item = u16>, is_mixed: bool) -> Merged<'_> {
-        let Self { start, frames, turns, control, egress, merged, spare } = self;
+        let Self { origin, frames, count, lanes, control, egress, merged } = self;
         merged.clone_from(control);
-        egress.resize(frames.len(), 0);
+        egress.resize(*count, 0);
         for port in ports {
-            for turn in turns[usize::from(port)].drain(..) {
-                egress[turn.place()] = port;
-                merged.push(turn);
-            }
+            let turns = lanes.of(port.into());
+            turns.iter().for_each(|turn| egress[turn.place()] = port);
+            merged.extend_from_slice(turns);
+            lanes.clear(port.into());
         }
         if is_mixed {
-            merged.sort_by_key(|turn| (turn.at(*start), frames[turn.place()].ingress));
+            merged.sort_by_key(|turn| (turn.at(*origin), frames[turn.place()].ingress));
         } else {
-            sort(merged, spare);
+            sort(merged);
         }
-        Merged { start: *start, turns: merged, frames, egress }
+        Merged { origin: *origin, turns: merged, frames, egress }
     }
 }
 
 /// What arrives at a switch, in order of (time, ingress port).
 pub(super) struct Merged<'a> {
-    start: Instant,
+    origin: Origin,
     turns: &'a [Turn],
     frames: &'a mut [Stored],
     egress: &'a [u16],
@@ -152,7 +181,7 @@ impl Merged<'_> {
     /// When the next arrives; never after the last.
     #[inline]
     pub(super) fn next_at(&self) -> Instant {
-        self.turns.first().map_or(Instant::NEVER, |turn| turn.at(self.start))
+        self.turns.first().map_or(Instant::NEVER, |turn| turn.at(self.origin))
     }
 
     /// Takes out the next, with its egress port, which is of no meaning for what is for the switch itself.
@@ -166,7 +195,9 @@ impl Merged<'_> {
 
 /// What arrives for one egress port, in order of (time, ingress port).
 pub(crate) struct Lineup<'a> {
-    start: Instant,
+    origin: Origin,
+    /// The same for [`Turn::after`].
+    before: Origin,
     turns: &'a [Turn],
     frames: &'a mut [Stored],
 }
@@ -180,13 +211,13 @@ impl Lineup<'_> {
     /// When the frame at `index` arrives; never beyond the last.
     #[inline]
     pub(super) fn at(&self, index: usize) -> Instant {
-        self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.start))
+        self.turns.get(index).map_or(Instant::NEVER, |turn| turn.at(self.origin))
     }
 
     /// The turn that everything comes before that arrives by `now`, a time in the window.
     #[inline]
     pub(super) const fn after(&self, now: Instant) -> Turn {
-        Turn::after(now, self.start)
+        Turn::after(now, self.before)
     }
 
     /// There is a frame at `index` that comes before `turn`.
@@ -197,7 +228,10 @@ impl Lineup<'_> {
 
     #[inline]
     pub(super) fn frame(&self, index: usize) -> &Stored {
-        &self.frames[self.turns[index].place()]
+        let place = self.turns[index].place();
+        debug_assert!(place < self.frames.len(), "a turn has the place of a frame");
+        // SAFETY: turns are made with places of frames, see `Arrivals::frames`.
+        unsafe { self.frames.get_unchecked(place) }
     }
 
     #[inline]
@@ -208,7 +242,7 @@ impl Lineup<'_> {
     /// The same once more.
     #[inline]
     pub(super) const fn again(&mut self) -> Lineup<'_> {
-        Lineup { start: self.start, turns: self.turns, frames: self.frames }
+        Lineup { origin: self.origin, before: self.before, turns: self.turns, frames: self.frames }
     }
 
     /// The first `count` of them, which are taken out.
@@ -216,7 +250,7 @@ impl Lineup<'_> {
     pub(super) fn take_first(&mut self, count: usize) -> Lineup<'_> {
         let (turns, others) = self.turns.split_at(count);
         self.turns = others;
-        Lineup { start: self.start, turns, frames: self.frames }
+        Lineup { origin: self.origin, before: self.before, turns, frames: self.frames }
     }
 }
 

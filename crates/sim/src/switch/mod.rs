@@ -15,6 +15,7 @@ pub(crate) mod ecn_control;
 pub(crate) mod ecn_law;
 mod exact;
 pub(crate) mod forward;
+mod lanes;
 mod lineup;
 mod pfc;
 mod port_set;
@@ -38,7 +39,7 @@ use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use exact::{Parts, Replay};
 use forward::{Choice, Forward};
-use lineup::Arrivals;
+use lineup::{Arrivals, NOWHERE};
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
@@ -257,12 +258,8 @@ impl<F: Forward> Switch<F> {
         }
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
-        let mut charge = self.direct(&mut scratch.arrivals);
-        if let Some(incoming) = &mut self.incoming {
-            for stored in incoming.settle(window.end, &mut scratch.arrivals, &mut self.busy) {
-                charge += self.buffer.charge(stored.packet.frame_bytes());
-            }
-        }
+        self.direct(&mut scratch.arrivals);
+        let charge = self.settle(window.end, &mut scratch.arrivals);
         let next = if self.is_calm(charge, scratch) {
             self.paths.fast += 1;
             self.serve_ports(window.end, scratch, context)
@@ -279,20 +276,46 @@ impl<F: Forward> Switch<F> {
         inboxes.iter().take(INBOXES_AHEAD).for_each(Inbox::prefetch);
     }
 
-    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, and no pause is in
-    /// play, so the ports are independent.
+    /// With cut-through, has frames wait whose last bits are to come. Returns what arrives takes of the buffer, if that was to be
+    /// found out.
     #[inline]
-    fn is_calm(&self, arriving: u64, scratch: &mut Scratch) -> bool {
+    fn settle(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
+        let incoming = self.incoming.as_mut()?;
+        let mut charge = charge_of(arrivals, &self.buffer, self.ports.len());
+        for stored in incoming.settle(end, arrivals, &mut self.busy) {
+            charge += self.buffer.charge(stored.packet.frame_bytes());
+        }
+        Some(charge)
+    }
+
+    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, if that is known, and no
+    /// pause is in play, so the ports are independent.
+    #[inline]
+    fn is_calm(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         !self.exact_only
             && !scratch.arrivals.has_control()
             && !self.is_pause_active
             && !self.buffer.any_pausing()
-            && (self.buffer.is_far_from_thresholds(arriving) || self.is_far_port_by_port(arriving, scratch))
+            && self.is_far(arriving, scratch)
+    }
+
+    /// No threshold is within reach. What arrives is added up only where it decides.
+    #[inline]
+    fn is_far(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
+        let most = || scratch.arrivals.count() as u64 * self.buffer.charge(Packet::FRAME_BYTES_MAX);
+        self.buffer.is_far_from_thresholds(arriving.unwrap_or_else(most))
+            || self.is_far_exactly(arriving, scratch)
+    }
+
+    #[cold]
+    fn is_far_exactly(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
+        let arriving =
+            arriving.unwrap_or_else(|| charge_of(&scratch.arrivals, &self.buffer, self.ports.len()));
+        self.buffer.is_far_from_thresholds(arriving) || self.is_far_port_by_port(arriving, scratch)
     }
 
     /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no queue
     /// they are bound for reaches its threshold. Others only lose frames in this window.
-    #[cold]
     fn is_far_port_by_port(&self, arriving: u64, scratch: &mut Scratch) -> bool {
         let Some(limits) = self.buffer.limits_with(arriving) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
@@ -330,36 +353,32 @@ impl<F: Forward> Switch<F> {
         take_before(window.end, arrivals, is_large, inboxes);
     }
 
-    /// Finds the way of everything that arrives. Returns what it takes of the buffer.
+    /// Finds the way of everything that arrives.
     #[inline]
-    fn direct(&mut self, arrivals: &mut Arrivals) -> u64 {
+    fn direct(&mut self, arrivals: &mut Arrivals) {
         if self.has_large_routes {
-            self.direct_as::<true>(arrivals)
+            self.direct_as::<true>(arrivals);
         } else {
-            self.direct_as::<false>(arrivals)
+            self.direct_as::<false>(arrivals);
         }
+        arrivals.tell_ports(&mut self.busy);
     }
 
     /// The same by routes that are asked for ahead, or not.
     #[inline]
-    fn direct_as<const ASKS_AHEAD: bool>(&mut self, arrivals: &mut Arrivals) -> u64 {
-        let Self { node, routes, forward, loads, buffer, busy, stranded, .. } = self;
+    fn direct_as<const ASKS_AHEAD: bool>(&mut self, arrivals: &mut Arrivals) {
+        let Self { node, routes, forward, loads, stranded, .. } = self;
         let routes = routes.of(*node);
-        let mut charge = 0;
-        arrivals.direct_all(|stored, to_come| {
+        arrivals.direct_all(|stored, arrivals, place| {
             if ASKS_AHEAD {
-                prefetch_routes(&routes, to_come);
+                prefetch_routes(&routes, &arrivals[place..]);
             }
             let hops = routes.next_hops(stored.packet.destination());
-            let Some(egress) = choose(&stored.packet, hops, forward, loads) else {
-                stranded[usize::from(stored.ingress)].count(&stored.packet);
-                return None;
-            };
-            charge += buffer.charge(stored.packet.frame_bytes());
-            busy.insert(egress);
-            Some(egress)
+            choose(&stored.packet, hops, forward, loads).unwrap_or_else(|| {
+                strand(stored, stranded);
+                NOWHERE
+            })
         });
-        charge
     }
 
     /// The fast path: every port by itself. Returns when the first of them sends next.
@@ -470,20 +489,33 @@ fn take_before(end: Instant, arrivals: &mut Arrivals, is_large: bool, inboxes: &
     }
 }
 
+/// What everything that arrives for any of so many ports takes of `buffer`.
+fn charge_of(arrivals: &Arrivals, buffer: &SharedBuffer, ports: usize) -> u64 {
+    let stored = (0..ports).flat_map(|egress| arrivals.iter(egress));
+    stored.map(|stored| buffer.charge(stored.packet.frame_bytes())).sum()
+}
+
 /// The egress port of `hops` that `packet` takes; none when failures have left no way to its destination.
-#[inline]
-fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<u16> {
-    match hops {
-        [only] => Some(*only),
-        [] => None,
-        _ => {
-            let port = hops[forward.choose(packet, hops, loads)];
-            if F::NEEDS_LOADS {
-                loads[usize::from(port)] += u64::from(packet.frame_bytes());
-            }
-            Some(port)
-        }
+#[inline(always)]
+fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<usize> {
+    if let [only] = hops {
+        return Some((*only).into());
     }
+    if hops.is_empty() {
+        return None;
+    }
+    let port = hops[forward.choose(packet, hops, loads)].into();
+    if F::NEEDS_LOADS {
+        loads[port] += u64::from(packet.frame_bytes());
+    }
+    Some(port)
+}
+
+/// Counts a frame with no way to its destination.
+#[cold]
+#[inline(never)]
+fn strand(stored: &Stored, stranded: &mut [Dropped]) {
+    stranded[usize::from(stored.ingress)].count(&stored.packet);
 }
 
 /// Asks for what finding the way of those after the first of `to_come` reads.

@@ -17,6 +17,23 @@ impl PortSet {
         self.words[usize::from(port >> 6)] |= 1 << (port & 63);
     }
 
+    /// The number of ports that stand together up to the last of `ports`.
+    pub(super) const fn padded(ports: usize) -> usize {
+        ports.next_multiple_of(64)
+    }
+
+    /// Puts in all ports of which a count is not 0; none is above 128.
+    #[inline]
+    pub(super) fn insert_counted(&mut self, counts: &[u8]) {
+        for (word, counts) in self.words.iter_mut().zip(counts.as_chunks::<64>().0) {
+            for (index, eight) in counts.as_chunks::<8>().0.iter().enumerate() {
+                // The highest bit of each byte that is not 0, which are then put side by side.
+                let filled = (u64::from_le_bytes(*eight) + 0x7f7f_7f7f_7f7f_7f7f) & 0x8080_8080_8080_8080;
+                *word |= ((filled >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * index);
+            }
+        }
+    }
+
     #[inline]
     pub(super) fn remove(&mut self, port: u16) {
         self.words[usize::from(port >> 6)] &= !(1 << (port & 63));
@@ -70,6 +87,18 @@ impl PortSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_with_counts_are_members() {
+        let mut set = PortSet::new(70);
+        let mut counts = vec![0; PortSet::padded(70)];
+        [(0, 1), (7, 128), (8, 127), (62, 2), (63, 33), (69, 5)]
+            .into_iter()
+            .for_each(|(port, count)| counts[port] = count);
+        set.insert(20);
+        set.insert_counted(&counts);
+        assert!(set.iter().eq([0, 7, 8, 20, 62, 63, 69]));
+    }
 
     #[test]
     fn members_come_in_ascending_order() {

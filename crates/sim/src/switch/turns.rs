@@ -18,25 +18,48 @@ pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn(u64);
 
-impl Turn {
-    /// After every other: infinity.
-    const LAST: Self = Self(f64::INFINITY.to_bits());
+/// What the times of the turns of a window are counted from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin(u64);
+
+impl Origin {
+    /// That of the window that begins at `start`.
+    #[inline]
+    pub(super) const fn new(start: Instant) -> Self {
+        Self(start.0.wrapping_sub(BIAS))
+    }
+
+    /// One before it.
+    #[inline]
+    pub(super) const fn before(self) -> Self {
+        Self(self.0.wrapping_sub(1))
+    }
 
     #[inline]
-    pub(super) const fn new(at: Instant, start: Instant, place: usize) -> Self {
-        Self((at.0 - start.0 + BIAS) << PLACE_BITS | place as u64)
+    const fn until(self, at: Instant) -> u64 {
+        at.0.wrapping_sub(self.0)
+    }
+}
+
+impl Turn {
+    /// After every other: infinity.
+    pub(super) const LAST: Self = Self(f64::INFINITY.to_bits());
+
+    #[inline]
+    pub(super) const fn new(at: Instant, origin: Origin, place: usize) -> Self {
+        Self(origin.until(at) << PLACE_BITS | place as u64)
     }
 
     /// When it arrives.
     #[inline]
-    pub(super) const fn at(self, start: Instant) -> Instant {
-        Instant(start.0 + (self.0 >> PLACE_BITS) - BIAS)
+    pub(super) const fn at(self, origin: Origin) -> Instant {
+        Instant(origin.0.wrapping_add(self.0 >> PLACE_BITS))
     }
 
-    /// Before this is what arrives by `now`, and nothing else.
+    /// Before this is what arrives by `now`, and nothing else. `before` is [`Origin::before`] that of the window.
     #[inline]
-    pub(super) const fn after(now: Instant, start: Instant) -> Self {
-        Self((now.0 - start.0 + BIAS + 1) << PLACE_BITS)
+    pub(super) const fn after(now: Instant, before: Origin) -> Self {
+        Self(before.until(now) << PLACE_BITS)
     }
 
     #[inline]
@@ -50,47 +73,78 @@ impl Turn {
     }
 }
 
-/// How many are sorted at once.
-const BLOCK: usize = 16;
+/// Makes the turns of frames that stand one behind the other.
+pub(super) struct Turns {
+    /// What a time, shifted, lacks to be the next.
+    next: u64,
+}
 
-/// Sorts `turns`; `spare` is scratch space.
-#[inline]
-pub(super) fn sort(turns: &mut Vec<Turn>, spare: &mut Vec<Turn>) {
-    match turns.len() {
-        0 | 1 => {}
-        count @ ..=BLOCK => sort_block(turns, count),
-        count if count <= 2 * BLOCK => sort_two_blocks(turns, count, spare),
-        _ => turns.sort_unstable(),
+impl Turns {
+    /// The first stands at place 0.
+    #[inline]
+    pub(super) const fn new(origin: Origin) -> Self {
+        Self { next: origin.0.wrapping_neg() << PLACE_BITS }
+    }
+
+    /// That of the next frame, which arrives at `at`.
+    #[inline]
+    pub(super) const fn next(&mut self, at: Instant) -> Turn {
+        let turn = Turn((at.0 << PLACE_BITS).wrapping_add(self.next));
+        self.next += 1;
+        turn
     }
 }
 
-/// Sorts `turns`, no more than a block of them.
-#[inline]
-fn sort_block(turns: &mut Vec<Turn>, count: usize) {
-    turns.extend_from_slice(&[Turn::LAST; BLOCK]);
-    sort_first(turns, count);
-    turns.truncate(count);
+/// How many are sorted at once.
+pub(super) const BLOCK: usize = 16;
+
+/// Sorts `turns`.
+pub(super) fn sort(turns: &mut [Turn]) {
+    let count = turns.len();
+    let mut row = [Turn::LAST; 2 * BLOCK];
+    if let Some(first) = row.get_mut(..count) {
+        first.copy_from_slice(turns);
+        sort_row(&mut row, count);
+        turns.copy_from_slice(&row[..count]);
+    } else {
+        turns.sort_unstable();
+    }
 }
 
-/// Sorts `turns`, more than a block of them and no more than two.
+/// Sorts the first `count` of `row`; the others are scratch space.
+#[inline]
+pub(super) fn sort_row(row: &mut [Turn; 2 * BLOCK], count: usize) {
+    match count {
+        0 | 1 => {}
+        count @ ..=BLOCK => sort_block(row, count),
+        count => sort_two_blocks(row, count),
+    }
+}
+
+/// Sorts the first of `row`, no more than a block of them.
+#[inline]
+fn sort_block(row: &mut [Turn; 2 * BLOCK], count: usize) {
+    row[count..count + BLOCK].fill(Turn::LAST);
+    sort_first(row, count);
+}
+
+/// Sorts the first of `row`, more than a block of them.
 #[inline(never)]
-fn sort_two_blocks(turns: &mut Vec<Turn>, count: usize, spare: &mut Vec<Turn>) {
-    turns.extend_from_slice(&[Turn::LAST; BLOCK]);
-    sort_first(turns, BLOCK);
-    sort_first(&mut turns[BLOCK..], count - BLOCK);
-    spare.clear();
-    spare.extend_from_slice(&turns[..BLOCK]);
-    spare.push(Turn::LAST);
-    // What is written is never ahead of what is read.
+fn sort_two_blocks(row: &mut [Turn; 2 * BLOCK], count: usize) {
+    row[count..].fill(Turn::LAST);
+    sort_first(row, BLOCK);
+    sort_first(&mut row[BLOCK..], count - BLOCK);
+    let mut block = [Turn::LAST; BLOCK + 1];
+    block[..BLOCK].copy_from_slice(&row[..BLOCK]);
+    // What is written is never ahead of what is read. Both blocks have something last behind them.
     let (mut left, mut right) = (0, BLOCK);
     for place in 0..count {
-        let (first, second) = (spare[left], turns[right]);
+        let (first, second) = (block[left], row.get(right).copied().unwrap_or(Turn::LAST));
         let is_left = first < second;
-        turns[place] = if is_left { first } else { second };
+        row[place] = if is_left { first } else { second };
         left += usize::from(is_left);
         right += usize::from(!is_left);
     }
-    turns.truncate(count);
 }
 
 /// Sorts the first `count` of `turns`, behind which stand some that come last, so that there is a block.
@@ -173,13 +227,14 @@ mod tests {
             times in prop::collection::vec(prop_oneof![0..20_u64, 0..WINDOW_MAX.0], 0..80),
         ) {
             let start = Instant(77);
+            let origin = Origin::new(start);
             let mut turns: Vec<Turn> =
-                times.iter().enumerate().map(|(place, time)| Turn::new(start + Span(*time), start, place)).collect();
+                times.iter().enumerate().map(|(place, time)| Turn::new(start + Span(*time), origin, place)).collect();
             let mut expected: Vec<(u64, usize)> = times.into_iter().zip(0..).collect();
             expected.sort_unstable();
-            sort(&mut turns, &mut Vec::new());
+            sort(&mut turns);
             let found: Vec<(u64, usize)> =
-                turns.iter().map(|turn| (turn.at(start).since(start).0, turn.place())).collect();
+                turns.iter().map(|turn| (turn.at(origin).since(start).0, turn.place())).collect();
             prop_assert_eq!(found, expected);
         }
     }
@@ -189,10 +244,12 @@ mod tests {
         // What sorts zeros and ones sorts everything (Knuth, The Art of Computer Programming 3, 5.3.4, theorem Z).
         for count in 2..=BLOCK {
             for bits in 0..1_u64 << count {
-                let turn = |place: usize| Turn::new(Instant(bits >> place & 1), Instant::ZERO, 0);
-                let mut turns: Vec<Turn> = (0..count).map(turn).collect();
-                sort_block(&mut turns, count);
-                assert!(turns.len() == count && turns.is_sorted(), "{bits:b}");
+                let turn =
+                    |place: usize| Turn::new(Instant(bits >> place & 1), Origin::new(Instant::ZERO), 0);
+                let mut row = [Turn::LAST; 2 * BLOCK];
+                (0..count).for_each(|place| row[place] = turn(place));
+                sort_block(&mut row, count);
+                assert!(row.is_sorted() && row[count - 1] < Turn::LAST, "{bits:b}");
             }
         }
     }
