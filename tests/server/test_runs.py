@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN
@@ -190,6 +192,19 @@ def test_runs_that_had_hardly_been_asked_for_are_not_lost(tmp_path: Path, number
             if run["state"] == "interrupted":
                 second.client.post(f"/api/v1/runs/{run_id}/resume")
             assert second.until_state(run_id, "complete")["trials_finished"] == 1
+
+
+@pytest.mark.slow
+def test_a_connection_outlives_the_patience_of_clients(server: Live) -> None:
+    patience_s = httpx.Limits().keepalive_expiry
+    assert patience_s is not None
+    with closing(HTTPConnection(server.address.removeprefix("http://"))) as connection:
+        for pause_s in (0, patience_s + 0.5):
+            time.sleep(pause_s)
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            assert (answer.status, answer.read() != b"") == (200, True)
+            assert connection.sock is not None
 
 
 @pytest.mark.slow

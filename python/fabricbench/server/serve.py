@@ -18,6 +18,13 @@ from fabricbench.server.settings import Settings
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
 
+KEEP_ALIVE_S = 75
+"""How long a connection without a request stays open.
+
+Clients (httpx 5 s) and proxies (nginx 60 s) give it up before, so that none sends a request into a connection
+that is just being closed here.
+"""
+
 
 class AddressError(Exception):
     """An address that cannot be listened at; its text says why."""
@@ -46,6 +53,7 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         timeout_graceful_shutdown=5,
+        timeout_keep_alive=KEEP_ALIVE_S,
         h11_max_incomplete_event_size=64 << 10,
     )
     _Server(config, app.state.server.events).run(sockets=[listening])
