@@ -54,7 +54,7 @@ def _frame(tables: Tables, table: str, *wanted: pl.Expr) -> pl.DataFrame:
 
     columns = {
         "paths": ["qp", "job", "src_rank", "dst_rank", "hop", "node", "port"],
-        "chunks": ["qp", "job", "src_rank", "dst_rank", "step", "start_ps", "completed_ps"],
+        "chunks": ["qp", "start_ps", "completed_ps"],
     }[table]
     parts = [pl.DataFrame(batch).filter(*wanted) for batch in tables.batches(table, columns)]
     return pl.concat(parts) if parts else pl.DataFrame(schema=columns)
@@ -159,8 +159,8 @@ def _beside(tables: Tables, shared: pl.DataFrame, paths: pl.DataFrame) -> dict[s
     """Return for each job the shares of time with no, one, two, three or more others on a link."""
     import polars as pl
 
-    chunks = _frame(tables, "chunks", pl.col("completed_ps").is_not_null())
-    chunks = chunks.select("qp", "start_ps", "completed_ps")
+    known = pl.col("qp").is_in(paths["qp"].unique().to_list())
+    chunks = _frame(tables, "chunks", known, pl.col("completed_ps").is_not_null())
     spans = (pl.col("completed_ps") - pl.col("start_ps")).sum()
     first = paths.filter(pl.col("hop") == 0)
     totals = dict(first.join(chunks, on="qp").group_by("job").agg(spans).iter_rows())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.kinds import JobKind, job_kind
 from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.report.criteria import judgement_text
+from fabricbench.report.html.chunk_times import fct_ps_of
 from fabricbench.report.html.columns import titles
 from fabricbench.report.html.model import (
     Cell,
@@ -204,11 +205,8 @@ def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
 
 
 def _fct_ps(row: ResultRow) -> pl.Series:
-    import polars as pl
-
-    table = row.trial.tables.table("chunks", ["job", "fct_ps"])
-    frame = pl.DataFrame(table)
-    return frame.filter(pl.col("job") == row.summary.job)["fct_ps"]
+    job = row.summary.job
+    return fct_ps_of(row.trial.tables, [job])[job]
 
 
 def _published_fct(row: ResultRow) -> dict[float, float]:

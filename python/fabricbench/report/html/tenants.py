@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.report.html.chunk_times import fct_ps_of
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.html.plots.tenants import (
+    MAX_JOBS,
     KeptShare,
     TenantSample,
     kept_plot,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from fabricbench.analysis.summary import Summary
     from fabricbench.report.html.rows import ResultRow
-    from fabricbench.store import Trial
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100
@@ -53,7 +54,7 @@ def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
     if not beside:
         return None
     focus = [row for row in beside if row.is_focus] or [row for row in beside if row.trial is beside[0].trial]
-    samples = [_sample(row) for row in focus]
+    samples = _samples(focus[:MAX_JOBS])
     plots = [tenant_bars(samples), tenant_fct(samples)]
     parts: list[Part] = [_table(beside), *(PlotPart(plot, half=True) for plot in plots if plot)]
     return Section("tenants", "Beside the others and alone", [*parts, *_seeds(beside)])
@@ -99,24 +100,23 @@ def _values(summary: Summary) -> list[Cell]:
     ]
 
 
-def _sample(row: ResultRow) -> TenantSample:
-    alone = row.alone
+def _samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
+    """Return what is drawn of jobs of one trial, whose chunks are read once for all of them."""
+    beside = fct_ps_of(rows[0].trial.tables, [row.summary.job for row in rows])
+    return [_sample(row, beside[row.summary.job]) for row in rows]
+
+
+def _sample(row: ResultRow, fct_ps: pl.Series) -> TenantSample:
+    job, alone = row.summary.job, row.alone
     if alone is None:
         raise AssertionError("only jobs that were run alone are drawn")
     return TenantSample(
-        row.summary.job,
+        job,
         row.summary.busbw_gb_per_s,
         alone.summary.busbw_gb_per_s,
-        _fct_ps(row.trial, row.summary.job),
-        _fct_ps(alone.trial, row.summary.job),
+        fct_ps.drop_nulls(),
+        fct_ps_of(alone.trial.tables, [job])[job].drop_nulls(),
     )
-
-
-def _fct_ps(trial: Trial, job: str) -> pl.Series:
-    import polars as pl
-
-    frame = pl.DataFrame(trial.tables.table("chunks", ["job", "fct_ps"]))
-    return frame.filter(pl.col("job") == job)["fct_ps"].drop_nulls()
 
 
 def _seeds(rows: Sequence[ResultRow]) -> list[Part]:

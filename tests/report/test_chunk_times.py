@@ -1,0 +1,50 @@
+"""Only what is drawn of chunks is read, and once for all jobs of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pytest
+from tests.analysis.memory_tables import MemoryTables
+from tests.support.fake_backend import chunk_row
+
+from fabricbench.analysis.sharing import placements
+from fabricbench.report.html.chunk_times import fct_ps_of
+
+
+class Asked(MemoryTables):
+    """Notes which columns of which table are read."""
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        self.asked = [*getattr(self, "asked", []), (table, tuple(columns or ()))]
+        return super().batches(table, columns)
+
+
+@pytest.fixture
+def tables() -> Asked:
+    jobs = {"a": 10, "b": 20, "c": 30}
+    chunks = [
+        chunk_row(qp=qp, job=job, fct_ps=fct_ps + qp) for qp in range(5) for job, fct_ps in jobs.items()
+    ]
+    path = {"qp": 1, "job": "a", "src_rank": 0, "dst_rank": 1, "hop": 0, "node": "n", "port": 1, "peer": "p"}
+    return Asked(batch_rows=4, chunks=chunks, paths=[path])
+
+
+def test_the_times_of_several_jobs_are_read_at_once(tables: Asked) -> None:
+    found = fct_ps_of(tables, ["a", "c", "none"])
+    assert {job: times.to_list() for job, times in found.items()} == {
+        "a": [10, 11, 12, 13, 14],
+        "c": [30, 31, 32, 33, 34],
+        "none": [],
+    }
+    assert tables.asked == [("chunks", ("job", "fct_ps"))]
+
+
+def test_a_trial_without_chunks_has_no_times() -> None:
+    assert fct_ps_of(MemoryTables(), ["a"])["a"].to_list() == []
+
+
+def test_placements_read_when_chunks_are_under_way_and_nothing_else(tables: Asked) -> None:
+    placements(tables)
+    assert dict(tables.asked)["chunks"] == ("qp", "start_ps", "completed_ps")
