@@ -19,6 +19,8 @@ pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 
 /// The most packets that the data of a job may be cut into, and so each chunk of it: requesters count them in 32 bits.
 pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
+/// Most timeouts without progress that a requester counts, in 16 bits.
+const RETRY_COUNT_MAX: u32 = 65_535;
 /// Largest number of a job's random draws.
 pub(crate) const JOB_STREAM_MAX: u32 = 65_535;
 /// Most ranks of a host.
@@ -193,7 +195,10 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
     require(!is_selective || (1..=WINDOW_PACKETS_MAX).contains(&transport.ooo_window_packets), || {
         value(field("ooo_window_packets"), transport.ooo_window_packets, format!("1 to {WINDOW_PACKETS_MAX}"))
     })?;
-    require(transport.timeout_ps > 0, || value(field("timeout_ps"), 0, "more than 0"))
+    require(transport.timeout_ps > 0, || value(field("timeout_ps"), 0, "more than 0"))?;
+    require(transport.retry_count <= RETRY_COUNT_MAX, || {
+        value(field("retry_count"), transport.retry_count, format!("0 to {RETRY_COUNT_MAX}"))
+    })
 }
 
 fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {
@@ -323,5 +328,35 @@ impl TopologySpec {
             Self::RailOptimised { servers, rails, .. } => product(&[*servers, *rails]),
             Self::Custom { switches, .. } => switches.iter().map(|switch| u64::from(switch.hosts)).sum(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TransportSpec, check_transport};
+    use serde_json::json;
+
+    #[test]
+    fn retries_that_no_requester_counts_are_refused() {
+        let transport = |retry_count: u32| -> TransportSpec {
+            serde_json::from_value(json!({
+                "mtu_bytes": 4096,
+                "message_bytes": 1 << 20,
+                "qp_mode": "per_pair",
+                "qps_per_rank_pair": 1,
+                "ack_every": 1,
+                "window_packets": 512,
+                "recovery": "go_back_n",
+                "ooo_window_packets": 512,
+                "priorities": {"data": 3, "ack": 0, "cnp": 6},
+                "timeout_ps": 1_000_000,
+                "retry_count": retry_count,
+                "rate_control": {"kind": "line-rate"},
+            }))
+            .expect("it has the shape")
+        };
+        assert_eq!(check_transport(&transport(65_535)), Ok(()));
+        let refused = check_transport(&transport(65_536)).expect_err("the counter has 16 bits");
+        assert_eq!(refused.to_string(), "transport.retry_count: 65536; allowed: 0 to 65535");
     }
 }

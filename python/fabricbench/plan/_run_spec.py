@@ -1064,7 +1064,7 @@ class TransportSpec(TypedDict):
     retry_count: int
     """
     On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
-    next timeout.
+    next timeout; at most 65,535.
     """
     timeout_ps: int
     """

@@ -29,7 +29,7 @@ pub struct TransportSpec {
     /// Time without progress after which the requester resends [ps].
     pub timeout_ps: u64,
     /// On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
-    /// next timeout.
+    /// next timeout; at most 65,535.
     pub retry_count: u32,
     /// How the requester paces itself.
     pub rate_control: RateControl,
