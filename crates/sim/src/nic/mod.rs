@@ -12,6 +12,7 @@ mod latencies;
 mod local;
 mod numbers;
 mod port;
+mod posted;
 mod posting;
 mod queue_pairs;
 mod receiver;

@@ -233,13 +233,16 @@ impl Receiver {
         (self.ended / chunks, own.start + self.ended % chunks)
     }
 
-    /// Begins to receive the next chunk, which comes in so many packets.
-    pub(super) fn begin_next(&mut self, packets: u64) {
+    /// Begins at `now` to receive the next chunk, which comes in so many packets.
+    pub(super) fn begin_next(&mut self, packets: u64, now: Instant) {
         self.ended += 1;
         self.packets_left = packets;
         self.latencies = Latencies::NONE;
         if let Some(rare) = &mut self.rare {
             rare.counts = Counts::NONE;
+            if now >= rare.next_cnp && !self.is_captured {
+                self.rare = None;
+            }
         }
     }
 

@@ -227,7 +227,7 @@ impl Receivers {
         let index = receiver as usize;
         let Delivery { report, inbound } = match self.arrivals.get_mut(index) {
             Some(arrivals) if !self.receivers[index].is_local => arrivals.next_delivered()?,
-            _ => self.finish_chunk(config, chunk_frames, index)?,
+            _ => self.finish_chunk(config, chunk_frames, index, now)?,
         };
         Some(Delivery { report: report.delivered_at(now), inbound })
     }
@@ -238,6 +238,7 @@ impl Receivers {
         config: &Config,
         chunk_frames: &mut ChunkFrames,
         index: usize,
+        now: Instant,
     ) -> Option<Delivery> {
         let receiver = &mut self.receivers[index];
         if receiver.packets_left > 0 {
@@ -249,7 +250,7 @@ impl Receivers {
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
         let report = receiver.report(chunk, round, frames);
         let next = if place + 1 == own.end { own.start } else { place + 1 };
-        receiver.begin_next(config.packets(self.receives.bytes_of(next)));
+        receiver.begin_next(config.packets(self.receives.bytes_of(next)), now);
         Some(Delivery { report, inbound })
     }
 

@@ -223,7 +223,7 @@ impl Host {
         let state = &mut self.senders[packet.queue_pair as usize];
         if let Some(oldest) = state.oldest() {
             state.befall();
-            self.sends.mishaps_of(oldest).cnps += 1;
+            self.sends.notify(oldest);
         }
     }
 

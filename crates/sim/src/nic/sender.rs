@@ -79,7 +79,7 @@ impl Sender {
     const IN_ROUND: u8 = 1;
     /// A timer entry exists.
     const TIMED: u8 = 2;
-    /// Something befell a chunk since none was open: see [`Sends::mishaps_of`].
+    /// Something befell a chunk since none was open: see [`Sends::report`].
     const BEFALLEN: u8 = 4;
 
     /// Those of a host, each made where it will stand.

@@ -3,19 +3,13 @@
 use super::chunk_bytes::{ChunkBytes, ChunkBytesMaker};
 use super::chunk_frames::Frames;
 use super::numbers::{Numbers, NumbersMaker};
+use super::posted::Posted;
 use super::shares::{Shares, SharesMaker};
 use crate::hash::NumberMap;
 use crate::plain_reports::PlainSend;
-use crate::prefetch::prefetch;
 use crate::record::SendReport;
 use std::ops::Range;
 use units::{Cycle, Instant};
-
-/// Of a chunk whose dependencies have not arrived, in the place of when it was posted.
-const WAITING: Instant = Instant::NEVER;
-
-/// Of a chunk whose turn has not come.
-const READY: Instant = Instant(Instant::NEVER.0 - 1);
 
 /// A chunk to be sent by a sender.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +22,11 @@ pub(crate) struct SendChunk {
     pub(crate) bytes: u64,
 }
 
-/// What befalls few chunks while they are sent.
+/// What befalls few chunks while they are sent, besides congestion notifications.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mishaps {
     pub(super) naks: u32,
     pub(super) timeouts: u32,
-    /// Congestion notifications received.
-    pub(super) cnps: u32,
     /// Frames sent again.
     pub(super) resent: Frames,
 }
@@ -42,8 +34,7 @@ pub(super) struct Mishaps {
 /// The chunks of all senders of a host, those of each together in the order of its schedule.
 #[derive(Debug)]
 pub(crate) struct Sends {
-    /// When each was posted; before that [`WAITING`], then [`READY`].
-    posted: Box<[Instant]>,
+    posted: Posted,
     /// Chunk of the run, and outgoing transfer.
     chunks: Numbers,
     outgoing: Numbers,
@@ -53,6 +44,8 @@ pub(crate) struct Sends {
     queue_pairs: Numbers,
     /// Of open chunks that have any, by their place.
     mishaps: NumberMap<u32, Mishaps>,
+    /// Congestion notifications of open chunks that have received any.
+    cnps: NumberMap<u32, u32>,
 }
 
 /// The same in the making.
@@ -92,13 +85,14 @@ impl SendsMaker {
 
     pub(crate) fn finish(self) -> Sends {
         Sends {
-            posted: vec![WAITING; self.count as usize].into(),
+            posted: Posted::new(self.count),
             chunks: self.chunks.finish(),
             outgoing: self.outgoing.finish(),
             bytes: self.bytes.finish(),
             shares: self.shares.finish(),
             queue_pairs: self.queue_pairs.finish(),
             mishaps: NumberMap::default(),
+            cnps: NumberMap::default(),
         }
     }
 }
@@ -112,13 +106,14 @@ impl Sends {
         bytes: u64,
     ) -> Self {
         Self {
-            posted: vec![WAITING; chunks.len()].into(),
+            posted: Posted::new(chunks.len() as u32),
             chunks: Numbers::of_all(chunks),
             outgoing: Numbers::from(0),
             bytes: ChunkBytes::same(bytes),
             shares: Shares::of_one(),
             queue_pairs: Numbers::of_all(queue_pairs),
             mishaps: NumberMap::default(),
+            cnps: NumberMap::default(),
         }
     }
 
@@ -158,7 +153,7 @@ impl Sends {
     /// Asks for the memory of the first chunk of a sender, if each has one.
     #[inline]
     pub(super) fn prefetch(&self, sender: usize) {
-        prefetch(&self.posted, sender);
+        self.posted.prefetch(sender);
         self.chunks.prefetch(sender);
         self.outgoing.prefetch(sender);
     }
@@ -166,23 +161,18 @@ impl Sends {
     /// The dependencies of a chunk have arrived.
     #[inline]
     pub(super) fn make_ready(&mut self, send: u32) {
-        self.posted[send as usize] = READY;
+        self.posted.make_ready(send);
     }
 
     /// Posts a chunk, if its dependencies have arrived; false if they have not.
     #[inline]
     pub(super) fn post(&mut self, send: u32, now: Instant) -> bool {
-        let posted = &mut self.posted[send as usize];
-        let is_ready = *posted == READY;
-        if is_ready {
-            *posted = now;
-        }
-        is_ready
+        self.posted.post(send, now)
     }
 
     /// Chunks wait for their dependencies again.
     pub(super) fn rearm(&mut self, sends: Range<u32>) {
-        self.posted[sends.start as usize..sends.end as usize].fill(WAITING);
+        self.posted.rearm(sends);
     }
 
     /// To count what befalls an open chunk.
@@ -191,13 +181,20 @@ impl Sends {
         self.mishaps.entry(send).or_default()
     }
 
+    /// An open chunk receives a congestion notification.
+    pub(super) fn notify(&mut self, send: u32) {
+        *self.cnps.entry(send).or_default() += 1;
+    }
+
     /// What is known of an open chunk, sent in so many frames without those sent again.
-    #[inline]
     pub(super) fn report(&self, send: u32, round: u32, sent: Frames) -> SendReport {
-        let mut report = SendReport::new(self.chunks.of(send), round, self.posted[send as usize]);
+        let mut report = SendReport::new(self.chunks.of(send), round, self.posted.of(send));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
-        if !self.mishaps.is_empty() {
-            self.add_mishaps(send, &mut report);
+        report.cnps = self.cnps.get(&send).copied().unwrap_or(0);
+        if let Some(&Mishaps { naks, timeouts, resent }) = self.mishaps.get(&send) {
+            report.frames += resent.frames;
+            report.bytes += resent.bytes;
+            (report.retransmits, report.naks, report.timeouts) = (resent.frames, naks, timeouts);
         }
         report
     }
@@ -211,39 +208,43 @@ impl Sends {
         sent: Frames,
         completed: Instant,
     ) -> Option<PlainSend> {
-        debug_assert!(!self.mishaps.contains_key(&send), "its sender would know");
-        let (key, times) = ((self.chunks.of(send), round), (self.posted[send as usize], completed));
+        debug_assert!(
+            !self.mishaps.contains_key(&send) && !self.cnps.contains_key(&send),
+            "its sender knows"
+        );
+        let (key, times) = ((self.chunks.of(send), round), (self.posted.of(send), completed));
         PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
     }
 
-    fn add_mishaps(&self, send: u32, report: &mut SendReport) {
-        let Some(&Mishaps { naks, timeouts, cnps, resent }) = self.mishaps.get(&send) else { return };
-        report.frames += resent.frames;
-        report.bytes += resent.bytes;
-        report.retransmits = resent.frames;
-        (report.naks, report.timeouts, report.cnps) = (naks, timeouts, cnps);
-    }
-
     /// A chunk has ended.
-    #[inline]
     pub(super) fn forget(&mut self, send: u32) {
-        if !self.mishaps.is_empty() {
-            self.mishaps.remove(&send);
-        }
+        self.cnps.remove(&send);
+        self.mishaps.remove(&send);
     }
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, queue_pairs: _, mishaps } = self;
-        let mut mishaps: Vec<_> = mishaps.iter_mut().collect();
-        mishaps.sort_unstable_by_key(|(send, _)| **send);
-        cycle.same_list(mishaps.iter().map(|(send, _)| u64::from(**send)));
-        for (_, Mishaps { naks, timeouts, cnps, resent }) in mishaps {
+        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, queue_pairs: _, mishaps, cnps } =
+            self;
+        visit_by_send(cycle, mishaps, |cycle, Mishaps { naks, timeouts, resent }| {
             let Frames { frames, bytes } = resent;
-            [naks, timeouts, cnps, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
+            [naks, timeouts, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
             cycle.count(bytes);
-        }
+        });
+        visit_by_send(cycle, cnps, |cycle, count| cycle.wrapping(count, 32));
     }
+}
+
+/// Visits what is known of some sends, in their order.
+fn visit_by_send<T>(
+    cycle: &mut Cycle,
+    sends: &mut NumberMap<u32, T>,
+    mut visit: impl FnMut(&mut Cycle, &mut T),
+) {
+    let mut sends: Vec<_> = sends.iter_mut().collect();
+    sends.sort_unstable_by_key(|(send, _)| **send);
+    cycle.same_list(sends.iter().map(|(send, _)| u64::from(**send)));
+    sends.into_iter().for_each(|(_, known)| visit(cycle, known));
 }
 
 #[cfg(test)]
@@ -260,7 +261,8 @@ mod tests {
         sends.make_ready(1);
         assert!(sends.post(1, Instant(5)));
         assert!(!sends.post(1, Instant(6)), "it is posted");
-        sends.mishaps_of(1).cnps += 2;
+        sends.notify(1);
+        sends.notify(1);
         sends.mishaps_of(1).resent = Frames { frames: 1, bytes: 50 };
         let report = sends.report(1, 3, Frames { frames: 2, bytes: 90 });
         assert_eq!((report.chunk, report.round, report.posted), (8, 3, Instant(5)));

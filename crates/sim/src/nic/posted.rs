@@ -1,0 +1,139 @@
+//! When the chunks of a host were posted.
+
+use crate::prefetch::prefetch;
+use std::ops::Range;
+use units::Instant;
+
+/// Of a chunk whose dependencies have not arrived, in the place of when it was posted.
+const WAITING: Instant = Instant::NEVER;
+
+/// Of a chunk whose turn has not come.
+const READY: Instant = Instant(Instant::NEVER.0 - 1);
+
+/// In the place of how many chunks were posted: each is in the list.
+const LISTED: u32 = u32::MAX;
+
+/// When each chunk of a list was posted. Chunks that wait for nothing are posted at one time, one after the other: as long as none was
+/// otherwise, that time is stored alone, and how many there are.
+#[derive(Debug)]
+pub(super) struct Posted {
+    /// When each was posted; before that [`WAITING`], then [`READY`]. Empty as long as what follows tells it.
+    each: Box<[Instant]>,
+    /// So many were posted, the first of all; [`LISTED`] once there is a list.
+    first: u32,
+    /// The one behind them is ready.
+    is_next_ready: bool,
+    /// When they were.
+    at: Instant,
+    chunks: u32,
+}
+
+impl Posted {
+    /// So many chunks, all of which wait.
+    pub(super) fn new(chunks: u32) -> Self {
+        Self { each: Box::default(), first: 0, is_next_ready: false, at: WAITING, chunks }
+    }
+
+    /// When a chunk was posted.
+    #[inline]
+    pub(super) fn of(&self, chunk: u32) -> Instant {
+        match self.each.get(chunk as usize) {
+            Some(posted) => *posted,
+            None if chunk < self.first => self.at,
+            None if chunk == self.first && self.is_next_ready => READY,
+            None => WAITING,
+        }
+    }
+
+    /// The dependencies of a chunk have arrived.
+    #[inline]
+    pub(super) fn make_ready(&mut self, chunk: u32) {
+        if chunk == self.first {
+            self.is_next_ready = true;
+        } else {
+            self.list()[chunk as usize] = READY;
+        }
+    }
+
+    /// Posts a chunk, if its dependencies have arrived; false if they have not.
+    #[inline]
+    pub(super) fn post(&mut self, chunk: u32, now: Instant) -> bool {
+        let follows = self.is_next_ready && chunk == self.first && (chunk == 0 || self.at == now);
+        if !follows {
+            return self.post_otherwise(chunk, now);
+        }
+        (self.first, self.is_next_ready, self.at) = (chunk + 1, false, now);
+        true
+    }
+
+    /// The same of one that is not posted at once with those before it.
+    fn post_otherwise(&mut self, chunk: u32, now: Instant) -> bool {
+        let is_ready = self.of(chunk) == READY;
+        if is_ready {
+            self.list()[chunk as usize] = now;
+        }
+        is_ready
+    }
+
+    /// Chunks wait for their dependencies again.
+    pub(super) fn rearm(&mut self, chunks: Range<u32>) {
+        self.list()[chunks.start as usize..chunks.end as usize].fill(WAITING);
+    }
+
+    /// Asks for what is known of a chunk.
+    #[inline]
+    pub(super) fn prefetch(&self, chunk: usize) {
+        prefetch(&self.each, chunk);
+    }
+
+    /// What is known of each chunk, from now on in a list.
+    fn list(&mut self) -> &mut [Instant] {
+        if self.each.is_empty() {
+            self.each = (0..self.chunks).map(|chunk| self.of(chunk)).collect();
+            (self.first, self.is_next_ready) = (LISTED, false);
+        }
+        &mut self.each
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As a list of each would.
+        #[test]
+        fn what_is_posted_at_once_is_known_as_well(
+            in_order in 0..6_u32,
+            steps in prop::collection::vec((0..6_u32, 0..3_u8, 0..3_u64), 0..40),
+        ) {
+            let (mut posted, mut list) = (Posted::new(6), [WAITING; 6]);
+            for chunk in 0..in_order {
+                posted.make_ready(chunk);
+                prop_assert!(posted.post(chunk, Instant(1)));
+                list[chunk as usize] = Instant(1);
+            }
+            prop_assert!(posted.each.is_empty());
+            for (chunk, step, now) in steps {
+                let expected = &mut list[chunk as usize];
+                match step {
+                    0 => {
+                        posted.make_ready(chunk);
+                        *expected = READY;
+                    }
+                    1 => {
+                        let is_ready = *expected == READY;
+                        *expected = if is_ready { Instant(now) } else { *expected };
+                        prop_assert_eq!(posted.post(chunk, Instant(now)), is_ready);
+                    }
+                    _ => {
+                        posted.rearm(chunk..chunk + 1);
+                        *expected = WAITING;
+                    }
+                }
+                prop_assert!((0..6).all(|chunk| posted.of(chunk) == list[chunk as usize]));
+            }
+        }
+    }
+}
