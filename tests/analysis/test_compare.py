@@ -101,6 +101,13 @@ def test_a_ratio_near_1_is_no_difference(metric: str, ratio: float | None, expec
     assert ratio_verdict(BY_NAME[metric], ratio, 0.01) == expected
 
 
+@pytest.mark.parametrize(("time_ps", "expected"), [(1_000_040_000, "same"), (1_000_060_000, "worse")])
+def test_a_difference_that_no_ratio_shows_is_none(time_ps: int, expected: str) -> None:
+    changes = {change.metric.name: change for change in compare(of_time(10**9), of_time(time_ps))}
+    assert changes["completion_time_ms"].verdict == expected
+    assert changes["completion_time_ms"].ratio == pytest.approx(time_ps / 10**9)
+
+
 def test_rows_and_summaries_are_each_others_inverse() -> None:
     ours = of_time(10**9)
     assert summary_of(result_row(ours)) == ours

@@ -61,6 +61,10 @@ def _deviation_percent(ours: float | None, published: float) -> float | None:
     return 100 * (ours / published - 1) if ours is not None and published else None
 
 
+SAME_WITHIN = 0.00005
+"""Values that differ by less than this share are the same: a ratio that is written 1.0000 is no change."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A metric of two jobs.
@@ -70,7 +74,8 @@ class Change:
         first: Its value in the first trial; none where it could not be measured.
         second: Its value in the second.
         ratio: Second over first; none where either is missing or of an incomplete job, or the first is 0.
-        verdict: `better`, `worse` or `same` for the second; empty where either is missing or incomplete.
+        verdict: `better`, `worse` or, within `SAME_WITHIN`, `same` for the second; empty where either is
+            missing or incomplete.
     """
 
     metric: Metric
@@ -97,7 +102,7 @@ def _change(metric: Metric, first: float | None, second: float | None, *, comple
 
 
 def _verdict(direction: Direction, first: float, second: float) -> str:
-    if first == second:
+    if first == second or abs(second - first) < SAME_WITHIN * abs(first):
         return "same"
     is_lower = second < first
     return "better" if is_lower == (direction is Direction.LOWER) else "worse"
