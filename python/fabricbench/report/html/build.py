@@ -20,12 +20,12 @@ from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
-from fabricbench.report.html.rows import ResultRow, result_rows
+from fabricbench.report.html.rows import ResultRow, result_rows, trial_label
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.variant_details import RunVariants
-from fabricbench.report.insight import Insight, insight
+from fabricbench.report.insight import insight
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequ
 def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> Page:
     """Put the page together; see `write_report`."""
     rows = result_rows(trials, focus, others)
-    label = next(row.label for row in rows if row.is_focus)
+    own = [row for row in rows if row.is_focus]
+    label = own[0].label if len(own) == 1 else trial_label(own)
     if focus.is_measured:
         return measured_page(rows, focus, label)
     found = insight(focus)
@@ -65,7 +66,7 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
-        verdict=_verdict(rows, found, label),
+        verdict=_verdict(rows, cause_words(found, with_jobs=len(own) > 1), label),
         good=all(row.summary.status == "complete" for row in rows) and not _not_met(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
         sections=[
@@ -99,9 +100,8 @@ def _told(sections: Sequence[Section | None], label: str, focus: Trial) -> list[
     return [replace(section, about=about) for section in sections if section is not None]
 
 
-def _verdict(rows: Sequence[ResultRow], found: Insight, label: str) -> str:
+def _verdict(rows: Sequence[ResultRow], causes: str, label: str) -> str:
     """Say in one line how the run ended, and why the focus trial is slow if it is."""
-    causes = cause_words(found)
     return f"{_ending(rows)}; likely cause at {label}: {causes}" if causes else _ending(rows)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.causes.finding import listed
 from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.html.plots.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
 from fabricbench.report.html.scales import byte_count_text, time_text
 from fabricbench.report.insight_text import NO_CAUSE
 from fabricbench.report.text_table import fixed
+from fabricbench.words import plural
 
 if TYPE_CHECKING:
     from fabricbench.analysis.causes.finding import Finding
@@ -20,18 +22,24 @@ if TYPE_CHECKING:
 _LOSSES = ("headroom-overrun", "buffer-overrun", "host-overrun")
 _AFTER_LOSS = ("loss-with-go-back-n", "retransmission-timeout")
 MAX_CAUSE_ROWS = 40
+MAX_CAUSES_OF_JOB = 8
+"""As many as `show` tells in the terminal."""
 MAX_PAUSED_ROWS = 24
 
 
-def cause_words(found: Insight) -> str:
-    """Return the leading cause of each job that needs one, as a part of the verdict; empty if none does.
+def cause_words(found: Insight, *, with_jobs: bool = False) -> str:
+    """Return the leading causes of the jobs that need one, as a part of the verdict; empty if none does.
 
     What a loss led to, such as timeouts, stands with the loss.
     """
-    words = {job: _leading(found.of_job(job)) for job in found.unhealthy if found.of_job(job)}
-    if len(found.unhealthy) > 1:
-        return ", ".join(f"{cause} (job {job})" for job, cause in words.items())
-    return ", ".join(words.values())
+    jobs_of: dict[str, list[str]] = {}
+    for job in found.unhealthy:
+        if findings := found.of_job(job):
+            jobs_of.setdefault(_leading(findings), []).append(job)
+    if not with_jobs:
+        return ", ".join(jobs_of)
+    words = {cause: f"{plural(len(jobs), 'job')} {listed(jobs)}" for cause, jobs in jobs_of.items()}
+    return ", ".join(f"{cause} ({jobs})" for cause, jobs in words.items())
 
 
 def _leading(findings: Sequence[Finding]) -> str:
@@ -48,6 +56,7 @@ def diagnosis_section(found: Insight) -> Section | None:
         return None
     parts: list[Part] = []
     if found.findings:
+        shown = shown_findings(found)
         columns = [Column("job", numeric=False), Column("cause", numeric=False)]
         columns += [Column("explains", "% of time lost"), Column("evidence", numeric=False)]
         rows = [
@@ -59,23 +68,31 @@ def diagnosis_section(found: Insight) -> Section | None:
                     Cell(finding.sentence),
                 ]
             )
-            for finding in found.findings[:MAX_CAUSE_ROWS]
+            for finding in shown
         ]
-        parts.append(TablePart(columns, rows, _cause_caption(len(found.findings))))
+        parts.append(TablePart(columns, rows, _cause_caption(len(shown), len(found.findings))))
     silent = [job for job in found.unhealthy if not found.of_job(job)]
     parts += [NotePart(f"Job {job}: {NO_CAUSE}.") for job in silent]
     return Section("diagnosis", "Why", parts)
 
 
-def _cause_caption(total: int) -> str:
+def shown_findings(found: Insight) -> list[Finding]:
+    """Return the most telling findings of each job: as many of each, and `MAX_CAUSE_ROWS` at most."""
+    jobs = list(dict.fromkeys(finding.job for finding in found.findings))
+    most = max(1, min(MAX_CAUSES_OF_JOB, MAX_CAUSE_ROWS // len(jobs))) if jobs else 0
+    return [finding for job in jobs for finding in found.of_job(job)[:most]][:MAX_CAUSE_ROWS]
+
+
+def _cause_caption(shown: int, total: int) -> str:
     text = (
         "Likely causes of jobs below 95 % of their ideal, incomplete or stalled, found in the counters. Time "
         "lost is what the job took longer than its ideal; shares overlap, and a dash means that the effect "
         "does not follow from the counters."
     )
-    if total > MAX_CAUSE_ROWS:
+    if shown < total:
         text += (
-            f" Reduced: the first {MAX_CAUSE_ROWS} of {total:,}; `fabricbench show --format json` has all."
+            f" Reduced: {shown} of {total:,}, the most telling of each job; `fabricbench show --format json` "
+            "has all."
         )
     return text
 

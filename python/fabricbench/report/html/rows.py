@@ -11,6 +11,7 @@ from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.measured import has_fabric
 from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone
+from fabricbench.report.text_table import data_size
 from fabricbench.report.trials import Beside, stored_reports
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class ResultRow:
         is_only_series: Whether there is no other series.
         is_fixed: Whether the job has a size of its own while the plan sweeps several.
         missing: Why the job is complete and has no time; empty if it has one.
+        of_trial: What `series` has of the trial, without the job.
     """
 
     trial: Trial
@@ -52,6 +54,7 @@ class ResultRow:
     is_only_series: bool = False
     is_fixed: bool = False
     missing: str = ""
+    of_trial: str = ""
 
     @property
     def label(self) -> str:
@@ -92,6 +95,17 @@ class ResultRow:
         return ideal_goodput_gb_per_s(self.trial.facts.run_spec)
 
 
+def trial_label(rows: Sequence[ResultRow]) -> str:
+    """Return what tells a trial of several jobs from others: size, and variant and iteration if needed.
+
+    The size is that of the sweep where jobs have sizes of their own.
+    """
+    first = rows[0]
+    has_own = len({row.size for row in rows}) > 1
+    size = data_size(first.trial.facts.data_size_bytes) if has_own else first.size
+    return ", ".join(part for part in (size, first.of_trial, first.iteration) if part)
+
+
 def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> list[ResultRow]:
     """Return one row for each job of each trial of the run, in the order of the plan, and of other runs.
 
@@ -121,6 +135,7 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
             parts += [kind] if many_kinds else []
             has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
             parts += [trial.facts.variant] if has_name else []
+            of_trial = ", ".join(parts)
             parts += [report.summary.job] if len(reports) > 1 else []
             published = {entry.metric: entry for entry in report.deviations}
             series = ", ".join(parts) or kind
@@ -135,6 +150,7 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
                 not parts,
                 report.is_fixed,
                 report.missing,
+                of_trial,
             )
             rows.append(ResultRow(trial, report.summary, published, *told))
     return rows

@@ -1,0 +1,47 @@
+"""Likely causes of trials with several jobs: every job has its own, and the verdict names each cause once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.report.test_tenants import PLAN, Crowded
+from tests.support.samples import call
+
+from fabricbench.analysis.causes.finding import Finding
+from fabricbench.report.html.build import build_page
+from fabricbench.report.html.causes import MAX_CAUSE_ROWS, cause_words, shown_findings
+from fabricbench.report.insight import Insight
+from fabricbench.store import Workspace
+
+
+def insight_of(*causes: tuple[str, str]) -> Insight:
+    """Return what is found of trials with so many causes, each of a job."""
+    findings = [Finding(cause, job, None, f"{cause} of {job}") for cause, job in causes]
+    jobs = list(dict.fromkeys(job for _, job in causes))
+    return Insight(jobs, [], findings, [], {}, [], [], [], [], [])
+
+
+def test_a_verdict_names_a_cause_once_with_its_jobs() -> None:
+    found = insight_of(("hash-collision", "a"), ("start-up-latency", "b"), ("hash-collision", "c"))
+    assert cause_words(found, with_jobs=True) == "hash collision (jobs a, c), start-up latency (job b)"
+    assert cause_words(found) == "hash collision, start-up latency"
+    assert cause_words(insight_of()) == ""
+
+
+def test_no_job_loses_its_causes_to_another() -> None:
+    found = insight_of(*[("hash-collision", job) for job in "abcd" for _ in range(30)])
+    shown = [finding.job for finding in shown_findings(found)]
+    assert {job: shown.count(job) for job in "abcd"} == dict.fromkeys("abcd", 8)
+    many = insight_of(*[("hash-collision", f"job-{job}") for job in range(MAX_CAUSE_ROWS + 5)])
+    assert len(shown_findings(many)) == MAX_CAUSE_ROWS
+    assert shown_findings(insight_of()) == []
+
+
+def test_what_is_told_of_a_trial_of_several_jobs_names_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "tenants.yaml").write_text(PLAN)
+    assert call("run", "tenants.yaml", cwd=tmp_path, backend=Crowded()).returncode == 0
+    workspace = Workspace.open(tmp_path / "fabricbench-workspace")
+    trial = next(each for each in workspace.trials() if each.facts.variant == "base")
+    page = build_page(workspace.family(trial), trial)
+    assert page.focus == f"Detailed plots: 1 MB, trial {trial.id}"
+    assert "likely cause at 1 MB: " in page.verdict
