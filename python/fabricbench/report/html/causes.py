@@ -9,7 +9,7 @@ from fabricbench.analysis.causes.finding import listed
 from fabricbench.analysis.diagnosis import CAUSES
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.html.plots.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
-from fabricbench.report.html.scales import byte_count_text, time_text
+from fabricbench.report.html.scales import byte_counts_text, time_text
 from fabricbench.report.insight_text import NO_CAUSE
 from fabricbench.report.text_table import fixed
 from fabricbench.words import plural
@@ -110,7 +110,7 @@ def uplinks_section(distributions: Sequence[EgressDistribution]) -> Section | No
                 Cell(each.switch),
                 Cell(each.qps_text),
                 Cell(fixed(each.qps_max_to_mean, 3)),
-                Cell(" + ".join(byte_count_text(uplink.tx_bytes) for uplink in each.uplinks)),
+                Cell(byte_counts_text([uplink.tx_bytes for uplink in each.uplinks])),
                 Cell(fixed(each.bytes_max_to_mean, 3)),
             ]
         )

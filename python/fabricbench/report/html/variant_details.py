@@ -30,6 +30,7 @@ class RunVariants:
         suite = [trial for trial in trials if trial.facts.suite == focus.facts.suite]
         self._focus = focus
         self._found = _comparison(suite, focus)
+        self._repeats = len({trial.facts.iteration for trial in suite}) > 1
         labels = self._found.labels if self._found else ()
         self._trials = [
             trial
@@ -52,7 +53,8 @@ class RunVariants:
         facts = [f"{each.field}: {each.values[place]}" for each in self._found.parameters]
         size = shown_size(trial, summary_of(trial.results[0]))
         notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
-        about = f"{size}, iteration {trial.facts.iteration} · trial {trial.id}"
+        iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""
+        about = f"{size}{iteration} · trial {trial.id}"
         return Section(anchor(label), f"Variant {label}", notes, about)
 
     def others(self) -> list[Section]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import plotly.graph_objects as go
@@ -11,9 +12,11 @@ from plotly.subplots import make_subplots
 from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.report.html import theme
 from fabricbench.report.html.plots.plot import Plot
+from fabricbench.report.html.scales import byte_count_scale
 
 MAX_SWITCHES = 16
-_BYTES_PER_GB = 1e9
+MAX_NAMED_UPLINKS = 48
+"""With more uplinks only switches are named on the axis: names of uplinks would lie over each other."""
 
 
 def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
@@ -29,19 +32,18 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
     if not distributions:
         return None
     shown = most_uneven(distributions, MAX_SWITCHES)
-    names = _names(shown)
-    panels: list[tuple[str, list[float]]] = [
-        ("GB sent", [link.tx_bytes / _BYTES_PER_GB for each in shown for link in each.uplinks])
-    ]
+    links = [link for each in shown for link in each.uplinks]
+    unit, unit_bytes = byte_count_scale(max(link.tx_bytes for link in links))
+    panels: list[tuple[str, list[float]]] = [(f"{unit} sent", [link.tx_bytes / unit_bytes for link in links])]
     if any(each.has_paths for each in shown):
-        panels.insert(0, ("queue pairs", [float(link.qps) for each in shown for link in each.uplinks]))
+        panels.insert(0, ("queue pairs", [float(link.qps) for link in links]))
     figure = make_subplots(rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=0.12)
     for row, (title, values) in enumerate(panels, start=1):
-        figure.add_trace(_bars(title, values, names, shown), row=row, col=1)
+        figure.add_trace(_bars(title, values, shown), row=row, col=1)
         figure.update_yaxes(theme.axis(title, rangemode="tozero"), row=row, col=1)
     height = 90 + 150 * len(panels)
     figure.update_layout(theme.layout(height=height, showlegend=False, bargap=0.25))
-    figure.update_xaxes(theme.axis("uplink, by switch", type="multicategory"))
+    figure.update_xaxes(_axis(shown))
     if len(panels) > 1:
         figure.update_xaxes(visible=False, row=1, col=1)
     return Plot("uplinks", figure, _caption(len(shown), len(distributions)), len(shown) < len(distributions))
@@ -54,21 +56,45 @@ def most_uneven(distributions: Sequence[EgressDistribution], most: int) -> list[
     return [each for each in distributions if each.switch in kept]
 
 
-def _names(shown: Sequence[EgressDistribution]) -> list[list[str]]:
+def _are_named(shown: Sequence[EgressDistribution]) -> bool:
+    """Tell whether the axis has room for the name of each uplink."""
+    return sum(len(each.uplinks) for each in shown) <= MAX_NAMED_UPLINKS
+
+
+def _names(shown: Sequence[EgressDistribution]) -> list[tuple[str, str]]:
     """Return for each uplink its switch, and its port and peer, which tell parallel links apart."""
-    pairs = [(each.switch, f"{link.port} → {link.peer}") for each in shown for link in each.uplinks]
-    return [[switch for switch, _ in pairs], [uplink for _, uplink in pairs]]
+    return [(each.switch, f"{link.port} → {link.peer}") for each in shown for link in each.uplinks]
 
 
-def _bars(
-    title: str, values: list[float], names: list[list[str]], shown: Sequence[EgressDistribution]
-) -> Any:
-    colours = [theme.category(index) for index, each in enumerate(shown) for _ in each.uplinks]
+def _places(shown: Sequence[EgressDistribution]) -> list[list[int]]:
+    """Return for each switch the places of its uplinks on an axis of numbers, with a gap between switches."""
+    begins = [0, *accumulate(len(each.uplinks) + 1 for each in shown)]
+    return [list(range(begin, begin + len(each.uplinks))) for begin, each in zip(begins, shown, strict=False)]
+
+
+def _axis(shown: Sequence[EgressDistribution]) -> dict[str, Any]:
+    if _are_named(shown):
+        return theme.axis("uplink, by switch", type="multicategory")
+    middles = [(places[0] + places[-1]) / 2 for places in _places(shown)]
+    return theme.axis(
+        "uplinks of each switch, in the order of their ports",
+        tickvals=middles,
+        ticktext=[each.switch for each in shown],
+        showgrid=False,
+    )
+
+
+def _bars(title: str, values: list[float], shown: Sequence[EgressDistribution]) -> Any:
+    names = _names(shown)
+    x: list[Any] = [place for places in _places(shown) for place in places]
+    if _are_named(shown):
+        x = [list(column) for column in zip(*names, strict=True)]
     return go.Bar(
-        x=names,
+        x=x,
         y=values,
-        marker={"color": colours},
-        hovertemplate=f"%{{x}}: %{{y:.4g}} {title}<extra></extra>",
+        customdata=names,
+        marker={"color": [theme.category(index) for index, each in enumerate(shown) for _ in each.uplinks]},
+        hovertemplate=f"%{{customdata[0]}}, %{{customdata[1]}}: %{{y:.4g}} {title}<extra></extra>",
     )
 
 
