@@ -43,6 +43,9 @@ impl ReceiverSettings {
     }
 }
 
+/// In the place of the packets that must still arrive: no chunk does.
+const NO_CHUNK: u32 = u32::MAX;
+
 /// The responder side of a queue pair.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -57,8 +60,9 @@ pub(super) struct Receiver {
     pub(super) responder: Responder,
     /// Chunks that were received whole, in all rounds.
     ended: u32,
-    /// Packets of it that must still arrive; [`u64::MAX`] without chunks.
-    pub(super) packets_left: u64,
+    /// Packets of it that must still arrive; [`NO_CHUNK`] without chunks.
+    pub(super) packets_left: u32,
+    pub(super) queue_pair: u32,
     latencies: Latencies,
     rare: Option<Box<Rare>>,
 }
@@ -71,8 +75,6 @@ struct Rare {
     /// Of the chunk being received.
     counts: Counts,
     next_cnp: Instant,
-    /// Of one whose frames are recorded.
-    queue_pair: u32,
 }
 
 /// What a chunk that comes whole, in order, unmarked and soon has none of.
@@ -98,25 +100,22 @@ impl Receiver {
     /// One whose first chunk comes in so many packets.
     #[inline]
     pub(super) fn new(plan: &QueuePairEnd, first_packets: Option<u64>) -> Self {
-        let mut receiver = Self {
+        Self {
             path: plan.path,
             port: plan.port,
             is_captured: plan.is_captured,
             is_local: plan.is_local,
             responder: Responder::new(plan.initial_psn),
             ended: 0,
-            packets_left: first_packets.unwrap_or(u64::MAX),
+            packets_left: first_packets.map_or(NO_CHUNK, |packets| packets as u32),
+            queue_pair: plan.queue_pair,
             latencies: Latencies::NONE,
             rare: None,
-        };
-        if plan.is_captured {
-            receiver.rare().queue_pair = plan.queue_pair;
         }
-        receiver
     }
 
     fn rare(&mut self) -> &mut Rare {
-        let new = || Box::new(Rare { counts: Counts::NONE, next_cnp: Instant::ZERO, queue_pair: 0 });
+        let new = || Box::new(Rare { counts: Counts::NONE, next_cnp: Instant::ZERO });
         self.rare.get_or_insert_with(new)
     }
 
@@ -236,11 +235,11 @@ impl Receiver {
     /// Begins at `now` to receive the next chunk, which comes in so many packets.
     pub(super) fn begin_next(&mut self, packets: u64, now: Instant) {
         self.ended += 1;
-        self.packets_left = packets;
+        self.packets_left = packets as u32;
         self.latencies = Latencies::NONE;
         if let Some(rare) = &mut self.rare {
             rare.counts = Counts::NONE;
-            if now >= rare.next_cnp && !self.is_captured {
+            if now >= rare.next_cnp {
                 self.rare = None;
             }
         }
@@ -248,7 +247,7 @@ impl Receiver {
 
     /// Its queue pair, if its frames are recorded.
     pub(super) fn captured(&self) -> Option<u32> {
-        self.rare.as_ref().filter(|_| self.is_captured).map(|rare| rare.queue_pair)
+        self.is_captured.then_some(self.queue_pair)
     }
 
     /// See [`Cycle`].
@@ -261,13 +260,16 @@ impl Receiver {
             responder,
             ended,
             packets_left,
+            queue_pair: _,
             latencies,
             rare,
         } = self;
         responder.visit(cycle);
         cycle.same(u64::from(*ended));
-        if *packets_left != u64::MAX {
-            cycle.left(packets_left, 1);
+        if *packets_left != NO_CHUNK {
+            let mut left = u64::from(*packets_left);
+            cycle.left(&mut left, 1);
+            *packets_left = left as u32;
         }
         latencies.visit(cycle);
         if let Some(rare) = rare {
@@ -280,7 +282,7 @@ impl Rare {
     /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does not follow what has
     /// arrived.
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { counts, next_cnp, queue_pair: _ } = self;
+        let Self { counts, next_cnp } = self;
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
         cycle.time(next_cnp);
         cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());

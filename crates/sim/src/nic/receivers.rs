@@ -246,7 +246,7 @@ impl Receivers {
         }
         let own = self.receives.of(index as u32);
         let (round, place) = receiver.turn(&own);
-        let ReceiveChunk { chunk, inbound, bytes } = self.receives.get(place);
+        let ReceiveChunk { chunk, inbound, bytes } = self.receives.get_of(place, receiver.queue_pair);
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
         let report = receiver.report(chunk, round, frames);
         let next = if place + 1 == own.end { own.start } else { place + 1 };
@@ -263,8 +263,8 @@ impl Receivers {
         let receiving = self.receivers.iter().zip(own).filter(|(_, own)| !own.is_empty());
         let in_order = receiving.map(|(receiver, own)| {
             let (round, place) = receiver.turn(&own);
-            let ReceiveChunk { chunk, bytes, .. } = self.receives.get(place);
-            let packets = config.packets(bytes) - receiver.packets_left;
+            let ReceiveChunk { chunk, bytes, .. } = self.receives.get_of(place, receiver.queue_pair);
+            let packets = config.packets(bytes) - u64::from(receiver.packets_left);
             let accepted = match packets {
                 0 => Frames::default(),
                 packets => frames_of(self.settings.framing, config, bytes, packets),

@@ -24,6 +24,8 @@ pub(crate) struct Receives {
     inbound: Numbers,
     bytes: ChunkBytes,
     shares: Shares,
+    /// What a chunk has in addition to the number of its queue pair, where that tells it.
+    beyond_queue_pair: Option<u32>,
 }
 
 /// The same in the making.
@@ -58,6 +60,7 @@ impl ReceivesMaker {
             inbound: self.inbound.finish(),
             bytes: self.bytes.finish(),
             shares: self.shares.finish(),
+            beyond_queue_pair: None,
         }
     }
 }
@@ -70,14 +73,28 @@ impl Receives {
             inbound: Numbers::from(0),
             bytes: ChunkBytes::same(bytes),
             shares: Shares::of_one(),
+            beyond_queue_pair: None,
         }
     }
 
-    /// A chunk, by its place.
+    /// The same of which each has the number of its queue pair and so many more; they are to be asked for by queue pair.
+    pub(crate) fn of_queue_pairs(beyond: u32, bytes: u64) -> Self {
+        Self { beyond_queue_pair: Some(beyond), ..Self::one_each(std::iter::empty(), bytes) }
+    }
+
+    /// A chunk, by its place, where its queue pair does not tell its number.
     #[inline]
     pub(super) fn get(&self, place: u32) -> ReceiveChunk {
         let (chunk, inbound) = (self.chunks.of(place), self.inbound.of(place));
         ReceiveChunk { chunk, inbound, bytes: self.bytes.of(place) }
+    }
+
+    /// A chunk of a queue pair, by its place.
+    #[inline]
+    pub(super) fn get_of(&self, place: u32, queue_pair: u32) -> ReceiveChunk {
+        let listed = self.get(place);
+        let chunk = self.beyond_queue_pair.map_or(listed.chunk, |beyond| queue_pair.wrapping_add(beyond));
+        ReceiveChunk { chunk, ..listed }
     }
 
     /// Payload of a chunk [bytes].

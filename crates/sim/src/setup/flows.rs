@@ -175,10 +175,15 @@ impl OneJob<'_> {
         self.schedule.independent_bytes().filter(|_| has_one_each)
     }
 
-    /// The first chunk of a queue pair, where each has one.
+    /// What the number of a chunk has in addition to that of its queue pair, modulo 2^32, where each has one.
+    pub(super) const fn chunks_beyond_queue_pairs(&self) -> u32 {
+        self.job.first_chunk.wrapping_sub(self.job.first_queue_pair)
+    }
+
+    /// The chunk of a queue pair, where each has one.
     #[inline]
     pub(super) const fn only_chunk(&self, queue_pair: u32) -> u32 {
-        self.job.first_chunk + (queue_pair - self.job.first_queue_pair)
+        queue_pair.wrapping_add(self.chunks_beyond_queue_pairs())
     }
 
     /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and its part of the

@@ -14,7 +14,7 @@ use spec::{FabricSpec, JobSpec, LoadBalancing, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use topology::Graph;
-use transport::Config;
+use transport::{Config, Recovery};
 use units::{AttachmentId, HostId, Instant, Rate, Span};
 
 /// What one host sends and receives.
@@ -57,7 +57,7 @@ impl<'a> HostMaker<'a> {
         let of_host = self.places.of_host(self.spec, host);
         let mut transfers = self.transfers(of_host);
         let sends = self.sends(of_host, &mut transfers);
-        let receives = self.receives(of_host, &mut transfers);
+        let receives = self.receives(of_host, settings.config.recovery, &mut transfers);
         let senders = self.ends(of_host, of_host.from, |peer| self.flows.attachments_between(host, peer));
         let receivers = self.ends(of_host, of_host.to, |peer| {
             let [source, destination] = self.flows.attachments_between(peer, host);
@@ -125,13 +125,16 @@ impl<'a> HostMaker<'a> {
     }
 
     /// The chunks that a host receives; what is known of their transfers is added to `transfers`.
-    fn receives(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Receives {
+    fn receives(&self, of_host: OfHost<'_>, recovery: Recovery, transfers: &mut TransfersPlan) -> Receives {
         let mut receives = ReceivesMaker::default();
         if let Some(job) = of_host.job {
             let job = self.flows.one_job(job as usize);
             if let Some(bytes) = independent_bytes(&job, transfers) {
+                transfers.inbound = PlanList::of_defaults(of_host.to.len());
+                if recovery == Recovery::GoBackN {
+                    return Receives::of_queue_pairs(job.chunks_beyond_queue_pairs(), bytes);
+                }
                 let chunks = of_host.to.iter().map(|queue_pair| job.only_chunk(queue_pair.number));
-                transfers.inbound = PlanList::of_defaults(chunks.len());
                 return Receives::one_each(chunks, bytes);
             }
             for (receiver, queue_pair) in (0..).zip(of_host.to) {
