@@ -1,5 +1,8 @@
 //! Asking for memory before it is needed.
 
+/// For so many frames that wait or are on a link memory is asked for ahead.
+pub(crate) const FRAMES_AHEAD: usize = 16;
+
 /// Bytes of a line of the cache.
 pub(crate) const LINE_BYTES: usize = 64;
 
@@ -9,6 +12,12 @@ pub(crate) fn prefetch<T>(items: &[T], index: usize) {
     if let Some(item) = items.get(index) {
         prefetch_line(item, 0);
     }
+}
+
+/// Asks for the first line of `items[index]`, or for some memory of no use if there is no such item.
+#[inline]
+pub(crate) fn prefetch_any<T>(items: &[T], index: usize) {
+    prefetch_address(items.as_ptr().wrapping_add(index).cast());
 }
 
 /// Asks for all of `items[index]`; does nothing if there is no such item.
@@ -52,10 +61,15 @@ pub(crate) fn prefetch_line<T>(item: &T, line: usize) {
     prefetch_byte(item, line * LINE_BYTES);
 }
 
-/// Asks for the line with a byte of `item`; does nothing on processors for which Rust has no stable instruction.
+/// Asks for the line with a byte of `item`.
 #[inline]
 fn prefetch_byte<T>(item: &T, byte: usize) {
-    let address = std::ptr::from_ref(item).cast::<i8>().wrapping_add(byte);
+    prefetch_address(std::ptr::from_ref(item).cast::<i8>().wrapping_add(byte));
+}
+
+/// Asks for the line at an address; does nothing on processors for which Rust has no stable instruction.
+#[inline]
+fn prefetch_address(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the instruction changes nothing but caches, whatever the address, and is part of every x86-64.
     unsafe {

@@ -1,6 +1,6 @@
 //! A queue in a ring.
 
-use crate::prefetch::prefetch;
+use crate::prefetch::{LINE_BYTES, prefetch_any};
 
 /// Slots of a ring that holds its first item.
 const SLOTS_MIN: usize = 8;
@@ -155,27 +155,27 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Asks for the memory of the first item and of some that follow.
+    /// Asks for the memory of the first items, of no more than so many.
     #[inline]
-    pub(crate) fn prefetch(&self) {
-        let first = self.slot(self.taken);
-        prefetch(&self.slots, first);
-        prefetch(&self.slots, first + 64_usize.div_ceil(size_of::<T>().max(1)));
-        prefetch(&self.slots, first + 128_usize.div_ceil(size_of::<T>().max(1)));
+    pub(crate) fn prefetch_first(&self, items: usize) {
+        self.prefetch_lines(self.taken, items.min(self.len()));
     }
 
-    /// Asks for the memory of some that follow those.
+    /// Asks for the memory of the next items to be put in, of so many.
     #[inline]
-    pub(crate) fn prefetch_more(&self) {
-        let first = self.slot(self.taken);
-        prefetch(&self.slots, first + 192_usize.div_ceil(size_of::<T>().max(1)));
-        prefetch(&self.slots, first + 256_usize.div_ceil(size_of::<T>().max(1)));
+    pub(crate) fn prefetch_next(&self, items: usize) {
+        self.prefetch_lines(self.put, items);
     }
 
-    /// Asks for the memory of the next item to be put in.
+    /// Asks for the memory of so many items from that one on.
     #[inline]
-    pub(crate) fn prefetch_end(&self) {
-        prefetch(&self.slots, self.slot(self.put));
+    fn prefetch_lines(&self, first: u32, items: usize) {
+        let step = (LINE_BYTES / size_of::<T>().max(1)).max(1) as u32;
+        let (mut place, end) = (first, first.wrapping_add(items as u32));
+        while (end.wrapping_sub(place) as i32) > 0 {
+            prefetch_any(&self.slots, self.slot(place));
+            place = place.wrapping_add(step);
+        }
     }
 }
 

@@ -181,11 +181,11 @@ impl<M: Message, R> Context<M, R> {
         }
     }
 
-    /// Asks for the memory of the next message to an inbox, once that is there.
+    /// Asks for the memory of the next messages to an inbox, of so many, once that is there.
     #[inline]
-    pub(crate) fn prefetch_end(&self, to: Destination) {
+    pub(crate) fn prefetch_next(&self, to: Destination, messages: usize) {
         if to.partition == self.post.partition {
-            self.inboxes[to.inbox as usize].prefetch_end();
+            self.inboxes[to.inbox as usize].prefetch_next(messages);
         }
     }
 

@@ -81,22 +81,16 @@ impl<M: Message> Inbox<M> {
         messages.change_all(|message| message.visit(cycle));
     }
 
-    /// Asks for the memory of the first messages.
+    /// Asks for the memory of the first messages, of no more than so many.
     #[inline]
-    pub(crate) fn prefetch(&self) {
-        self.messages.prefetch();
+    pub(crate) fn prefetch_first(&self, messages: usize) {
+        self.messages.prefetch_first(messages);
     }
 
-    /// Asks for the memory of those that follow.
+    /// Asks for the memory of the next messages to be sent, of so many.
     #[inline]
-    pub(crate) fn prefetch_more(&self) {
-        self.messages.prefetch_more();
-    }
-
-    /// Asks for the memory of the next message to be sent.
-    #[inline]
-    pub(super) fn prefetch_end(&self) {
-        self.messages.prefetch_end();
+    pub(super) fn prefetch_next(&self, messages: usize) {
+        self.messages.prefetch_next(messages);
     }
 }
 

@@ -51,7 +51,9 @@ pub(crate) use transfers::{
 
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::Packet;
-use crate::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
+use crate::prefetch::{
+    FRAMES_AHEAD, LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole,
+};
 use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
@@ -337,7 +339,7 @@ impl Host {
                 } else {
                     prefetch_first(&self.ports, 0, PORT_BYTES);
                 }
-                inboxes.iter().for_each(Inbox::prefetch);
+                inboxes.iter().for_each(|inbox| inbox.prefetch_first(FRAMES_AHEAD));
                 if self.data_frames.ends_often {
                     self.prefetch_ends();
                 }
@@ -349,7 +351,6 @@ impl Host {
                 }
                 if self.senders.len() <= FEW_QUEUE_PAIRS && self.receivers.len() <= FEW_QUEUE_PAIRS {
                     self.prefetch_all_queue_pairs();
-                    inboxes.iter().for_each(Inbox::prefetch_more);
                 } else {
                     inboxes.iter().for_each(|inbox| self.prefetch_queue_pairs(inbox));
                 }

@@ -181,8 +181,8 @@ impl NicPort {
     /// Asks for the memory of the senders that are served next, and of the next control packet to be queued.
     #[inline]
     pub(super) fn prefetch_queues(&self) {
-        self.round.prefetch();
-        self.control.prefetch_end();
+        self.round.prefetch_first(1);
+        self.control.prefetch_next(1);
     }
 
     /// The senders that are served next, as things stand.

@@ -100,6 +100,12 @@ impl Arrivals {
         self.count += 1;
     }
 
+    /// How many frames arrive for port `egress`.
+    #[inline]
+    pub(super) fn count_for(&self, egress: usize) -> usize {
+        self.lanes.of(egress).len()
+    }
+
     /// Something arrives for port `egress`.
     pub(super) fn has(&self, egress: usize) -> bool {
         !self.lanes.of(egress).is_empty()

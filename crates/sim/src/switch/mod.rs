@@ -33,7 +33,7 @@ pub(crate) use turns::WINDOW_MAX;
 use crate::egress::SharedLinks;
 use crate::kernel::{Context, Inbox, Window};
 use crate::packet::{Packet, Priority};
-use crate::prefetch::prefetch_item;
+use crate::prefetch::{FRAMES_AHEAD, prefetch_item};
 use crate::setup::Reroute;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
@@ -273,7 +273,7 @@ impl<F: Forward> Switch<F> {
 
     /// See [`crate::kernel::Node::prefetch`].
     pub(crate) fn prefetch(&self, inboxes: &[Inbox<Packet>]) {
-        inboxes.iter().take(INBOXES_AHEAD).for_each(Inbox::prefetch);
+        inboxes.iter().take(INBOXES_AHEAD).for_each(|inbox| inbox.prefetch_first(FRAMES_AHEAD));
     }
 
     /// With cut-through, has frames wait whose last bits are to come. Returns what arrives takes of the buffer, if that was to be
@@ -394,7 +394,7 @@ impl<F: Forward> Switch<F> {
         self.busy.list(turn);
         for (place, &current) in turn.iter().enumerate() {
             if context.is_large() {
-                self.prefetch_ports(&turn[place..], context);
+                self.prefetch_ports(&turn[place..], arrivals, context);
             }
             let (port, egress) = (&mut self.ports[usize::from(current)], usize::from(current));
             if self.incoming.is_none() {
@@ -413,10 +413,10 @@ impl<F: Forward> Switch<F> {
 
     /// Asks for what the ports that follow the first of `turn` need, the nearest first.
     #[inline]
-    fn prefetch_ports<R>(&self, turn: &[u16], context: &Context<Packet, R>) {
+    fn prefetch_ports<R>(&self, turn: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
         let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
-        if let Some(near) = port(1) {
-            near.prefetch_frames(context);
+        if let (Some(near), Some(&index)) = (port(1), turn.get(1)) {
+            near.prefetch_frames(arrivals.count_for(index.into()), context);
         }
         if let Some(next) = port(2) {
             next.prefetch_queues(context);
@@ -476,7 +476,7 @@ fn take_before(end: Instant, arrivals: &mut Arrivals, is_large: bool, inboxes: &
     if is_large {
         for ingress in 0..inboxes.len() {
             if let Some(ahead) = inboxes.get(ingress + INBOXES_AHEAD) {
-                ahead.prefetch();
+                ahead.prefetch_first(FRAMES_AHEAD);
             }
             arrivals.take(&mut inboxes[ingress], ingress as u16, end);
         }

@@ -15,7 +15,7 @@ use crate::kernel::{Context, Destination, Message};
 use crate::link_changes::LinkChanges;
 use crate::packet::{Packet, Priority};
 use crate::pause::PauseState;
-use crate::prefetch::prefetch_line;
+use crate::prefetch::{FRAMES_AHEAD, prefetch_line};
 use crate::ring::Ring;
 use std::collections::VecDeque;
 use std::iter::Sum;
@@ -220,16 +220,17 @@ impl EgressPort {
         }
     }
 
-    /// Asks for the frames that wait, for the place of the next to wait, and for that of the next in the inbox at the other
-    /// end.
+    /// Asks for the first frames that wait, for the places of those that will, and for places in the inbox at the other end, when
+    /// so many frames arrive.
     #[inline]
-    pub(crate) fn prefetch_frames<R>(&self, context: &Context<Packet, R>) {
-        context.prefetch_end(self.to);
+    pub(crate) fn prefetch_frames<R>(&self, arriving: usize, context: &Context<Packet, R>) {
+        let arriving = arriving.clamp(1, FRAMES_AHEAD);
+        context.prefetch_next(self.to, arriving);
         let mut occupied = self.occupied;
         while occupied != 0 {
             let frames = &self.queues[occupied.trailing_zeros() as usize].frames;
-            frames.prefetch();
-            frames.prefetch_end();
+            frames.prefetch_first(FRAMES_AHEAD);
+            frames.prefetch_next(arriving);
             occupied &= occupied - 1;
         }
     }
