@@ -315,7 +315,7 @@ fn transport_config(spec: &TransportSpec) -> Config {
         ack_every: spec.ack_every.min(window_packets),
         window_packets,
         timeout: Span(spec.timeout_ps),
-        retry_count: spec.retry_count.min(u16::MAX.into()),
+        retry_count: spec.retry_count,
         recovery,
     }
 }

@@ -107,7 +107,7 @@ impl OpenLanes<'_> {
     #[inline(always)]
     pub(super) fn push(&mut self, egress: usize, turn: Turn) {
         let Some(count) = self.counts.get_mut(egress) else {
-            debug_assert_eq!(egress, NOWHERE, "a switch has a lane for each of its ports");
+            assert_eq!(egress, NOWHERE, "a switch has a lane for each of its ports");
             return;
         };
         if let Some(place) = self.rows[egress].get_mut(usize::from(*count)) {
