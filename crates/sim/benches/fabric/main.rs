@@ -1,6 +1,7 @@
 //! Whole runs, timed: packet-hops per second, nanoseconds per hop, peak memory, instructions per hop.
 //!
-//! `cargo bench -p fabricbench-sim` runs all; `cargo bench -p fabricbench-sim -- B1 B5` some. Each run is a process of
+//! `cargo bench -p fabricbench-sim` runs all that have a target; `cargo bench -p fabricbench-sim -- B1 B5` some, and
+//! `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts. Each run is a process of
 //! its own, so that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a
 //! link. Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
 //! thread, of wall time on several.
@@ -55,7 +56,7 @@ impl Choices {
             instructions: has("--instructions"),
             lines: has("--lines"),
             only: value("--only"),
-            names: arguments.iter().filter(|argument| argument.starts_with('B')).cloned().collect(),
+            names: arguments.iter().filter(|argument| argument.starts_with(['B', 'R'])).cloned().collect(),
         }
     }
 
@@ -64,7 +65,10 @@ impl Choices {
     }
 
     fn wants(&self, workload: &Workload) -> bool {
-        self.names.is_empty() || self.names.iter().any(|name| name == workload.name)
+        match &*self.names {
+            [] => workload.target.is_some(),
+            names => names.iter().any(|name| name == workload.name),
+        }
     }
 
     fn thread_counts(&self, workload: &Workload) -> Vec<usize> {
@@ -158,11 +162,11 @@ fn print_row(workload: &Workload, threads: usize, figures: &Figures, alone_s: Op
     let seconds = if threads == 1 { cpu_s } else { wall_s };
     let dash_if_zero = |value: f64| if value == 0.0 { "-".to_owned() } else { format!("{value:.0}") };
     println!(
-        "{:<4}{threads:>8}{:>9.2}{wall_s:>9.3}{cpu_s:>8.3}{:>8.1}{:>8.0}{:>8.1}{:>9}{:>9.1}{:>8}{peak_mib:>9.0}  {}",
+        "{:<4}{threads:>8}{:>9.2}{wall_s:>9.3}{cpu_s:>8.3}{:>8.1}{:>8}{:>8.1}{:>9}{:>9.1}{:>8}{peak_mib:>9.0}  {}",
         workload.name,
         hops / 1e6,
         hops / seconds / 1e6,
-        workload.target,
+        workload.target.map_or("-".to_owned(), |target| format!("{target:.0}")),
         seconds * 1e9 / hops,
         dash_if_zero(instructions / hops),
         100.0 * exact_windows / (fast_windows + exact_windows),

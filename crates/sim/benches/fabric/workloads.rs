@@ -7,70 +7,106 @@ use spec::{LoadBalancing, LossRecovery, RunSpec, TopologySpec};
 pub(crate) struct Workload {
     pub(crate) name: &'static str,
     pub(crate) what: &'static str,
-    /// Million packet-hops per second it should reach on one core.
-    pub(crate) target: f64,
+    /// Million packet-hops per second it should reach on one core; none if it is only compared with others.
+    pub(crate) target: Option<f64>,
     /// It is also timed on two threads.
     pub(crate) is_parallel: bool,
     pub(crate) spec: fn() -> RunSpec,
 }
 
-/// Every workload, by name.
-pub(crate) const WORKLOADS: [Workload; 8] = [
+/// Every workload, by name. Those with R are one collective on fabrics of one kind, from the smallest to the largest: how cost
+/// grows with hosts.
+pub(crate) const WORKLOADS: [Workload; 13] = [
     Workload {
         name: "B1",
         what: "8 hosts, two tiers, all-to-all of 16 MB per pair",
-        target: 30.0,
+        target: Some(30.0),
         is_parallel: false,
         spec: || collective(leaf_spine(4), 8, "all-to-all", "parallel", 8 * (16 << 20)),
     },
     Workload {
         name: "B2",
         what: "128 hosts, permutation of 16 MB, ECMP, PFC + DCQCN",
-        target: 22.0,
+        target: Some(22.0),
         is_parallel: false,
         spec: || controlled(collective(clos(8, 16, 16), 128, "permutation", "parallel", 16 << 20)),
     },
     Workload {
         name: "B3",
         what: "1,024 hosts, permutation of 4 MB, spray",
-        target: 25.0,
+        target: Some(25.0),
         is_parallel: true,
         spec: || sprayed(collective(clos(32, 32, 32), 1024, "permutation", "parallel", 4 << 20)),
     },
     Workload {
         name: "B4",
         what: "432 ranks, all-to-all of 16 KB per pair",
-        target: 20.0,
+        target: Some(20.0),
         is_parallel: false,
         spec: || collective(clos(24, 18, 18), 432, "all-to-all", "parallel", 432 * (16 << 10)),
     },
     Workload {
         name: "B5",
         what: "127:1 incast of 1 MB, lossless, PFC active throughout",
-        target: 10.0,
+        target: Some(10.0),
         is_parallel: false,
         spec: || lossless_incast(128),
     },
     Workload {
         name: "B6",
         what: "2,000 GPUs, 4 jobs of 500, all-to-all of 64 KB per pair, ECMP, PFC + DCQCN",
-        target: 15.0,
+        target: Some(15.0),
         is_parallel: true,
         spec: four_jobs,
     },
     Workload {
         name: "B7",
         what: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank",
-        target: 12.0,
+        target: Some(12.0),
         is_parallel: true,
-        spec: ring_step,
+        spec: || ring_step([32, 32, 32], 1 << 20),
     },
     Workload {
         name: "B8",
         what: "1,024 ranks, all-to-all of 4 KB per pair (1 million chunks)",
-        target: 12.0,
+        target: Some(12.0),
         is_parallel: false,
         spec: || collective(clos(32, 32, 32), 1024, "all-to-all", "parallel", 1024 * (4 << 10)),
+    },
+    Workload {
+        name: "R1",
+        what: "8 hosts, three tiers, one step of a ring of 64 MB per rank",
+        target: None,
+        is_parallel: false,
+        spec: || ring_step([2, 2, 2], 64 << 20),
+    },
+    Workload {
+        name: "R2",
+        what: "128 hosts, three tiers, one step of a ring of 16 MB per rank",
+        target: None,
+        is_parallel: false,
+        spec: || ring_step([4, 4, 8], 16 << 20),
+    },
+    Workload {
+        name: "R3",
+        what: "1,024 hosts, three tiers, one step of a ring of 4 MB per rank",
+        target: None,
+        is_parallel: false,
+        spec: || ring_step([8, 8, 16], 4 << 20),
+    },
+    Workload {
+        name: "R4",
+        what: "8,192 hosts, three tiers, one step of a ring of 1 MB per rank",
+        target: None,
+        is_parallel: false,
+        spec: || ring_step([16, 16, 32], 1 << 20),
+    },
+    Workload {
+        name: "R5",
+        what: "32,768 hosts, three tiers, one step of a ring of 1 MB per rank: B7",
+        target: None,
+        is_parallel: false,
+        spec: || ring_step([32, 32, 32], 1 << 20),
     },
 ];
 
@@ -121,18 +157,19 @@ fn four_jobs() -> RunSpec {
     controlled(spec)
 }
 
-/// One step of a ring whose ranks are placed at random, so nearly all of it crosses the core: a permutation of one
-/// cycle is just that.
-fn ring_step() -> RunSpec {
+/// One step of a ring whose ranks are placed at random, so most of it crosses the core: a permutation of one
+/// cycle is just that. The fabric is not oversubscribed.
+fn ring_step([pods, leaves_per_pod, hosts_per_leaf]: [u32; 3], bytes: u64) -> RunSpec {
     let topology = TopologySpec::FatTree {
-        pods: 32,
-        leaves_per_pod: 32,
-        hosts_per_leaf: 32,
-        aggs_per_pod: 32,
-        cores_per_agg: 32,
+        pods,
+        leaves_per_pod,
+        hosts_per_leaf,
+        aggs_per_pod: hosts_per_leaf,
+        cores_per_agg: leaves_per_pod,
         host_link: link(3),
         fabric_link: link(30),
         core_link: link(100),
     };
-    collective(topology, 32_768, "permutation", "parallel", 1 << 20)
+    let hosts = pods * leaves_per_pod * hosts_per_leaf;
+    collective(topology, hosts, "permutation", "parallel", bytes)
 }
