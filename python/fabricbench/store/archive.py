@@ -20,10 +20,10 @@ from typing import IO, Any, Final
 
 from sqlalchemy import Column, delete, select
 
-from fabricbench.store.catalog_schema import FINISHED, memberships, trash, trials
+from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trash, trials
 from fabricbench.store.errors import StoreError, write_error
 from fabricbench.store.inspection import table_problem
-from fabricbench.store.memberships import NEWEST_FIRST, OF_RUN, add_place, places
+from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
 from fabricbench.store.schema import TABLES
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import TRIAL_ID, Workspace

@@ -14,13 +14,14 @@ from fabricbench.store.catalog_schema import (
     FAILED,
     FINISHED,
     INTERRUPTED,
+    OF_RUN,
     RUNNING,
     TAG_LENGTH_MAX,
     tags,
     trash,
     trials,
 )
-from fabricbench.store.memberships import NEWEST_FIRST, OF_RUN, Place, forget, keep_place, places
+from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder

@@ -98,6 +98,24 @@ runs = Table(
     Index("runs_by_state", "state"),
 )
 
+OF_RUN = (
+    "plan",
+    "title",
+    "plan_source",
+    "overrides",
+    "suite",
+    "position",
+    "variant",
+    "reference",
+    "iteration",
+    "data_size_bytes",
+    "tag",
+    "published",
+    "criteria",
+    "size_kind",
+)
+"""Columns of `trials` that depend on the run that a trial is part of, and not on the trial alone."""
+
 memberships = Table(
     "memberships",
     metadata,
@@ -105,21 +123,7 @@ memberships = Table(
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("trial_id", String(12), nullable=False),
     Column("placed_at", String(32), nullable=True),
-    # What depends on the run, as in `trials`.
-    Column("plan", Text, nullable=False),
-    Column("title", Text, nullable=False),
-    Column("plan_source", Text, nullable=False),
-    Column("overrides", Text, nullable=False),
-    Column("suite", String(12), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("variant", Text, nullable=False),
-    Column("reference", Text, nullable=True),
-    Column("iteration", Integer, nullable=False),
-    Column("data_size_bytes", BigInteger, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("published", Text, nullable=True),
-    Column("criteria", Text, nullable=False),
-    Column("size_kind", Text, nullable=False),
+    *(Column(name, trials.c[name].type, nullable=trials.c[name].nullable) for name in OF_RUN),
     Index("one_membership_per_suite", "trial_id", "suite", unique=True),
 )
 

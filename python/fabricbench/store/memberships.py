@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Integer, cast, delete, func, null, select, union_all
 
-from fabricbench.store.catalog_schema import FINISHED, memberships, trials
+from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trials
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
     from sqlalchemy.engine import Connection
-
-_OWN: Final = ("number", "trial_id", "placed_at")
-OF_RUN: Final = tuple(column.name for column in memberships.columns if column.name not in _OWN)
-"""Columns that depend on the run that a trial is part of, and not on the trial alone."""
 
 places = union_all(
     select(*trials.c, trials.c.ended_at.label("placed_at"), cast(null(), Integer).label("number")),

@@ -108,7 +108,7 @@ impl Arrivals {
 
     /// Something arrives for port `egress`.
     pub(super) fn has(&self, egress: usize) -> bool {
-        !self.lanes.of(egress).is_empty()
+        self.count_for(egress) > 0
     }
 
     /// What arrives for port `egress`, in order of ingress ports unless it was sorted.

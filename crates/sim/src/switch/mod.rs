@@ -415,8 +415,8 @@ impl<F: Forward> Switch<F> {
     #[inline]
     fn prefetch_ports<R>(&self, turn: &[u16], arrivals: &Arrivals, context: &Context<Packet, R>) {
         let port = |ahead: usize| turn.get(ahead).map(|&index| &self.ports[usize::from(index)]);
-        if let (Some(near), Some(&index)) = (port(1), turn.get(1)) {
-            near.prefetch_frames(arrivals.count_for(index.into()), context);
+        if let Some(near) = port(1) {
+            near.prefetch_frames(arrivals.count_for(turn[1].into()), context);
         }
         if let Some(next) = port(2) {
             next.prefetch_queues(context);
