@@ -94,6 +94,9 @@ class Progress(TypedDict):
     sim_ps: int
     packet_hops: int
     wall_s: float
+    waiting_ps: int
+    patience_ps: int
+    open_chunks: int
     samples: list[Sample]
 
 def run_spec_schema() -> str:

@@ -16,6 +16,9 @@ pub(crate) fn progress_dict<'py>(
     dict.set_item("sim_ps", progress.simulated.0)?;
     dict.set_item("packet_hops", progress.packet_hops)?;
     dict.set_item("wall_s", wall_s)?;
+    dict.set_item("waiting_ps", progress.waiting.0)?;
+    dict.set_item("patience_ps", progress.patience.0)?;
+    dict.set_item("open_chunks", progress.open_chunks)?;
     let samples: PyResult<Vec<_>> = progress.samples.iter().map(|sample| sample_dict(py, sample)).collect();
     dict.set_item("samples", PyList::new(py, samples?)?)?;
     Ok(dict)

@@ -2,6 +2,7 @@
 
 use crate::deliveries::{Deliveries, RoundsEnded};
 use crate::hash::NumberMap;
+use crate::invariants;
 use crate::observer::Stopped;
 use crate::plain_reports::{PlainReceive, PlainSend};
 use crate::prefetch::prefetch_ends;
@@ -69,9 +70,11 @@ pub(crate) struct Assembler<'a> {
     pub(crate) served: NumberMap<Key, SendReport>,
     /// When the payload of chunks that had a handshake was announced.
     announced: NumberMap<Key, Instant>,
-    /// Acknowledged and not delivered: without recovery that happens when frames are late or lost.
-    acknowledged: NumberMap<Key, SendReport>,
+    /// Chunks that failed. What their responder saw of them is known at the end of the run.
+    failed: Vec<SendReport>,
     pub(crate) jobs: Vec<JobProgress>,
+    /// The least time that a byte takes out of each host [ps].
+    byte_ps: Vec<u64>,
     /// Chunks without a row yet, in all rounds of the jobs that end by themselves.
     pub(crate) open: u64,
     /// TCP connections that end by themselves and have not.
@@ -88,7 +91,8 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span) -> Self {
+    /// Of a run of `jobs` on a fabric with windows of length `span`, out of the hosts of which a byte takes so long at the least.
+    pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span, byte_ps: Vec<u64>) -> Self {
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
         let rounds = jobs.iter().filter_map(JobSpec::rounds_planned).max().unwrap_or(0);
@@ -107,7 +111,8 @@ impl<'a> Assembler<'a> {
             rounds_ended: RoundsEnded::new(flows.chunk_count(), rounds),
             served: NumberMap::default(),
             announced: NumberMap::default(),
-            acknowledged: NumberMap::default(),
+            failed: Vec::new(),
+            byte_ps,
             open: jobs.iter().filter_map(JobProgress::planned_ends).sum(),
             jobs,
             open_tcp: 0,
@@ -131,7 +136,6 @@ impl<'a> Assembler<'a> {
     ) -> Result<(), Stopped> {
         let mut order = std::mem::take(&mut self.order);
         let (mut index, mut failed) = (0, Instant::ZERO);
-        // What was acknowledged before it was delivered is added at the end, as if it were acknowledged now.
         while let Some(record) = records.get(index) {
             if let Some(Record::Delivered(next)) = records.get(index + REPORTS_AHEAD) {
                 self.deliveries.prefetch(next.key());
@@ -140,13 +144,11 @@ impl<'a> Assembler<'a> {
                 Record::Delivered(report) => {
                     if self.is_payload(report.key().0) {
                         self.deliveries.insert(report);
-                        records.extend(self.acknowledged_before(report.key()));
                     }
                 }
                 Record::DeliveredOtherwise(report) => {
                     if self.is_payload(report.chunk) {
                         self.deliveries.insert_other(**report);
-                        records.extend(self.acknowledged_before((report.chunk, report.round)));
                     }
                 }
                 Record::Sent(report) if self.is_payload(report.key().0) => {
@@ -176,15 +178,6 @@ impl<'a> Assembler<'a> {
     #[inline]
     fn is_payload(&self, chunk: u32) -> bool {
         self.flows.message(chunk) == Message::Payload
-    }
-
-    /// What was reported of the end of a chunk that is delivered only now.
-    #[inline]
-    fn acknowledged_before(&mut self, key: Key) -> Option<Record> {
-        if self.acknowledged.is_empty() {
-            return None;
-        }
-        self.acknowledged.remove(&key).map(|report| Record::sent(&report))
     }
 
     /// Notes what is neither end of a chunk.
@@ -245,7 +238,7 @@ impl<'a> Assembler<'a> {
 
     /// Every chunk so far and to come was delivered and acknowledged.
     pub(crate) fn is_complete(&self) -> bool {
-        self.open == 0 && self.open_tcp == 0 && self.jobs.iter().all(|job| job.failed == 0)
+        self.open == 0 && self.open_tcp == 0 && !self.jobs.iter().any(JobProgress::has_failed)
     }
 
     /// Takes the rows out.
@@ -269,7 +262,7 @@ impl<'a> Assembler<'a> {
     /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its announcement on.
     fn note_control(&mut self, sent: &SendReport) {
         if sent.completed().is_none() {
-            return self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None });
+            return self.job_of(sent.chunk).fail_control(Failure { chunk: sent.chunk, loss: None });
         }
         if self.flows.message(sent.chunk) == Message::Rts {
             self.announced.insert((self.flows.announced_by(sent.chunk), sent.round), sent.posted);
@@ -289,16 +282,11 @@ impl<'a> Assembler<'a> {
     #[cold]
     fn finish_other(&mut self, sent: &SendReport) {
         let key = (sent.chunk, sent.round);
-        match self.deliveries.take(key) {
-            None if sent.completed().is_some() => _ = self.acknowledged.insert(key, *sent),
-            received => {
-                let received = received.unwrap_or(ReceiveReport::new(sent.chunk, sent.round));
-                if self.is_operation(sent.chunk) {
-                    return self.finish_operation(sent, &received);
-                }
-                self.finish(sent, &received);
-            }
+        let received = self.deliveries.take(key).unwrap_or(ReceiveReport::new(sent.chunk, sent.round));
+        if self.is_operation(sent.chunk) {
+            return self.finish_operation(sent, &received);
         }
+        self.finish(sent, &received);
     }
 
     /// A chunk of a schedule has ended.
@@ -306,12 +294,16 @@ impl<'a> Assembler<'a> {
     fn finish(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let place = self.place_in_schedule(sent.chunk, sent.round);
         let job = &mut self.jobs[place.pair.job as usize];
-        match sent.completed() {
-            Some(at) => job.complete_chunk(place.round, at),
-            None => job.fail(Failure { chunk: sent.chunk, loss: None }),
-        }
         self.open -= u64::from(!job.is_background());
         self.rounds_ended.count(sent.chunk);
+        match sent.completed() {
+            Some(at) => job.complete_chunk(place.round, sent.posted, at),
+            None => {
+                job.fail(Failure { chunk: sent.chunk, loss: None });
+                self.failed.push(*sent);
+                return;
+            }
+        }
         self.push_row_at(&place, (sent.chunk, sent.round), Some(sent), received);
     }
 
@@ -334,8 +326,7 @@ impl<'a> Assembler<'a> {
         mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
-        let mut sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
-        sent.extend(self.acknowledged.drain());
+        let sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         received.for_each(|report| self.deliveries.insert_other(report));
         for (&(_, pass), report) in &sent {
             let round = self.flows.round(report.chunk, pass);
@@ -343,6 +334,10 @@ impl<'a> Assembler<'a> {
             job.begun = job.begun.max(round + 1);
         }
         self.finish_operations(&sent);
+        for report in std::mem::take(&mut self.failed) {
+            let received = self.take_delivered(report.chunk, report.round);
+            self.push_row(report.chunk, report.round, Some(&report), &received);
+        }
         let flows = self.flows;
         let payload = (0..flows.chunk_count()).filter(|&chunk| flows.message(chunk) == Message::Payload);
         for chunk in payload {
@@ -396,6 +391,11 @@ impl<'a> Assembler<'a> {
 
     #[inline(always)]
     fn push_row_at(&mut self, place: &Place, key: Key, sent: Option<&SendReport>, received: &ReceiveReport) {
+        if let Some(sent) = sent
+            && !self.is_operation(key.0)
+        {
+            invariants::check_chunk(place, sent, received, self.byte_ps[place.pair.src_host.index()]);
+        }
         let mut row = row(place, sent, received);
         self.jobs[row.job as usize].rows += 1;
         if !self.announced.is_empty()
@@ -408,6 +408,11 @@ impl<'a> Assembler<'a> {
             self.rows.reserve_exact(CHUNK_BATCH_ROWS);
         }
         self.rows.push(row);
+    }
+
+    /// Whether every chunk has a row, of the jobs that end by themselves.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.open == 0 && self.failed.is_empty()
     }
 
     /// Whether a chunk stands for the operations of a storage connection.

@@ -81,8 +81,16 @@ fn capture_with<F: Forward>(
     let mut partitions = std::mem::take(&mut world.partitions);
     let host_names = world.fabric.host_names();
     let open_tcp = open_connections(spec, &world.connections);
-    let mut taker =
-        Taker { assembler: Assembler::new(&world.flows, &spec.jobs, world.fabric.span), host_names, count };
+    let mut taker = Taker {
+        assembler: Assembler::new(
+            &world.flows,
+            &spec.jobs,
+            world.fabric.span,
+            world.fabric.byte_ps_of_hosts(),
+        ),
+        host_names,
+        count,
+    };
     taker.assembler.open_tcp = open_tcp;
     kernel::run(&mut partitions, world.fabric.span, &mut taker);
     let Assembler { frames, tcp_frames, .. } = taker.assembler;

@@ -30,7 +30,7 @@ pub(crate) fn offered_bytes(spec: &RunSpec) -> u64 {
 
 /// Longer than TCP waits without anything being acknowledged: until it starts or stops writing, and for its longest timeout [ps].
 pub(crate) fn tcp_patience(spec: &RunSpec) -> u64 {
-    let waits = spec.tcp.iter().map(|tcp| {
+    let waits = spec.tcp.iter().filter(|tcp| tcp.duration_ps.is_some()).map(|tcp| {
         let writes = tcp.start_ps + tcp.start_spread_ps + tcp.duration_ps.unwrap_or(0);
         writes.saturating_add(tcp.rto_max_ps.saturating_mul(2))
     });

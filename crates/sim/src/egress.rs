@@ -241,11 +241,13 @@ impl<L: HoldLink> Transmitter<L> {
         self.bytes
     }
 
-    /// Time the link was occupied, preamble and gaps included.
-    pub(crate) fn busy(&self) -> Span {
+    /// Time the link was occupied until `end`, preamble and gaps included.
+    pub(crate) fn busy(&self, end: Instant) -> Span {
         let Link { changes, byte_time, framing, .. } = self.link();
         let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
-        before.busy + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes)
+        let busy = before.busy
+            + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
+        Span(busy.0 - self.free_at.0.saturating_sub(end.0))
     }
 }
 

@@ -30,6 +30,7 @@ mod egress;
 mod estimate;
 mod fast_forward;
 mod hash;
+mod invariants;
 mod kernel;
 mod link_changes;
 mod link_errors;

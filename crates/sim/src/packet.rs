@@ -106,6 +106,10 @@ const ACK_REQUEST: u32 = 1 << ACK_REQUEST_SHIFT;
 const SIZE_BITS: u32 = 14;
 const SIZE_MASK: u32 = (1 << SIZE_BITS) - 1;
 
+/// Where the pad count stands beside the time at which payload left: two bits, above 53 days.
+const PAD_SHIFT: u32 = 62;
+const SENT_MASK: u64 = (1 << PAD_SHIFT) - 1;
+
 /// Bits of a count of blocks, of which a flow control packet has two in the place of the PSN.
 const BLOCK_COUNT_BITS: u32 = 12;
 
@@ -114,8 +118,8 @@ const BLOCK_COUNT_BITS: u32 = 12;
 pub(crate) struct Packet {
     /// When the node it travels to acts on it.
     at: Instant,
-    /// When its first bit left the sending NIC; of ACK and NAK, whose latency nobody measures, the message sequence
-    /// number of the AETH.
+    /// When its first bit left the sending NIC, and of payload in the highest bits the pad count of the BTH; of ACK and NAK, whose
+    /// latency nobody measures, the message sequence number of the AETH.
     sent: Instant,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,
@@ -187,17 +191,31 @@ impl Packet {
         Self { at, ..*self }
     }
 
+    /// The same packet, with so much payload: it is filled up to a multiple of four bytes.
+    #[inline]
+    pub(crate) const fn padded(mut self, payload_bytes: u32) -> Self {
+        let pad_bytes = payload_bytes.wrapping_neg() & 3;
+        self.sent = Instant((pad_bytes as u64) << PAD_SHIFT);
+        self
+    }
+
+    /// Bytes that fill its payload up.
+    #[inline]
+    pub(crate) const fn pad_bytes(&self) -> u32 {
+        (self.sent.0 >> PAD_SHIFT) as u32
+    }
+
     /// The same packet, its first bit leaving the NIC at `sent`.
     #[inline]
     pub(crate) const fn leaving(mut self, sent: Instant) -> Self {
-        self.sent = sent;
+        self.sent = Instant(self.sent.0 | sent.0);
         self
     }
 
     /// When the first bit of a data packet left the sending NIC.
     #[inline]
     pub(crate) const fn sent(&self) -> Instant {
-        self.sent
+        Instant(self.sent.0 & SENT_MASK)
     }
 
     /// The same packet, asking for an acknowledgement or not.
@@ -319,7 +337,12 @@ impl Message for Packet {
                 cycle.wrapping(&mut message_sequence, PSN_BITS);
                 sent.0 = u64::from(message_sequence);
             }
-            Kind::Data(_) | Kind::Cnp | Kind::LinkControl => cycle.time(sent),
+            Kind::Data(_) | Kind::Cnp | Kind::LinkControl => {
+                let (pad, mut left) = (sent.0 & !SENT_MASK, Instant(sent.0 & SENT_MASK));
+                cycle.same(pad);
+                cycle.time(&mut left);
+                *sent = Instant(left.0 | pad);
+            }
             // Fast-forward is off where there is TCP.
             Kind::TcpData | Kind::TcpAck { .. } => cycle.never_repeats(),
         }

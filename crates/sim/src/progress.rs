@@ -1,8 +1,9 @@
 //! How far each job has come: its chunks by how they ended, and its rounds.
 
+use crate::invariants;
 use spec::{JobSpec, RoundTimes};
 use std::collections::VecDeque;
-use units::Instant;
+use units::{Instant, Span};
 
 /// What rounds of a job are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,6 +38,8 @@ pub(crate) struct JobProgress {
     plan: RoundPlan,
     pub(crate) complete: u64,
     pub(crate) failed: u64,
+    /// Messages of handshakes and barriers that failed: none of the chunks.
+    failed_control: u64,
     /// Rows made.
     pub(crate) rows: u64,
     /// One past the last round of which a chunk was posted.
@@ -47,6 +50,8 @@ pub(crate) struct JobProgress {
     pub(crate) rounds_end: Instant,
     /// What those took, without the ones to warm up.
     pub(crate) round_times: Option<RoundTimes>,
+    /// When the first rank began the first of them that is measured.
+    measured_from: Instant,
     /// The rounds after those.
     open_rounds: VecDeque<OpenRound>,
     /// The first chunk that failed.
@@ -65,10 +70,12 @@ pub(crate) struct JobProgress {
 struct OpenRound {
     /// Chunks that have not.
     left: u64,
-    /// When the first rank began it, after a barrier.
+    /// When the first rank began it.
     begun: Instant,
     /// When the last one so far completed.
     last: Instant,
+    /// The longest time that one took.
+    slowest: Span,
 }
 
 /// A chunk that failed, with the frames sent and lost if that was for their loss.
@@ -84,11 +91,13 @@ impl JobProgress {
             plan,
             complete: 0,
             failed: 0,
+            failed_control: 0,
             rows: 0,
             begun: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
             round_times: None,
+            measured_from: Instant::ZERO,
             open_rounds: VecDeque::new(),
             first_failed: None,
             losers: 0,
@@ -126,8 +135,8 @@ impl JobProgress {
     pub(crate) fn is_complete(&self) -> bool {
         match (self.planned(), self.clients_left) {
             // What was cut off is no failure of a job that others end.
-            (None, _) => self.failed == 0,
-            (Some(_), Some(left)) => left == 0 && self.failed == 0,
+            (None, _) => !self.has_failed(),
+            (Some(_), Some(left)) => left == 0 && !self.has_failed(),
             (Some(chunks), None) => self.complete == chunks,
         }
     }
@@ -153,12 +162,13 @@ impl JobProgress {
     }
 
     /// A chunk of `round` completed. Without recovery a round may complete before one that lost a frame.
-    pub(crate) fn complete_chunk(&mut self, round: u32, at: Instant) {
+    pub(crate) fn complete_chunk(&mut self, round: u32, posted: Instant, at: Instant) {
         self.complete += 1;
         self.begun = self.begun.max(round + 1);
         let open = self.open_round(round);
         open.left -= 1;
         open.last = open.last.max(at);
+        open.slowest = open.slowest.max(at.since(posted));
         if open.left == 0 {
             self.end_rounds();
         }
@@ -167,13 +177,13 @@ impl JobProgress {
     /// A round is complete: ends it, and those behind it that are, if it is the first of the open rounds.
     #[cold]
     fn end_rounds(&mut self) {
-        while let Some(&OpenRound { left: 0, begun, last }) = self.open_rounds.front() {
+        while let Some(&round @ OpenRound { left: 0, .. }) = self.open_rounds.front() {
             self.open_rounds.pop_front();
-            self.end_round(begun, last);
+            self.end_round(&round);
         }
     }
 
-    /// A rank began a round after a barrier.
+    /// A rank began a round after the first.
     pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
         // All chunks of a round may be there before a rank that only receives in it has left the barrier.
         if round >= self.rounds {
@@ -185,7 +195,12 @@ impl JobProgress {
     /// A round that is not complete.
     fn open_round(&mut self, round: u32) -> &mut OpenRound {
         let index = (round - self.rounds) as usize;
-        let new = OpenRound { left: self.plan.chunks, begun: Instant::NEVER, last: Instant::ZERO };
+        let new = OpenRound {
+            left: self.plan.chunks,
+            begun: Instant::NEVER,
+            last: Instant::ZERO,
+            slowest: Span::ZERO,
+        };
         while self.open_rounds.len() <= index {
             self.open_rounds.push_back(new);
         }
@@ -193,20 +208,26 @@ impl JobProgress {
     }
 
     /// The first of the open rounds is complete.
-    fn end_round(&mut self, begun: Instant, last: Instant) {
-        let before = if self.rounds == 0 { self.plan.start } else { self.rounds_end };
-        let begun = if self.plan.has_barriers && self.rounds > 0 { begun } else { before };
+    fn end_round(&mut self, round: &OpenRound) {
+        let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
+        let last = round.last;
+        invariants::check_round(self.rounds, last.since(begun), round.slowest);
         self.rounds_end = self.rounds_end.max(last);
+        if self.rounds == self.plan.warm_up_rounds {
+            self.measured_from = begun;
+        }
         if self.rounds >= self.plan.warm_up_rounds {
-            self.add_time(self.rounds_end.since(begun).0);
+            self.add_time(last.since(begun).0);
         }
         self.rounds += 1;
     }
 
+    /// Adds a round that took so long. Those back to back may overlap: together they took from the first beginning to the last end.
     fn add_time(&mut self, ps: u64) {
         let new = RoundTimes { sum_ps: 0, min_ps: ps, max_ps: ps };
         let times = self.round_times.get_or_insert(new);
-        times.sum_ps += ps;
+        let together = self.rounds_end.since(self.measured_from).0;
+        times.sum_ps = if self.plan.has_barriers { times.sum_ps + ps } else { together };
         times.min_ps = times.min_ps.min(ps);
         times.max_ps = times.max_ps.max(ps);
     }
@@ -215,6 +236,17 @@ impl JobProgress {
     pub(crate) fn complete_rounds(&self) -> (u32, u32) {
         let warm_up = self.rounds.min(self.plan.warm_up_rounds);
         (self.rounds - warm_up, warm_up)
+    }
+
+    /// Whether something of it failed.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.failed + self.failed_control > 0
+    }
+
+    /// A message of a handshake or a barrier failed.
+    pub(crate) fn fail_control(&mut self, failure: Failure) {
+        self.failed_control += 1;
+        self.first_failed.get_or_insert(failure);
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {

@@ -25,7 +25,7 @@ pub(crate) enum Record {
         /// Of which job.
         job: u32,
     },
-    /// A rank began a round after a barrier.
+    /// A rank began a round after the first.
     RoundBegun {
         /// Of which job.
         job: u32,

@@ -13,7 +13,7 @@ use crate::probe::{LiveView, SeriesProbe, hand_out_links, hand_out_ports, hand_o
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::reordering::reordering_rows;
-use crate::setup::{BuildOptions, FabricNode, World, build};
+use crate::setup::{BuildOptions, Fabric, FabricNode, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, balancing, with_forward};
 use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
@@ -26,6 +26,10 @@ use units::{Instant, Rate, Span};
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
+const QUEUEING: Span = Span(100_000_000_000);
+/// Switches on the way of a frame, at the most.
+const SWITCHES_MAX: u64 = 8;
 
 /// Which path switches take through a window. The result is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +75,7 @@ pub enum RunError {
 /// When the spec cannot be carried out, or the observer asks to stop.
 ///
 /// # Panics
-/// When frames were neither delivered nor lost nor on the way: a bug of the simulator.
+/// When something does not hold that holds in every run, see [`crate::invariants`]: a bug of the simulator.
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
     with_forward!(balancing(spec), F => run_with::<F>(spec, options, observer))
@@ -107,7 +111,7 @@ fn run_with<F: Forward>(
     let ending = Ending { is_idle: !outcome.stopped, has_waited, has_losses };
     finish_chunks(&partitions, &mut assembler, ending, watcher).map_err(|Stopped| RunError::Stopped)?;
     // Where others went on, a failed chunk says why the rest never came.
-    let has_failed = has_background && assembler.jobs.iter().any(|job| job.failed > 0);
+    let has_failed = has_background && assembler.jobs.iter().any(JobProgress::has_failed);
     let stalled_since = stalled_since.filter(|_| !has_failed);
     if let Some(since) = stalled_since {
         assembler.events.extend(summary::stall_evidence(&world, &partitions, since));
@@ -138,7 +142,7 @@ fn finish_chunks<F: Forward>(
     ending: Ending,
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
-    if assembler.open == 0 && !assembler.jobs.iter().any(JobProgress::is_background) {
+    if assembler.has_ended() && !assembler.jobs.iter().any(JobProgress::is_background) {
         return Ok(());
     }
     let hosts = || {
@@ -169,7 +173,7 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Chunks(rows))?;
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
-    hand_out_links(world, |rows| observer.batch(Batch::Links(rows)))?;
+    hand_out_links(world, end, |rows| observer.batch(Batch::Links(rows)))?;
     observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
     let probes = || world.partitions.iter().map(|partition| partition.probe());
@@ -193,10 +197,9 @@ fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
     of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
 }
 
-/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start,
-/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC
-/// watchdog.
-fn patience(spec: &RunSpec) -> Span {
+/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start, the longest time that software takes, the longest
+/// time for which messages are offered and the times of the PFC watchdog.
+fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
     let wait = |job: &JobSpec| {
         let software = job.start_ps.saturating_add(software(spec, job)).saturating_add(offers(job));
@@ -207,7 +210,20 @@ fn patience(spec: &RunSpec) -> Span {
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
     let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
+    let timeouts = match spec.transport.recovery {
+        // Nothing is sent again: what comes at all waits in queues.
+        LossRecovery::None => timeouts.min(queueing(spec, fabric)),
+        LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
+    };
     Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(tcp_patience(spec)))
+}
+
+/// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
+fn queueing(spec: &RunSpec, fabric: &Fabric) -> u64 {
+    let buffer_bytes = spec.fabric.switch.buffer.size_bytes;
+    let of_link = |rate: Rate| rate.span_of(buffer_bytes).0;
+    let slowest = fabric.graph.links.iter().map(|link| of_link(link.rate)).max().unwrap_or(0);
+    slowest.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
 }
 
 /// How long a target serves everything that the clients of a job may have outstanding, without new data.
@@ -260,9 +276,10 @@ impl<'a> Driver<'a> {
         observer: &'a mut dyn Observer,
     ) -> Self {
         let flows = &world.flows;
-        let (total_bytes, patience) = (total_bytes(world, spec), patience(spec));
+        let (total_bytes, patience) = (total_bytes(world, spec), patience(spec, &world.fabric));
         // Random targets never repeat.
-        let mut assembler = Assembler::new(flows, &spec.jobs, world.fabric.span);
+        let mut assembler =
+            Assembler::new(flows, &spec.jobs, world.fabric.span, world.fabric.byte_ps_of_hosts());
         assembler.open_tcp = open_connections(spec, &world.connections);
         Self {
             assembler,
@@ -318,6 +335,9 @@ impl<'a> Driver<'a> {
             total_bytes: self.total_bytes,
             simulated: window.end,
             packet_hops: totals.messages,
+            waiting: window.end.since(self.progress_at),
+            patience: self.patience,
+            open_chunks: self.assembler.open,
             samples: self.live.take(window.end, totals.progress),
         })
     }

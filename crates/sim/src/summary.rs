@@ -13,7 +13,8 @@ use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use spec::{
-    EventRow, JobSpec, JobSummary, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary, TcpSpec, TcpSummary,
+    EventRow, JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary,
+    TcpSpec, TcpSummary,
 };
 use std::collections::HashMap;
 use topology::Node;
@@ -108,8 +109,14 @@ pub(crate) fn summarise<F: Forward>(
         counts.delivered,
     );
     let is_cut_off = jobs.iter().any(JobProgress::is_background) || !spec.tcp.is_empty();
-    let jobs: Vec<JobSummary> =
-        spec.jobs.iter().zip(jobs).map(|(job, progress)| job_summary(spec, world, job, progress)).collect();
+    let jobs: Vec<JobSummary> = (0..)
+        .zip(&spec.jobs)
+        .zip(jobs)
+        .map(|((index, job), progress)| JobSummary {
+            late: late_frames(world, index),
+            ..job_summary(spec, world, job, progress)
+        })
+        .collect();
     let tcp = tcp_summaries(spec, world, last.end);
     let has_ended = |(tcp, of): (&TcpSpec, &TcpSummary)| {
         tcp.duration_ps.is_none() || of.connections_complete == of.connections
@@ -161,8 +168,24 @@ fn job_summary<F: Forward>(
         chunks,
         chunks_complete: progress.complete,
         chunks_failed: progress.failed,
+        late: LateFrames::default(),
         reason: if is_complete { String::new() } else { reason(spec, &world.flows, progress, chunks) },
     }
+}
+
+/// Frames of a job that came after their chunk had been delivered.
+fn late_frames<F: Forward>(world: &World<F>, job: u32) -> LateFrames {
+    let hosts = world.nodes().filter_map(|node| match node {
+        FabricNode::Host(host) => Some(host),
+        FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
+    });
+    let late = hosts.flat_map(|host| host.late());
+    let late = late.filter(|&(queue_pair, _)| world.flows.queue_pair(queue_pair).job == job);
+    late.fold(LateFrames::default(), |sum, (_, late)| LateFrames {
+        frames: sum.frames + late.frames,
+        ecn_ce_rx: sum.ecn_ce_rx + late.ecn_ce_rx,
+        cnp_tx: sum.cnp_tx + late.cnp_tx,
+    })
 }
 
 /// Mean time of a measured round at each rank of a job, over ranks; none if a rank had none. One that was cut off has had

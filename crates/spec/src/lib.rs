@@ -17,7 +17,7 @@ mod run;
 
 pub use check::{CHUNK_PACKETS_MAX, SpecError, check};
 pub use record::{
-    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LinkRow, LossCauses, PathRow, PortRow,
+    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LateFrames, LinkRow, LossCauses, PathRow, PortRow,
     PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,
 };
 pub use run::*;

@@ -416,15 +416,29 @@ pub struct JobSummary {
     pub chunks_complete: u64,
     /// Those failed.
     pub chunks_failed: u64,
+    /// What came after its chunk had been delivered, and so is in no row of the chunks.
+    pub late: LateFrames,
     /// Why it is incomplete, with the first chunks concerned; empty otherwise.
     pub reason: String,
 }
 
-/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first of them; otherwise
-/// with the end of the one before.
+/// Frames that came after their chunk had been delivered: they had been sent again without need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LateFrames {
+    /// All of them.
+    pub frames: u64,
+    /// Those that came marked.
+    pub ecn_ce_rx: u64,
+    /// Congestion notifications sent in answer to them.
+    pub cnp_tx: u64,
+}
+
+/// What rounds of a job took. A round begins with the first rank that begins it and ends when its last chunk is acknowledged. Where
+/// ranks do not wait for each other in between, the next may begin sooner than that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
-    /// All of them [ps].
+    /// All of them: where ranks wait for each other in between, the sum of their times; otherwise the time from the beginning of the
+    /// first to the end of the last [ps].
     pub sum_ps: u64,
     /// The shortest [ps].
     pub min_ps: u64,

@@ -38,7 +38,7 @@
 //! how far the responder got, and resends what is beyond and hole by hole what lies before.
 //!
 //! Without recovery the pair is a traffic generator: whatever arrives counts, nothing is sent twice, and the highest
-//! PSN seen acknowledges everything before it.
+//! PSN seen acknowledges everything before it, so that the window moves on. What of that has arrived is the owner's to find out.
 //!
 //! # What is left out
 //! End-to-end credits (RNR NAK), memory keys and protection, path migration, atomics, work of no bytes.

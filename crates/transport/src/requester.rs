@@ -515,6 +515,13 @@ impl Requester {
         self.outstanding as u64
     }
 
+    /// The first packet of the oldest work request that is not completed; the next packet of all if there is none.
+    pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {
+        let acknowledged = if self.open() == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
+        // Modulo 2^24.
+        self.unacked.add((acknowledged as u32).wrapping_neg())
+    }
+
     /// Work requests that are not completed.
     fn open(&self) -> usize {
         let behind = self.more.as_ref().map_or(0, |more| more.behind as usize);

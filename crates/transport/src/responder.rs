@@ -84,6 +84,13 @@ impl Responder {
         (self.messages / MESSAGE) & 0xff_ffff
     }
 
+    /// The packet that comes next, if everything comes in order.
+    #[inline]
+    #[must_use]
+    pub const fn expected(&self) -> Psn {
+        self.expected
+    }
+
     /// Judges a packet.
     #[inline]
     pub fn on_packet(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {

@@ -74,6 +74,18 @@ def shares_ports(job: Mapping[str, Any]) -> bool:
     return len(set(job["hosts"])) < len(job["hosts"])
 
 
+def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    """Return whether ranks of a job share a server with a scale-up link.
+
+    They have more than their host ports then, and there is no one ideal.
+    """
+    topology = run_spec["fabric"]["topology"]
+    if not topology.get("scale_up_link"):
+        return False
+    servers = [host // topology["rails"] for host in job["hosts"]]
+    return len(set(servers)) < len(servers)
+
+
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
     """Return the payload that a host port can carry at best [1e9 bytes/s]."""
     rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]

@@ -7,7 +7,7 @@ above `THRESHOLD` of that mean until then: collectives pause between steps and r
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -18,6 +18,7 @@ from fabricbench.analysis.evidence import rounds_of
 
 if TYPE_CHECKING:
     from fabricbench.analysis.evidence import Record
+    from fabricbench.analysis.summary import Tables
 
 THRESHOLD = 0.9
 """A rate below this share of the one before the failure is a dip."""
@@ -77,9 +78,10 @@ class Recovery:
             the end of the job; none if it was not.
         settled_ps: The recovery; without it, when the rate came back to `THRESHOLD` of its mean from
             the convergence to the next step or the end: the job goes on, more slowly than before. Where it
-            did not come back there before the next step, that step.
+            did not come back there before the next step, that step; of a job that stopped, the end.
+        stopped_ps: From when on nothing more was delivered of a job that never completed; none of any other.
         window_ps: The averaging time: no time here is more exact.
-        lost_frames: Frames lost in the whole fabric from the step until the rate settled.
+        lost_frames: Frames lost in the whole fabric from the step to the next one or the end of the run.
         rounds_before_ms: Mean time of the rounds from the step before, if there is one, to this one.
         rounds_during_ms: Of those under way from the step until the rate settled.
         rounds_after_ms: Of those that began later and ended before the next step.
@@ -93,6 +95,7 @@ class Recovery:
     fell_ps: int | None
     recovered_ps: int | None
     settled_ps: int
+    stopped_ps: int | None
     window_ps: int
     lost_frames: int
     rounds_before_ms: float | None
@@ -130,6 +133,11 @@ class Curve:
             return float(self._values[-1])
         (begin, low), (end, high) = [(self.times[k], self._values[k]) for k in (index - 1, index)]
         return low + (high - low) * (time_ps - begin) / (end - begin)
+
+    def sampled(self, time_ps: int) -> int:
+        """Return the value of the last sample until a time; 0 before the first."""
+        index = bisect_right(self.times, time_ps)
+        return self._values[index - 1] if index else 0
 
     def rate(self, begin_ps: int, end_ps: int) -> float:
         """Return the mean rate between two times [per s]."""
@@ -175,8 +183,11 @@ def recoveries(record: Record, only: str | None = None) -> list[Recovery]:
         course = _Course.of(curve, outcome["start_ps"], happened[0].at_ps, end_ps) if curve else None
         if course is not None:
             rounds = _rounds(record, job["name"], outcome["start_ps"])
+            last_ps = _last_delivery(record, job["name"]) if outcome["end_ps"] is None else None
             found += [
-                course.through(job["name"], step, lost, rounds) for step in happened if step.at_ps < end_ps
+                course.through(job["name"], step, lost, rounds, last_ps)
+                for step in happened
+                if step.at_ps < end_ps
             ]
     return found
 
@@ -231,15 +242,21 @@ class _Course:
         return cls(curve, end_ps, before, next(steady, most))
 
     def through(
-        self, job: str, step: Step, lost: Curve | None, rounds: Sequence[tuple[int, int]]
+        self,
+        job: str,
+        step: Step,
+        lost: Curve | None,
+        rounds: Sequence[tuple[int, int]],
+        last_ps: int | None,
     ) -> Recovery:
-        """Follow the job from a step on."""
+        """Follow the job from a step on; `last_ps` is the last delivery of one that never completed."""
         windows = self._windows(step.at_ps)
         limit = THRESHOLD * self.before
         fell = next((begin for begin, _, rate in windows if rate < limit and begin < step.until_ps), None)
         until = min(step.until_ps, self.end_ps)
         back = None if fell is None else self._back(windows, fell, until, limit)
-        settled = back or self._settled(windows, fell, step, until)
+        stopped = None if fell is None or back is not None else self._stopped(step, until, last_ps)
+        settled = until if stopped is not None else back or self._settled(windows, fell, step, until)
         low_until = min(until, settled)
         rates = [rate for begin, _, rate in windows if begin <= low_until]
         return Recovery(
@@ -251,8 +268,9 @@ class _Course:
             fell_ps=None if fell is None else max(fell, step.at_ps),
             recovered_ps=back,
             settled_ps=settled,
+            stopped_ps=stopped,
             window_ps=self._window_ps(),
-            lost_frames=round(lost.at(low_until) - lost.at(step.at_ps)) if lost else 0,
+            lost_frames=lost.sampled(step.until_ps) - lost.sampled(step.at_ps) if lost else 0,
             rounds_before_ms=_mean_ms(
                 end - begin for begin, end in rounds if begin >= step.since_ps and end <= step.at_ps
             ),
@@ -272,6 +290,13 @@ class _Course:
             if fell_ps < begin < until_ps and rate >= limit and self.curve.rate(begin, until_ps) >= limit:
                 return begin
         return None
+
+    def _stopped(self, step: Step, until_ps: int, last_ps: int | None) -> int | None:
+        """Return from when on nothing more is delivered of a job that never completes; none if it goes on."""
+        if last_ps is None or until_ps < self.end_ps:
+            return None
+        stopped = max(step.at_ps, last_ps)
+        return stopped if until_ps - stopped > self._window_ps() else None
 
     def _settled(self, windows: _Windows, fell_ps: int | None, step: Step, until_ps: int) -> int:
         """Return from when on the job goes on at the rate that it keeps, lower than before.
@@ -313,6 +338,30 @@ def _rounds(record: Record, job: str, start_ps: int) -> list[tuple[int, int]]:
     facts = chunks.ChunkFacts(rounds)
     chunks.gather(record.tables.batches("chunks", chunks.COLUMNS), {job: facts})
     return list(pairwise(accumulate(facts.round_times_ps(start_ps), initial=start_ps)))
+
+
+def _last_delivery(record: Record, job: str) -> int | None:
+    """Return when the last chunk of a job was delivered [ps]; none if none was."""
+    import pyarrow.compute as pc
+
+    last: list[int] = []
+    for batch in record.tables.batches("chunks", ["job", "delivered_ps"]):
+        own = batch.filter(pc.equal(batch.column("job"), job)).column("delivered_ps")
+        last += [time_ps for time_ps in (pc.max(own).as_py(),) if time_ps is not None]
+    return max(last, default=None)
+
+
+def links_down(tables: Tables) -> dict[str, int]:
+    """Return each link that was down when the run ended, by its two nodes, with when it went down [ps]."""
+    down: dict[str, int] = {}
+    events = [row for batch in tables.batches("events") for row in batch.to_pylist()]
+    for event in events:
+        name = event["detail"].split(",")[0]
+        if event["kind"] == "link_down":
+            down.setdefault(name, event["time_ps"])
+        elif event["kind"] == "link_up":
+            down.pop(name, None)
+    return down
 
 
 def _mean_ms(times_ps: Any) -> float | None:

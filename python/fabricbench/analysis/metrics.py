@@ -69,8 +69,9 @@ class Metric:
 
 _NCCL = "nccl-tests, PERFORMANCE.md"
 _ROUND = (
-    "without barriers a round counts from the end of the one before, with them from the moment in which the "
-    "first rank begins it; their mean is the completion time. Rounds to warm up do not count"
+    "a round counts from the moment in which the first rank begins it to its last completed_ps. With "
+    "barriers their mean is the completion time; without them rounds may overlap, and then the completion "
+    "time is less than their mean. Rounds to warm up do not count"
 )
 _RANK_TIME = (
     "Intel MPI Benchmarks, IMB_output.c; from the moment in which the rank begins a round until all that it "
@@ -135,10 +136,11 @@ METRICS: tuple[Metric, ...] = (
         "Completion time",
         "ms",
         Direction.LOWER,
-        "(end_ps - start_ps) of the job / rounds / 1e9; with rounds to warm up or barriers, sum of the times "
-        "of the rounds measured / rounds / 1e9",
+        "(end_ps - start_ps) of the job / rounds / 1e9, after rounds to warm up from the moment in which the "
+        "first rank begins the first round measured; with barriers, sum of the times of the rounds / rounds "
+        "/ 1e9",
         "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
-        "repeats, the mean of its rounds",
+        "repeats, as in nccl-tests, the time of all rounds over their number",
         decimals=4,
         ratio="completion_time_ratio",
     ),
@@ -147,8 +149,7 @@ METRICS: tuple[Metric, ...] = (
         "Shortest round",
         "ms",
         Direction.LOWER,
-        "smallest difference of the ends of two rounds in a row / 1e9; a round ends with its last "
-        "completed_ps, and the first begins at start_ps; with barriers, of end and beginning",
+        "smallest difference of end and beginning of a round / 1e9",
         _ROUND,
         decimals=4,
         kind=JobKind.COLLECTIVE,
@@ -158,7 +159,7 @@ METRICS: tuple[Metric, ...] = (
         "Longest round",
         "ms",
         Direction.LOWER,
-        "largest difference of the ends of two rounds in a row / 1e9; with barriers, of end and beginning",
+        "largest difference of end and beginning of a round / 1e9",
         _ROUND,
         decimals=4,
         kind=JobKind.COLLECTIVE,

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fabricbench.analysis.bandwidth import bus_factor, ideal_goodput_gb_per_s, shares_ports
+from fabricbench.analysis.bandwidth import (
+    bus_factor,
+    ideal_goodput_gb_per_s,
+    shares_ports,
+    uses_scale_up,
+)
 from fabricbench.analysis.evidence import warm_up_rounds_of
 
 if TYPE_CHECKING:
@@ -161,7 +166,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
-    jobs, stalls = run_spec["jobs"], _stalls(summary, tables)
+    jobs, stalls, cuts = run_spec["jobs"], _stalls(summary, tables), _cuts(summary, tables)
     chunk_facts = {
         job["name"]: chunks.ChunkFacts(
             _rounds(job, outcome), _offered_until_ps(job), OperationFacts.of(job), warm_up_rounds_of(outcome)
@@ -174,12 +179,14 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     )
     return [
         Summary(
-            **_identity(job, outcome, stalls),
+            **_identity(job, outcome, stalls, cuts),
             **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
             **_rank_times(job, outcome),
             **_traffic(job, outcome, chunk_facts[job["name"]]),
             **operation_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
-            **_chunk_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
+            **_chunk_metrics(
+                chunk_facts[job["name"]], outcome.get("late", {}), is_complete=outcome["status"] == COMPLETE
+            ),
             **_latency(chunk_facts[job["name"]]),
             **_fabric_metrics(fabric_facts, job),
             frames_lost=sum(summary["frames_lost"].values()),
@@ -201,11 +208,32 @@ def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
     return [f"{event['node']} {event['detail']}" for event in events if event["kind"] == STALLED]
 
 
+def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
+    """Return the links that were down when a run ended that is not complete, and since when [ps]."""
+    from fabricbench.analysis.failures import links_down
+
+    return {} if summary["status"] == COMPLETE else links_down(tables)
+
+
+def _cut_off(job: Mapping[str, Any], cuts: Mapping[str, int]) -> list[str]:
+    """Say which links of a job's hosts were down to the end."""
+    hosts = {f"host{number}" for number in job["hosts"]}
+    own = {link: at_ps for link, at_ps in cuts.items() if not hosts.isdisjoint(link.split("-"))}
+    told = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
+    more = [f"and {len(told) - _MAX_STALLS} more"] if len(told) > _MAX_STALLS else []
+    return [*told[:_MAX_STALLS], *more]
+
+
 def _identity(
-    job: Mapping[str, Any], outcome: Mapping[str, Any], stalls: Sequence[str] | None
+    job: Mapping[str, Any],
+    outcome: Mapping[str, Any],
+    stalls: Sequence[str] | None,
+    cuts: Mapping[str, int],
 ) -> dict[str, Any]:
     copied = ("rounds", "chunks", "chunks_complete", "chunks_failed")
     status, reason = outcome["status"], outcome["reason"]
+    if status != COMPLETE:
+        reason = "; ".join([*_cut_off(job, cuts), reason])
     if stalls is not None and status != COMPLETE:
         status, rest = STALLED, len(stalls) - _MAX_STALLS
         more = [f"and {rest} more"] if rest > 0 else []
@@ -232,19 +260,20 @@ def _completion(
     if job.get("arrivals") or job.get("storage"):
         # How long it takes follows from how long messages are offered; see `_traffic`.
         return dict.fromkeys(_COMPLETION) | {"completion_time_ms": mean_ps / _PS_PER_MS}
-    algbw = job["data_bytes"] / (mean_ps / _PS_PER_S) / _BYTES_PER_GB
-    busbw = algbw * bus_factor(job["collective"], len(job["hosts"]))
-    values = (
-        mean_ps / _PS_PER_MS,
-        shortest_ps / _PS_PER_MS,
-        longest_ps / _PS_PER_MS,
-        algbw,
-        busbw,
-        busbw * mean_ps / longest_ps,
-        busbw * mean_ps / shortest_ps,
-        None if shares_ports(job) else 100 * busbw / ideal_goodput_gb_per_s(run_spec),
+    times = (mean_ps / _PS_PER_MS, shortest_ps / _PS_PER_MS, longest_ps / _PS_PER_MS)
+    known = dict.fromkeys(_COMPLETION) | dict(zip(_COMPLETION, times, strict=False))
+    if not shortest_ps or not mean_ps:
+        # What takes no time, such as a copy in memory without latency, has no bandwidth.
+        return known
+    factor = bus_factor(job["collective"], len(job["hosts"]))
+    algbw, slowest, fastest = (
+        job["data_bytes"] / (time_ps / _PS_PER_S) / _BYTES_PER_GB
+        for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
-    return dict(zip(_COMPLETION, values, strict=True))
+    has_ideal = not shares_ports(job) and not uses_scale_up(run_spec, job)
+    ideal_percent = 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None
+    bandwidths = (algbw, algbw * factor, slowest * factor, fastest * factor, ideal_percent)
+    return known | dict(zip(_COMPLETION[len(times) :], bandwidths, strict=True))
 
 
 def _round_times(outcome: Mapping[str, Any], facts: ChunkFacts) -> tuple[int, int, int]:
@@ -292,9 +321,12 @@ def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFac
     return dict(zip(_TRAFFIC, (*rates, mean, *ranked), strict=True))
 
 
-def _chunk_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
-    """Return counters, and the figures of flow completion unless they would leave out the worst chunks."""
-    counters = dict(facts.counters)
+def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: bool) -> dict[str, Any]:
+    """Return counters, and the figures of flow completion unless they would leave out the worst chunks.
+
+    Frames that came `late`, after their chunk had been delivered, are in the counters and in no chunk's row.
+    """
+    counters = {name: count + late.get(name, 0) for name, count in facts.counters.items()}
     rx_frames, out_of_order = counters.pop("rx_frames"), counters.pop("out_of_order")
     share = round(100 * out_of_order / rx_frames, _DIGITS) if rx_frames else None
     return counters | {"out_of_order_percent": share} | _flow_completion(facts if is_complete else None)

@@ -25,6 +25,7 @@ class JobSummary(TypedDict):
     chunks: int
     chunks_complete: int
     chunks_failed: int
+    late: dict[str, int]
     reason: str
 
 
@@ -73,6 +74,8 @@ class Sample(TypedDict):
 class Progress(TypedDict):
     """How far a run is: payload bytes, simulated picoseconds, frames crossing links, wall-clock seconds.
 
+    `waiting_ps` is the simulated time since payload was last delivered of a job that ends by itself;
+    after `patience_ps` of it the run is ended. `open_chunks` of those jobs have not ended.
     `samples` are those since the last report, in order of time, 128 at the most: of more, neighbours are
     joined to one, with the longer queue of the two.
     """
@@ -82,6 +85,9 @@ class Progress(TypedDict):
     sim_ps: int
     packet_hops: int
     wall_s: float
+    waiting_ps: int
+    patience_ps: int
+    open_chunks: int
     samples: list[Sample]
 
 

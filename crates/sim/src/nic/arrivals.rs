@@ -6,6 +6,7 @@
 
 use super::receivers::Delivery;
 use super::receives::{ReceiveChunk, Receives};
+use super::unconfirmed::Vouched;
 use crate::packet::Packet;
 use crate::prefetch::LINE_BYTES;
 use crate::record::ReceiveReport;
@@ -58,6 +59,11 @@ impl OpenChunk {
         self.report.add_latency(latency);
         self.left -= 1;
         self.left == 0
+    }
+
+    /// Packets that have arrived.
+    const fn arrived(&self) -> u64 {
+        self.packets.end - self.packets.start - self.left
     }
 
     /// See [`Cycle`].
@@ -172,7 +178,7 @@ impl Arrivals {
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         // What is not lost within a period arrives within it: one that loses packets does not repeat.
-        let placed: u64 = self.open().map(|chunk| chunk.packets.end - chunk.packets.start - chunk.left).sum();
+        let placed: u64 = self.open().map(OpenChunk::arrived).sum();
         cycle.same(self.seen.wrapping_sub(placed));
         let Self {
             initial_psn: _,
@@ -190,6 +196,26 @@ impl Arrivals {
         cycle.same(later.len() as u64);
         oldest.visit(cycle);
         later.iter_mut().for_each(|chunk| chunk.visit(cycle));
+    }
+
+    /// How many packets up to and with the highest that came have all arrived: all chunks that end there with as many, and no other,
+    /// are there.
+    pub(super) fn vouched(&self) -> u32 {
+        let of_run = |end: u64| Vouched::packets(self.seen.saturating_sub(end));
+        let mut newest_first = self.later.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
+        let Some(newest) = newest_first.next() else { return Vouched::ALL };
+        if newest.arrived() < newest.packets.end.min(self.seen) - newest.packets.start {
+            return of_run(newest.packets.end);
+        }
+        // What is open before the newest lacks something.
+        newest_first.find(|chunk| chunk.left > 0).map_or(Vouched::ALL, |chunk| of_run(chunk.packets.end))
+    }
+
+    /// What acknowledges the chunk that has just arrived whole, behind the highest packet that came.
+    pub(super) fn vouched_of_delivered(&self) -> Option<Vouched> {
+        let chunk = self.open().find(|chunk| chunk.left == 0)?;
+        let psn = self.initial_psn.add(chunk.packets.end as u32).add(u32::MAX);
+        Some(Vouched { psn, packets: Vouched::packets(chunk.arrived()) })
     }
 
     /// Takes out the next chunk that was delivered.

@@ -30,6 +30,7 @@ mod tcp;
 mod tcp_lane;
 mod timers;
 mod transfers;
+mod unconfirmed;
 
 pub(crate) use intake::IntakePlan;
 pub(crate) use local::SharedMemory;
@@ -58,6 +59,7 @@ use crate::record::Record;
 use chunk_frames::ChunkFrames;
 use intake::Intake;
 use sender::DataFrames;
+use spec::LateFrames;
 use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,6 +67,7 @@ use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
 use transport::{Config, Controller, RateControl};
+use unconfirmed::Unconfirmed;
 use units::{Cycle, Instant, Rate, Span};
 
 /// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
@@ -137,6 +140,8 @@ pub(crate) struct Host {
     throughput: Vec<Throughput>,
     storage: Option<Box<Storage>>,
     tcp: Option<Box<HostTcp>>,
+    /// Without recovery.
+    unconfirmed: Unconfirmed,
 }
 
 /// The next thing a host does by itself.
@@ -178,6 +183,7 @@ impl Host {
             delivered_bytes: 0,
             tcp: plan.tcp.map(Box::new),
             shared_memory: plan.shared_memory,
+            unconfirmed: Unconfirmed::default(),
         }
     }
 
@@ -239,6 +245,11 @@ impl Host {
         self.receivers.undelivered(&self.config).chain(operations)
     }
 
+    /// Frames that came after their chunk had been delivered, by queue pair.
+    pub(crate) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
+        self.receivers.late()
+    }
+
     /// How far out of order packets came, by queue pair; none where they cannot overtake each other.
     pub(crate) fn reordering(&self) -> &[Reordering] {
         self.receivers.reordering()
@@ -276,9 +287,11 @@ impl Host {
             received_frames,
             delivered_bytes,
             storage,
+            unconfirmed,
             // Fast-forward is off where there is TCP.
             tcp: _,
         } = self;
+        unconfirmed.visit(cycle);
         cycle.same(throughput.len() as u64);
         cycle.count(received_frames);
         cycle.count(delivered_bytes);

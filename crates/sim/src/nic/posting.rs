@@ -23,7 +23,7 @@ impl Host {
             if self.transfers.begins_cycle(process) {
                 self.rearm_senders(process);
             }
-            if let Some((job, round)) = self.transfers.round_after_barrier(process) {
+            if let Some((job, round)) = self.transfers.round_begun(process) {
                 context.records.push(Record::RoundBegun { job, round, at: now });
             }
             self.take_in_arrived(now);

@@ -8,6 +8,7 @@ use super::latencies::{Latencies, LongLatencies};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
+use spec::LateFrames;
 use std::ops::Range;
 use transport::{Config, Disposition, Position, Reply, Responder};
 use units::{Cycle, Instant, Span};
@@ -23,6 +24,8 @@ pub(super) struct DataOutcome {
     pub(super) payload_bytes: u32,
     /// It was the last of a chunk to arrive: see [`super::receivers::Receivers::next_delivery`].
     pub(super) chunk_delivered: bool,
+    /// What became of it.
+    pub(super) disposition: Disposition,
 }
 
 /// What all receivers of a host have in common.
@@ -36,6 +39,13 @@ pub(super) struct ReceiverSettings {
 
 impl ReceiverSettings {
     const NO_CNP: Span = Span(u64::MAX);
+
+    /// Payload of a data packet [bytes].
+    #[inline]
+    pub(super) const fn payload_bytes(&self, packet: &Packet, position: Position) -> u32 {
+        let filled_up = self.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
+        filled_up - packet.pad_bytes()
+    }
 
     pub(super) fn new(settings: &QueuePairSettings) -> Self {
         let QueuePairSettings { replies: priorities, framing, cnp_interval, .. } = *settings;
@@ -74,6 +84,9 @@ const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one line of
 struct Rare {
     /// Of the chunk being received.
     counts: Counts,
+    /// Of chunks behind it, by how many came before them, ascending: frames beyond a gap.
+    ahead: Vec<(u32, Counts)>,
+    late: LateFrames,
     next_cnp: Instant,
 }
 
@@ -94,6 +107,39 @@ struct Counts {
 impl Counts {
     const NONE: Self =
         Self { marks: 0, cnps: 0, out_of_order: 0, dropped: 0, dropped_bytes: 0, long: LongLatencies::NONE };
+
+    /// Counts a frame that is dropped.
+    fn add_dropped(&mut self, frame: Dropped) {
+        self.dropped += 1;
+        self.dropped_bytes += u64::from(frame.frame_bytes);
+        self.out_of_order += u32::from(frame.is_early);
+        self.add_mark(frame.is_marked, frame.notifies);
+    }
+
+    const fn add_mark(&mut self, is_marked: bool, notifies: bool) {
+        self.marks += is_marked as u32;
+        self.cnps += notifies as u32;
+    }
+
+    /// Adds what they count to a report.
+    fn add_to(&self, report: &mut ReceiveReport) {
+        report.frames += self.dropped;
+        report.bytes += self.dropped_bytes;
+        (report.marks, report.cnps) = (self.marks, self.cnps);
+        report.out_of_order = self.out_of_order;
+    }
+}
+
+/// A frame that the responder did not take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dropped {
+    pub(super) psn: Psn,
+    pub(super) frame_bytes: u32,
+    /// It lies beyond a gap.
+    pub(super) is_early: bool,
+    pub(super) is_marked: bool,
+    /// A congestion notification answers it.
+    pub(super) notifies: bool,
 }
 
 impl Receiver {
@@ -115,8 +161,7 @@ impl Receiver {
     }
 
     fn rare(&mut self) -> &mut Rare {
-        let new = || Box::new(Rare { counts: Counts::NONE, next_cnp: Instant::ZERO });
-        self.rare.get_or_insert_with(new)
+        self.rare.get_or_insert_with(|| Box::new(Rare::NEW))
     }
 
     /// Takes in a data packet at `now` that spent `latency` in the fabric, in order only.
@@ -133,28 +178,37 @@ impl Receiver {
         let arrival = self.responder.on_packet(config, packet.psn(), position, packet.asks());
         let mut outcome = DataOutcome {
             reply: arrival.reply,
-            notifies: packet.is_marked() && self.count_mark(settings, now),
+            notifies: packet.is_marked() && self.notice_mark(settings, now),
             payload_bytes: 0,
             chunk_delivered: false,
+            disposition: arrival.disposition,
         };
         if arrival.disposition != Disposition::Accepted {
-            self.count_dropped(packet.frame_bytes(), arrival.disposition);
+            // Which chunk it is of is found out by who knows their sizes.
             return outcome;
+        }
+        if packet.is_marked() {
+            self.rare().counts.add_mark(true, outcome.notifies);
         }
         if !self.latencies.add(latency) {
             self.count_long(latency);
         }
-        outcome.payload_bytes =
-            settings.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
+        outcome.payload_bytes = settings.payload_bytes(packet, position);
         self.packets_left -= 1;
         outcome.chunk_delivered = self.packets_left == 0;
         outcome
     }
 
+    /// What is answered; without recovery for so many packets that have all arrived.
     #[inline]
-    pub(super) fn reply_packet(&self, settings: &ReceiverSettings, reply: Reply) -> Packet {
+    pub(super) fn reply_packet(
+        &self,
+        settings: &ReceiverSettings,
+        reply: Reply,
+        vouched: Option<u32>,
+    ) -> Packet {
         let (kind, psn, message_sequence) = match reply {
-            Reply::Ack(psn) => (Kind::Ack, psn, self.responder.message_sequence()),
+            Reply::Ack(psn) => (Kind::Ack, psn, vouched.unwrap_or_else(|| self.responder.message_sequence())),
             Reply::Nak(psn) => (Kind::Nak, psn, self.responder.message_sequence()),
             Reply::SelectiveAck { newest, highest } => (Kind::Ack, newest, highest.value()),
             Reply::SelectiveNak { newest, missing } => (Kind::Nak, missing, newest.value()),
@@ -184,22 +238,40 @@ impl Receiver {
         is_due
     }
 
-    /// Counts a marked packet of the chunk being received; whether a notification is due.
+    /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how many came before them.
     #[cold]
-    fn count_mark(&mut self, settings: &ReceiverSettings, now: Instant) -> bool {
-        let notifies = self.notice_mark(settings, now);
-        let counts = &mut self.rare().counts;
-        counts.marks += 1;
-        counts.cnps += u32::from(notifies);
-        notifies
+    pub(super) fn count_dropped(&mut self, frame: Dropped, packets_of: impl Fn(u32) -> u64) {
+        match self.chunk_of_dropped(frame.psn, packets_of) {
+            None => self.rare().add_late(frame),
+            Some(chunk) if chunk == self.ended => self.rare().counts.add_dropped(frame),
+            Some(chunk) => self.rare().ahead_of(chunk).add_dropped(frame),
+        }
     }
 
+    /// How many chunks came before that of a packet that was not taken; none if it has been delivered.
+    fn chunk_of_dropped(&self, psn: Psn, packets_of: impl Fn(u32) -> u64) -> Option<u32> {
+        let ahead = i64::from(psn.distance_from(self.responder.expected()));
+        if ahead < 0 {
+            let received = packets_of(self.ended) - u64::from(self.packets_left);
+            return (ahead.unsigned_abs() <= received).then_some(self.ended);
+        }
+        let (mut chunk, mut end) = (self.ended, i64::from(self.packets_left));
+        while ahead >= end {
+            chunk += 1;
+            end += packets_of(chunk) as i64;
+        }
+        Some(chunk)
+    }
+
+    /// Counts a frame of a chunk that has been delivered.
     #[cold]
-    fn count_dropped(&mut self, frame_bytes: u32, disposition: Disposition) {
-        let counts = &mut self.rare().counts;
-        counts.dropped += 1;
-        counts.dropped_bytes += u64::from(frame_bytes);
-        counts.out_of_order += u32::from(disposition == Disposition::OutOfOrder);
+    pub(super) fn count_late(&mut self, frame: Dropped) {
+        self.rare().add_late(frame);
+    }
+
+    /// Frames that came after their chunk had been delivered.
+    pub(super) fn late(&self) -> LateFrames {
+        self.rare.as_ref().map_or(LateFrames::default(), |rare| rare.late)
     }
 
     #[cold]
@@ -218,18 +290,25 @@ impl Receiver {
         let range = self.latencies.range(counts.long);
         let mut report =
             ReceiveReport::new(chunk, round).with_latencies(accepted.frames, self.latencies.sum_ps, range);
-        report.bytes = accepted.bytes + counts.dropped_bytes;
-        report.frames = accepted.frames + counts.dropped;
-        (report.marks, report.cnps) = (counts.marks, counts.cnps);
-        report.out_of_order = counts.out_of_order;
+        (report.frames, report.bytes) = (accepted.frames, accepted.bytes);
+        counts.add_to(&mut report);
         report
+    }
+
+    /// Of the chunks behind the one being received: how many came before each, and its frames that came beyond a gap.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
+        let ahead = self.rare.iter().flat_map(|rare| &rare.ahead);
+        ahead.map(|(chunk, counts)| {
+            let mut report = ReceiveReport::new(0, 0);
+            counts.add_to(&mut report);
+            (*chunk, report)
+        })
     }
 
     /// The round of its chunks, which are its `own` in the host's list, and the place of the one being received.
     #[inline]
     pub(super) const fn turn(&self, own: &Range<u32>) -> (u32, u32) {
-        let chunks = own.end - own.start;
-        (self.ended / chunks, own.start + self.ended % chunks)
+        turn(self.ended, own)
     }
 
     /// Begins at `now` to receive the next chunk, which comes in so many packets.
@@ -237,11 +316,10 @@ impl Receiver {
         self.ended += 1;
         self.packets_left = packets as u32;
         self.latencies = Latencies::NONE;
-        if let Some(rare) = &mut self.rare {
-            rare.counts = Counts::NONE;
-            if now >= rare.next_cnp {
-                self.rare = None;
-            }
+        if let Some(rare) = &mut self.rare
+            && rare.begin(self.ended, now)
+        {
+            self.rare = None;
         }
     }
 
@@ -278,13 +356,52 @@ impl Receiver {
     }
 }
 
+/// The round of a chunk before which so many came, of those that are a receiver's `own` in the host's list, and its place there.
+#[inline]
+pub(super) const fn turn(before: u32, own: &Range<u32>) -> (u32, u32) {
+    let chunks = own.end - own.start;
+    (before / chunks, own.start + before % chunks)
+}
+
 impl Rare {
+    const NEW: Self = Self {
+        counts: Counts::NONE,
+        ahead: Vec::new(),
+        late: LateFrames { frames: 0, ecn_ce_rx: 0, cnp_tx: 0 },
+        next_cnp: Instant::ZERO,
+    };
+
+    /// Counts a frame of a chunk that has been delivered.
+    fn add_late(&mut self, frame: Dropped) {
+        self.late.frames += 1;
+        self.late.ecn_ce_rx += u64::from(frame.is_marked);
+        self.late.cnp_tx += u64::from(frame.notifies);
+    }
+
+    /// The counts of a chunk behind the one being received.
+    fn ahead_of(&mut self, chunk: u32) -> &mut Counts {
+        let place = self.ahead.partition_point(|(other, _)| *other < chunk);
+        if self.ahead.get(place).is_none_or(|(other, _)| *other != chunk) {
+            self.ahead.insert(place, (chunk, Counts::NONE));
+        }
+        &mut self.ahead[place].1
+    }
+
+    /// Begins at `now` to receive the chunk before which so many came; true if nothing of this is needed any more.
+    fn begin(&mut self, chunk: u32, now: Instant) -> bool {
+        let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
+        self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
+        !is_next && self.ahead.is_empty() && self.late.frames == 0 && now >= self.next_cnp
+    }
+
     /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does not follow what has
     /// arrived.
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { counts, next_cnp } = self;
+        let Self { counts, ahead, late, next_cnp } = self;
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
         cycle.time(next_cnp);
+        cycle.same(late.frames);
+        cycle.same_list(ahead.iter().map(|(_, counts)| u64::from(counts.dropped)));
         cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());
         [marks, cnps, out_of_order].into_iter().for_each(|count| cycle.wrapping(count, 32));
         long.visit(cycle);

@@ -4,13 +4,15 @@ use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
-use super::receiver::{DataOutcome, Receiver, ReceiverSettings};
+use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings, turn};
 use super::receives::{ReceiveChunk, Receives};
 use super::reordering::Reordering;
+use super::unconfirmed::Vouched;
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::prefetch::{prefetch, prefetch_first};
 use crate::record::{Frame, FrameKind, ReceiveReport, Record};
+use spec::LateFrames;
 use transport::{Config, Disposition, Placement, Position, Recovery, Reply};
 use units::{Cycle, Instant, Span};
 
@@ -81,9 +83,31 @@ impl Receivers {
     /// What a receiver answers, and by which port.
     #[inline]
     pub(super) fn reply(&self, receiver: u32, reply: Reply) -> (usize, Control) {
+        let vouched = self.is_unrecovered().then(|| self.arrivals[receiver as usize].vouched());
+        self.reply_vouching(receiver, reply, vouched)
+    }
+
+    #[inline]
+    fn reply_vouching(&self, receiver: u32, reply: Reply, vouched: Option<u32>) -> (usize, Control) {
         let state = &self.receivers[receiver as usize];
-        let packet = state.reply_packet(&self.settings, reply);
+        let packet = state.reply_packet(&self.settings, reply, vouched);
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
+    }
+
+    /// Without recovery, what acknowledges a chunk of which the last frame to arrive was overtaken by others, and by which port.
+    #[inline]
+    pub(super) fn confirmation(&self, receiver: u32, outcome: &DataOutcome) -> Option<(usize, Control)> {
+        if outcome.disposition != Disposition::Placed || !self.is_unrecovered() {
+            return None;
+        }
+        let Vouched { psn, packets } = self.arrivals[receiver as usize].vouched_of_delivered()?;
+        Some(self.reply_vouching(receiver, Reply::Ack(psn), Some(packets)))
+    }
+
+    /// Nothing is sent again.
+    #[inline]
+    const fn is_unrecovered(&self) -> bool {
+        self.placements.is_empty() && !self.arrivals.is_empty()
     }
 
     /// The congestion notification of a receiver, and by which port it leaves.
@@ -156,16 +180,23 @@ impl Receivers {
             reordering.arrive(packet.psn());
         }
         if self.are_in_order() {
-            return self.receivers[index].take_in_order(
-                config,
-                &self.settings,
-                packet,
-                position,
-                now,
-                latency,
-            );
+            let Self { receivers, settings, .. } = self;
+            let outcome = receivers[index].take_in_order(config, settings, packet, position, now, latency);
+            if outcome.disposition != Disposition::Accepted {
+                self.count_dropped(config, packet, &outcome);
+            }
+            return outcome;
         }
         self.take_any(config, packet, position, now, latency)
+    }
+
+    /// Counts a packet that was not taken, where packets are taken in order only.
+    #[cold]
+    fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
+        let Self { receivers, receives, .. } = self;
+        let own = receives.of(packet.queue_pair);
+        let packets_of = |before: u32| config.packets(receives.bytes_of(turn(before, &own).1));
+        receivers[packet.queue_pair as usize].count_dropped(dropped(packet, outcome), packets_of);
     }
 
     /// Takes in a data packet where packets are not taken in order only.
@@ -191,15 +222,18 @@ impl Receivers {
             notifies: is_marked && receiver.notice_mark(settings, now),
             payload_bytes: 0,
             chunk_delivered: false,
+            disposition: arrival.disposition,
         };
-        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), receives) else { return outcome };
+        let Some(chunk) = arrivals[index].chunk_of(config, packet.psn(), receives) else {
+            receiver.count_late(dropped(packet, &outcome));
+            return outcome;
+        };
         chunk.count(packet, arrival.disposition);
         if is_marked {
             chunk.count_mark(outcome.notifies);
         }
         if matches!(arrival.disposition, Disposition::Accepted | Disposition::Placed) {
-            outcome.payload_bytes =
-                settings.framing.write_payload_bytes(position.starts_message(), packet.frame_bytes());
+            outcome.payload_bytes = settings.payload_bytes(packet, position);
             outcome.chunk_delivered = chunk.count_placed(latency);
         }
         outcome
@@ -272,7 +306,26 @@ impl Receivers {
             receiver.report(chunk, round, accepted)
         });
         let in_order = in_order.filter(|report| report.frames > 0);
-        in_order.chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
+        in_order.chain(self.beyond_gaps()).chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
+    }
+
+    /// What came beyond a gap of chunks that are not being received yet.
+    fn beyond_gaps(&self) -> impl Iterator<Item = ReceiveReport> {
+        (0..).zip(&self.receivers).flat_map(move |(number, receiver)| {
+            let own = self.receives.of(number);
+            receiver.ahead().map(move |(before, mut report)| {
+                let (round, place) = turn(before, &own);
+                let chunk = self.receives.get_of(place, receiver.queue_pair).chunk;
+                (report.chunk, report.round) = (chunk, round);
+                report
+            })
+        })
+    }
+
+    /// Frames that came after their chunk had been delivered, by queue pair.
+    pub(super) fn late(&self) -> impl Iterator<Item = (u32, LateFrames)> {
+        let late = self.receivers.iter().map(|receiver| (receiver.queue_pair, receiver.late()));
+        late.filter(|(_, late)| late.frames > 0)
     }
 
     /// How far out of order packets came, by queue pair.
@@ -287,5 +340,16 @@ impl Receivers {
         arrivals.iter_mut().for_each(|arrivals| arrivals.visit(cycle));
         placements.iter_mut().for_each(|placement| placement.visit(cycle));
         reordering.iter_mut().for_each(|reordering| reordering.visit(cycle));
+    }
+}
+
+/// A packet that was not taken.
+fn dropped(packet: &Packet, outcome: &DataOutcome) -> Dropped {
+    Dropped {
+        psn: packet.psn(),
+        frame_bytes: packet.frame_bytes(),
+        is_early: outcome.disposition == Disposition::OutOfOrder,
+        is_marked: packet.is_marked(),
+        notifies: outcome.notifies,
     }
 }

@@ -6,11 +6,14 @@ use super::sender::Sender;
 use super::sending::make_ready;
 use super::sends::Sends;
 use super::storage::is_storage;
+use super::unconfirmed::Vouched;
 use super::{Host, Timer};
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet};
 use crate::record::Record;
-use transport::{AckOutcome, Config, Position, RateControl};
+use spec::ChunkStatus;
+use std::ops::Range;
+use transport::{AckOutcome, Config, Position, RateControl, Recovery};
 use units::{Instant, Span};
 
 impl Host {
@@ -164,6 +167,9 @@ impl Host {
             self.ports[port].enqueue_control(control, now);
         }
         if outcome.chunk_delivered {
+            if let Some((port, control)) = self.receivers.confirmation(packet.queue_pair, &outcome) {
+                self.ports[port].enqueue_control(control, now);
+            }
             self.deliver_chunks(packet.queue_pair, now, context);
         }
     }
@@ -242,6 +248,9 @@ impl Host {
         let is_befallen = state.is_befallen();
         let completed = state.complete(outcome.completed);
         make_ready(ports, config, sender, state, now);
+        if config.recovery == Recovery::None {
+            return self.follow_up_unrecovered(packet, completed, context);
+        }
         if completed.is_empty() {
             return;
         }
@@ -254,5 +263,36 @@ impl Host {
             }
         }
         self.acknowledge(completed, now, context);
+    }
+
+    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have arrived whole.
+    #[inline(never)]
+    fn follow_up_unrecovered(
+        &mut self,
+        packet: &Packet,
+        acknowledged: Range<u32>,
+        context: &mut Context<Packet, Record>,
+    ) {
+        let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
+        for report in self.unconfirmed.confirm(sender, vouched) {
+            let report = report.ended(ChunkStatus::Complete, Some(now));
+            context.records.push(Record::sent(&report));
+        }
+        if acknowledged.is_empty() {
+            return;
+        }
+        let state = &self.senders[sender as usize];
+        let mut chunks = state.ends_of(acknowledged.clone(), &self.config, &self.sends);
+        while let Some((send, chunk)) = chunks.pop() {
+            let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
+            if chunk.is_whole(vouched) {
+                self.end_befallen_send(send, sent, Some(now), context);
+            } else {
+                let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
+                self.sends.forget(send);
+                self.unconfirmed.add(sender, chunk, report);
+            }
+        }
+        self.acknowledge(acknowledged, now, context);
     }
 }

@@ -3,6 +3,7 @@
 use super::chunk_frames::{Frames, frames_of};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::sends::Sends;
+use super::unconfirmed::Acknowledged;
 use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
@@ -291,7 +292,7 @@ impl Sender {
             self.report(number, config, next, sent, sends, context);
         }
         let packet = Packet::new(Kind::Data(next.position), priority, next.psn, frame_bytes, self.path);
-        Some(packet.asking(next.ack_request))
+        Some(packet.asking(next.ack_request).padded(next.payload_bytes))
     }
 
     #[cold]
@@ -356,6 +357,24 @@ impl Sender {
             }
         }
         first..first + count
+    }
+
+    /// Where chunks end in the sequence that were just acknowledged, latest first: those before its oldest one.
+    pub(super) fn ends_of(
+        &self,
+        acknowledged: Range<u32>,
+        config: &Config,
+        sends: &Sends,
+    ) -> Vec<(u32, Acknowledged)> {
+        // One less, modulo 2^24.
+        let mut last = self.requester.first_open_psn(config, self.sizes(sends)).add(u32::MAX);
+        let ends = acknowledged.rev().map(|send| {
+            let packets = config.packets(sends.bytes_of(send));
+            let chunk = Acknowledged { last, packets };
+            last = last.add((packets as u32).wrapping_neg());
+            (send, chunk)
+        });
+        ends.collect()
     }
 
     /// Its queue pair has failed: no chunk is open any more.

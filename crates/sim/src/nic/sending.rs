@@ -215,7 +215,7 @@ impl Host {
     }
 
     /// What is known of an open chunk.
-    fn send_report(&self, send: u32, sent: Frames) -> SendReport {
+    pub(super) fn send_report(&self, send: u32, sent: Frames) -> SendReport {
         self.sends.report(send, self.pass_of(send), sent)
     }
 
@@ -224,7 +224,7 @@ impl Host {
         let framing = self.data_frames.framing;
         let open =
             self.senders.iter().flat_map(move |sender| sender.open(&self.config, framing, &self.sends));
-        open.map(|(send, sent)| self.send_report(send, sent))
+        open.map(|(send, sent)| self.send_report(send, sent)).chain(self.unconfirmed.reports())
     }
 }
 

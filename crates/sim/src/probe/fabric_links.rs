@@ -6,7 +6,7 @@ use crate::switch::Dropped;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Bundle, Scheduled};
 use topology::NodeKind;
-use units::{NodeId, Rate, Span};
+use units::{Instant, NodeId, Rate, Span};
 
 /// What one direction of a link has carried.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,11 +23,11 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(transmitter: &Transmitter<impl HoldLink>) -> Self {
+    pub(super) fn of(transmitter: &Transmitter<impl HoldLink>, end: Instant) -> Self {
         Self {
             frames: transmitter.frames(),
             bytes: transmitter.bytes(),
-            busy: transmitter.busy(),
+            busy: transmitter.busy(end),
             lost: transmitter.lost(),
             corrupted: transmitter.corrupted(),
             missing: transmitter.missing(),
@@ -35,12 +35,12 @@ impl Sent {
         }
     }
 
-    fn of_link(bundle: &Bundle, link: u32) -> Self {
+    fn of_link(bundle: &Bundle, link: u32, end: Instant) -> Self {
         let carried = bundle.carried(link);
         Self {
             frames: carried.cells,
             bytes: carried.bytes,
-            busy: bundle.busy(link),
+            busy: bundle.busy(link, end),
             rate: Some(bundle.link_rate()),
             ..Self::default()
         }
@@ -59,6 +59,7 @@ pub(super) fn fabric_port<F: Forward>(
     nodes: &[&FabricNode<F>],
     node: NodeId,
     port: usize,
+    end: Instant,
 ) -> Option<FabricPort> {
     let graph = &world.fabric.graph;
     let plug = graph.node(node).ports[port];
@@ -79,7 +80,7 @@ pub(super) fn fabric_port<F: Forward>(
         FabricNode::Scheduled(Scheduled::Element(element)) => element.outlet(number),
         _ => None,
     });
-    let (up, down) = (Sent::of_link(up?, link), Sent::of_link(down?, link));
+    let (up, down) = (Sent::of_link(up?, link, end), Sent::of_link(down?, link, end));
     Some(if is_leaf {
         FabricPort { sent: up, received: down }
     } else {

@@ -2,6 +2,7 @@
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
 use crate::credits::Credits;
+use crate::invariants;
 use crate::nic::NicPort;
 use crate::observer::Stopped;
 use crate::packet::Priority;
@@ -41,17 +42,19 @@ struct PortCounts<'a> {
 struct Counters<'a, F: Forward> {
     world: &'a World<F>,
     nodes: Vec<&'a FabricNode<F>>,
+    /// When the run ended.
+    end: Instant,
 }
 
 impl<'a, F: Forward> Counters<'a, F> {
-    fn new(world: &'a World<F>) -> Self {
-        Self { world, nodes: world.nodes().collect() }
+    fn new(world: &'a World<F>, end: Instant) -> Self {
+        Self { world, nodes: world.nodes().collect(), end }
     }
 
     fn of(&self, node: NodeId, port: usize) -> PortCounts<'a> {
         match self.nodes[node.index()] {
             FabricNode::Host(host) => PortCounts {
-                sent: Sent::of(host.ports()[port].transmitter()),
+                sent: Sent::of(host.ports()[port].transmitter(), self.end),
                 received: self.received(node, port),
                 pause: Some(host.ports()[port].pause()),
                 link_credits: host.ports()[port].credits(),
@@ -59,13 +62,13 @@ impl<'a, F: Forward> Counters<'a, F> {
                 ..PortCounts::default()
             },
             FabricNode::Switch(switch) => PortCounts {
-                sent: Sent::of(switch.ports()[port].transmitter()),
+                sent: Sent::of(switch.ports()[port].transmitter(), self.end),
                 received: self.received(node, port),
                 stranded: switch.stranded()[port],
                 ..of_egress(&switch.ports()[port])
             },
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => PortCounts {
-                sent: Sent::of(leaf.ports()[port].transmitter()),
+                sent: Sent::of(leaf.ports()[port].transmitter(), self.end),
                 received: leaf.received()[port],
                 credits: leaf.granted(port as u16),
                 voq_max_bytes: self.voq_max_bytes(node, port as u16),
@@ -78,14 +81,13 @@ impl<'a, F: Forward> Counters<'a, F> {
     /// What left by a port.
     fn sent(&self, node: NodeId, port: usize) -> Sent {
         match self.nodes[node.index()] {
-            FabricNode::Host(host) => Sent::of(host.ports()[port].transmitter()),
-            FabricNode::Switch(switch) => Sent::of(switch.ports()[port].transmitter()),
+            FabricNode::Host(host) => Sent::of(host.ports()[port].transmitter(), self.end),
+            FabricNode::Switch(switch) => Sent::of(switch.ports()[port].transmitter(), self.end),
             FabricNode::Scheduled(Scheduled::Leaf(leaf)) if port < leaf.ports().len() => {
-                Sent::of(leaf.ports()[port].transmitter())
+                Sent::of(leaf.ports()[port].transmitter(), self.end)
             }
-            FabricNode::Scheduled(_) => {
-                fabric_port(self.world, &self.nodes, node, port).map_or_else(Sent::default, |port| port.sent)
-            }
+            FabricNode::Scheduled(_) => fabric_port(self.world, &self.nodes, node, port, self.end)
+                .map_or_else(Sent::default, |port| port.sent),
         }
     }
 
@@ -102,7 +104,8 @@ impl<'a, F: Forward> Counters<'a, F> {
     }
 
     fn of_fabric_port(&self, switch: &Scheduled, node: NodeId, port: usize) -> PortCounts<'a> {
-        let Some(FabricPort { sent, received }) = fabric_port(self.world, &self.nodes, node, port) else {
+        let Some(FabricPort { sent, received }) = fabric_port(self.world, &self.nodes, node, port, self.end)
+        else {
             return PortCounts::default();
         };
         let received = Received { frames: received.frames, bytes: received.bytes };
@@ -150,7 +153,7 @@ pub(crate) fn hand_out_ports<F: Forward>(
     end: Instant,
     mut batch: impl FnMut(Vec<PortRow>) -> Result<(), Stopped>,
 ) -> Result<Vec<PriorityRow>, Stopped> {
-    let counters = Counters::new(world);
+    let counters = Counters::new(world, end);
     let (mut rows, mut priorities) = (Vec::with_capacity(BATCH_ROWS), Vec::new());
     for ((id, node), qps) in (0..).map(NodeId).zip(&world.fabric.graph.nodes).zip(egress_qps) {
         for (port, &qps) in qps.iter().enumerate() {
@@ -253,10 +256,11 @@ fn has_counted(row: &PriorityRow) -> bool {
 /// Hands out table `links`, both directions of each cable, a batch at a time.
 pub(crate) fn hand_out_links<F: Forward>(
     world: &World<F>,
+    end: Instant,
     mut batch: impl FnMut(Vec<LinkRow>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
-    let counters = Counters::new(world);
+    let counters = Counters::new(world, end);
     let mut rows = Vec::with_capacity(BATCH_ROWS);
     for link in &graph.links {
         if rows.len() >= BATCH_ROWS {
@@ -264,6 +268,7 @@ pub(crate) fn hand_out_links<F: Forward>(
         }
         for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
             let sent = counters.sent(from.node, usize::from(from.port));
+            invariants::check_link(&graph.node(from.node).name, from.port, sent.busy, end);
             let tier = |node: NodeId| u32::from(graph.node(node).tier);
             rows.push(LinkRow {
                 from: graph.node(from.node).name.clone(),

@@ -90,6 +90,14 @@ impl Fabric {
         self.graph.nodes[..self.graph.hosts()].iter().map(|node| node.name.as_str()).collect()
     }
 
+    /// The least time that a byte takes out of each host, by its fastest port; whole picoseconds, rounded down.
+    pub(crate) fn byte_ps_of_hosts(&self) -> Vec<u64> {
+        let byte_ps =
+            |port: &topology::Port| 8_000_000_000_000 / self.graph.links[port.link.index()].rate.bps();
+        let hosts = &self.graph.nodes[..self.graph.hosts()];
+        hosts.iter().map(|host| host.ports.iter().map(byte_ps).min().unwrap_or(0)).collect()
+    }
+
     /// From the last bit out of a port of `from` to the moment the node at the other end acts.
     pub(crate) fn latency(&self, from: NodeId, port: u16) -> Span {
         let end = self.graph.node(from).ports[usize::from(port)];

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fabricbench.analysis.causes.finding import Finding, listed, percent, time_words
 from fabricbench.analysis.evidence import Case, Port
+from fabricbench.analysis.failures import links_down
 from fabricbench.words import counted
 
 _NOT_FULL = 0.9
@@ -14,7 +15,7 @@ _MATERIAL = 0.02
 _LOSSES = {
     "link_down": (
         "link-failure",
-        "were lost on links that were down, or had no way left; the events tell which",
+        "were lost on links that were down, or had no way left",
     ),
     "bit_error": (
         "bit-errors",
@@ -40,6 +41,9 @@ def overruns(case: Case) -> Iterator[Finding]:
         sentence = f"{counted(frames, 'frame')} {what}"
         if places:
             sentence += f"; most on the way to {listed(list(places), 3)}"
+        if name == "link_down" and (down := links_down(case.record.tables)):
+            since = [f"{link}, down from {time_words(at_ps)} on" for link, at_ps in down.items()]
+            sentence += f"; never repaired: {listed(since, 3)}"
         evidence = {"frames": frames, "ports": places}
         yield Finding(cause, case.job["name"], None, sentence, evidence)
 

@@ -277,10 +277,10 @@ impl Transfers {
         self.processes[process as usize].phase.is_multiple_of(self.phases())
     }
 
-    /// The job, and which round the present phase of a rank is, if it follows a barrier.
-    pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
+    /// The job, and which of its rounds the present phase of a rank is; none while that is a barrier.
+    pub(super) fn round_begun(&self, process: u32) -> Option<(u32, u32)> {
         let round = self.times.round_of(self.processes[process as usize].phase);
-        round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
+        round.map(|round| (self.times.job, round))
     }
 
     /// Whether the job goes on until others end.

@@ -142,9 +142,10 @@ impl Bundle {
         self.plan.link_rate
     }
 
-    /// The time link `link` was occupied.
-    pub(crate) fn busy(&self, link: u32) -> Span {
-        self.plan.link_rate.span_of(self.carried(link).bytes)
+    /// The time link `link` was occupied until `end`.
+    pub(crate) fn busy(&self, link: u32, end: Instant) -> Span {
+        let busy = self.plan.link_rate.span_of(self.carried(link).bytes);
+        Span(busy.0.saturating_sub(self.data_free.0.saturating_sub(end.0)))
     }
 }
 
@@ -363,6 +364,6 @@ mod tests {
         assert_eq!(bundle.carry_control(Instant(100), 3), Instant(100 + 16 * 20));
         assert_eq!(bundle.backlog_bytes(Instant(0)), 400 * 256 + 16);
         assert_eq!(bundle.carried(3), Carried { cells: 101, bytes: 100 * 256 + 16 });
-        assert_eq!(bundle.busy(0), Span(100 * 256 * 20));
+        assert_eq!(bundle.busy(0, Instant::NEVER), Span(100 * 256 * 20));
     }
 }

@@ -1,0 +1,77 @@
+//! What holds in every run, whatever its spec. A violation is a bug of the simulator: it ends the run and names the chunk, so that
+//! no wrong result is kept.
+//!
+//! Here, as it costs nothing, in every build: the order of the times of a chunk, no chunk faster than its bytes leave
+//! its host, nothing received that was not sent, no round shorter than its slowest chunk, no link busy for longer than the run. That frames sent
+//! are delivered, lost or on the way is checked where they are counted (`summary`).
+
+use crate::assemble::Place;
+use crate::record::{ReceiveReport, SendReport};
+use spec::ChunkStatus;
+use units::{Instant, Span};
+
+/// A chunk of a schedule as both ends saw it, out of a host where a byte takes `byte_ps` at the least.
+#[inline(always)]
+pub(crate) fn check_chunk(place: &Place, sent: &SendReport, received: &ReceiveReport, byte_ps: u64) {
+    let is_local = place.pair.src_host == place.pair.dst_host;
+    let least = if is_local { 0 } else { place.bytes * byte_ps };
+    let delivered = received.delivered().unwrap_or(Instant::NEVER);
+    let is_late_enough = delivered.0 >= sent.posted.0.saturating_add(least);
+    let is_in_order = match (sent.status, sent.completed()) {
+        (ChunkStatus::Complete, Some(completed)) => delivered <= completed,
+        (ChunkStatus::Complete, None) => false,
+        _ => true,
+    };
+    let is_sent = received.frames <= sent.frames;
+    if !(is_late_enough && is_in_order && is_sent) {
+        broken_chunk(place, sent, received);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn broken_chunk(place: &Place, sent: &SendReport, received: &ReceiveReport) -> ! {
+    let pair = &place.pair;
+    let at = |time: Option<Instant>| time.map_or("never".to_owned(), |at| format!("{} ps", at.0));
+    panic!(
+        "invariant broken: posted <= delivered <= completed, and frames received <= frames sent, of job {}, transfer {}, \
+         round {}, step {}, rank {} to {}, queue pair {}: {} bytes, {:?}, posted at {} ps, delivered at {}, completed at {}; \
+         {} frames sent, {} received",
+        pair.job,
+        place.transfer,
+        place.round,
+        place.step,
+        pair.src,
+        pair.dst,
+        pair.number,
+        place.bytes,
+        sent.status,
+        sent.posted.0,
+        at(received.delivered()),
+        at(sent.completed()),
+        sent.frames,
+        received.frames,
+    )
+}
+
+/// A round that took so long, of which the slowest chunk took so long.
+#[inline]
+pub(crate) fn check_round(round: u32, took: Span, slowest: Span) {
+    assert!(
+        took >= slowest,
+        "invariant broken: round {round} took {} ps, a chunk of it {} ps",
+        took.0,
+        slowest.0
+    );
+}
+
+/// A link out of a port of a node that was busy for so long, in a run that ended at `end`.
+#[inline]
+pub(crate) fn check_link(node: &str, port: u16, busy: Span, end: Instant) {
+    assert!(
+        busy.0 <= end.0,
+        "invariant broken: the link at port {port} of {node} was busy for {} of {} ps",
+        busy.0,
+        end.0
+    );
+}

@@ -1,0 +1,147 @@
+//! Without recovery: chunks that were acknowledged while frames of them were missing at their responder.
+//!
+//! The highest sequence number that has arrived acknowledges everything before it, so that the window moves on whatever was lost.
+//! That a chunk is there whole is more: each acknowledgement also says how many packets up to its own have all arrived. A chunk is
+//! complete with the first acknowledgement that covers all of it. Where its last frame to arrive was overtaken by others, it is
+//! acknowledged by itself. One that lost a frame is never complete; nor is one whose acknowledgement was lost while
+//! a gap behind it was open.
+
+use crate::packet::Packet;
+use crate::record::SendReport;
+use std::collections::BTreeMap;
+use units::Cycle;
+use wire::Psn;
+
+/// What an acknowledgement says without recovery: so many packets, the last of them `psn`, have all arrived. On the wire their
+/// number is, specific to this implementation, in place of the message sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vouched {
+    pub(super) psn: Psn,
+    pub(super) packets: u32,
+}
+
+impl Vouched {
+    /// Everything since the first packet of the queue pair.
+    pub(super) const ALL: u32 = 0xff_ffff;
+
+    /// So many packets, as far as they can be told.
+    pub(super) fn packets(packets: u64) -> u32 {
+        packets.min(u64::from(Self::ALL) - 1) as u32
+    }
+
+    /// What an acknowledgement says.
+    pub(super) fn of(packet: &Packet) -> Self {
+        Self { psn: packet.psn(), packets: packet.message_sequence() }
+    }
+
+    /// Whether a chunk of so many packets, the last of them `last`, has arrived whole.
+    fn covers(self, last: Psn, packets: u64) -> bool {
+        let behind = self.psn.distance_from(last);
+        let needed = i64::from(behind) + i64::from(Self::packets(packets));
+        behind >= 0 && (self.packets == Self::ALL || needed <= i64::from(self.packets))
+    }
+}
+
+/// A chunk that was acknowledged.
+#[derive(Debug)]
+pub(super) struct Acknowledged {
+    /// Its last packet, and how many it has.
+    pub(super) last: Psn,
+    pub(super) packets: u64,
+}
+
+impl Acknowledged {
+    /// Whether it has arrived whole, as an acknowledgement says.
+    pub(super) fn is_whole(&self, vouched: Vouched) -> bool {
+        vouched.covers(self.last, self.packets)
+    }
+}
+
+/// The chunks of a host of which that is not known.
+#[derive(Debug, Default)]
+pub(super) struct Unconfirmed {
+    of_senders: BTreeMap<u32, Vec<(Acknowledged, SendReport)>>,
+    /// Those so far behind that sequence numbers do not tell them from later ones.
+    gone: Vec<SendReport>,
+}
+
+impl Unconfirmed {
+    /// Half of what sequence numbers can tell.
+    const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
+
+    /// Keeps a chunk of a sender.
+    pub(super) fn add(&mut self, sender: u32, chunk: Acknowledged, report: SendReport) {
+        self.of_senders.entry(sender).or_default().push((chunk, report));
+    }
+
+    /// Takes out the chunks of a sender that have arrived whole, as an acknowledgement says.
+    pub(super) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<SendReport> {
+        let Some(chunks) = self.of_senders.get_mut(&sender) else { return Vec::new() };
+        let whole = chunks.extract_if(.., |(chunk, _)| chunk.is_whole(vouched));
+        let confirmed = whole.map(|(_, report)| report).collect();
+        let far = |chunk: &Acknowledged| vouched.psn.distance_from(chunk.last) > Self::BEHIND_MAX;
+        self.gone.extend(chunks.extract_if(.., |(chunk, _)| far(chunk)).map(|(_, report)| report));
+        if chunks.is_empty() {
+            self.of_senders.remove(&sender);
+        }
+        confirmed
+    }
+
+    /// What is known of them.
+    pub(super) fn reports(&self) -> impl Iterator<Item = SendReport> {
+        self.of_senders.values().flatten().map(|(_, report)| *report).chain(self.gone.iter().copied())
+    }
+
+    /// See [`Cycle`].
+    pub(super) fn visit(&self, cycle: &mut Cycle) {
+        if !self.of_senders.is_empty() {
+            cycle.never_repeats();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Instant;
+
+    fn vouched(psn: u32, packets: u32) -> Vouched {
+        Vouched { psn: Psn::new(psn), packets }
+    }
+
+    #[test]
+    fn a_chunk_is_confirmed_once_all_of_it_is_covered() {
+        let mut unconfirmed = Unconfirmed::default();
+        // Packets 0xfffffe to 1.
+        let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
+        unconfirmed.add(3, chunk(), SendReport::new(7, 0, Instant::ZERO));
+        for told in [vouched(0, Vouched::ALL), vouched(1, 3), vouched(5, 7), vouched(9, 0)] {
+            assert!(unconfirmed.confirm(3, told).is_empty(), "{told:?}");
+        }
+        assert!(unconfirmed.confirm(2, vouched(1, 4)).is_empty(), "another sender");
+        assert_eq!(unconfirmed.confirm(3, vouched(5, 8)).len(), 1);
+        assert_eq!(unconfirmed.reports().count(), 0);
+        assert!(chunk().is_whole(vouched(1, 4)) && chunk().is_whole(vouched(1, Vouched::ALL)));
+    }
+
+    #[test]
+    fn a_chunk_longer_than_can_be_told_is_confirmed_by_its_own_acknowledgement() {
+        let long = Acknowledged { last: Psn::new(9), packets: 1 << 26 };
+        assert!(long.is_whole(Vouched { psn: Psn::new(9), packets: Vouched::packets(long.packets) }));
+        assert!(!long.is_whole(vouched(10, Vouched::ALL - 1)));
+    }
+
+    #[test]
+    fn numbers_that_come_again_confirm_nothing_that_is_long_past() {
+        let mut unconfirmed = Unconfirmed::default();
+        unconfirmed.add(
+            0,
+            Acknowledged { last: Psn::new(0), packets: 1 },
+            SendReport::new(7, 0, Instant::ZERO),
+        );
+        for step in 1..=9 {
+            assert!(unconfirmed.confirm(0, vouched((step << 21) & 0xff_ffff, 1)).is_empty());
+        }
+        assert_eq!(unconfirmed.reports().count(), 1);
+    }
+}
