@@ -34,7 +34,11 @@ def rate_at(us: int, changes: Sequence[tuple[int, int]]) -> int:
 
 
 def record(
-    changes: Sequence[tuple[int, int]], failures: Sequence[Mapping[str, Any]], lost: int = 0
+    changes: Sequence[tuple[int, int]],
+    failures: Sequence[Mapping[str, Any]],
+    lost: int = 0,
+    *,
+    is_open: bool = False,
 ) -> Record:
     """A job delivered at those rates [bytes/us] from those times on [us]; frames lost from 500 to 600 us."""
     series, delivered = [], 0
@@ -64,8 +68,9 @@ def record(
         {"node": node, "tier": tier}
         for node, tier in (("leaf0", 1), ("leaf1", 1), ("spine0", 2), ("spine1", 2))
     ]
-    tables = {"series": series, "events": events, "links": links, "ports": ports}
-    job = {"name": "test", "start_ps": 0, "end_ps": END * US, "rounds": 1}
+    chunks = [{"job": "test", "delivered_ps": at * US if at else None} for at in (510, 520, None)]
+    tables = {"series": series, "events": events, "links": links, "ports": ports, "chunks": chunks}
+    job = {"name": "test", "start_ps": 0, "end_ps": None if is_open else END * US, "rounds": 1}
     spec = {"jobs": [{"name": "test"}], "fabric": {"failures": failures, "convergence_time_ps": 50 * US}}
     return Record(spec, {"end_ps": END * US, "jobs": [job]}, Rows(tables))
 
@@ -91,6 +96,13 @@ def test_a_job_that_goes_on_more_slowly_has_not_recovered() -> None:
     (recovery,) = recoveries(record([(0, 100), (500, 5), (600, 50)], [failure("link-down", 500)]))
     assert (recovery.recovered_ps, recovery.settled_ps) == (None, 600 * US)
     assert recovery.after_percent == pytest.approx(50)
+
+
+def test_a_job_that_never_goes_on_has_stopped_and_all_frames_lost_are_told() -> None:
+    made = record([(0, 100), (520, 0)], [failure("link-down", 500)], lost=40, is_open=True)
+    (recovery,) = recoveries(made)
+    assert (recovery.fell_ps, recovery.recovered_ps, recovery.stopped_ps) == (520 * US, None, 520 * US)
+    assert (recovery.lost_frames, recovery.rate_after_gb_per_s, recovery.recovery_ms) == (40, None, None)
 
 
 def test_a_job_that_stands_still_until_the_repair_is_not_steady_before() -> None:

@@ -27,6 +27,7 @@ LOST = Recovery(
     fell_ps=10 * MS,
     recovered_ps=None,
     settled_ps=12 * MS,
+    stopped_ps=None,
     window_ps=65_420_000,
     lost_frames=1,
     rounds_before_ms=None,

@@ -81,9 +81,11 @@ def _rates(recovery: Recovery) -> str:
 
 
 def _outcome(recovery: Recovery) -> str:
-    """Say whether the rate came back, and what was lost until then."""
+    """Say whether the rate came back, and what was lost until the next step."""
     if recovery.fell_ps is None:
         ended = "no dip"
+    elif recovery.stopped_ps is not None:
+        ended = f"stopped after {time_words(recovery.stopped_ps - recovery.step.at_ps)}, never to go on"
     elif recovery.rate_after_gb_per_s is None:
         ended = f"neither recovered nor steady until {time_words(recovery.settled_ps)}"
     elif recovery.recovered_ps is None:

@@ -69,6 +69,8 @@ def recovery_words(recovery: Recovery) -> str:
     """Say how long it took to recover."""
     if recovery.fell_ps is None:
         return "no dip"
+    if recovery.stopped_ps is not None:
+        return f"never; stopped after {time_text(recovery.stopped_ps - recovery.step.at_ps)}"
     if recovery.rate_after_gb_per_s is None:
         return f"not; nor steady until {time_text(recovery.settled_ps)}"
     if recovery.recovered_ps is None:
@@ -87,7 +89,8 @@ def _caption(recoveries: Sequence[Recovery]) -> str:
         f"first failure, averaged over {time_text(window)}. A job has recovered when it is back above, in "
         "the mean of all that follows as well; one that has not is steady when it reached the rate "
         "it kept. After is the mean from then on to the next failure or repair. Frames lost are those of the "
-        "whole fabric until then. Rounds are means: of those that ended before, were under way, began later."
+        "whole fabric until the next failure or repair, or the end. Rounds are means: of those that ended "
+        "before, were under way, began later."
     )
     if len(recoveries) > MAX_ROWS:
         text += f" Reduced: the first {MAX_ROWS} of {len(recoveries)}."
