@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 _PS_PER_MS = 1e9
 
 
+_BEYOND = 10
+"""A trial with so many times the packet-hops of its estimate is said to be far beyond it."""
+_LEAST_HOPS = 20_000_000
+"""And no sooner: about a second."""
+
+
 @contextmanager
 def display() -> Iterator[Listener]:
-    """Show progress until the block ends; show nothing when standard error is no terminal."""
+    """Show progress until the block ends; on no terminal only say what is far beyond its estimate."""
     if not sys.stderr.isatty():
-        from fabricbench.runner import Quiet
-
-        yield Quiet()
+        yield _Warning()
         return
     with _bar() as bar:
         yield _Display(bar)
@@ -41,23 +45,55 @@ def _bar() -> Bar:
     return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
-class _Display:
-    """Shows the trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
+class _Warning:
+    """Says once of a trial that it is far beyond its estimate, and why."""
 
-    def __init__(self, bar: Bar) -> None:
-        self._bar = bar
-        self._task = bar.add_task("starting", total=None, detail="")
+    def __init__(self) -> None:
+        self._name = ""
+        self._is_told = False
+        self._spec: Mapping[str, Any] = {}
+        self._hops: int | None = None
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         from fabricbench.plan.variant import solo_job
         from fabricbench.report.text_table import data_size
 
         alone = solo_job(facts.variant)
-        name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
-        name += f", {alone} alone" if alone else ""
-        self._bar.reset(self._task, description=name, total=None, detail="")
+        self._name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"
+        self._name += f", {alone} alone" if alone else ""
+        self._is_told, self._spec, self._hops = False, facts.run_spec, None
 
     def trial_progressed(self, progress: Progress) -> None:
+        if self._is_told or progress["packet_hops"] < _LEAST_HOPS:
+            return
+        if self._hops is None:
+            self._hops = _estimated_hops(self._spec)
+        if text := beyond_text(progress, self._hops):
+            self._is_told = True
+            self._tell(f"warning: {self._name}: {text}")
+
+    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
+        """Do nothing: the next trial starts at once."""
+
+    def _tell(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+class _Display(_Warning):
+    """Shows the trial that runs: which of how many, bytes delivered, simulated time, speed, time left."""
+
+    def __init__(self, bar: Bar) -> None:
+        super().__init__()
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None, detail="")
+
+    def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
+        super().trial_started(facts, number, count)
+        self._bar.reset(self._task, description=self._name, total=None, detail="")
+
+    def trial_progressed(self, progress: Progress) -> None:
+        super().trial_progressed(progress)
         self._bar.update(
             self._task,
             total=progress["total_bytes"],
@@ -65,8 +101,37 @@ class _Display:
             detail=progress_text(progress),
         )
 
-    def trial_finished(self, trial: Trial, *, resumed: bool) -> None:
-        """Do nothing: the next trial starts at once."""
+    def _tell(self, text: str) -> None:
+        self._bar.console.print(text, highlight=False, markup=False)
+
+
+def _estimated_hops(run_spec: Mapping[str, Any]) -> int:
+    """Return the packet-hops that a trial is estimated to take; 0 where that is not known."""
+    import json
+
+    from fabricbench.plan import engine
+
+    estimate = engine.estimate(json.dumps(run_spec))
+    return estimate["packet_hops"] if estimate else 0
+
+
+def beyond_text(progress: Progress, estimated_hops: int) -> str:
+    """Say that a trial is far beyond its estimate, and why; nothing of one that is not."""
+    from fabricbench.report.text_table import count
+    from fabricbench.words import counted
+
+    hops = progress["packet_hops"]
+    if not estimated_hops or hops < max(_BEYOND * estimated_hops, _LEAST_HOPS):
+        return ""
+    beyond = f"{count(hops)} packet-hops so far, {hops // estimated_hops} times its estimate"
+    open_chunks = counted(progress["open_chunks"], "chunk")
+    waiting, patience = (progress[name] / _PS_PER_MS for name in ("waiting_ps", "patience_ps"))
+    if progress["waiting_ps"] > progress["patience_ps"] / 100:
+        return (
+            f"{beyond}; nothing was delivered for {waiting:.3f} ms of simulated time, and {open_chunks} not "
+            f"complete: after {patience:.3f} ms it is ended as stalled"
+        )
+    return f"{beyond}; payload still arrives, {open_chunks} not complete: look for losses and retransmissions"
 
 
 def progress_text(progress: Progress) -> str:
