@@ -1,0 +1,108 @@
+"""Plans that once gave wrong results, held to what holds in every run; figures are those of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.real import jobs_of, run_plan
+
+from fabricbench.store import Trial
+
+PLANS = Path(__file__).parent / "defects"
+
+
+def run(root: Path, name: str, *overrides: str) -> Trial:
+    (trial,) = run_plan(root / "workspace", PLANS / f"{name}.yaml", *overrides)
+    return trial
+
+
+def summary_of(trial: Trial) -> Mapping[str, Any]:
+    assert trial.summary is not None
+    return trial.summary
+
+
+def rows(trial: Trial, table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = trial.tables.table(table).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("seed", [12, 16, 18, 23, 31])
+def test_a_chunk_is_complete_once_its_slowest_frame_is_there(tmp_path: Path, seed: int) -> None:
+    trial = run(tmp_path, "late-path", f"seed={seed}")
+    (chunk,) = rows(trial, "chunks")
+    assert trial.status == "complete"
+    # One path is 200 us slower: its frame arrives after that, and its acknowledgement is on the way after it.
+    assert 200_000_000 < chunk["delivered_ps"] < chunk["completed_ps"]
+
+
+@pytest.mark.parametrize("name", ["late-path", "late-paths-infiniband"])
+def test_no_chunk_is_complete_before_it_is_delivered(tmp_path: Path, name: str) -> None:
+    chunks = rows(run(tmp_path, name), "chunks")
+    assert all(chunk["start_ps"] < chunk["delivered_ps"] < chunk["completed_ps"] for chunk in chunks)
+
+
+@pytest.mark.parametrize("name", ["moving-root", "moving-root-custom"])
+def test_rounds_that_overlap_take_at_least_as_long_as_their_slowest_chunk(tmp_path: Path, name: str) -> None:
+    trial = run(tmp_path, name)
+    job = jobs_of([trial])[0].summary
+    measured = [chunk for chunk in rows(trial, "chunks") if chunk["job"] == job.job and chunk["round"] == 1]
+    assert job.completion_time_ms is not None
+    assert job.completion_time_ms * 1e9 >= max(chunk["fct_ps"] for chunk in measured) > 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "duplicates-of-the-chunk-before",
+        "duplicates-of-the-round-before",
+        "duplicates-with-pfc",
+        "duplicates-infiniband",
+    ],
+)
+def test_frames_count_at_the_chunk_that_they_are_of(tmp_path: Path, name: str) -> None:
+    trial = run(tmp_path, name)
+    chunks = rows(trial, "chunks")
+    assert all(chunk["rx_frames"] <= chunk["tx_frames"] for chunk in chunks)
+    assert all(chunk["rx_bytes"] <= chunk["tx_bytes"] for chunk in chunks)
+    # What came too late for its chunk is told, and is no more than what was sent again.
+    late = sum(job["late"]["frames"] for job in summary_of(trial)["jobs"])
+    assert 0 < late <= sum(chunk["retransmits"] for chunk in chunks)
+
+
+def test_a_run_ends_soon_after_nothing_can_come_any_more(tmp_path: Path) -> None:
+    trial = run(tmp_path, "lost-behind-tcp")
+    assert trial.status == "incomplete"
+    assert summary_of(trial)["end_ps"] < 2e11
+
+
+def test_a_failed_chunk_tells_what_its_receiver_saw_until_the_end(tmp_path: Path) -> None:
+    chunks = rows(run(tmp_path, "failed-chunk-delivered-later"), "chunks")
+    arrived = [chunk for chunk in chunks if chunk["status"] == "failed" and chunk["delivered_ps"] is not None]
+    assert arrived
+    assert all(chunk["completed_ps"] is None and chunk["rx_frames"] > 0 for chunk in arrived)
+
+
+def test_messages_of_handshakes_are_none_of_the_failed_chunks(tmp_path: Path) -> None:
+    trial = run(tmp_path, "chunks-failed-of-a-rendezvous")
+    failed = sum(chunk["status"] == "failed" for chunk in rows(trial, "chunks"))
+    assert summary_of(trial)["jobs"][0]["chunks_failed"] == failed == 1
+
+
+def test_no_link_is_busy_for_longer_than_the_run(tmp_path: Path) -> None:
+    trial = run(tmp_path, "busy-beyond-the-end")
+    assert max(link["busy_ps"] for link in rows(trial, "links")) <= summary_of(trial)["end_ps"]
+
+
+def test_delivered_bytes_are_payload_without_what_fills_it_up(tmp_path: Path) -> None:
+    series = rows(run(tmp_path, "delivered-bytes-count-padding"), "series")
+    delivered = [sample["value"] for sample in series if sample["metric"] == "delivered_bytes"]
+    assert max(delivered) == 2  # one byte each way
+
+
+def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
+    trial = run(tmp_path, "ideal-above-100-scale-up")
+    job = jobs_of([trial])[0].summary
+    assert (job.ideal_percent, job.status) == (None, "complete")
