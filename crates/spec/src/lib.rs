@@ -17,8 +17,8 @@ mod run;
 
 pub use check::{CHUNK_PACKETS_MAX, SpecError, check};
 pub use record::{
-    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LateFrames, LinkRow, LossCauses, PathRow, PortRow,
-    PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,
+    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LateFrames, LinkRow, LossCauses, PathRow,
+    PortRow, PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,
 };
 pub use run::*;
 
