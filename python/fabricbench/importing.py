@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import ReadyTrial
 
-FORMATS = ("nccl-tests", "perftest", "osu", "imb")
+FORMATS = ("nccl-tests", "perftest", "osu", "imb", "nccl-inspector")
 """Names of the formats; `fabricbench.measured` reads them."""
 MAX_KEPT_TEXT, MAX_KEPT_TEXTS = 64 << 10, 4 << 20
 """So many characters of a file are kept with each of its trials, and with all of them together."""
@@ -213,9 +213,9 @@ def _trials(source: Source, reading: Reading, options: Options) -> Iterator[_Mad
     for table in reading.tables:
         port = _port(source, table, options.plan)
         name = _name(table, reading.tables, options)
-        suite = _short_hash(f"{digest}\n{table.benchmark}\n{table.ranks}\n{name}\n{options.tag}")
+        suite = _short_hash(f"{digest}\n{table.benchmark}\n{table.ranks}\n{name}\n{options.tag}{table.part}")
         for row in table.rows:
-            key = (table.benchmark, table.ranks, row.size_bytes, row.placement)
+            key = (table.benchmark, table.ranks, table.part, row.size_bytes, row.placement)
             spec = _spec(source, digest, reading, table, row, port)
             facts = _facts(reading, table, row, spec, (name, suite, options.tag), seen[key], positions[suite])
             seen[key] += 1
@@ -234,8 +234,9 @@ def _name(table: Table, tables: Sequence[Table], options: Options) -> str:
     benchmarks = {each.benchmark for each in tables}
     parts = [options.name] if options.name else []
     parts += [table.benchmark] if not options.name or len(benchmarks) > 1 else []
-    many = len({each.ranks for each in tables if each.benchmark == table.benchmark}) > 1
-    parts += [str(table.ranks)] if many else []
+    alike = [each for each in tables if each.benchmark == table.benchmark]
+    parts += [str(table.ranks)] if len({each.ranks for each in alike}) > 1 else []
+    parts += [table.part] if table.part and len({each.part for each in alike}) > 1 else []
     return "-".join(parts)
 
 

@@ -168,6 +168,7 @@ def test_a_benchmark_that_is_not_known_is_told(tmp_path: Path) -> None:
         finished = call("import", "nccl.txt", "--benchmark", name, "--ranks", "8", cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
         assert ("no bus bandwidth" in finished.stderr) == is_told
+        assert ("those printed fit alltoall_perf" in finished.stderr) == is_told
 
 
 def test_wrong_values_make_a_trial_incomplete(tmp_path: Path) -> None:
@@ -404,12 +405,65 @@ def test_python_names_the_line(tmp_path: Path) -> None:
     assert raised.value.line == 4
 
 
-@pytest.mark.parametrize(("name", "listed"), [("nccl_alltoall.txt", 8), ("nccl_reduce_scatter.json", 2)])
-def test_ranks_that_are_not_those_of_the_output_are_told(tmp_path: Path, name: str, listed: int) -> None:
-    for ranks, is_told in ((listed, False), (3, True)):
-        finished = call("import", SAMPLES / name, "--ranks", str(ranks), cwd=tmp_path)
+def test_ranks_that_are_not_those_of_the_output_are_told(tmp_path: Path) -> None:
+    for ranks, is_told in ((2, False), (3, True)):
+        # What is sent and received has one bandwidth, however many do it.
+        finished = call("import", SAMPLES / "nccl_per_iteration.txt", "--ranks", str(ranks), cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
-        assert (f"--ranks 3 in place of {listed}, which the output lists" in finished.stderr) is is_told
+        assert ("--ranks 3 in place of 2, which the output lists" in finished.stderr) is is_told
+
+
+@pytest.mark.parametrize(("name", "listed"), [("nccl_alltoall.txt", 8), ("nccl_reduce_scatter.json", 2)])
+def test_ranks_that_the_bandwidths_do_not_fit_are_refused_with_those_that_do(
+    tmp_path: Path, name: str, listed: int
+) -> None:
+    assert call("import", SAMPLES / name, "--ranks", str(listed), cwd=tmp_path).returncode == 0
+    stored = call("trials", cwd=tmp_path).stdout
+    finished = call("import", SAMPLES / name, "--ranks", "3", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "found busbw " in finished.stderr
+    assert f"--ranks {listed}\n" in finished.stderr
+    assert call("trials", cwd=tmp_path).stdout == stored
+
+
+def test_tables_of_two_collectives_in_one_output_are_two_runs(tmp_path: Path) -> None:
+    trials = taken(tmp_path, "nccl_two_collectives.txt")
+    told = {(trial.results[0]["collective"], trial.facts.suite, trial.facts.iteration) for trial in trials}
+    assert sorted(collective for collective, _, _ in told) == ["all-reduce", "all-to-all"]
+    assert {iteration for _, _, iteration in told} == {0}
+    assert len({suite for _, suite, _ in told}) == 2
+
+
+def test_processes_without_mpi_are_refused_and_nothing_is_stored(tmp_path: Path) -> None:
+    finished = call("import", SAMPLES / "nccl_without_mpi.txt", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert 'nccl_without_mpi.txt:40: found several processes with a "Rank 0" each' in finished.stderr
+    assert "hint: if several processes were started, nccl-tests was built without MPI" in finished.stderr
+    assert call("trials", cwd=tmp_path).stdout == ""
+
+
+def test_communicators_of_one_job_are_no_iterations_of_each_other(tmp_path: Path) -> None:
+    trials = taken(tmp_path, "nccl_inspector.jsonl")
+    assert [trial.facts.iteration for trial in trials] == [0, 0, 0, 0]
+    assert len({trial.facts.suite for trial in trials}) == 4
+    first = trials[0].results[0]
+    assert (first["ranks"], first["rounds"], first["data_size_bytes"]) == (16, 3, 17179869184)
+    assert first["busbw_gb_per_s"] == pytest.approx(17179869184 / 61967.5e-6 / 1e9 * 2 * 15 / 16)
+    assert first["round_ms_min"] == pytest.approx(61.890)
+    assert trials[2].facts.plan == "inspector-allreduce-8-0xe62dedaa97644a"
+
+
+def test_the_algorithm_that_nccl_logged_is_shown(tmp_path: Path) -> None:
+    assert call("import", SAMPLES / "nccl_tuning.txt", cwd=tmp_path).returncode == 0
+    shown = call("show", "latest", cwd=tmp_path).stdout
+    assert "algorithm" in shown
+    assert "Ring" in shown
+
+
+def test_a_time_of_the_processor_gives_the_bandwidth_that_is_printed(tmp_path: Path) -> None:
+    row = taken(tmp_path, "nccl_cputime.txt")[-1].results[0]
+    assert row["completion_time_ms"] is None
+    assert (row["algbw_gb_per_s"], row["busbw_gb_per_s"]) == pytest.approx((149.37, 149.37 * 7 / 8))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -206,13 +207,175 @@ def test_bytes_that_are_no_text_stay_out_of_the_way() -> None:
     assert len(table.rows) == 18
 
 
-@pytest.mark.parametrize(
-    "prefix", ["[1,0]<stdout>:", "[prterun-host1@1,0]<stdout>: ", "0: ", " 12: ", "    "]
-)
-def test_what_launchers_put_before_each_line_does_not_matter(prefix: str) -> None:
-    text = (SAMPLES / "nccl_alltoall.txt").read_text().rstrip("\n")
-    (table,) = read("nccl.txt", "\n".join(prefix + line for line in text.split("\n")).encode()).tables
+PREFIXES = [
+    "[1,0]<stdout>:",
+    "[prterun-host1@1,0]<stdout>: ",
+    "0: ",
+    " 12: ",
+    "    ",
+    "> ",
+    "[3] ",
+    "gpu-a: ",
+    "worker-1  | ",
+    "[pod/nccl-0/worker] ",
+    "job-4711: ",
+    "10:11:12.345 ",
+    "2025-05-01T10:11:12.345678901Z stdout F ",
+    "[2025-05-01 10:11:12,345][INFO] ",
+    "May  1 10:11:12 gpu-a slurmstepd[4711]: ",
+    "Thu May  1 10:11:12 2025[1,0]<stdout>: ",
+    "(Worker pid=12, ip=10.0.0.1) ",
+    "\x1b[36m(pid=12)\x1b[0m ",
+]
+TEXTS = ["nccl_alltoall.txt", "osu_many.txt", "imb_mpi1.txt", "perftest_write_bw.txt"]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_launchers_and_loggers_put_before_each_line_does_not_matter(prefix: str, name: str) -> None:
+    lines = (SAMPLES / name).read_text().rstrip("\n").split("\n")
+    # Digits, days and levels differ from line to line.
+    moved = [
+        prefix.replace("11:12", f"{index // 60 % 24:02}:{index % 60:02}").replace("INFO", levels(index))
+        + line
+        for index, line in enumerate(lines)
+    ]
+    found, expected = read(name, "\n".join(moved).encode()), sample(name)
+    assert found.tables == expected.tables
+    assert found.warnings == expected.warnings
+
+
+def levels(index: int) -> str:
+    return ("INFO", "WARN", "ERROR")[index % 3]
+
+
+def test_lines_of_others_without_the_prefix_stay_as_they_are() -> None:
+    lines = (SAMPLES / "nccl_alltoall.txt").read_text().split("\n")
+    tagged = [line if "NCCL INFO" in line or "Warning" in line else f"[1,0]<stdout>:{line}" for line in lines]
+    (table,) = read("nccl.txt", "\n".join(tagged).encode()).tables
     assert table.rows == only("nccl_alltoall.txt").rows
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_colours_and_what_a_terminal_overwrote_do_not_matter(name: str) -> None:
+    lines = (SAMPLES / name).read_text().split("\n")
+    shown = "\r\n".join(f"\x1b]0;run\x07{line and chr(13).join((' 12 %', line))}\x1b[0m" for line in lines)
+    assert read(name, shown.encode()).tables == sample(name).tables
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_heads_may_have_lost_their_mark(name: str) -> None:
+    text = "\n".join(line.removeprefix("#") for line in (SAMPLES / name).read_text().split("\n"))
+    bare = text.replace("#bytes", "bytes").replace("#repetitions", "repetitions").replace("#iter", "iter")
+    expected = [(each.benchmark, each.ranks, each.rows) for each in sample(name).tables]
+    assert [(each.benchmark, each.ranks, each.rows) for each in read(name, bare.encode()).tables] == expected
+
+
+def test_a_compressed_file_is_read_as_what_it_holds() -> None:
+    packed = gzip.compress((SAMPLES / "imb_mpi1.txt").read_bytes())
+    assert read("imb_mpi1.txt", packed).tables == sample("imb_mpi1.txt").tables
+    with pytest.raises(MeasuredError, match="gzip that cannot be read"):
+        read("x.gz", packed[:-30])
+    with pytest.raises(MeasuredError, match="more than 16,777,216 bytes"):
+        read("x.gz", gzip.compress(b"0" * (MAX_FILE_BYTES + 1)))
+
+
+def test_inspector_has_a_result_for_each_communicator_collective_and_size() -> None:
+    reading = sample("nccl_inspector.jsonl")
+    told = [(table.benchmark, table.ranks, table.part, len(table.rows)) for table in reading.tables]
+    assert told == [
+        ("inspector-allreduce", 16, "0x7f8c496ae9f661", 1),
+        ("inspector-reducescatter", 16, "0x7f8c496ae9f661", 1),
+        ("inspector-allreduce", 8, "0xe62dedaa97644a", 1),
+        ("inspector-allreduce", 8, "0x11aa22bb33cc44", 1),
+    ]
+    row = reading.tables[0].rows[0]
+    assert (row.size_bytes, row.iterations) == (17179869184, 3)
+    assert (row.time_us, row.time_us_min, row.time_us_max) == pytest.approx((61967.5, 61890.0, 62030.5))
+    assert (row.rank_us_min, row.rank_us_max) == pytest.approx((61961.67, 61973.33), abs=0.01)
+    assert (row.values["algorithm"], row.values["protocol"]) == ("Ring", "Simple")
+    # A rank gives in a share of what is reduced and scattered.
+    assert reading.tables[1].rows[0].size_bytes == 16 * 2147483648
+    assert [warning.partition(": ")[2] for warning in reading.warnings] == [
+        "1 single sends and receives are not imported",
+        "the plugin dropped 3 records itself",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ('"coll_busbw_gbs":519.', '"coll_busbw_gbs":419.', ":2: found 419."),
+        ('"coll_exec_time_us":61974', '"coll_exec_time_us":71974', ":2: found 277."),
+        (
+            '"coll_sn":1408',
+            '"coll_sn":"x"',
+            ':3: found ""x"" at coll_perf.coll_sn; expected a whole number',
+        ),
+        ('"rank":0,"n_ranks":16', '"rank":0', ":2: found nothing at header.n_ranks"),
+    ],
+)
+def test_a_record_of_inspector_that_does_not_fit_is_named(old: str, new: str, found: str) -> None:
+    lines = (SAMPLES / "nccl_inspector.jsonl").read_text().split("\n")
+    text = "\n".join([lines[0], *(line.replace(old, new) for line in lines[1:])])
+    assert text != "\n".join(lines)
+    with pytest.raises(MeasuredError) as raised:
+        read("nccl_inspector.jsonl", text.encode())
+    assert f"nccl_inspector.jsonl{found}" in str(raised.value)
+
+
+def test_perftest_json_without_quotation_marks_is_read() -> None:
+    (table,) = sample("perftest_unquoted.json").tables
+    assert (table.benchmark, table.facts["nic"], table.facts["tx depth"]) == ("ib_write_bw", "mlx5_0", 128)
+    assert table.rows[0].gb_per_s == pytest.approx(11532.14 * 2**20 / 1e9)
+    with pytest.raises(MeasuredError) as raised:
+        read("x.json", changed("perftest_unquoted.json", "n_iterations: 5000", "n_iterations: many"))
+    assert 'x.json:24: found ""many"" at results.n_iterations' in str(raised.value)
+
+
+def test_osu_may_say_the_datatype_below_the_head_and_print_percentiles() -> None:
+    bandwidth, latency = sample("osu_below_head.txt").tables
+    assert [row.size_bytes for row in bandwidth.rows] == [1, 65536, 1048576]
+    assert (latency.ranks, latency.rows[-1].values["p99 tail lat(us)"]) == (32, 905.7)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "found"),
+    [
+        (
+            "perftest_write_bw.txt",
+            "22044.71",
+            "2204.71",
+            ":27: found BW average[MB/sec] 2204.71; expected 22044.",
+        ),
+        ("perftest_write_bw.json", "2229.27", "229.27", "found BW average[MiB/sec] 229.27"),
+        ("osu_many.txt", "24000.00", "2400.00", ":22: found 2400.00 MB/s; expected 24000.00"),
+    ],
+)
+def test_a_rate_that_is_not_that_of_its_messages_is_refused(
+    name: str, old: str, new: str, found: str
+) -> None:
+    with pytest.raises(MeasuredError) as raised:
+        read(name, changed(name, old, new))
+    assert found in str(raised.value)
+
+
+def test_tables_of_other_formats_in_the_same_file_are_told() -> None:
+    text = "\n".join((SAMPLES / name).read_text() for name in TEXTS)
+    reading = read("all.txt", text.encode())
+    assert reading.format == "nccl-tests"
+    assert [warning.rpartition(" ")[2] for warning in reading.warnings] == ["perftest", "osu", "imb"]
+    assert read("all.txt", text.encode(), "imb").tables[0].benchmark == "imb-pingpong"
+    with pytest.raises(MeasuredError) as raised:
+        read("x", (SAMPLES / "osu_many.txt").read_bytes(), "imb")
+    assert raised.value.hint == "it looks like osu: --format osu"
+
+
+def test_a_head_without_rows_is_told() -> None:
+    text = (SAMPLES / "nccl_alltoall.txt").read_text()
+    cut = text[: text.index("           0             0")]
+    warnings = read("x", f"{cut}\n{text}".encode()).warnings
+    assert [warning.partition(": ")[2] for warning in warnings] == ["the head of a table without rows"]
 
 
 def test_a_table_may_stand_in_a_page_of_notes() -> None:

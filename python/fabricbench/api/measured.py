@@ -24,18 +24,18 @@ def import_results(
     plan: Plan | str | Path | None = None,
     workspace: Workspace | str | Path | None = None,
 ) -> Trials:
-    """Import measured results: outputs of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks.
+    """Import measured results: outputs of nccl-tests, perftest, OSU, Intel MPI Benchmarks or NCCL Inspector.
 
     Each result becomes a trial of backend `imported`. What a benchmark does not measure is null: `chunks`,
     `ports` and the other tables have no rows. What is left out of a file, or looks odd, is a warning.
 
     Args:
         *files: The outputs, text or JSON. Each is imported whole or not at all.
-        format: `nccl-tests`, `perftest`, `osu` or `imb`; detected by default.
+        format: `nccl-tests`, `perftest`, `osu`, `imb` or `nccl-inspector`; detected by default.
         name: What to call the trials, in place of the benchmark's name.
         tag: A label to find them again.
-        ranks: Number of ranks, where the output does not say it.
-        benchmark: Name of the benchmark, where the output does not say it.
+        ranks: Number of ranks, where the output does not say it or says what its bandwidths do not fit.
+        benchmark: Name of the benchmark, likewise.
         plan: The plan that simulates it, or what `load` takes; the trials bear its name then, and
             `ideal_percent` is known.
         workspace: Where the trials go, an open one or its folder, which is made if it does not exist; by

@@ -26,6 +26,7 @@ class ResultFormat(StrEnum):
     PERFTEST = "perftest"
     OSU = "osu"
     IMB = "imb"
+    NCCL_INSPECTOR = "nccl-inspector"
 
 
 def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
@@ -54,7 +55,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     workspace: WorkspaceOption = None,
     output: Annotated[Format, typer.Option("--output", help="How to write the results.")] = Format.TABLE,
 ) -> None:
-    """Import measured results: output of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks.
+    """Import measured results: nccl-tests, perftest, OSU, Intel MPI Benchmarks or NCCL Inspector.
 
     Each result becomes a trial of backend `imported`, shown and compared as simulated ones are. A file is
     imported whole or, where a line cannot be read, not at all. docs/import.md says what becomes what.

@@ -45,11 +45,12 @@ COLLECTIVES: Mapping[str, str] = {
     "alltoallv": "all-to-all",
 }
 """For each benchmark the collective of a plan; others keep their own name."""
-_SUITE = re.compile(r"^#\s+Intel\s?\(R\) MPI Benchmarks? (?:Suite )?V?([\w.]+)")
-_BENCHMARK = re.compile(r"^# Benchmarking (\S+)")
-_PROCESSES = re.compile(r"^#\s+\(?\s*#processes = (\d{1,9})\b")
+_SUITE = re.compile(r"^#?\s*Intel\s?\(R\) MPI Benchmarks? (?:Suite )?V?([\w.]+)")
+_BENCHMARK = re.compile(r"^#?\s*Benchmarking (\S+)")
+_PROCESSES = re.compile(r"^#?\s*\(?\s*#?processes = (\d{1,9})\b")
 _GROUPS = re.compile(r"groups? of \d+ process")
-_FACT = re.compile(r"^# (Machine|System|Release|MPI Version|MPI Thread Environment)\s*:\s*(\S.*)")
+_HEAD = re.compile(r"^\s*#?(bytes|repetitions|Group)\s+#?(?:repetitions\b|#?bytes\b|t_min\[|t\[)")
+_FACT = re.compile(r"^#? ?(Machine|System|Release|MPI Version|MPI Thread Environment)\s*:\s*(\S.*)")
 _FAILED = re.compile(r"out-of-mem|int-overflow|time-out")
 _TIMES = ("t_avg[usec]", "t[usec]")
 _OF_RANKS = ("t_min[usec]", "t_max[usec]")
@@ -76,12 +77,12 @@ class _Header:
             self.facts[fact[1].lower()] = fact[2].strip()[:200]
         if self.is_calling and text.strip(" #"):
             self.command, self.is_calling = text.strip(" #"), False
-        self.is_calling = self.is_calling or text.startswith("# Calling sequence was")
+        self.is_calling = self.is_calling or text.lstrip("# ").startswith("Calling sequence was")
         if benchmark := _BENCHMARK.match(text):
             self.benchmark, self.processes, self.in_groups = benchmark[1], None, False
         if processes := _PROCESSES.match(text):
             self.processes = int(processes[1])
-        self.in_groups = self.in_groups or (text.startswith("#") and bool(_GROUPS.search(text)))
+        self.in_groups = self.in_groups or (bool(_GROUPS.search(text)) and not text[:1].isdigit())
 
 
 def is_output(document: Document) -> bool:
@@ -103,9 +104,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         line = document.lines[index]
         header.take(line.text)
         index += 1
-        columns = line.text.split()
-        if not columns or columns[0] not in ("#bytes", "#repetitions", "Group"):
+        if not _HEAD.match(line.text):
             continue
+        columns = _columns(line.text)
         if columns[0] != "#bytes" or header.in_groups or _time_column(columns) is None:
             what = header.benchmark or "a table"
             warnings.append(
@@ -114,10 +115,19 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             continue
         lines, index = table_lines(document, index)
         rows = [_row(document, each, columns, header) for each in _measured(document, lines, warnings)]
+        if not rows:
+            warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
         if rows:
             command = header.command or command_before(commands, line.number)
             tables.append(_table(document, line, header, command, given, rows))
+            document.require_rows([table.rows for table in tables])
     return tables, warnings
+
+
+def _columns(text: str) -> list[str]:
+    """Return the columns of a head, also of one that lost a `#`."""
+    named = ("bytes", "repetitions")
+    return [f"#{name}" if name in named else name for name in text.split()]
 
 
 def _time_column(columns: Sequence[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,10 @@ from fabricbench.measured.text import Document, shown
 
 _MAX_DEPTH_ERRORS = (RecursionError, ValueError)
 HINT = "the file may be cut off or edited: take the benchmark's own JSON file"
+DOCUMENTS_MAX = 100_000
 _INTEGER_MAX = (1 << 63) - 1
+_NO_SPACE = re.compile(r"\S")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def documents(document: Document) -> list[Any]:
@@ -21,25 +25,59 @@ def documents(document: Document) -> list[Any]:
     Raises:
         MeasuredError: It is no JSON; the error names the line.
     """
-    decoder, text, index = json.JSONDecoder(parse_constant=_refuse), document.text, 0
-    found = []
+    return [value for _, value in documents_and_lines(document)]
+
+
+def documents_and_lines(document: Document) -> list[tuple[int, Any]]:
+    """Parse the JSON documents of a file, each with the number of the line where it begins.
+
+    Raises:
+        MeasuredError: It is no JSON; the error names the line.
+    """
+    decoder, text, index = json.JSONDecoder(parse_constant=_refuse), document.text, _skipped(document.text, 0)
+    found, line, counted = [], 1, 0
     try:
         while index < len(text):
-            index += len(text[index:]) - len(text[index:].lstrip())
-            if index >= len(text):
-                break
+            line, counted = line + text.count("\n", counted, index), index
             value, index = decoder.raw_decode(text, index)
-            found.append(value)
-            if len(found) > 1000:
-                raise document.error(None, "more than 1,000 JSON documents", "at most 1,000", HINT)
+            found.append((line, value))
+            if len(found) > DOCUMENTS_MAX:
+                most = f"{DOCUMENTS_MAX:,}"
+                raise document.error(
+                    None, f"more than {most} JSON documents", f"at most {most}", "split the file"
+                )
+            index = _skipped(text, index)
     except json.JSONDecodeError as error:
         found_text = error.doc[error.pos : error.pos + 20].split("\n")[0] or "the end of the line"
         raise document.error(error.lineno, shown(found_text), f"JSON ({error.msg})", HINT) from error
     except _MAX_DEPTH_ERRORS as error:
         raise document.error(
-            None, f"JSON that cannot be read ({error})", "plain numbers, not too deep", HINT
+            line, f"JSON that cannot be read ({error})", "plain numbers, not too deep", HINT
         ) from error
+    _require_characters(document, found)
     return found
+
+
+def _skipped(text: str, index: int) -> int:
+    """Return the place of the next character that is no space."""
+    match = _NO_SPACE.search(text, index)
+    return match.start() if match else len(text)
+
+
+def _require_characters(document: Document, found: Sequence[tuple[int, Any]]) -> None:
+    """Refuse halves of surrogate pairs, which JSON can write and no file can hold.
+
+    Raises:
+        MeasuredError: There is one.
+    """
+    if not _SURROGATE.search(document.text):
+        return
+    for line, value in found:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            what = f"half of a character, {shown(error.object[error.start : error.end])}"
+            raise document.error(line, what, "whole characters", HINT) from error
 
 
 def _refuse(constant: str) -> float:

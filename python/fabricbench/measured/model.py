@@ -65,6 +65,8 @@ class Table:
         command: The command line, if the file has it; otherwise empty.
         facts: What the output says about hosts, adapters and settings.
         rows: Its results, in their order.
+        part: What tells it from others of the same benchmark and ranks that are no repetition of it, such as
+            its communicator; empty where there is no such thing.
     """
 
     benchmark: str
@@ -76,6 +78,7 @@ class Table:
     version: str = ""
     command: str = ""
     facts: Mapping[str, Value] = field(default_factory=dict)
+    part: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,30 @@
 
 The size is the larger of what a rank sends and receives, its own part included, which is the data size S of a
 plan for every collective (nccl-tests, doc/PERFORMANCE.md and src/common.cu). Versions name the check `error`
-or `#wrong`, and have or have not the columns `redop` and `root`, so columns are taken by their names.
+or `#wrong`, and have or have not the columns `redop` and `root`, so columns are taken by their names. What a
+table says of itself is held against the bandwidths that it prints (`nccl_identity`).
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from fabricbench.measured.digits import Interval
 from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
+from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
+from fabricbench.measured.nccl_log import Choices, choices, chosen_for
 from fabricbench.measured.text import (
-    RANKS_HINT,
     ROW_HINT,
     Document,
     Line,
     command_before,
     command_lines,
-    launched_ranks,
+    launched_processes,
     shown,
     table_lines,
 )
@@ -38,42 +44,86 @@ COLLECTIVES: Mapping[str, str] = {
 }
 """For each benchmark, without `_perf`, the collective of a plan; others keep their own name."""
 PROGRAM = r"\w+_perf(?:_mpi)?"
-_HEADER = re.compile(r"^#\s+size\s+count\s+type\b.*\btime\b|^#\s+size\s+count\s+type\b.*\bcputime\b")
-_VERSION = re.compile(r"^# nccl-tests version (\S+)(?:.*nccl-library=(\d+))?")
-_STARTING = re.compile(r"^# Collective test starting: (\S+)")
-_RANK = re.compile(r"^#\s+Rank\s+(\d+)(?: Group\s+(\d+))? Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)")
+_HEADER = re.compile(r"^\s*#?\s*size\s+count\s+type\b.*\b(?:cpu)?time\b")
+_UNITS = re.compile(r"#?\s*\(B\)|#\s*$")
+_VERSION = re.compile(r"^#?\s*nccl-tests version (\S+)(?:.*nccl-library=(\d{1,9}))?")
+_STARTING = re.compile(r"^#?\s*Collective test starting: (\S+)")
+_RUN = re.compile(r"^#?\s*nThread (\d{1,6}) nGpus (\d{1,6})\b")
+_RANK = re.compile(
+    r"^#?\s*Rank\s+(\d{1,8})(?: Group\s+(\d{1,8}))? Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)"
+)
 _ITERATIONS = re.compile(r"(?<!warmup )(?<!agg )\biters: (\d{1,9})(?: agg iters: (\d{1,9}))?")
 _LIBRARY = re.compile(r"^NCCL version (\S+)")
 _PLACEMENTS = ("out-of-place", "in-place")
 _TIMES = ("time", "cputime")
+_Device = tuple[int, str, str, str]
+"""Rank, group, host and name of a device."""
 
 
 @dataclass
 class _Header:
-    """What stands before a table."""
+    """What stands before a table.
+
+    Attributes:
+        benchmark: The program that the run of this table names; empty if it does not.
+        earlier: The program of an earlier table.
+        each: Ranks of one process, as threads and devices.
+        lists: The devices that are listed, one list for each run that began since the last table.
+        heads: Heads of tables since the last row.
+    """
 
     benchmark: str = ""
+    earlier: str = ""
     version: str = ""
     library: str = ""
     iterations: int | None = None
-    devices: list[tuple[int, str, str, str]] = field(default_factory=list)
+    each: int = 1
+    lists: list[list[_Device]] = field(default_factory=list)
+    heads: int = 0
+    is_read: bool = False
 
     def take(self, text: str) -> None:
         """Read a line before the table."""
-        version, starting = _VERSION.match(text), _STARTING.match(text)
-        if version:
-            self.devices = []
+        if version := _VERSION.match(text):
+            self._begin()
             self.version, self.library = version[1], library_version(int(version[2] or 0))
-        if starting:
+        if starting := _STARTING.match(text):
+            self._begin()
             self.benchmark = starting[1]
         if library := _LIBRARY.match(text):
             self.library = library[1]
-        if text.startswith("# nThread"):
-            self.devices = []
+        if run := _RUN.match(text):
+            self._begin()
+            self.lists.append([])
+            self.each = max(int(run[1]) * int(run[2]), 1)
             found = _ITERATIONS.search(text)
             self.iterations = int(found[1]) * int(found[2] or 1) if found else None
         if rank := _RANK.match(text):
-            self.devices.append((int(rank[1]), rank[2] or "0", rank[3], rank[4].strip()))
+            self._begin()
+            self.lists = self.lists or [[]]
+            self.lists[-1].append((int(rank[1]), rank[2] or "0", rank[3], rank[4].strip()))
+
+    def _begin(self) -> None:
+        """Forget what belongs to the table that was read last."""
+        if self.is_read:
+            self.earlier, self.benchmark = self.benchmark or self.earlier, ""
+            self.version, self.library, self.iterations, self.each = "", "", None, 1
+            self.lists, self.heads, self.is_read = [], 0, False
+
+    @property
+    def devices(self) -> Sequence[_Device]:
+        """The devices of the run."""
+        return next((each for each in reversed(self.lists) if each), [])
+
+    def has_several_processes(self, rows: Sequence[Lead]) -> bool:
+        """Tell whether processes that know nothing of each other have printed a table into the same output.
+
+        Two lists may also be those of a run that failed and of the next; then no row comes twice in turn.
+        """
+        if any(len({each[:2] for each in devices}) < len(devices) for devices in self.lists):
+            return True
+        is_twice = any(first.size_bytes == second.size_bytes for first, second in pairwise(rows))
+        return is_twice and self.heads > 1 and sum(1 for each in self.lists if each) > 1
 
 
 def library_version(code: int) -> str:
@@ -93,24 +143,32 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     """Read every table of a file.
 
     Raises:
-        MeasuredError: A row is malformed, or benchmark or ranks are not said.
+        MeasuredError: A row is malformed, or its bandwidths do not follow from the rest of it; benchmark or
+            ranks are not said and more than one fit.
     """
     commands = command_lines(document.lines, PROGRAM)
     tables: list[Table] = []
     warnings: list[str] = []
-    header, index = _Header(), 0
-    while index < len(document.lines):
-        line = document.lines[index]
-        header.take(line.text)
-        index += 1
-        if _HEADER.match(line.text):
-            lines, index = table_lines(document, index, has_units=True)
-            columns = _columns(document, line)
-            rows = [row for each in lines for row in _row(document, each, columns, header.iterations)]
-            last = command_before(commands, line.number)
-            named = command_before(commands, line.number, header.benchmark) if header.benchmark else last
-            if rows:
-                tables.append(_table(document, line, header, named, given, rows, warnings))
+    heads = [index for index, line in enumerate(document.lines) if _HEADER.match(line.text)]
+    header, index, last = _Header(), 0, 0
+    for head, following in pairwise([*heads, len(document.lines)]):
+        for line in document.lines[index:head]:
+            header.take(line.text)
+        header.heads += 1
+        line = document.lines[head]
+        found = _Found(document, line, _columns(document, line), header.iterations)
+        lines, index = table_lines(document, head + 1, _UNITS)
+        for each in lines:
+            found.take(each)
+        if found.rows:
+            own = commands[bisect_right(commands, last, key=lambda each: each[0]) :]
+            said = _said(found, header, own, commands)
+            chosen = choices(document.lines[head:following])
+            tables.append(_table(found, header, said, given, warnings, chosen))
+            document.require_rows([table.rows for table in tables])
+            header.is_read, last = True, line.number
+        else:
+            warnings.append(f"{document.name}:{line.number}: the head of a table without rows")
     return tables, warnings
 
 
@@ -120,65 +178,95 @@ def _columns(document: Document, line: Line) -> list[str]:
     Raises:
         MeasuredError: They are others.
     """
-    columns = line.text[1:].split()
+    columns = line.text.strip().removeprefix("#").split()
     measured = [name for name in columns[3:] if name not in ("redop", "root", "timestamp")]
     half = len(measured) // 2
-    if measured[:half] != measured[half:] or measured[:1] not in (["time"], ["cputime"]):
+    is_whole = {"algbw", "busbw"} <= set(measured) and len(set(measured)) == half
+    if measured[:half] != measured[half:] or measured[:1] not in (["time"], ["cputime"]) or not is_whole:
         expected = "columns size, count, type and then time, algbw, busbw and #wrong twice"
         raise document.error(line.number, shown(line.text), expected, ROW_HINT)
     return columns
 
 
-def _row(document: Document, line: Line, columns: Sequence[str], iterations: int | None) -> list[Row]:
-    kept = [name for name in columns if name != "timestamp"]
-    texts = line.text.split()
-    if "timestamp" in columns and len(texts) == len(kept) + 2:
-        texts = texts[:-2]  # a date and a time
-    if len(texts) == len(kept) - 1 and "redop" in kept:
-        kept.remove("redop")  # until 2.12 it is empty where nothing is reduced
-    cells = document.cells(Line(line.number, " ".join(texts)), kept)
-    start = next(index for index, name in enumerate(kept) if name in _TIMES)
-    common = dict(zip(kept[:start], cells[:start], strict=True))
-    size = document.integer(line.number, "size", common.pop("size"))
-    document.integer(line.number, "count", common["count"])
-    measured = list(zip(kept[start:], cells[start:], strict=True))
-    half = len(measured) // 2
-    return [
-        _result(document, line.number, size, part, common, iterations, placement)
-        for part, placement in zip((measured[:half], measured[half:]), _PLACEMENTS, strict=True)
-    ]
+@dataclass
+class _Found:
+    """What a table prints, row by row."""
+
+    document: Document
+    head: Line
+    columns: Sequence[str]
+    iterations: int | None
+    rows: list[Row] = field(default_factory=list)
+    prints: list[Print] = field(default_factory=list)
+    leads: list[Lead] = field(default_factory=list)
+
+    def take(self, line: Line) -> None:
+        """Read a row.
+
+        Raises:
+            MeasuredError: It is malformed.
+        """
+        kept, cells = self._cells(line)
+        start = next(index for index, name in enumerate(kept) if name in _TIMES)
+        common = dict(zip(kept[:start], cells[:start], strict=True))
+        size = self.document.integer(line.number, "size", common.pop("size"))
+        count = self.document.integer(line.number, "count", common["count"])
+        measured = list(zip(kept[start:], cells[start:], strict=True))
+        half = len(measured) // 2
+        parts = [dict(measured[:half]), dict(measured[half:])]
+        for part, placement in zip(parts, _PLACEMENTS, strict=True):
+            self.rows.append(self._result(line.number, size, part, common, placement))
+            self.prints.append(_print(line.number, size, part, placement))
+        redop = common.get("redop", "" if "redop" in self.columns else None)
+        checked = [part.get("#wrong", part.get("error", "N/A")) != "N/A" for part in parts]
+        self.leads.append(
+            Lead(
+                line.number, size, count, common["type"], redop, common.get("root"), (checked[0], checked[1])
+            )
+        )
+
+    def _cells(self, line: Line) -> tuple[list[str], list[str]]:
+        """Return the columns that a row has, and its cells."""
+        kept = [name for name in self.columns if name != "timestamp"]
+        texts = line.text.split()
+        if "timestamp" in self.columns and len(texts) == len(kept) + 2:
+            texts = texts[:-2]  # a date and a time
+        if len(texts) == len(kept) - 1 and "redop" in kept:
+            kept.remove("redop")  # until 2.12 it is empty where nothing is reduced
+        return kept, self.document.cells(Line(line.number, " ".join(texts)), kept)
+
+    def _result(
+        self, line: int, size: int, part: Mapping[str, str], common: Mapping[str, str], placement: str
+    ) -> Row:
+        values: dict[str, Value] = dict(common)
+        values |= {
+            name: self.document.number(line, name, cell)
+            for name, cell in part.items()
+            if name not in ("#wrong", "error", "time")
+        }
+        check = next((name for name in ("#wrong", "error") if name in part), "")
+        time_us = self.document.number(line, "time", part["time"]) if "time" in part else None
+        low, high = (values.pop(name, None) for name in ("i_min", "i_max"))
+        return Row(
+            line,
+            size,
+            time_us=time_us,
+            time_us_min=None if low is None else float(low),
+            time_us_max=None if high is None else float(high),
+            # `cputime` is how long the processor was busy; the operation took what algbw says.
+            gb_per_s=float(values["algbw"]) if time_us is None else None,
+            placement=placement,
+            iterations=self.iterations,
+            wrong=_wrong(self.document, line, check, part[check]) if check else None,
+            values=values,
+        )
 
 
-def _result(
-    document: Document,
-    line: int,
-    size: int,
-    measured: Sequence[tuple[str, str]],
-    common: Mapping[str, str],
-    iterations: int | None,
-    placement: str,
-) -> Row:
-    values: dict[str, Value] = dict(common)
-    time_us, wrong = 0.0, None
-    for name, cell in measured:
-        if name in ("#wrong", "error"):
-            wrong = _wrong(document, line, name, cell)
-        elif name in _TIMES:
-            time_us = document.number(line, name, cell)
-        else:
-            values[name] = document.number(line, name, cell)
-    low, high = (values.pop(name, None) for name in ("i_min", "i_max"))
-    return Row(
-        line,
-        size,
-        time_us=time_us,
-        time_us_min=None if low is None else float(low),
-        time_us_max=None if high is None else float(high),
-        placement=placement,
-        iterations=iterations,
-        wrong=wrong,
-        values=values,
-    )
+def _print(line: int, size: int, part: Mapping[str, str], placement: str) -> Print:
+    """Return the numbers of a result with their digits; that they are numbers is known."""
+    time = Interval.printed(part["time"]) if "time" in part else None
+    algbw, busbw = Interval.printed(part["algbw"]), Interval.printed(part["busbw"])
+    return Print(line, placement, size, time, algbw, busbw, (part["algbw"], part["busbw"]))
 
 
 def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
@@ -189,44 +277,80 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
     return round(value) if column == "#wrong" else None
 
 
-def _table(
-    document: Document,
-    line: Line,
+def _said(
+    found: _Found,
     header: _Header,
-    command: str,
-    given: Given,
-    rows: Sequence[Row],
-    warnings: list[str],
-) -> Table:
-    program = re.search(rf"({PROGRAM})(?:\s|$)", command)
-    benchmark = header.benchmark or (program[1] if program else "") or given.benchmark
-    if not benchmark:
-        expected = 'a line "# Collective test starting: ..." or the command line before the table'
-        hint = "say which it was: --benchmark all_reduce_perf"
-        raise document.error(line.number, "a table of an unknown benchmark", expected, hint)
+    own: Sequence[tuple[int, str]],
+    commands: Sequence[tuple[int, str]],
+) -> tuple[Said, str]:
+    """Return what the output says of a table, and the command line that made it.
+
+    Args:
+        found: The table.
+        header: What stands before it.
+        own: The command lines since the table before.
+        commands: All command lines of the file.
+
+    Raises:
+        MeasuredError: Processes that know nothing of each other printed it.
+    """
+    line = found.head
+    if header.has_several_processes(found.leads):
+        several = 'several processes with a "Rank 0" each'
+        raise found.document.error(line.number, several, "one list of all ranks", MPI_HINT)
+    program = header.benchmark
+    of_program = command_before(own, line.number, program) if program else command_before(own, line.number)
+    before = command_before(commands, line.number, program) if program else ""
+    named = program or _program(of_program)
+    earlier = "" if named else header.earlier or _program(command_before(commands, line.number))
+    processes = launched_processes(of_program or before, PROGRAM)
+    launched = processes * header.each if processes and processes * header.each > 1 else None
     listed = rank_count([(rank, group) for rank, group, _, _ in header.devices])
-    ranks = taken_ranks(f"{document.name}:{line.number}", listed, given, warnings)
-    ranks = ranks or launched_ranks(command, PROGRAM)
-    if ranks is None:
-        expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
-        raise document.error(line.number, "a table of unknown ranks", expected, RANKS_HINT)
+    return Said(line.number, named, earlier, listed, launched), of_program or before
+
+
+def _program(command: str) -> str:
+    found = re.search(rf"({PROGRAM})(?:\s|$)", command)
+    return found[1] if found else ""
+
+
+def _table(
+    found: _Found,
+    header: _Header,
+    told: tuple[Said, str],
+    given: Given,
+    warnings: list[str],
+    chosen: Choices,
+) -> Table:
+    said, command = told
+    evidence = Evidence(found.prints, found.leads)
+    benchmark, ranks = identify(found.document, evidence, said, given, warnings)
     hosts = list(dict.fromkeys(host for _, _, host, _ in header.devices))
     facts = machine_facts(hosts, [gpu for _, _, _, gpu in header.devices], header.library)
     name = benchmark.removesuffix("_mpi")
-    return Table(name, collective_of(name), ranks, "data", line.number, rows, header.version, command, facts)
+    return Table(
+        name,
+        collective_of(name),
+        ranks,
+        "data",
+        found.head.number,
+        [_with_choice(row, chosen, plain_name(name)) for row in found.rows],
+        header.version,
+        command,
+        facts,
+    )
+
+
+def _with_choice(row: Row, chosen: Choices, benchmark: str) -> Row:
+    """Return a result with the algorithm and protocol that NCCL logged for its size."""
+    what = chosen_for(chosen, benchmark, row.size_bytes)
+    return replace(row, values={**row.values, **what}) if what else row
 
 
 def collective_of(benchmark: str) -> str:
     """Return the collective of a benchmark, or the benchmark's own name where no plan has it."""
-    name = benchmark.removesuffix("_mpi").removesuffix("_perf")
+    name = plain_name(benchmark)
     return COLLECTIVES.get(name, name.replace("_", "-"))
-
-
-def taken_ranks(place: str, listed: int | None, given: Given, warnings: list[str]) -> int | None:
-    """Return how many ranks the user says, or else the output lists; that they differ becomes a warning."""
-    if given.ranks and listed and given.ranks != listed:
-        warnings.append(f"{place}: --ranks {given.ranks} in place of {listed}, which the output lists")
-    return given.ranks or listed
 
 
 def rank_count(devices: Sequence[tuple[int, str]]) -> int | None:

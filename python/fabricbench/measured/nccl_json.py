@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fabricbench.measured.digits import Interval
 from fabricbench.measured.json_text import HINT, Fields, documents
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl import collective_of, library_version, machine_facts, rank_count, taken_ranks
-from fabricbench.measured.text import MAX_ROWS, RANKS_HINT, Document, shown
+from fabricbench.measured.nccl import collective_of, library_version, machine_facts
+from fabricbench.measured.nccl_check import Evidence, Lead, Print
+from fabricbench.measured.nccl_identity import Said, identify
+from fabricbench.measured.text import MAX_ROWS, Document
 
 _KEPT = ("NCCL_",)
 _PLACEMENTS = (("out_of_place", "out-of-place"), ("in_place", "in-place"))
@@ -48,7 +51,7 @@ def _public(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(document: Document, fields: Fields, given: Given, warnings: list[str]) -> Table:
-    arguments = [str(each) for each in fields.value.get("args", []) if isinstance(each, str)]
+    arguments = _texts(fields, "args")
     results = fields.items("results")
     if len(results) > MAX_ROWS:
         raise document.error(None, f"{len(results):,} results", f"at most {MAX_ROWS:,}", HINT)
@@ -59,21 +62,14 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
             config.items("devices") if "devices" in config.value else fields.items("devices")
         )
     ]
-    listed = rank_count([(each.integer("rank"), str(each.value.get("group"))) for each in devices])
-    ranks = taken_ranks(document.name, listed, given, warnings)
-    if ranks is None:
-        raise document.error(None, "no device", "config.devices with one for each rank", RANKS_HINT)
-    benchmark = _benchmark(arguments, given)
-    if not benchmark:
-        raise document.error(
-            None, f"{shown(' '.join(arguments))} at args", "the program's name", "say it: --benchmark NAME"
-        )
+    evidence = Evidence([], [])
     iterations = config.value.get("iterations")
     rows = [
         row
         for index, each in enumerate(results)
-        for row in _rows(Fields(document, each, f"results[{index}]"), index + 1, iterations)
+        for row in _rows(Fields(document, each, f"results[{index}]"), index + 1, iterations, evidence)
     ]
+    benchmark, ranks = _identified(document, arguments, config, devices, evidence, given, warnings)
     return Table(
         benchmark,
         collective_of(benchmark),
@@ -87,9 +83,44 @@ def _table(document: Document, fields: Fields, given: Given, warnings: list[str]
     )
 
 
-def _benchmark(arguments: Sequence[str], given: Given) -> str:
+def _texts(fields: Fields, name: str) -> list[str]:
+    """Return the texts of a list; none if it is no list."""
+    value = fields.value.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _identified(
+    document: Document,
+    arguments: Sequence[str],
+    config: Fields,
+    devices: Sequence[Fields],
+    evidence: Evidence,
+    given: Given,
+    warnings: list[str],
+) -> tuple[str, int]:
+    """Return the benchmark and the ranks; of a file without results nothing needs to fit."""
     name = arguments[0].rsplit("/", 1)[-1].removesuffix("_mpi") if arguments else ""
-    return name or given.benchmark
+    said = Said(None, benchmark=name, listed=_listed(config, devices))
+    if not evidence.prints:
+        return name, said.listed or 1
+    return identify(document, evidence, said, given, warnings)
+
+
+def _listed(config: Fields, devices: Sequence[Fields]) -> int | None:
+    """Return how many ranks the file says there are; none if it lists no device.
+
+    Of a process with several devices only the first is listed (writeDeviceReport in src/util.cu).
+    """
+    if not devices:
+        return None
+    group = str(devices[0].value.get("group"))
+    of_group = [each.integer("rank") for each in devices if str(each.value.get("group")) == group]
+    each = [config.value.get(name) for name in ("nthreads", "ngpus")]
+    threads, gpus = (number if isinstance(number, int) and 0 < number < 1 << 16 else 1 for number in each)
+    of_process = threads * gpus
+    if len(set(of_group)) < len(of_group) or any(rank % of_process for rank in of_group):
+        return len(of_group)
+    return len(of_group) * of_process
 
 
 def _facts(fields: Fields, devices: Sequence[Fields]) -> dict[str, Value]:
@@ -98,14 +129,14 @@ def _facts(fields: Fields, devices: Sequence[Fields]) -> dict[str, Value]:
     code = fields.value.get("nccl_version")
     library = library_version(code) if isinstance(code, int) and 0 < code < 10**7 else ""
     facts = machine_facts(hosts, gpus, library)
-    variables = [str(each) for each in fields.value.get("env") or [] if str(each).startswith(_KEPT)]
+    variables = [each for each in _texts(fields, "env") if each.startswith(_KEPT)]
     pairs = (each.partition("=") for each in variables[:64])
     facts |= {name[:80]: value[:200] for name, _, value in pairs}
     started = fields.text("start_time")
     return facts | ({"measured at": started} if started else {})
 
 
-def _rows(fields: Fields, place: int, iterations: Any) -> list[Row]:
+def _rows(fields: Fields, place: int, iterations: Any, evidence: Evidence) -> list[Row]:
     size = fields.integer("size")
     left_out = ("size", "actual_iterations", "experiment_name")
     common = {
@@ -114,29 +145,67 @@ def _rows(fields: Fields, place: int, iterations: Any) -> list[Row]:
     }
     count = fields.value.get("actual_iterations", iterations)
     rows = []
-    for key, placement in _PLACEMENTS:
+    checked = [False, False]
+    for index, (key, placement) in enumerate(_PLACEMENTS):
         if fields.value.get(key) is None:
             continue
         part = fields.object(key)
         time = "cpu_time" if "cpu_time" in part.value else "time"
         values = common | {"algbw": part.number("alg_bw"), "busbw": part.number("bus_bw")}
         wrong = None if part.value.get("nwrong") is None else round(part.number("nwrong"))
+        checked[index] = wrong is not None
+        is_timed = time == "time"
+        if not is_timed:
+            values["cputime"] = part.number(time)
+        evidence.prints.append(_print(place, size, part, placement))
         low, high = _shortest_and_longest(fields, f"{key}_per_iter")
         rows.append(
             Row(
                 place,
                 size,
-                part.number(time),
+                part.number(time) if is_timed else None,
                 low,
                 high,
-                None,
+                # `cpu_time` is how long the processor was busy; the operation took what alg_bw says.
+                None if is_timed else part.number("alg_bw"),
                 placement,
                 count if isinstance(count, int) and count > 0 else None,
                 wrong,
                 values,
             )
         )
+    evidence.leads.append(_lead(fields, place, size, common, (checked[0], checked[1])))
     return rows
+
+
+def _print(place: int, size: int, part: Fields, placement: str) -> Print:
+    algbw, busbw = part.number("alg_bw"), part.number("bus_bw")
+    time = Interval.written(part.number("time")) if "time" in part.value else None
+    return Print(
+        place,
+        placement,
+        size,
+        time,
+        Interval.written(algbw),
+        Interval.written(busbw),
+        (f"{algbw:.6f}", f"{busbw:.6f}"),
+    )
+
+
+def _lead(
+    fields: Fields, place: int, size: int, common: Mapping[str, Value], checked: tuple[bool, bool]
+) -> Lead:
+    count = fields.integer("count") if "count" in fields.value else 0
+    redop, root = common.get("redop"), common.get("root")
+    return Lead(
+        place,
+        size,
+        count,
+        str(common.get("type", "")),
+        None if redop is None else str(redop),
+        None if root is None else str(root),
+        checked,
+    )
 
 
 def _shortest_and_longest(fields: Fields, key: str) -> tuple[float | None, float | None]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fabricbench.measured.digits import Interval
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
 from fabricbench.measured.text import (
     RANKS_HINT,
@@ -29,6 +30,8 @@ from fabricbench.measured.text import (
 NAME = "osu"
 PROGRAM = r"osu_\w+"
 _TITLE = re.compile(r"^#?\s*OSU (?P<what>\S.*?)(?: Test)? v(?P<version>\d\S*)\s*$")
+_BELOW = re.compile(r"#(?!\s*(?:OSU|Size)\b)")
+"""Comments below the head, such as the datatype in versions 7."""
 _MEGA_PER_GIGA = 1000.0
 
 
@@ -44,18 +47,21 @@ class _Kind:
 _KINDS: Mapping[str, _Kind] = {
     "latency": _Kind("osu_latency", "send-receive"),
     "multi-threaded latency": _Kind("osu_latency_mt", "send-receive"),
+    "multi-process latency": _Kind("osu_latency_mp", "send-receive"),
     "multi latency": _Kind("osu_multi_lat", "send-receive"),
     "bandwidth": _Kind("osu_bw", "send-receive"),
     "bi-directional bandwidth": _Kind("osu_bibw", "send-receive", 2),
     "multiple bandwidth / message rate": _Kind("osu_mbw_mr", "send-receive"),
     "all-to-all personalized exchange latency": _Kind("osu_alltoall", "all-to-all"),
     "all-to-allv personalized exchange latency": _Kind("osu_alltoallv", "all-to-all"),
+    "all-to-allw personalized exchange latency": _Kind("osu_alltoallw", "all-to-all"),
     "allreduce latency": _Kind("osu_allreduce", "all-reduce"),
     "allgather latency": _Kind("osu_allgather", "all-gather"),
     "allgatherv latency": _Kind("osu_allgatherv", "all-gather"),
     "broadcast latency": _Kind("osu_bcast", "broadcast"),
     "reduce latency": _Kind("osu_reduce", "reduce"),
     "reduce_scatter latency": _Kind("osu_reduce_scatter", "reduce-scatter"),
+    "reduce_scatter_block latency": _Kind("osu_reduce_scatter_block", "reduce-scatter"),
     "gather latency": _Kind("osu_gather", "gather"),
     "gatherv latency": _Kind("osu_gatherv", "gather"),
     "scatter latency": _Kind("osu_scatter", "scatter"),
@@ -63,7 +69,7 @@ _KINDS: Mapping[str, _Kind] = {
 }
 """What the titles name, without `MPI` and what the buffers are made of."""
 _LIBRARIES = ("mpi", "nccl", "rccl")
-_TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_bw", "osu_bibw")
+_TWO_RANKS = ("osu_latency", "osu_latency_mt", "osu_latency_mp", "osu_bw", "osu_bibw")
 _PAIRS = re.compile(r"\[ pairs: (\d+) \]")
 _TIMES = ("latency (us)", "avg latency(us)", "latency(us)", "avg lat(us)")
 _OF_RANKS = ("min latency(us)", "max latency(us)")
@@ -93,7 +99,9 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
             warnings.append(f'{document.name}:{line.number}: "OSU {title["what"][:60]}" is not imported')
             continue
         columns, start = _columns(document, place)
-        lines = table_lines(document, start)[0] if columns else []
+        lines = table_lines(document, start, _BELOW)[0] if columns else []
+        if not lines:
+            warnings.append(f"{document.name}:{line.number}: the title of a table without rows")
         rows = [_row(document, each, columns, kind) for each in lines]
         command = command_before(commands, line.number, kind.program)
         if rows:
@@ -114,6 +122,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                     facts,
                 )
             )
+            document.require_rows([table.rows for table in tables])
     return tables, warnings
 
 
@@ -155,6 +164,7 @@ def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) ->
         for name, cell in cells.items()
         if cell != "-" or name in (time, rate)
     }
+    _require_message_rate(document, line.number, size, values)
     least, most = times_of_ranks(values, _OF_RANKS)
     return Row(
         line.number,
@@ -167,6 +177,21 @@ def _row(document: Document, line: Line, columns: Sequence[str], kind: _Kind) ->
         wrong={"pass": 0, "fail": 1}.get(verdict.lower()),
         values=values,
     )
+
+
+def _require_message_rate(document: Document, line: int, size: int, values: Mapping[str, Value]) -> None:
+    """Refuse a row of osu_mbw_mr whose bandwidth is not its messages per second times their size.
+
+    Raises:
+        MeasuredError: It is not.
+    """
+    rate, messages = values.get("mb/s"), values.get("messages/s")
+    if not (isinstance(rate, float) and isinstance(messages, float)):
+        return
+    counted = Interval.written(messages, 2).times(size / 1e6)
+    if not Interval.written(rate, 2).meets(Interval(counted.low * 0.99, counted.high * 1.01)):
+        expected = f"{counted.high:.2f}, which {messages:.2f} messages of {size} bytes make"
+        raise document.error(line, f"{rate:.2f} MB/s", expected, ROW_HINT)
 
 
 def _pairs(document: Document, place: int, start: int) -> int | None:
@@ -196,5 +221,5 @@ def _ranks(document: Document, line: Line, kind: _Kind, command: str, given: Giv
 def _facts(what: str, document: Document, place: int, start: int) -> dict[str, Value]:
     library = what.split(maxsplit=1)[0]
     facts: dict[str, Value] = {} if library == "MPI" else {"library": library}
-    kind = next((line.text for line in document.lines[place:start] if "Datatype:" in line.text), "")
+    kind = next((line.text for line in document.lines[place : start + 3] if "Datatype:" in line.text), "")
     return facts | ({"datatype": kind.partition("Datatype:")[2].strip(" .")[:80]} if kind else {})

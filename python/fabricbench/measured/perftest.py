@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fabricbench.measured.digits import Interval
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.text import (
     ROW_HINT,
@@ -30,6 +31,7 @@ RANKS = 2
 MIB_PER_S = 2**20 / 1e9
 GBIT_PER_S = 1 / 8
 _TITLE = re.compile(r"^\s+(\S.*\b(?:BW|Latency)\b.*Test.*?)\s*$")
+_HEAD = re.compile(r"^\s*#?bytes\s+#?iterations\b")
 _COLUMN = re.compile(r"#\w+|[\w%.]+(?: \w+)?\[[^\]]*\]|tps average")
 _FACT = re.compile(r"([A-Za-z][^:]*?)\s*:\s+(\S+(?: \S+)*)(?:\s{2,}|\t|$)")
 _FACT_NAMES = {
@@ -77,7 +79,12 @@ def is_output(document: Document) -> bool:
 
 
 def _is_header(text: str) -> bool:
-    return _COLUMN.findall(text)[:1] == ["#bytes"] and "#iterations" in text
+    return bool(_HEAD.match(text))
+
+
+def _columns(text: str) -> list[str]:
+    """Return the columns of a head, also of one that lost a `#`."""
+    return ["#bytes", "#iterations", *_COLUMN.findall(_HEAD.sub("", text, count=1))]
 
 
 def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
@@ -95,7 +102,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
         index += 1
         if _is_header(line.text):
             last = command_before(commands, line.number)
-            columns = _COLUMN.findall(line.text)
+            columns = _columns(line.text)
             benchmark = _benchmark(document, line, header.title, last, columns, given)
             command = command_before(commands, line.number, benchmark)
             both = "bidirectional" in header.title.lower()
@@ -106,6 +113,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
                     benchmark, COLLECTIVE, RANKS, "message", line.number, rows, "", command, header.facts
                 )
                 tables.append(table)
+                document.require_rows([each.rows for each in tables])
     return tables, []
 
 
@@ -151,6 +159,7 @@ def row_of(
         per_s = _unit(document, line, rate)
         values = {name: value for name, value in numbers.items() if name != rate}
         values[rate] = numbers[rate]
+        _require_message_rate(document, line, size, rate, numbers)
         return Row(
             line,
             size,
@@ -173,6 +182,26 @@ def row_of(
         iterations=iterations or None,
         values={name: value for name, value in numbers.items() if name not in known},
     )
+
+
+def _require_message_rate(
+    document: Document, line: int, size: int, column: str, numbers: Mapping[str, float]
+) -> None:
+    """Refuse a row whose bandwidth is not its messages per second times their size.
+
+    Raises:
+        MeasuredError: It is not. Raw Ethernet counts more than the message, so a quarter more is let pass.
+    """
+    messages = numbers.get("MsgRate[Mpps]")
+    if not messages or not size:
+        return
+    counted = Interval.written(messages).times(1e6 * size / 1e9 / _unit(document, line, column))
+    printed = Interval.written(numbers[column], 2)
+    if not printed.meets(Interval(counted.low * 0.99, counted.high * 1.25)):
+        found = f"{column} {numbers[column]:.2f}"
+        made = (counted.low + counted.high) / 2
+        expected = f"{made:.2f}, which {messages:.6f} million messages of {size} bytes make"
+        raise document.error(line, found, expected, ROW_HINT)
 
 
 def _unit(document: Document, line: int, column: str) -> float:

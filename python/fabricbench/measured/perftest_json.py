@@ -1,11 +1,16 @@
 """perftest, as its options `--out_json` and `--out_json_file` write it.
 
+Until 2023 names and texts have no quotation marks there, and a comma stands before each closing brace
+(linux-rdma/perftest, issue 216), so that is read as well.
+
 The file does not say whether rates are in MiB/s or, with `--report_gbits`, in Gb/s. The message rate does:
 rate and size give bytes per second, which decides between the two.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from fabricbench.measured import perftest
@@ -27,6 +32,37 @@ _INFO_NAMES = {
 }
 _HALF_WAY = (perftest.MIB_PER_S * perftest.GBIT_PER_S) ** 0.5
 _MEGA = 1e6
+
+
+_UNQUOTED = re.compile(r"\s*\{\s*\"?test_info\"?\s*:")
+_LINES_MAX = 100_000
+_ITEM = re.compile(r'^(\s*)"?([A-Za-z][\w. ]{0,60}?)"?\s*:\s*(.*?)\s*,?\s*$')
+_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_COMMA = re.compile(r",(\s*[}\]])")
+
+
+def is_unquoted(document: Document) -> bool:
+    """Tell whether a file of perftest has names without quotation marks, or commas before braces."""
+    return bool(_UNQUOTED.match(document.text)) and document.text.count("\n") < _LINES_MAX
+
+
+def quoted(document: Document) -> Document:
+    """Return a file of perftest as JSON, with its lines where they were."""
+    lines = [_quoted_line(line) for line in document.text.split("\n")]
+    return Document(document.name, _COMMA.sub(r"\1", "\n".join(lines)))
+
+
+def _quoted_line(line: str) -> str:
+    item = _ITEM.match(line[:1000])
+    if item is None:
+        return line
+    indent, name, value = item.groups()
+    if value in ("{", "["):
+        return f'{indent}"{name}": {value}'
+    is_json = (
+        _NUMBER.fullmatch(value) or value in ("null", "true", "false") or value.startswith(("{", "[", '"'))
+    )
+    return f'{indent}"{name}": {value if is_json else json.dumps(value)},'
 
 
 def is_output(content: Any) -> bool:

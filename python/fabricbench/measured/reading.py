@@ -7,14 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 
-from fabricbench.measured import imb, nccl, nccl_json, osu, perftest, perftest_json
+from fabricbench.measured import imb, nccl, nccl_inspector, nccl_json, osu, perftest, perftest_json
 from fabricbench.measured.errors import MeasuredError
-from fabricbench.measured.json_text import documents
+from fabricbench.measured.json_text import documents_and_lines
 from fabricbench.measured.model import Given, Reading, Table
-from fabricbench.measured.text import FORMATS_HINT, MAX_ROWS, Document
+from fabricbench.measured.nccl_log import has_choices
+from fabricbench.measured.text import FORMATS_HINT, Document
 
-FORMATS: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
-"""The formats by their names; nccl-tests and perftest have a text and a JSON form."""
+_TEXT: Mapping[str, ModuleType] = {module.NAME: module for module in (nccl, perftest, osu, imb)}
+FORMATS = (*_TEXT, nccl_inspector.NAME)
+"""The formats by their names; nccl-tests and perftest have a text and a JSON form, NCCL Inspector JSON."""
+NAMES = (
+    "nccl-tests (nccl_version, results), perftest (test_info, results) or NCCL Inspector (header, coll_perf)"
+)
+_WARNINGS_MAX = 50
+_LOG_HINT = "import the output of nccl-tests, where such lines may stand, or of NCCL Inspector, with times"
 
 
 def read(name: str, data: bytes, format_name: str | None = None, given: Given | None = None) -> Reading:
@@ -39,14 +46,36 @@ def read(name: str, data: bytes, format_name: str | None = None, given: Given | 
     read_as = _json if document.text.lstrip().startswith("{") else _text
     reading = read_as(document, format_name, known)
     rows = sum(len(table.rows) for table in reading.tables)
-    if rows > MAX_ROWS:
-        raise document.error(None, f"{rows:,} results or more", f"at most {MAX_ROWS:,}", "split the file")
+    document.require_rows([table.rows for table in reading.tables])
     if not rows:
         left_out = f"; left out: {reading.warnings[0]}" if reading.warnings else ""
         raise document.error(
-            None, f"no result of {reading.format}{left_out}", "rows of a table", FORMATS_HINT
+            None,
+            f"no result of {reading.format}{left_out}",
+            "rows of a table",
+            _format_hint(document, reading.format),
         )
-    return replace(reading, warnings=[*reading.warnings, *_unused_ranks(document, reading.tables, known)])
+    warnings = [*reading.warnings, *_unused_ranks(document, reading.tables, known)]
+    return replace(reading, warnings=_first(document, warnings))
+
+
+def _first(document: Document, warnings: Sequence[str]) -> list[str]:
+    """Return warnings, the first ones of many."""
+    more = len(warnings) - _WARNINGS_MAX
+    told = [f"{document.name}: and {more:,} warnings like these"] if more > 0 else []
+    return [*warnings[:_WARNINGS_MAX], *told]
+
+
+def _looks_like(document: Document) -> list[str]:
+    """Return the formats of which a text has a table."""
+    return [name for name, each in _TEXT.items() if each.is_output(document)]
+
+
+def _format_hint(document: Document, chosen: str) -> str:
+    """Say which format the file looks like, if it is another one."""
+    others = [] if document.text.lstrip().startswith("{") else _looks_like(document)
+    others = [name for name in others if name != chosen]
+    return f"it looks like {others[0]}: --format {others[0]}" if others else FORMATS_HINT
 
 
 def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> Iterator[str]:
@@ -58,22 +87,51 @@ def _unused_ranks(document: Document, tables: Sequence[Table], given: Given) -> 
 
 
 def _text(document: Document, format_name: str | None, given: Given) -> Reading:
-    found = format_name or next((name for name, each in FORMATS.items() if each.is_output(document)), None)
-    if found is None:
-        expected = f"the output of {', '.join(FORMATS)}, with the heads of its tables"
-        raise document.error(None, "no table of a benchmark that is known", expected, FORMATS_HINT)
-    tables, warnings = FORMATS[found].read(document, given)
+    formats = _looks_like(document)
+    if not formats and has_choices(document.lines):
+        raise document.error(
+            None,
+            "NCCL's log of its tuning, in which there are no times",
+            "the table of nccl-tests",
+            _LOG_HINT,
+        )
+    found = format_name or next(iter(formats), None)
+    if found is None or found not in _TEXT:
+        expected = (
+            f"the output of {', '.join(_TEXT)}, with the heads of its tables, or JSON of {found or NAMES}"
+        )
+        hint = _format_hint(document, found or "")
+        raise document.error(None, "no table of a benchmark that is known", expected, hint)
+    tables, warnings = _TEXT[found].read(document, given)
+    warnings += [
+        f"{document.name}: its tables of {other} are not imported: import it again with --format {other}"
+        for other in formats
+        if tables and other != found
+    ]
     return Reading(found, tables, warnings, document.text)
 
 
 def _json(document: Document, format_name: str | None, given: Given) -> Reading:
-    first = documents(document)[0]
+    try:
+        (_, first), *_ = documents_and_lines(document)
+    except MeasuredError:
+        if not perftest_json.is_unquoted(document):
+            raise
+        document = perftest_json.quoted(document)
+        (_, first), *_ = documents_and_lines(document)
     if nccl_json.is_output(first) and format_name in (None, nccl.NAME):
         tables, warnings, text = nccl_json.read(document, given)
         return Reading(nccl.NAME, tables, warnings, text)
     if perftest_json.is_output(first) and format_name in (None, perftest.NAME):
         tables, warnings = perftest_json.read(document, given)
         return Reading(perftest.NAME, tables, warnings, document.text)
-    keys = ", ".join(list(first)[:5]) if isinstance(first, dict) else json.dumps(first)[:40]
-    expected = "the JSON of nccl-tests (nccl_version, results) or perftest (test_info, results)"
+    if nccl_inspector.is_output(first) and format_name in (None, nccl_inspector.NAME):
+        tables, warnings = nccl_inspector.read(document, given)
+        return Reading(nccl_inspector.NAME, tables, warnings, document.text)
+    keys = (
+        ", ".join(str(key)[:40] for key in list(first)[:5])
+        if isinstance(first, dict)
+        else json.dumps(first)[:40]
+    )
+    expected = f"the JSON of {NAMES}"
     raise document.error(1, f"JSON with {keys or 'nothing'}", expected, FORMATS_HINT)

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import re
 import shlex
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.nccl_log import mended
+from fabricbench.measured.prefixes import bare
 
 MAX_FILE_BYTES = 16 << 20
+MAX_LINES = 200_000
+MAX_LINE = 8000
+"""Longer lines are cut there: none of a benchmark is as long."""
 MAX_ROWS = 2000
+_COMMANDS_MAX = 2000
 _MAX_SHOWN = 60
 _INTEGER_MAX = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_TAG = re.compile(r"^\[[^\]\s]{1,80}\]<std(?:out|err)>:? ?")
-"""What `mpirun --tag-output` puts before each line."""
-_TASK = re.compile(r"^\s*\d{1,6}: ?")
-"""What `srun --label` puts before each line."""
+_GZIP = b"\x1f\x8b"
 _NOISE = re.compile(
     r"\bNCCL (INFO|WARN|TRACE|version)|Conflicting CPU frequency|CPU Frequency is not max"
     r"|^\s*(warning|note)\b|^\s*\[|^\S+:\d+:\d+ ",
     re.IGNORECASE,
 )
 """Lines that libraries write between the rows of a table."""
+_MIXED = re.compile(r"\d+\s+\d+\s+[A-Za-z]\w*\s")
+"""How a row of nccl-tests begins, as far as no log can."""
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
-_AFTER = re.compile(r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+")
-"""What ends a table without an empty line: a rule, or the next prompt of a shell."""
+_AFTER = re.compile(
+    r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
+    r"|Collective test|nThread \d|nccl-tests version|size\s+count\s+type"
+)
+"""What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
 
 
@@ -44,6 +55,10 @@ class Line:
     def is_noise(self) -> bool:
         """Whether a library wrote it in between."""
         return bool(_NOISE.search(self.text))
+
+    def with_text(self, text: str) -> Line:
+        """Return a line of this number with another text."""
+        return Line(self.number, text)
 
 
 @dataclass(frozen=True)
@@ -65,9 +80,10 @@ class Document:
         Raises:
             MeasuredError: It is empty, too large or no text.
         """
+        data = _unpacked(name, data)
         if len(data) > MAX_FILE_BYTES:
-            found, allowed = f"{len(data):,} bytes", f"at most {MAX_FILE_BYTES:,}"
-            raise MeasuredError(name, None, found, allowed, "import the benchmark's output alone")
+            found, allowed = f"more than {MAX_FILE_BYTES:,} bytes", f"at most {MAX_FILE_BYTES:,}"
+            raise MeasuredError(name, None, found, allowed, OUTPUT_HINT)
         encoding, skipped = next(
             ((kind, len(bom)) for bom, kind in _BOMS if data.startswith(bom)), ("utf-8", 0)
         )
@@ -79,17 +95,32 @@ class Document:
 
     @cached_property
     def lines(self) -> Sequence[Line]:
-        """Its lines, without what launchers put before them."""
-        texts = [_TAG.sub("", text.rstrip("\r")) for text in self.text.split("\n")]
-        if all(_TASK.match(text) for text in texts if text.strip()):
-            texts = [_TASK.sub("", text) for text in texts]
+        """Its lines, without colours and without what launchers and loggers put before them.
+
+        Raises:
+            MeasuredError: There are too many.
+        """
+        count = self.text.count("\n") or self.text.count("\r")
+        if count > MAX_LINES:
+            raise self.error(None, f"{count:,} lines", f"at most {MAX_LINES:,}", OUTPUT_HINT)
+        texts = [text[:MAX_LINE] for text in bare(self.text)]
         indent = min((len(text) - len(text.lstrip(" ")) for text in texts if text.strip()), default=0)
-        texts = [text[indent:] for text in texts]
-        return [Line(number, text) for number, text in enumerate(texts, 1)]
+        lines = [Line(number, text[indent:]) for number, text in enumerate(texts, 1)]
+        return mended(lines) if "] NCCL " in self.text else lines
 
     def error(self, line: int | None, found: str, expected: str, hint: str) -> MeasuredError:
         """Return an error about a line."""
         return MeasuredError(self.name, line, found, expected, hint)
+
+    def require_rows(self, tables: Sequence[Sequence[object]]) -> None:
+        """Refuse a file with more rows than can be imported, before more of it is read.
+
+        Raises:
+            MeasuredError: There are more.
+        """
+        rows = sum(len(table) for table in tables)
+        if rows > MAX_ROWS:
+            raise self.error(None, f"{rows:,} results or more", f"at most {MAX_ROWS:,}", "split the file")
 
     def number(self, line: int, column: str, cell: str) -> float:
         """Read a cell as a number of 0 or more.
@@ -127,8 +158,28 @@ class Document:
         return cells
 
 
+def _unpacked(name: str, data: bytes) -> bytes:
+    """Return what a gzip file holds, up to one byte more than may be; other files as they are.
+
+    Raises:
+        MeasuredError: It is cut off or damaged.
+    """
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.open(io.BytesIO(data)) as stream:
+            return stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        hint = "the file may be cut off: gunzip it and import what comes out"
+        raise MeasuredError(
+            name, None, f"gzip that cannot be read ({error})", "a whole gzip file", hint
+        ) from error
+
+
+OUTPUT_HINT = "import the benchmark's output alone"
 FORMATS_HINT = "docs/import.md says which outputs can be imported; --format names the format"
 ROW_HINT = "a row may be cut off or mixed with other output: mend or remove this line"
+MIXED_HINT = "mend this line; NCCL_DEBUG_FILE=nccl.%h.%p keeps NCCL's log out of the output"
 RANKS_HINT = "say it: --ranks N"
 
 
@@ -143,13 +194,15 @@ def starts_with_number(text: str) -> bool:
     return text.lstrip()[:1].isdigit()
 
 
-def table_lines(document: Document, index: int, *, has_units: bool = False) -> tuple[list[Line], int]:
+def table_lines(
+    document: Document, index: int, below: re.Pattern[str] | None = None
+) -> tuple[list[Line], int]:
     """Return the rows of a table, which begin with a number, and the place where something else follows.
 
     Args:
         document: The file.
         index: Place of the first line below the head.
-        has_units: Whether comments may stand between the head and the first row.
+        below: What may stand between the head and the first row; none for nothing.
 
     Raises:
         MeasuredError: A line within the table is neither a row nor known as what libraries write in between.
@@ -159,14 +212,18 @@ def table_lines(document: Document, index: int, *, has_units: bool = False) -> t
     while index < len(document.lines) and len(rows) <= MAX_ROWS:
         line = document.lines[index]
         text = line.text.strip()
+        if _MIXED.match(text) and line.is_noise:
+            raise document.error(line.number, shown(text), "a row without NCCL's log in it", MIXED_HINT)
         if starts_with_number(text) and not line.is_noise:
             rows.append(line)
             is_apart = False
         elif not text:
             is_apart = True
-        elif text.startswith("#") and not (has_units and not rows):
+        elif below is not None and not rows and below.match(text):
+            pass
+        elif text.startswith("#"):
             break
-        elif not text.startswith("#") and not line.is_noise:
+        elif not line.is_noise:
             if (rows and is_apart) or _AFTER.match(text):
                 break
             raise document.error(line.number, shown(text), "a row of the table that begins above", ROW_HINT)
@@ -182,8 +239,9 @@ def command_lines(lines: Sequence[Line], program: str) -> list[tuple[int, str]]:
         program: A regular expression of the program's name.
     """
     pattern = re.compile(rf"(?:^|[\s/])(?:{program})(?:\s|$)")
-    found, index = [], 0
-    while index < len(lines):
+    found: list[tuple[int, str]] = []
+    index = 0
+    while index < len(lines) and len(found) < _COMMANDS_MAX:
         start, parts = lines[index].number, [lines[index].text]
         while parts[-1].rstrip().endswith("\\") and index + 1 < len(lines) and len(parts) < 100:
             index += 1
@@ -205,16 +263,31 @@ def _without_prompt(text: str) -> str:
     return re.sub(r"^(?:[>$%+]+|\S*[\w~\])][$#>])\s+", "", text).strip()
 
 
-def launched_ranks(command: str, program: str) -> int | None:
-    """Return the number of ranks that a launcher was asked for; none if it does not say."""
+def _words_before(command: str, program: str) -> list[str]:
+    """Return the words of a command line before the program."""
     try:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
     pattern = re.compile(rf"(?:.*/)?(?:{program})")
-    end = next((index for index, word in enumerate(words) if pattern.fullmatch(word)), 0)
-    before = words[:end]
-    if not any(word.rsplit("/", 1)[-1] in _LAUNCHERS for word in before):
+    return words[: next((index for index, word in enumerate(words) if pattern.fullmatch(word)), 0)]
+
+
+def _has_launcher(words: Sequence[str]) -> bool:
+    return any(word.rsplit("/", 1)[-1] in _LAUNCHERS for word in words)
+
+
+def launched_processes(command: str, program: str) -> int | None:
+    """Return the number of processes that a command line starts: one without a launcher; none if unknown."""
+    if not command:
+        return None
+    return launched_ranks(command, program) if _has_launcher(_words_before(command, program)) else 1
+
+
+def launched_ranks(command: str, program: str) -> int | None:
+    """Return the number of ranks that a launcher was asked for; none if it does not say."""
+    before = _words_before(command, program)
+    if not _has_launcher(before):
         return None
     ranks = _option(before, _RANK_OPTIONS)
     nodes, each = _option(before, ("-N", "--nodes")), _option(before, ("--ntasks-per-node", "-ppn"))

@@ -1,0 +1,47 @@
+"""Numbers as they are printed: with few digits, so each stands for all that round to it.
+
+Two printed numbers agree where their intervals meet.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ROUNDING = 0.505
+"""Half a unit of the last digit, and a little for the arithmetic of the benchmark."""
+_PRINTED = re.compile(r"[+-]?\d*\.?(\d*)(?:[eE]([+-]?\d{1,3}))?")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The numbers that a printed one may stand for."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def printed(cls, cell: str) -> Interval:
+        """Return what rounds to the digits of a cell, which is a number of 0 or more."""
+        match = _PRINTED.fullmatch(cell)
+        decimals = len(match[1]) - int(match[2] or 0) if match else 0
+        margin = _ROUNDING * 10.0 ** max(-300, min(300, -decimals))
+        return cls(max(float(cell) - margin, 0.0), float(cell) + margin)
+
+    @classmethod
+    def written(cls, value: float, decimals: int = 6) -> Interval:
+        """Return what a number of a JSON file stands for, which has six decimals (`%lf`)."""
+        margin = _ROUNDING * 10.0**-decimals + abs(value) * 1e-9
+        return cls(max(value - margin, 0.0), value + margin)
+
+    def times(self, factor: float) -> Interval:
+        """Return the interval of the multiples."""
+        return Interval(self.low * factor, self.high * factor)
+
+    def meets(self, other: Interval) -> bool:
+        """Tell whether both may be the same number."""
+        return self.low <= other.high and other.low <= self.high
+
+    def within(self, other: Interval) -> Interval:
+        """Return what both have in common."""
+        return Interval(max(self.low, other.low), min(self.high, other.high))

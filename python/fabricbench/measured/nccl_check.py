@@ -1,0 +1,293 @@
+"""Whether the bandwidths that nccl-tests prints follow from the rest, and what they fit.
+
+`algbw` is size over time and `busbw` a factor of it that depends on the collective and its ranks (nccl-tests,
+doc/PERFORMANCE.md and `GetBw` in src/*.cu). `count` belongs to one rank where each has a share, and in-place
+is not checked of what has none (`reportErrors` in src/alltoall.cu and src/sendrecv.cu).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fabricbench.measured.digits import Interval
+
+Factor = Literal["2(n-1)/n", "(n-1)/n", "1"]
+RANKS_MAX = 1 << 24
+_TYPE_BYTES = {
+    **dict.fromkeys(("int8", "uint8", "char", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("half", "bfloat16", "float16"), 2),
+    **dict.fromkeys(("int32", "uint32", "int", "float"), 4),
+    **dict.fromkeys(("int64", "uint64", "double"), 8),
+}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A benchmark of nccl-tests.
+
+    Attributes:
+        name: Its name without `_perf`.
+        factor: What turns algbw into busbw, of n ranks.
+        has_shares: Whether each rank has a share of the size, of which `count` is one.
+        reduces: Whether `redop` names an operation.
+        has_root: Whether `root` is a rank.
+        has_in_place: Whether values of the in-place operation are checked.
+        algorithm_factor: What turns size over time into algbw.
+    """
+
+    name: str
+    factor: Factor
+    has_shares: bool = False
+    reduces: bool = False
+    has_root: bool = False
+    has_in_place: bool = True
+    algorithm_factor: Factor = "1"
+
+    @property
+    def program(self) -> str:
+        """Name of the program."""
+        return f"{self.name}_perf"
+
+    def shares(self, ranks: int) -> int:
+        """Return how many times the elements of `count` the size is."""
+        return ranks if self.has_shares else 1
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("all_reduce", "2(n-1)/n", reduces=True),
+        Kind("all_gather", "(n-1)/n", has_shares=True),
+        Kind("reduce_scatter", "(n-1)/n", has_shares=True, reduces=True),
+        Kind("alltoall", "(n-1)/n", has_shares=True, has_in_place=False),
+        Kind("gather", "(n-1)/n", has_shares=True, has_root=True),
+        Kind("scatter", "(n-1)/n", has_shares=True, has_root=True),
+        Kind("broadcast", "1", has_root=True),
+        Kind("reduce", "1", reduces=True, has_root=True),
+        Kind("sendrecv", "1", has_in_place=False),
+        # Its algbw leaves out a rank's own part already (src/hypercube.cu).
+        Kind("hypercube", "(n-1)/n", has_shares=True, algorithm_factor="(n-1)/n"),
+    )
+}
+"""The benchmarks of which it is known what they print, by their names without `_perf`."""
+_UNUSUAL = ("hypercube",)
+"""Benchmarks that are proposed only if no other fits."""
+
+
+def factor_of(factor: Factor, ranks: int) -> float:
+    """Return the value of a factor."""
+    part = (ranks - 1) / ranks
+    return {"2(n-1)/n": 2 * part, "(n-1)/n": part, "1": 1.0}[factor]
+
+
+@dataclass(frozen=True)
+class Print:
+    """What is printed of one result.
+
+    Attributes:
+        line: Number of its line.
+        placement: `in-place` or `out-of-place`.
+        size_bytes: Its size.
+        time_us: Its time; none where the column is that of the processor.
+        algbw: Algorithm bandwidth [GB/s].
+        busbw: Bus bandwidth [GB/s].
+        texts: Both as they are printed.
+    """
+
+    line: int
+    placement: str
+    size_bytes: int
+    time_us: Interval | None
+    algbw: Interval
+    busbw: Interval
+    texts: tuple[str, str]
+
+    def rate(self, kind: Kind | None, ranks: int) -> Interval:
+        """Return the algorithm bandwidth that size and time make, as far as the time has digits."""
+        if self.time_us is None:
+            return Interval(0.0, math.inf)
+        scale = factor_of(kind.algorithm_factor, ranks) if kind else 1.0
+        size = self.size_bytes / 1e3 * scale
+        low = size / self.time_us.high if self.time_us.high else 0.0
+        return Interval(low, size / self.time_us.low if self.time_us.low else math.inf)
+
+    def has_rate(self, kind: Kind | None, ranks: int) -> bool:
+        """Tell whether algbw is what size and time make."""
+        return self.algbw.meets(self.rate(kind, ranks))
+
+    def has_bus(self, kind: Kind, ranks: int) -> bool:
+        """Tell whether busbw is what collective and ranks make of it."""
+        return self.busbw.meets(self.bus(kind, ranks))
+
+    def bus(self, kind: Kind, ranks: int) -> Interval:
+        """Return the bus bandwidth that follows from what else is printed."""
+        rate = self.rate(kind, ranks)
+        known = self.algbw.within(rate) if self.algbw.meets(rate) else self.algbw
+        return known.times(factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks))
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What a row tells of its collective besides bandwidths.
+
+    Attributes:
+        line: Number of its line.
+        size_bytes: Its size.
+        count: Its elements.
+        type_name: Their type.
+        redop: The operation; none in tables without the column.
+        root: The root; none in tables without the column.
+        checked: Of out-of-place and in-place, whether values were checked.
+    """
+
+    line: int
+    size_bytes: int
+    count: int
+    type_name: str
+    redop: str | None
+    root: str | None
+    checked: tuple[bool, bool]
+
+    @property
+    def shares(self) -> float | None:
+        """How many times the elements of `count` the size is; none where that is not known."""
+        each = _TYPE_BYTES.get(self.type_name, 0) * self.count
+        return self.size_bytes / each if each else None
+
+    def may_be(self, kind: Kind) -> bool:
+        """Tell whether operation and root are those of a kind."""
+        if self.redop not in (None, "", "none") and not kind.reduces and kind.name != "sendrecv":
+            return False  # older versions of sendrecv name an operation
+        if self.redop in ("", "none") and kind.reduces:
+            return False
+        return self.root is None or (self.root != "-1") == kind.has_root
+
+    def is_checked_as(self, kind: Kind) -> bool:
+        """Tell whether in-place is checked where a kind has it, as far as anything is checked."""
+        return not self.checked[0] or self.checked[1] == kind.has_in_place
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a table prints, all of which its collective and ranks have to fit."""
+
+    prints: list[Print]
+    leads: list[Lead]
+
+    def misfit(self, kind: Kind, ranks: int) -> Print | None:
+        """Return the largest result whose bandwidths a collective of so many ranks does not have."""
+        wrong = (
+            each for each in self.prints if not each.has_rate(kind, ranks) or not each.has_bus(kind, ranks)
+        )
+        return max(wrong, key=lambda each: each.size_bytes, default=None)
+
+    def lead_against(self, kind: Kind, ranks: int) -> Lead | None:
+        """Return the first row whose count is not that of a collective of so many ranks."""
+        return next(
+            (
+                each
+                for each in self.leads
+                if each.shares is not None and abs(each.shares - kind.shares(ranks)) > 1e-9
+            ),
+            None,
+        )
+
+    def is_fit(self, kind: Kind, ranks: int) -> bool:
+        """Tell whether everything fits a collective of so many ranks."""
+        if ranks < 2 or self.misfit(kind, ranks) or self.lead_against(kind, ranks):
+            return False
+        return all(lead.may_be(kind) for lead in self.leads)
+
+    def ranks_of(self, kind: Kind) -> tuple[int, int] | None:
+        """Return the least and the most ranks that fit a kind; none if no number does."""
+        shares = {each.shares for each in self.leads if each.shares is not None}
+        if kind.has_shares and shares:
+            (first, *others) = shares
+            least = most = round(first)
+            if others:
+                return None
+        elif kind.factor == "1":
+            return (2, RANKS_MAX) if self.is_fit(kind, 2) else None
+        else:
+            least, most = self._ranks_of_factor(kind)
+        least, most = max(least, 2), min(most, RANKS_MAX)
+        # Both ends are rounded outwards, so one number at each may not fit.
+        least += 0 if self.is_fit(kind, least) else 1
+        most -= 0 if most <= least or self.is_fit(kind, most) else 1
+        return (least, most) if least <= most and self.is_fit(kind, least) else None
+
+    def _ranks_of_factor(self, kind: Kind) -> tuple[int, int]:
+        """Return the ranks of which busbw over algbw may be the factor."""
+        double = 2 if kind.factor == "2(n-1)/n" else 1
+        low, high = 0.0, 1.0
+        for each in self.prints:
+            rate = each.rate(None, 2)
+            known = each.algbw.within(rate) if each.algbw.meets(rate) else each.algbw
+            if known.low > 0:
+                low = max(low, each.busbw.low / known.high / double)
+                high = min(high, each.busbw.high / known.low / double)
+        # (n - 1) / n = f where n = 1 / (1 - f)
+        least = math.floor(1 / (1 - low)) if low < 1 else RANKS_MAX
+        most = math.ceil(1 / (1 - high)) if high < 1 - 1 / RANKS_MAX else RANKS_MAX
+        return least, most
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A collective that fits a table, and how many ranks."""
+
+    kind: Kind
+    least: int
+    most: int
+
+    @property
+    def ranks(self) -> int | None:
+        """The ranks, if only one number fits."""
+        return self.least if self.least == self.most else None
+
+    def __str__(self) -> str:
+        """Say it as an option of the command line."""
+        counts = f" --ranks {self.least}" if self.ranks else ""
+        if not self.ranks and self.most < RANKS_MAX:
+            counts = f" --ranks N of {self.least:,} to {self.most:,}"
+        return f"--benchmark {self.kind.program}{counts}"
+
+
+def fits(evidence: Evidence, ranks: int | None = None) -> list[Fit]:
+    """Return the collectives that fit a table: of the ranks that are known if any do, otherwise of others."""
+    found = [Fit(kind, ranks, ranks) for kind in KINDS.values() if ranks and evidence.is_fit(kind, ranks)]
+    if not found:
+        spans = ((kind, evidence.ranks_of(kind)) for kind in KINDS.values())
+        found = [Fit(kind, *span) for kind, span in spans if span]
+    checked = [fit for fit in found if all(lead.is_checked_as(fit.kind) for lead in evidence.leads)]
+    usual = [fit for fit in checked or found if fit.kind.name not in _UNUSUAL]
+    return usual or found
+
+
+_NAMES = sorted(
+    [(kind.replace("_", ""), kind) for kind in KINDS] + [("a2a", "alltoall"), ("bcast", "broadcast")],
+    key=lambda pair: -len(pair[0]),
+)
+
+
+def named_in(file_name: str) -> str:
+    """Return the benchmark that the name of a file has, without `_perf`; empty if it has none."""
+    plain = re.sub(r"[^a-z0-9]", "", re.split(r"[/\\]", file_name.lower())[-1])
+    return next((name for text, name in _NAMES if text in plain), "")
+
+
+def plain_name(benchmark: str) -> str:
+    """Return a benchmark's name without `_perf`, also where it is written as a plan writes the collective."""
+    name = benchmark.rsplit("/", 1)[-1].removesuffix("_mpi").removesuffix("_perf")
+    squeezed = re.sub(r"[-_ ]", "", name.lower()).replace("sendreceive", "sendrecv")
+    return next((kind for kind in KINDS if kind.replace("_", "") == squeezed), name)
+
+
+def options_of(found: Iterable[Fit]) -> str:
+    """Say what fits as options, at most four."""
+    texts = [str(fit) for fit in found]
+    return " or ".join(texts[:4]) + (" or others" if len(texts) > 4 else "")

@@ -1,0 +1,281 @@
+"""Which collective of how many ranks a table of nccl-tests is.
+
+What the output and the user say is held against the bandwidths that are printed. What does not fit is
+refused, and what does fit is proposed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fabricbench.measured.digits import Interval
+from fabricbench.measured.model import Given
+from fabricbench.measured.nccl_check import (
+    KINDS,
+    Evidence,
+    Fit,
+    Kind,
+    Print,
+    factor_of,
+    fits,
+    named_in,
+    options_of,
+    plain_name,
+)
+from fabricbench.measured.text import RANKS_HINT, ROW_HINT, Document, shown
+
+MPI_HINT = (
+    "if several processes were started, nccl-tests was built without MPI: each measured alone and nothing "
+    "crossed a network; build it with make MPI=1 and measure again"
+)
+_UNKNOWN_HINT = "say which it was: --benchmark all_reduce_perf"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the output says of a table.
+
+    Attributes:
+        line: Number of the line where it begins; none of a JSON file.
+        benchmark: The program, as the run of this table names it; empty if it does not.
+        earlier: The program that something before an earlier table names; empty if there is none.
+        listed: How many ranks are listed; none if none are.
+        launched: How many ranks the command line starts; none if it does not say.
+    """
+
+    line: int | None
+    benchmark: str = ""
+    earlier: str = ""
+    listed: int | None = None
+    launched: int | None = None
+
+
+@dataclass
+class _Table:
+    document: Document
+    evidence: Evidence
+    said: Said
+    given: Given
+    warnings: list[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.document.name}:{self.said.line}" if self.said.line else self.document.name
+
+    @property
+    def ranks(self) -> int | None:
+        """The ranks that are said."""
+        return self.given.ranks or self.said.listed or self.said.launched
+
+    def spans(self, benchmark: str) -> bool:
+        """Tell whether a benchmark of the ranks that are said, or of any if none are, fits the table."""
+        kind = KINDS.get(plain_name(benchmark))
+        if kind is None:
+            return False
+        ranks = self.ranks
+        if ranks is None:
+            return self.evidence.ranks_of(kind) is not None
+        return not self.evidence.misfit(kind, ranks) and not self.evidence.lead_against(kind, ranks)
+
+
+def identify(
+    document: Document, evidence: Evidence, said: Said, given: Given, warnings: list[str]
+) -> tuple[str, int]:
+    """Return the benchmark and the ranks of a table.
+
+    Args:
+        document: The file.
+        evidence: What the table prints.
+        said: What the output says of it.
+        given: What the user says of the file.
+        warnings: What is taken without being said is added here.
+
+    Raises:
+        MeasuredError: Neither output nor user say what it is and more than one collective fits, or what they
+            say does not fit.
+    """
+    table = _Table(document, evidence, said, given, warnings)
+    if said.listed == 1 or table.ranks == 1:
+        found = "a list of one rank" if said.listed == 1 else "one rank"
+        raise document.error(said.line, found, "2 ranks or more: one alone sends nothing", MPI_HINT)
+    benchmark = _benchmark(table)
+    if plain_name(benchmark) not in KINDS:
+        return benchmark, _ranks_unchecked(table, benchmark)
+    kind = KINDS[plain_name(benchmark)]
+    ranks = _ranks(table, kind)
+    _require_fit(table, kind, ranks)
+    return kind.program, ranks
+
+
+def _benchmark(table: _Table) -> str:
+    """Return the name that is said, the run's own first, and of several one that fits."""
+    said, given = table.said, table.given
+    names = [name for name in (said.benchmark, given.benchmark, said.earlier) if name]
+    fitting = next((name for name in names if table.spans(name)), "")
+    if said.benchmark and fitting not in (said.benchmark, given.benchmark):
+        return said.benchmark
+    if fitting:
+        _tell_choice(table, fitting)
+        return fitting
+    if said.benchmark or given.benchmark:
+        return said.benchmark or given.benchmark
+    return _inferred(table)
+
+
+def _tell_choice(table: _Table, chosen: str) -> None:
+    """Warn where one name stands in place of another, or stems from an earlier table and others fit too."""
+    said, given = table.said, table.given
+    names = {plain_name(name) for name in (said.benchmark, given.benchmark) if name} - {plain_name(chosen)}
+    for name in sorted(names):
+        table.warnings.append(f"{table.place}: {name}_perf does not fit and is not taken; {chosen} is")
+    if not said.benchmark and not given.benchmark:
+        others = [fit for fit in fits(table.evidence, table.ranks) if fit.kind.name != plain_name(chosen)]
+        if others:
+            table.warnings.append(
+                f"{table.place}: taken as {plain_name(chosen)}_perf, as the table before it; "
+                f"{_programs(others)} would fit as well: --benchmark says it"
+            )
+
+
+def _inferred(table: _Table) -> str:
+    """Return the one benchmark that fits what is printed and what the file's name says.
+
+    Raises:
+        MeasuredError: None fits, or several do.
+    """
+    found = fits(table.evidence, table.ranks)
+    if not found:
+        _refuse_bare(table)
+    named = named_in(table.document.name)
+    chosen = [fit for fit in found if fit.kind.name == named] or found
+    if len(chosen) > 1:
+        expected = 'a line "# Collective test starting: ..." or the command line before the table'
+        what = f"a table of an unknown benchmark, which {_programs(chosen)} fit"
+        raise table.document.error(table.said.line, what, expected, f"say which it was: {options_of(chosen)}")
+    reason = "as the file's name says and the bandwidths allow" if len(found) > 1 else "which alone fits"
+    program = chosen[0].kind.program
+    table.warnings.append(
+        f"{table.place}: taken as {program}, {reason}; the output does not say it: --benchmark does"
+    )
+    return chosen[0].kind.program
+
+
+def _refuse_bare(table: _Table) -> None:
+    """Refuse a table without a name that no collective fits."""
+    wrong = next((each for each in table.evidence.prints if not each.has_rate(None, 2)), None)
+    if wrong is not None and table.evidence.prints:
+        raise _wrong_rate(table, wrong, None, 2)
+    ranks = f" of {table.ranks:,} ranks" if table.ranks else ""
+    expected = "bandwidths of a collective of nccl-tests"
+    raise table.document.error(
+        table.said.line, f"a table{ranks} that no collective fits", expected, _UNKNOWN_HINT
+    )
+
+
+def _programs(found: Sequence[Fit]) -> str:
+    return " and ".join(dict.fromkeys(fit.kind.program for fit in found))
+
+
+def _ranks_unchecked(table: _Table, benchmark: str) -> int:
+    """Return the ranks of a benchmark whose bandwidths are not known; warn with what fits."""
+    found = fits(table.evidence, table.ranks)
+    if found and table.evidence.leads:
+        table.warnings.append(
+            f"{table.place}: {shown(benchmark)} is not known, so its bandwidths are not checked; "
+            f"those printed fit {_programs(found)}"
+        )
+    _tell_ranks(table)
+    if table.ranks is None:
+        expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
+        raise table.document.error(table.said.line, "a table of unknown ranks", expected, RANKS_HINT)
+    return table.ranks
+
+
+def _tell_ranks(table: _Table) -> None:
+    """Warn where the user, the list of ranks and the command line differ."""
+    given, listed, launched = table.given.ranks, table.said.listed, table.said.launched
+    if given and listed and given != listed:
+        table.warnings.append(f"{table.place}: --ranks {given} in place of {listed}, which the output lists")
+    if listed and launched and listed < launched:
+        table.warnings.append(
+            f"{table.place}: {listed} ranks are listed and the command line starts {launched}: without MPI "
+            "each process measures alone"
+        )
+
+
+def _ranks(table: _Table, kind: Kind) -> int:
+    """Return the ranks that are said, or else the one number that fits.
+
+    Raises:
+        MeasuredError: None are said, and not exactly one number fits.
+    """
+    _tell_ranks(table)
+    if table.ranks is not None:
+        return table.ranks
+    span = table.evidence.ranks_of(kind)
+    if span is not None and span[0] == span[1]:
+        table.warnings.append(
+            f"{table.place}: taken as {span[0]} ranks, which alone fit {kind.program}; "
+            "the output does not say it: --ranks does"
+        )
+        return span[0]
+    expected = 'lines "#  Rank  0 ... on HOST device ..." before the table'
+    fitting = Fit(kind, *span) if span and kind.factor != "1" else None
+    others = [] if span else fits(table.evidence)
+    hint = f"say it: {fitting}" if fitting else f"these fit: {options_of(others)}" if others else RANKS_HINT
+    raise table.document.error(table.said.line, f"a table of {kind.program} of unknown ranks", expected, hint)
+
+
+def _require_fit(table: _Table, kind: Kind, ranks: int) -> None:
+    """Refuse a table whose bandwidths or counts are not those of a collective of so many ranks."""
+    wrong, lead = table.evidence.misfit(kind, ranks), table.evidence.lead_against(kind, ranks)
+    if wrong is not None and not wrong.has_rate(kind, ranks):
+        raise _wrong_rate(table, wrong, kind, ranks)
+    if wrong is not None:
+        found = f"busbw {wrong.texts[1]} ({wrong.placement})"
+        factor = factor_of(kind.factor, ranks) / factor_of(kind.algorithm_factor, ranks)
+        told = f"{factor:.4g} times algbw, of {kind.program} of {ranks:,} ranks"
+        expected = f"{_about(wrong.bus(kind, ranks))}, {told}"
+        raise table.document.error(wrong.line, found, expected, _hint(table, kind, ranks))
+    if lead is not None:
+        found = f"{lead.count:,} elements of {lead.type_name} in {lead.size_bytes:,} bytes"
+        part = f"1/{ranks} of them" if kind.has_shares else "all of them"
+        expected = f"{part}, as {kind.program} of {ranks:,} ranks has"
+        raise table.document.error(lead.line, found, expected, _hint(table, kind, ranks))
+
+
+def _wrong_rate(table: _Table, wrong: Print, kind: Kind | None, ranks: int) -> Exception:
+    found = f"algbw {wrong.texts[0]} ({wrong.placement})"
+    expected = f"{_about(wrong.rate(kind, ranks))}, which size and time make"
+    return table.document.error(wrong.line, found, expected, ROW_HINT)
+
+
+def _about(interval: Interval) -> str:
+    """Write what a number should be."""
+    if math.isinf(interval.high):
+        return f"{interval.low:.4g} or more"
+    middle = (interval.low + interval.high) / 2
+    return f"{middle:.2f}" if middle >= 1 else f"{middle:.3g}"
+
+
+def _hint(table: _Table, kind: Kind, ranks: int) -> str:
+    """Say what fits the whole table, or that all but a few rows are right."""
+    found = fits(table.evidence, ranks)
+    if found:
+        return f"what is printed fits {options_of(found)}"
+    others = _without(table.evidence, kind, ranks)
+    if others.is_fit(kind, ranks) and 2 * len(others.prints) > len(table.evidence.prints):
+        return f"the other rows fit {kind.program}; {ROW_HINT}"
+    return f"no collective of nccl-tests fits the table; {ROW_HINT}"
+
+
+def _without(evidence: Evidence, kind: Kind, ranks: int) -> Evidence:
+    """Return the rows that fit a collective."""
+    wrong = {each.line for each in evidence.prints if Evidence([each], []).misfit(kind, ranks)}
+    wrong |= {each.line for each in evidence.leads if Evidence([], [each]).lead_against(kind, ranks)}
+    return Evidence(
+        [each for each in evidence.prints if each.line not in wrong],
+        [each for each in evidence.leads if each.line not in wrong],
+    )

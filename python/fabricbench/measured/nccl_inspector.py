@@ -1,0 +1,196 @@
+"""NCCL Inspector, the profiler plugin of NCCL: one JSON object for each collective of each rank.
+
+Times are whole microseconds and GB/s 1e9 bytes/s. `coll_msg_size_bytes` is what one rank gives in; of
+AllGather and ReduceScatter the data size is that times the ranks (`inspectorComputeCollBw` of the plugin).
+What has the same communicator, collective and size is one result, the mean over its operations, as nccl-tests
+measures. The files of several ranks may stand one after another, and then it is the mean over the ranks too.
+Records of single sends and receives are left out: they are parts of an operation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from fabricbench.measured.digits import Interval
+from fabricbench.measured.json_text import Fields, documents_and_lines
+from fabricbench.measured.model import Given, Row, Table, Value
+from fabricbench.measured.nccl import collective_of
+from fabricbench.measured.nccl_check import KINDS, Kind, factor_of
+from fabricbench.measured.nccl_log import algorithm_name, protocol_name
+from fabricbench.measured.text import Document, shown
+
+NAME = "nccl-inspector"
+_KINDS = {
+    "AllReduce": "all_reduce",
+    "AllGather": "all_gather",
+    "ReduceScatter": "reduce_scatter",
+    "Broadcast": "broadcast",
+    "Reduce": "reduce",
+}
+"""The collectives of which Inspector knows the bandwidth, by their names in NCCL."""
+_TIMES_RANKS = ("all_gather", "reduce_scatter")
+_BODIES = ("coll_perf", "p2p_perf", "dump_stats")
+_HINT = "the line may be cut off or edited: take the file that the plugin wrote, or remove the line"
+
+
+def is_output(content: Any) -> bool:
+    """Tell whether a JSON document is a record of NCCL Inspector."""
+    return isinstance(content, dict) and "header" in content and any(name in content for name in _BODIES)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What the operations of a result have in common."""
+
+    communicator: str
+    name: str
+    ranks: int
+    message_bytes: int
+
+
+@dataclass
+class _Group:
+    """The operations of a result: by their number, the times of the ranks [us]."""
+
+    line: int
+    times: dict[int, list[float]] = field(default_factory=dict)
+    of_rank: dict[int, list[float]] = field(default_factory=dict)
+    words: dict[str, dict[str, None]] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+
+    def take(self, number: int, rank: int, time_us: float) -> None:
+        self.times.setdefault(number, []).append(time_us)
+        self.of_rank.setdefault(rank, []).append(time_us)
+
+
+def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
+    """Read the records of a file.
+
+    Raises:
+        MeasuredError: A record lacks a field, or its bandwidths do not follow from size, time and ranks.
+    """
+    del given  # every record says it all
+    groups: dict[_Key, _Group] = {}
+    left_out: Counter[str] = Counter()
+    dropped: dict[tuple[str, int], int] = {}
+    for line, content in documents_and_lines(document):
+        fields = Fields(document, content, "", line)
+        if "coll_perf" in fields.value:
+            _take(document, line, fields, groups, left_out)
+        elif "dump_stats" in fields.value:
+            header, stats = fields.object("header"), fields.object("dump_stats")
+            counts = [value for name, value in stats.value.items() if name.endswith("dropped_total")]
+            known = [value for value in counts if isinstance(value, int)]
+            dropped[header.text("id"), int(header.number("rank"))] = sum(known)
+        else:
+            left_out["single sends and receives" if "p2p_perf" in fields.value else "other records"] += 1
+    warnings = [f"{document.name}: {count:,} {what} are not imported" for what, count in left_out.items()]
+    if any(dropped.values()):
+        warnings.append(f"{document.name}: the plugin dropped {sum(dropped.values()):,} records itself")
+    return _tables(groups), warnings
+
+
+def _take(
+    document: Document, line: int, fields: Fields, groups: dict[_Key, _Group], left_out: Counter[str]
+) -> None:
+    """Add an operation of a rank to the result that it belongs to."""
+    header, body = fields.object("header"), fields.object("coll_perf")
+    name = body.text("coll")
+    ranks, message = header.integer("n_ranks"), body.integer("coll_msg_size_bytes")
+    time_us = body.number("coll_exec_time_us")
+    if name not in _KINDS or ranks < 2:
+        what = "collectives of one rank" if name in _KINDS else f"operations {shown(name)}"
+        left_out[what] += 1
+        return
+    kind = KINDS[_KINDS[name]]
+    size = _data_bytes(kind, ranks, message)
+    _require_bandwidths(document, line, body, kind, ranks, size, time_us)
+    key = _Key(header.text("id"), name, ranks, message)
+    group = groups.setdefault(key, _Group(line))
+    group.take(body.integer("coll_sn"), header.integer("rank"), time_us)
+    for told, word in (
+        ("algorithm", algorithm_name(body.text("coll_algo"))),
+        ("protocol", protocol_name(body.text("coll_proto"))),
+        ("timing", body.text("coll_timing_source")),
+    ):
+        if word:
+            group.words.setdefault(told, {})[word[:80]] = None
+    metadata = fields.value.get("metadata")
+    host = metadata.get("hostname") if isinstance(metadata, dict) else None
+    if isinstance(host, str) and host:
+        group.hosts[host[:200]] = None
+
+
+def _data_bytes(kind: Kind, ranks: int, message_bytes: int) -> int:
+    return message_bytes * ranks if kind.name in _TIMES_RANKS else message_bytes
+
+
+def _require_bandwidths(
+    document: Document, line: int, body: Fields, kind: Kind, ranks: int, size: int, time_us: float
+) -> None:
+    """Refuse a record whose bandwidths are not those of its size, time and ranks.
+
+    Raises:
+        MeasuredError: They are not; a time of 0 has none.
+    """
+    if not time_us:
+        return
+    rate = size / time_us / 1e3
+    bus = rate * factor_of(kind.factor, ranks)
+    for name, value in (("coll_algobw_gbs", rate), ("coll_busbw_gbs", bus)):
+        found = body.number(name)
+        # As other writers of the format print two decimals.
+        if not Interval.written(found, 2).meets(Interval.written(value, 6)):
+            what = f"{body.text('coll')} of {size:,} bytes, {ranks:,} ranks and {time_us:g} us"
+            expected = f"{value:.6f}, as {what} has"
+            raise document.error(line, f"{found:g} at coll_perf.{name}", expected, _HINT)
+
+
+def _tables(groups: Mapping[_Key, _Group]) -> list[Table]:
+    """Return a table for each communicator and collective."""
+    tables: dict[tuple[str, str, int], list[tuple[_Key, _Group]]] = {}
+    for key, group in groups.items():
+        tables.setdefault((key.communicator, key.name, key.ranks), []).append((key, group))
+    return [_table(found) for found in tables.values()]
+
+
+def _table(found: Sequence[tuple[_Key, _Group]]) -> Table:
+    key, first = found[0]
+    hosts = list(dict.fromkeys(host for _, group in found for host in group.hosts))
+    facts: dict[str, Value] = {"communicator": key.communicator[:80]} if key.communicator else {}
+    if hosts:
+        facts |= {"host": ", ".join(hosts[:16]) + (", ..." if len(hosts) > 16 else ""), "hosts": len(hosts)}
+    rows = sorted((_row(*each) for each in found), key=lambda row: row.size_bytes)
+    return Table(
+        f"inspector-{key.name.lower()}",
+        collective_of(_KINDS[key.name]),
+        key.ranks,
+        "data",
+        first.line,
+        rows,
+        facts=facts,
+        part=key.communicator[:40],
+    )
+
+
+def _row(key: _Key, group: _Group) -> Row:
+    each = [fmean(times) for times in group.times.values()]
+    ranks = [fmean(times) for times in group.of_rank.values()]
+    values: dict[str, Value] = {name: ", ".join(words)[:80] for name, words in group.words.items()}
+    if len(ranks) > 1:
+        values["ranks that wrote"] = len(ranks)
+    return Row(
+        group.line,
+        _data_bytes(KINDS[_KINDS[key.name]], key.ranks, key.message_bytes),
+        time_us=fmean(each),
+        time_us_min=min(each),
+        time_us_max=max(each),
+        rank_us_min=min(ranks) if len(ranks) > 1 else None,
+        rank_us_max=max(ranks) if len(ranks) > 1 else None,
+        iterations=len(each),
+        values=values,
+    )

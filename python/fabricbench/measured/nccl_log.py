@@ -1,0 +1,145 @@
+"""What NCCL's own log (`NCCL_DEBUG=INFO`) adds to the output of nccl-tests: rows in pieces, and its choices.
+
+nccl-tests prints a row in three pieces, and what NCCL logs meanwhile stands in between, without a line break
+before it. With `NCCL_DEBUG_SUBSYS=TUNING` NCCL names algorithm and protocol of each call (`ncclGetAlgoInfo`
+and its successors in src/enqueue.cc); there are no times in these lines, so they are no results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
+from typing import Protocol, TypeVar
+
+_LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,20}\] NCCL ")
+_DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
+_ROW = re.compile(r"\s*\d+\s+\d+\s+[A-Za-z]\w*\s")
+_REST = re.compile(r"\s*(?:\d|\.\d|N/A)")
+_PROCESS = re.compile(r":\d+:\d+ (?:\[\d+\] )?NCCL ")
+_TIME = re.compile(r"\[\d{4}-[^\]]{1,40}\] $")
+_CHOICE = re.compile(
+    r"(?:^|\s)(?:(\w{1,40}): +)?(\d{1,19}) Bytes -> Algo (\w{1,20}) proto (\w{1,20})"
+    r"(?:.{0,40}?channel\{Lo\.\.Hi\}=\{(\d{1,4})\.\.(\d{1,4})\})?"
+)
+_ALGORITHMS = ("Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT")
+_PROTOCOLS = ("LL", "LL128", "Simple")
+"""In the order of their numbers (src/include/nccl_tuner.h)."""
+_FUNCTIONS = {
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reducescatter": "reduce_scatter",
+    "alltoall": "alltoall",
+}
+Choices = Mapping[tuple[str, int], Mapping[str, str]]
+"""By function, empty where a line names none, and bytes: `algorithm`, `protocol` and `channels`."""
+
+
+class _Line(Protocol):
+    """A line of a file, as `text.Line` is."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def is_noise(self) -> bool: ...
+    def with_text(self, text: str) -> _Line: ...
+
+
+LineT = TypeVar("LineT", bound=_Line)
+
+
+def mended(lines: Sequence[LineT]) -> list[LineT]:
+    """Put rows together that NCCL's log has torn apart; each stands where its last piece was."""
+    logs = (_LOG.match(line.text) for line in lines if "] NCCL " in line.text)
+    devices = (_DEVICE.search(line.text) for line in lines if " device " in line.text)
+    hosts = {match[1] for match in chain(logs, devices) if match}
+    found: list[LineT] = []
+    row: LineT | None = None
+    for line in lines:
+        is_row, is_rest = bool(_ROW.match(line.text)), row is not None and bool(_REST.match(line.text))
+        start = _start_of_log(hosts, line.text) if is_row or is_rest else None
+        if start:
+            found += [row] if row is not None and is_row else []
+            row = _joined(None if is_row else row, line, line.text[:start])
+            found.append(_with_text(line, line.text[start:]))
+        elif start is None and is_rest and not is_row:
+            found.append(_joined(row, line, line.text))
+            row = None
+        elif start is None and row is not None and line.text.strip() and not line.is_noise:
+            found += [row, line]  # whoever reads the row finds what it lacks
+            row = None
+        else:
+            found.append(line)
+    return found if row is None else [*found, row]
+
+
+def _start_of_log(hosts: Set[str], text: str) -> int | None:
+    """Return where a line of the log begins that stands in a line; none if there is none of a known host."""
+    log = _PROCESS.search(text)
+    if log is None:
+        return None
+    place = text.rfind(" ", 0, log.start()) + 1
+    # The root of the row may stand right before the host, so the longest host that is known is taken.
+    start = next((at for at in range(place, log.start()) if text[at : log.start()] in hosts), None)
+    if start is None:
+        return None
+    time = _TIME.search(text, max(start - 64, 0), start)
+    return time.start() if time else start
+
+
+def _joined(row: LineT | None, line: LineT, piece: str) -> LineT:
+    return _with_text(line, piece) if row is None else _with_text(row, f"{row.text} {piece}")
+
+
+def _with_text(line: LineT, text: str) -> LineT:
+    changed: LineT = line.with_text(text)  # type: ignore[assignment]
+    return changed
+
+
+def choices(lines: Iterable[LineT]) -> dict[tuple[str, int], dict[str, str]]:
+    """Return what NCCL chose for each function and number of bytes; several choices are named in turn."""
+    seen: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
+    for match in chain.from_iterable(
+        _CHOICE.finditer(line.text) for line in lines if " -> Algo " in line.text
+    ):
+        function = (match[1] or "").lower()
+        key = _FUNCTIONS.get(function, function), int(match[2])
+        channels = str(int(match[6]) - int(match[5]) + 1) if match[5] else ""
+        chosen = algorithm_name(match[3]), protocol_name(match[4]), channels
+        seen.setdefault(key, {})[chosen] = None
+    return {key: dict(_texts(list(each))) for key, each in seen.items()}
+
+
+def _texts(chosen: Sequence[tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+    for name, texts in zip(("algorithm", "protocol", "channels"), zip(*chosen, strict=True), strict=True):
+        known = [text for text in dict.fromkeys(texts) if text]
+        if known:
+            yield name, ", ".join(known)[:80]
+
+
+def algorithm_name(text: str) -> str:
+    """Return the name of an algorithm as NCCL writes it, also where there is its number or capitals."""
+    return _named(text, _ALGORITHMS)
+
+
+def protocol_name(text: str) -> str:
+    """Return the name of a protocol, likewise."""
+    return _named(text, _PROTOCOLS)
+
+
+def _named(text: str, names: Sequence[str]) -> str:
+    if text.isascii() and text.isdecimal():
+        return names[int(text)] if int(text) < len(names) else text
+    return next((name for name in names if name.lower() == text.lower().replace("_", "")), text)
+
+
+def chosen_for(found: Choices, benchmark: str, size_bytes: int) -> Mapping[str, str]:
+    """Return what NCCL chose for the calls of a result."""
+    return found.get((benchmark, size_bytes)) or found.get(("", size_bytes)) or {}
+
+
+def has_choices(lines: Iterable[LineT]) -> bool:
+    """Tell whether there is a line with a choice of NCCL."""
+    return any(" -> Algo " in line.text and _CHOICE.search(line.text) for line in lines)

@@ -1,0 +1,90 @@
+"""What launchers, loggers and terminals add to the lines of a benchmark, and the lines without it.
+
+Nobody can list all that is put before a line: tags of `mpirun` and numbers of `srun`, time stamps, names of
+jobs, pods and hosts, quotation marks. But every table has lines that are known, such as its head, and what
+stands before them there stands before the others too, with other digits. So the shape of a prefix is learned
+from the known lines and taken off every line that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+"""Control sequences of terminals (ECMA-48, 5.4 and 5.6): colours, cursor, titles of windows."""
+_KNOWN = re.compile(
+    r"\bsize\s+count\s+type\b|\bnThread \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
+    r"|\bbytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
+)
+"""Lines of which it is known how they begin: heads and titles of tables, up to a `#` before."""
+_PREFIX_LENGTH_MAX = 160
+_SHAPES_MAX, _PREFIXES_MAX = 16, 200
+_PIECE = re.compile(r"\d+|[A-Za-z]+|\s+|.")
+_CALENDAR = re.compile(
+    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]*"
+)
+_STREAM = re.compile(r"info|warn(?:ing)?|error|debug|notice|(?:std)?(?:out|err)|[fpz]")
+"""Words that differ from line to line: levels, streams, whether a line is full or partial."""
+
+
+def bare(text: str) -> list[str]:
+    """Return the lines of a text without colours and without what all of a kind have before them."""
+    if "\x1b" in text:
+        text = _ESCAPE.sub("", text)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    if "\r" in text:
+        lines = [line.rpartition("\r")[2] for line in lines]  # a terminal shows what was written last
+    shapes = _shapes(lines)
+    return [_without(line, shapes) for line in lines] if shapes else lines
+
+
+def _shapes(lines: Sequence[str]) -> list[re.Pattern[str]]:
+    """Return the prefixes of the known lines."""
+    shapes: dict[str, str] = {}
+    for prefix in islice(dict.fromkeys(_prefixes(lines)), _PREFIXES_MAX):
+        shapes.setdefault(_shape(prefix), prefix)
+    found = [re.compile(shape) for shape, prefix in shapes.items() if _is_usable(shape, prefix, lines)]
+    return sorted(found[:_SHAPES_MAX], key=lambda pattern: -len(pattern.pattern))
+
+
+def _is_usable(shape: str, prefix: str, lines: Sequence[str]) -> bool:
+    """Tell whether a prefix is more than a number, with which a row begins as well, or all lines have it."""
+    if re.search(r"[^\d\s]", prefix):
+        return True
+    pattern = re.compile(shape)
+    return all(pattern.match(line) for line in lines if line.strip())
+
+
+def _prefixes(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        known = _KNOWN.search(line, 0, _PREFIX_LENGTH_MAX * 2)
+        before = line[: known.start()].rstrip() if known else ""
+        prefix = before.removesuffix("#").rstrip()
+        if prefix.strip("# ") and len(prefix) <= _PREFIX_LENGTH_MAX:
+            yield prefix
+
+
+def _shape(prefix: str) -> str:
+    """Return a regular expression of a prefix, in which digits, days, months and levels may differ."""
+    return r"\s*" + "".join(_piece(piece) for piece in _PIECE.findall(prefix.lstrip())) + "[ \\t]?"
+
+
+def _piece(piece: str) -> str:
+    if piece.isdecimal():
+        return r"\d+"
+    if piece.isspace():
+        return r"\s+"
+    lowered = piece.lower()
+    if _STREAM.fullmatch(lowered) or _CALENDAR.fullmatch(lowered):
+        return "[A-Za-z]+"
+    return re.escape(piece)
+
+
+def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> str:
+    """Take the prefix off a line that has one."""
+    match = next((found for shape in shapes if (found := shape.match(line))), None)
+    return line if match is None else line[match.end() :]
