@@ -196,6 +196,27 @@ def test_processes_that_are_rank_0_each_are_no_measurement_of_a_network() -> Non
     assert "make MPI=1" in hint
 
 
+def test_processes_of_several_devices_without_mpi_are_told_from_a_run_that_was_repeated() -> None:
+    text = (SAMPLES / "rccl_all_reduce.txt").read_text()
+    start, table = text[: text.index("#\n#   ")], text[text.index("#\n#   ") :]
+    command = "$ ./all_reduce_perf -g 2\n"
+    repeated = f"{command}{start}Test NCCL failure common.cu:958 'system error'\n{text}"
+    assert tables(taken(repeated)) == [("all_reduce_perf", 2, 4)]
+    rows = "".join(line * 2 for line in table.splitlines(True) if line[:4].isspace())
+    head = "".join(line for line in table.splitlines(True) if line.startswith("#  "))
+    message, _ = told(f"{command}{start}{start}{head}{head}{rows}")
+    assert 'several processes with a "Rank 0" each' in message
+
+
+def test_output_of_rccl_tests_is_read() -> None:
+    (table,) = taken((SAMPLES / "rccl_all_reduce.txt").read_text(), "rccl_all_reduce.txt").tables
+    assert (table.benchmark, table.ranks, table.rows[0].iterations) == ("all_reduce_perf", 2, 20)
+    # Of two ranks all factors but one are 1 or 1/2.
+    message, hint = told((SAMPLES / "rccl_all_reduce.txt").read_text())
+    assert "which all_reduce_perf and reduce_perf fit" in message
+    assert hint.endswith("--benchmark all_reduce_perf --ranks 2 or --benchmark reduce_perf --ranks 2")
+
+
 def test_one_rank_alone_is_no_measurement_of_a_network() -> None:
     others = [f"#  Rank  {rank}" for rank in range(1, 8)]
     message, hint = told(without(ALLTOALL, *others))

@@ -220,7 +220,7 @@ def test_nothing_is_stored_of_a_file_with_a_malformed_line(tmp_path: Path) -> No
     assert finished.returncode == 2
     assert finished.stderr == (
         'error: osu.txt:5: found "80,00" in column avg latency(us); expected a number of 0 or more\n'
-        "hint: a row may be cut off or mixed with other output: mend or remove this line\n"
+        "hint: numbers have a decimal point: run the benchmark with LC_ALL=C, or put points in\n"
     )
     assert call("trials", cwd=tmp_path).stdout == ""
 

@@ -48,7 +48,7 @@ _HEADER = re.compile(r"^\s*#?\s*size\s+count\s+type\b.*\b(?:cpu)?time\b")
 _UNITS = re.compile(r"#?\s*\(B\)|#\s*$")
 _VERSION = re.compile(r"^#?\s*nccl-tests version (\S+)(?:.*nccl-library=(\d{1,9}))?")
 _STARTING = re.compile(r"^#?\s*Collective test starting: (\S+)")
-_RUN = re.compile(r"^#?\s*nThread (\d{1,6}) nGpus (\d{1,6})\b")
+_RUN = re.compile(r"^#?\s*nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
 _RANK = re.compile(
     r"^#?\s*Rank\s+(\d{1,8})(?: Group\s+(\d{1,8}))? Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)"
 )

@@ -15,7 +15,7 @@ from itertools import islice
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 """Control sequences of terminals (ECMA-48, 5.4 and 5.6): colours, cursor, titles of windows."""
 _KNOWN = re.compile(
-    r"\bsize\s+count\s+type\b|\bnThread \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
+    r"\bsize\s+count\s+type\b|\bnThread:? \d|\bCollective test starting:|\bOSU \S+ [^\n]{1,100} v\d"
     r"|\bbytes\s+#?(?:iterations|repetitions)\b|\bBenchmarking [A-Z]"
 )
 """Lines of which it is known how they begin: heads and titles of tables, up to a `#` before."""

@@ -26,6 +26,7 @@ _MAX_SHOWN = 60
 _INTEGER_MAX = (1 << 63) - 1
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_COMMA = re.compile(r"\d+,\d+")
 _GZIP = b"\x1f\x8b"
 _NOISE = re.compile(
     r"\bNCCL (INFO|WARN|TRACE|version)|Conflicting CPU frequency|CPU Frequency is not max"
@@ -38,7 +39,7 @@ _MIXED = re.compile(r"\d+\s+\d+\s+[A-Za-z]\w*\s")
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
 _AFTER = re.compile(
     r"-{4,}|={4,}|\*{4,}|```|\+ |\S*[$>%](?: |$)|\S+@\S+|Out of bounds values|Avg bus bandwidth"
-    r"|Collective test|nThread \d|nccl-tests version|size\s+count\s+type"
+    r"|Collective test|nThread:? \d|nccl-tests version|size\s+count\s+type"
 )
 """What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
@@ -130,7 +131,8 @@ class Document:
         """
         value = float(cell) if _NUMBER.fullmatch(cell) else -1.0
         if value < 0 or value > float(_INTEGER_MAX):
-            raise self.error(line, f"{shown(cell)} in column {column}", "a number of 0 or more", ROW_HINT)
+            hint = COMMA_HINT if _COMMA.fullmatch(cell) else ROW_HINT
+            raise self.error(line, f"{shown(cell)} in column {column}", "a number of 0 or more", hint)
         return value
 
     def integer(self, line: int, column: str, cell: str) -> int:
@@ -179,6 +181,7 @@ def _unpacked(name: str, data: bytes) -> bytes:
 OUTPUT_HINT = "import the benchmark's output alone"
 FORMATS_HINT = "docs/import.md says which outputs can be imported; --format names the format"
 ROW_HINT = "a row may be cut off or mixed with other output: mend or remove this line"
+COMMA_HINT = "numbers have a decimal point: run the benchmark with LC_ALL=C, or put points in"
 MIXED_HINT = "mend this line; NCCL_DEBUG_FILE=nccl.%h.%p keeps NCCL's log out of the output"
 RANKS_HINT = "say it: --ranks N"
 
