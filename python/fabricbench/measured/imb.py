@@ -13,11 +13,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
 from fabricbench.measured.text import (
     RANKS_HINT,
     Document,
-    Line,
     command_before,
     command_lines,
     table_lines,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from fabricbench.measured.digits import Interval
+from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
 from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
@@ -22,7 +23,6 @@ from fabricbench.measured.nccl_log import Choices, choices, chosen_for
 from fabricbench.measured.text import (
     ROW_HINT,
     Document,
-    Line,
     command_before,
     command_lines,
     launched_processes,

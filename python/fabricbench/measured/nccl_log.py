@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain
-from typing import Protocol, TypeVar
+
+from fabricbench.measured.line import Line
 
 _LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,20}\] NCCL ")
 _DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
@@ -35,35 +36,20 @@ Choices = Mapping[tuple[str, int], Mapping[str, str]]
 """By function, empty where a line names none, and bytes: `algorithm`, `protocol` and `channels`."""
 
 
-class _Line(Protocol):
-    """A line of a file, as `text.Line` is."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def is_noise(self) -> bool: ...
-    def with_text(self, text: str) -> _Line: ...
-
-
-LineT = TypeVar("LineT", bound=_Line)
-
-
-def mended(lines: Sequence[LineT]) -> list[LineT]:
+def mended(lines: Sequence[Line]) -> list[Line]:
     """Put rows together that NCCL's log has torn apart; each stands where its last piece was."""
     logs = (_LOG.match(line.text) for line in lines if "] NCCL " in line.text)
     devices = (_DEVICE.search(line.text) for line in lines if " device " in line.text)
     hosts = {match[1] for match in chain(logs, devices) if match}
-    found: list[LineT] = []
-    row: LineT | None = None
+    found: list[Line] = []
+    row: Line | None = None
     for line in lines:
         is_row, is_rest = bool(_ROW.match(line.text)), row is not None and bool(_REST.match(line.text))
         start = _start_of_log(hosts, line.text) if is_row or is_rest else None
         if start:
             found += [row] if row is not None and is_row else []
             row = _joined(None if is_row else row, line, line.text[:start])
-            found.append(_with_text(line, line.text[start:]))
+            found.append(line.with_text(line.text[start:]))
         elif start is None and is_rest and not is_row:
             found.append(_joined(row, line, line.text))
             row = None
@@ -89,16 +75,11 @@ def _start_of_log(hosts: Set[str], text: str) -> int | None:
     return time.start() if time else start
 
 
-def _joined(row: LineT | None, line: LineT, piece: str) -> LineT:
-    return _with_text(line, piece) if row is None else _with_text(row, f"{row.text} {piece}")
+def _joined(row: Line | None, line: Line, piece: str) -> Line:
+    return line.with_text(piece) if row is None else row.with_text(f"{row.text} {piece}")
 
 
-def _with_text(line: LineT, text: str) -> LineT:
-    changed: LineT = line.with_text(text)  # type: ignore[assignment]
-    return changed
-
-
-def choices(lines: Iterable[LineT]) -> dict[tuple[str, int], dict[str, str]]:
+def choices(lines: Iterable[Line]) -> dict[tuple[str, int], dict[str, str]]:
     """Return what NCCL chose for each function and number of bytes; several choices are named in turn."""
     seen: dict[tuple[str, int], dict[tuple[str, str, str], None]] = {}
     for match in chain.from_iterable(
@@ -140,6 +121,6 @@ def chosen_for(found: Choices, benchmark: str, size_bytes: int) -> Mapping[str, 
     return found.get((benchmark, size_bytes)) or found.get(("", size_bytes)) or {}
 
 
-def has_choices(lines: Iterable[LineT]) -> bool:
+def has_choices(lines: Iterable[Line]) -> bool:
     """Tell whether there is a line with a choice of NCCL."""
     return any(" -> Algo " in line.text and _CHOICE.search(line.text) for line in lines)

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fabricbench.measured.digits import Interval
+from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value, times_of_ranks
 from fabricbench.measured.text import (
     RANKS_HINT,
     ROW_HINT,
     Document,
-    Line,
     command_before,
     command_lines,
     launched_ranks,

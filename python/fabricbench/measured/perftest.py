@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fabricbench.measured.digits import Interval
+from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.text import (
     ROW_HINT,
     Document,
-    Line,
     command_before,
     command_lines,
     shown,

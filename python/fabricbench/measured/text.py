@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fabricbench.measured.errors import MeasuredError
+from fabricbench.measured.line import Line
 from fabricbench.measured.nccl_log import mended
 from fabricbench.measured.prefixes import bare
 
@@ -28,12 +29,6 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _COMMA = re.compile(r"\d+,\d+")
 _GZIP = b"\x1f\x8b"
-_NOISE = re.compile(
-    r"\bNCCL (INFO|WARN|TRACE|version)|Conflicting CPU frequency|CPU Frequency is not max"
-    r"|^\s*(warning|note)\b|^\s*\[|^\S+:\d+:\d+ ",
-    re.IGNORECASE,
-)
-"""Lines that libraries write between the rows of a table."""
 _MIXED = re.compile(r"\d+\s+\d+\s+[A-Za-z]\w*\s")
 """How a row of nccl-tests begins, as far as no log can."""
 _LAUNCHERS = ("mpirun", "mpiexec", "mpiexec.hydra", "srun", "prun", "orterun")
@@ -43,23 +38,6 @@ _AFTER = re.compile(
 )
 """What ends a table without an empty line: a rule, the next prompt of a shell, a foot without its `#`."""
 _RANK_OPTIONS = ("-n", "-np", "--np", "-ntasks", "--ntasks")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line and its number, from 1."""
-
-    number: int
-    text: str
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether a library wrote it in between."""
-        return bool(_NOISE.search(self.text))
-
-    def with_text(self, text: str) -> Line:
-        """Return a line of this number with another text."""
-        return Line(self.number, text)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,30 @@
+"""A line of a file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+_NOISE = re.compile(
+    r"\bNCCL (INFO|WARN|TRACE|version)|Conflicting CPU frequency|CPU Frequency is not max"
+    r"|^\s*(warning|note)\b|^\s*\[|^\S+:\d+:\d+ ",
+    re.IGNORECASE,
+)
+"""Lines that libraries write between the rows of a table."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line and its number, from 1."""
+
+    number: int
+    text: str
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether a library wrote it in between."""
+        return bool(_NOISE.search(self.text))
+
+    def with_text(self, text: str) -> Line:
+        """Return a line of this number with another text."""
+        return replace(self, text=text)
