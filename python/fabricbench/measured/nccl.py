@@ -18,6 +18,7 @@ from fabricbench.measured.digits import Interval
 from fabricbench.measured.line import Line
 from fabricbench.measured.model import Given, Row, Table, Value
 from fabricbench.measured.nccl_check import Evidence, Lead, Print, plain_name
+from fabricbench.measured.nccl_header import Header, machine_facts, rank_count
 from fabricbench.measured.nccl_identity import MPI_HINT, Said, identify
 from fabricbench.measured.nccl_log import Choices, choices, chosen_for
 from fabricbench.measured.text import (
@@ -46,92 +47,8 @@ COLLECTIVES: Mapping[str, str] = {
 PROGRAM = r"\w+_perf(?:_mpi)?"
 _HEADER = re.compile(r"^\s*#?\s*size\s+count\s+type\b.*\b(?:cpu)?time\b")
 _UNITS = re.compile(r"#?\s*\(B\)|#\s*$")
-_VERSION = re.compile(r"^#?\s*nccl-tests version (\S+)(?:.*nccl-library=(\d{1,9}))?")
-_STARTING = re.compile(r"^#?\s*Collective test starting: (\S+)")
-_RUN = re.compile(r"^#?\s*nThread:? (\d{1,6}) nGpus:? (\d{1,6})\b")
-_RANK = re.compile(
-    r"^#?\s*Rank\s+(\d{1,8})(?: Group\s+(\d{1,8}))? Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*)"
-)
-_ITERATIONS = re.compile(r"(?<!warmup )(?<!agg )\biters: (\d{1,9})(?: agg iters: (\d{1,9}))?")
-_LIBRARY = re.compile(r"^NCCL version (\S+)")
 _PLACEMENTS = ("out-of-place", "in-place")
 _TIMES = ("time", "cputime")
-_Device = tuple[int, str, str, str]
-"""Rank, group, host and name of a device."""
-
-
-@dataclass
-class _Header:
-    """What stands before a table.
-
-    Attributes:
-        benchmark: The program that the run of this table names; empty if it does not.
-        earlier: The program of an earlier table.
-        each: Ranks of one process, as threads and devices.
-        lists: The devices that are listed, one list for each run that began since the last table.
-        heads: Heads of tables since the last row.
-    """
-
-    benchmark: str = ""
-    earlier: str = ""
-    version: str = ""
-    library: str = ""
-    iterations: int | None = None
-    each: int = 1
-    lists: list[list[_Device]] = field(default_factory=list)
-    heads: int = 0
-    is_read: bool = False
-
-    def take(self, text: str) -> None:
-        """Read a line before the table."""
-        if version := _VERSION.match(text):
-            self._begin()
-            self.version, self.library = version[1], library_version(int(version[2] or 0))
-        if starting := _STARTING.match(text):
-            self._begin()
-            self.benchmark = starting[1]
-        if library := _LIBRARY.match(text):
-            self.library = library[1]
-        if run := _RUN.match(text):
-            self._begin()
-            self.lists.append([])
-            self.each = max(int(run[1]) * int(run[2]), 1)
-            found = _ITERATIONS.search(text)
-            self.iterations = int(found[1]) * int(found[2] or 1) if found else None
-        if rank := _RANK.match(text):
-            self._begin()
-            self.lists = self.lists or [[]]
-            self.lists[-1].append((int(rank[1]), rank[2] or "0", rank[3], rank[4].strip()))
-
-    def _begin(self) -> None:
-        """Forget what belongs to the table that was read last."""
-        if self.is_read:
-            self.earlier, self.benchmark = self.benchmark or self.earlier, ""
-            self.version, self.library, self.iterations, self.each = "", "", None, 1
-            self.lists, self.heads, self.is_read = [], 0, False
-
-    @property
-    def devices(self) -> Sequence[_Device]:
-        """The devices of the run."""
-        return next((each for each in reversed(self.lists) if each), [])
-
-    def has_several_processes(self, rows: Sequence[Lead]) -> bool:
-        """Tell whether processes that know nothing of each other have printed a table into the same output.
-
-        Two lists may also be those of a run that failed and of the next; then no row comes twice in turn.
-        """
-        if any(len({each[:2] for each in devices}) < len(devices) for devices in self.lists):
-            return True
-        is_twice = any(first.size_bytes == second.size_bytes for first, second in pairwise(rows))
-        return is_twice and self.heads > 1 and sum(1 for each in self.lists if each) > 1
-
-
-def library_version(code: int) -> str:
-    """Write NCCL_VERSION_CODE as a version (nccl.h): 22809 is 2.28.9, and until 2.8 2708 is 2.7.8."""
-    if not code:
-        return ""
-    scale = 10_000 if code >= 10_000 else 1000
-    return f"{code // scale}.{code % scale // 100}.{code % 100}"
 
 
 def is_output(document: Document) -> bool:
@@ -150,7 +67,7 @@ def read(document: Document, given: Given) -> tuple[list[Table], list[str]]:
     tables: list[Table] = []
     warnings: list[str] = []
     heads = [index for index, line in enumerate(document.lines) if _HEADER.match(line.text)]
-    header, index, last = _Header(), 0, 0
+    header, index, last = Header(), 0, 0
     for head, following in pairwise([*heads, len(document.lines)]):
         for line in document.lines[index:head]:
             header.take(line.text)
@@ -279,7 +196,7 @@ def _wrong(document: Document, line: int, column: str, cell: str) -> int | None:
 
 def _said(
     found: _Found,
-    header: _Header,
+    header: Header,
     own: Sequence[tuple[int, str]],
     commands: Sequence[tuple[int, str]],
 ) -> tuple[Said, str]:
@@ -316,7 +233,7 @@ def _program(command: str) -> str:
 
 def _table(
     found: _Found,
-    header: _Header,
+    header: Header,
     told: tuple[Said, str],
     given: Given,
     warnings: list[str],
@@ -351,25 +268,3 @@ def collective_of(benchmark: str) -> str:
     """Return the collective of a benchmark, or the benchmark's own name where no plan has it."""
     name = plain_name(benchmark)
     return COLLECTIVES.get(name, name.replace("_", "-"))
-
-
-def rank_count(devices: Sequence[tuple[int, str]]) -> int | None:
-    """Return how many ranks a collective has, given rank and group of each device; none of no devices."""
-    if not devices:
-        return None
-    groups = {group for _, group in devices}
-    if len(groups) == 1:
-        return max(rank for rank, _ in devices) + 1
-    first = devices[0][1]
-    return sum(1 for _, group in devices if group == first)
-
-
-def machine_facts(hosts: Sequence[str], gpus: Sequence[str], library: str) -> dict[str, Value]:
-    """Return the facts of the machines that the devices tell."""
-    kinds = {gpu: gpus.count(gpu) for gpu in dict.fromkeys(gpus)}
-    facts: dict[str, Value] = {}
-    if hosts:
-        facts |= {"host": ", ".join(hosts[:16]) + (", ..." if len(hosts) > 16 else ""), "hosts": len(hosts)}
-    if kinds:
-        facts["gpus"] = ", ".join(f"{count} x {gpu}" for gpu, count in kinds.items())
-    return facts | ({"nccl": library} if library else {})

@@ -14,8 +14,9 @@ from typing import Any
 from fabricbench.measured.digits import Interval
 from fabricbench.measured.json_text import HINT, Fields, documents
 from fabricbench.measured.model import Given, Row, Table, Value
-from fabricbench.measured.nccl import collective_of, library_version, machine_facts
+from fabricbench.measured.nccl import collective_of
 from fabricbench.measured.nccl_check import Evidence, Lead, Print
+from fabricbench.measured.nccl_header import library_version, machine_facts
 from fabricbench.measured.nccl_identity import Said, identify
 from fabricbench.measured.text import MAX_ROWS, Document
 
