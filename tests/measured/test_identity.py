@@ -263,6 +263,19 @@ def test_what_nccl_chose_stands_with_each_result_and_torn_rows_are_whole() -> No
     assert table.rows[0].line == 29
 
 
+def test_pieces_of_rows_may_each_have_the_tag_of_the_launcher() -> None:
+    for name in ("nccl_two_collectives.txt", "nccl_tuning.txt"):
+        text = (SAMPLES / name).read_text()
+        # As Hydra does with -prepend-rank: before each piece that nccl-tests or NCCL writes.
+        pieces = re.sub(r"(float +\w+ +-1)(?=.)|(\d\d +0)(?= +\d)", r"\g<0>[0]", text)
+        tagged = "".join(f"[0]{line}" for line in pieces.splitlines(True))
+        assert tagged.count("[0]") > len(text.splitlines()) + 10
+        expected = taken(text).tables
+        assert [(each.benchmark, each.ranks, each.rows) for each in taken(tagged).tables] == [
+            (each.benchmark, each.ranks, each.rows) for each in expected
+        ]
+
+
 @pytest.mark.parametrize(
     ("line", "algorithm", "protocol"),
     [

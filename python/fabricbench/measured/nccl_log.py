@@ -17,7 +17,7 @@ _LOG = re.compile(r"^\s*(?:\[[^\]]{1,60}\] )?([^\s:]{1,255}):\d+:\d+ \[[^\]]{1,2
 _DEVICE = re.compile(r"\bRank +\d+ .{0,60}? on +([^\s:]{1,255}) +device ")
 _ROW = re.compile(r"\s*\d+\s+\d+\s+[A-Za-z]\w*\s")
 _REST = re.compile(r"\s*(?:\d|\.\d|N/A)")
-_PROCESS = re.compile(r":\d+:\d+ (?:\[\d+\] )?NCCL ")
+_PROCESS = re.compile(r":\d+:\d+ {1,3}(?:\[\d+\] )?NCCL ")
 _TIME = re.compile(r"\[\d{4}-[^\]]{1,40}\] $")
 _CHOICE = re.compile(
     r"(?:^|\s)(?:(\w{1,40}): +)?(\d{1,19}) Bytes -> Algo (\w{1,20}) proto (\w{1,20})"

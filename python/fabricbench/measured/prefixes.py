@@ -85,6 +85,13 @@ def _piece(piece: str) -> str:
 
 
 def _without(line: str, shapes: Sequence[re.Pattern[str]]) -> str:
-    """Take the prefix off a line that has one."""
+    """Take the prefix off a line that has one, and in a row also before the pieces in which it was printed.
+
+    Hydra (`mpiexec -prepend-rank`) tags whatever is written at a time, and nccl-tests writes a row in pieces.
+    """
     match = next((found for shape in shapes if (found := shape.match(line))), None)
-    return line if match is None else line[match.end() :]
+    if match is None:
+        return line
+    tag, rest = match[0].strip(), line[match.end() :]
+    is_row = rest.lstrip()[:1].isdigit()
+    return rest.replace(tag, " ") if is_row and tag.startswith("[") else rest
