@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from tests.support.samples import PLAN, PROGRAM
 
-from fabricbench.cli.progress import progress_text
+from fabricbench.cli.progress import beyond_text, display, progress_text
+from fabricbench.runner import load
 
 
 def test_progress_tells_simulated_time_speed_and_time_left() -> None:
@@ -28,6 +33,41 @@ def test_progress_tells_simulated_time_speed_and_time_left() -> None:
 def test_progress_before_anything_has_arrived_promises_nothing() -> None:
     progress = {"delivered_bytes": 0, "total_bytes": 100, "sim_ps": 0, "packet_hops": 0, "wall_s": 0.0}
     assert progress_text(progress) == "0.000 ms simulated, 0 packet-hops/s, - left"  # type: ignore[arg-type]
+
+
+def test_a_trial_far_beyond_its_estimate_says_so_and_what_it_waits_for() -> None:
+    progress: Any = {
+        "packet_hops": 60_000_000,
+        "open_chunks": 3,
+        "waiting_ps": 20_000_000_000,
+        "patience_ps": 100_000_000_000,
+    }
+    assert beyond_text(progress, 100_000) == (
+        "60M packet-hops so far, 600 times its estimate; nothing was delivered for 20.000 ms of simulated "
+        "time, and 3 chunks not complete: after 100.000 ms it is ended as stalled"
+    )
+    assert "payload still arrives, 3 chunks" in beyond_text(progress | {"waiting_ps": 0}, 100_000)
+    # Ten times the estimate, 20 million packet-hops at the least, and an estimate at all.
+    assert beyond_text(progress, 6_000_001) == ""
+    assert beyond_text(progress | {"packet_hops": 19_999_999}, 100_000) == ""
+    assert beyond_text(progress, 0) == ""
+
+
+def test_without_a_terminal_that_is_all_that_is_told_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "small.yaml").write_text(PLAN)
+    loaded = load(str(tmp_path / "small.yaml"))
+    spec = json.loads(loaded.trials[0].spec_json)
+    facts: Any = SimpleNamespace(variant="base", data_size_bytes=1 << 20, run_spec=spec)
+    progress: Any = {"packet_hops": 10**9, "open_chunks": 1, "waiting_ps": 0, "patience_ps": 10**12}
+    with display() as listener:
+        listener.trial_started(facts, 1, 2)
+        for _ in range(2):
+            listener.trial_progressed(progress)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch(r"warning: trial 1 of 2, 1 MB: 1G packet-hops so far, \d+ times its .*\n", told.err)
 
 
 def test_a_terminal_sees_progress_and_standard_output_does_not(tmp_path: Path) -> None:
