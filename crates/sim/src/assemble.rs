@@ -190,6 +190,7 @@ impl<'a> Assembler<'a> {
                 self.open -= u64::from(!job.is_background());
             }
             Record::RoundBegun { job, round, at } => self.jobs[*job as usize].begin_round(*round, *at),
+            Record::RoundEnded { job, round, took } => self.jobs[*job as usize].note_round(*round, *took),
             Record::Frame(frame) => self.frames.push(**frame),
             Record::TcpClosed => self.open_tcp -= 1,
             Record::TcpFrame(frame) => self.tcp_frames.push(**frame),

@@ -48,10 +48,10 @@ pub(crate) struct JobProgress {
     pub(crate) rounds: u32,
     /// When the last chunk of those completed.
     pub(crate) rounds_end: Instant,
-    /// What those took, without the ones to warm up.
-    pub(crate) round_times: Option<RoundTimes>,
-    /// When the first rank began the first of them that is measured.
-    measured_from: Instant,
+    /// What each of those took that began after a barrier, without the ones to warm up.
+    barrier_times: Option<RoundTimes>,
+    /// What each round back to back took its slowest rank, or its slowest chunk if that is all that is known.
+    rank_times: Vec<Span>,
     /// The rounds after those.
     open_rounds: VecDeque<OpenRound>,
     /// The first chunk that failed.
@@ -70,7 +70,7 @@ pub(crate) struct JobProgress {
 struct OpenRound {
     /// Chunks that have not.
     left: u64,
-    /// When the first rank began it.
+    /// When the first rank began it, after a barrier.
     begun: Instant,
     /// When the last one so far completed.
     last: Instant,
@@ -85,6 +85,14 @@ pub(crate) struct Failure {
     pub(crate) loss: Option<(u64, u64)>,
 }
 
+/// Adds a round that took so long.
+fn add_time(times: &mut Option<RoundTimes>, took: Span) {
+    let times = times.get_or_insert(RoundTimes { sum_ps: 0, min_ps: took.0, max_ps: took.0 });
+    times.sum_ps += took.0;
+    times.min_ps = times.min_ps.min(took.0);
+    times.max_ps = times.max_ps.max(took.0);
+}
+
 impl JobProgress {
     pub(crate) const fn new(plan: RoundPlan) -> Self {
         Self {
@@ -96,8 +104,8 @@ impl JobProgress {
             begun: 0,
             rounds: 0,
             rounds_end: Instant::ZERO,
-            round_times: None,
-            measured_from: Instant::ZERO,
+            barrier_times: None,
+            rank_times: Vec::new(),
             open_rounds: VecDeque::new(),
             first_failed: None,
             losers: 0,
@@ -183,7 +191,7 @@ impl JobProgress {
         }
     }
 
-    /// A rank began a round after the first.
+    /// A rank began a round after a barrier.
     pub(crate) fn begin_round(&mut self, round: u32, at: Instant) {
         // All chunks of a round may be there before a rank that only receives in it has left the barrier.
         if round >= self.rounds {
@@ -209,27 +217,44 @@ impl JobProgress {
 
     /// The first of the open rounds is complete.
     fn end_round(&mut self, round: &OpenRound) {
-        let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
-        let last = round.last;
-        invariants::check_round(self.rounds, last.since(begun), round.slowest);
-        self.rounds_end = self.rounds_end.max(last);
-        if self.rounds == self.plan.warm_up_rounds {
-            self.measured_from = begun;
-        }
-        if self.rounds >= self.plan.warm_up_rounds {
-            self.add_time(last.since(begun).0);
+        self.rounds_end = self.rounds_end.max(round.last);
+        if !self.plan.has_barriers {
+            self.note_round(self.rounds, round.slowest);
+        } else if self.rounds >= self.plan.warm_up_rounds {
+            let begun = if self.rounds == 0 { self.plan.start } else { round.begun };
+            let took = self.rounds_end.since(begun);
+            invariants::check_round(self.rounds, took, round.slowest);
+            add_time(&mut self.barrier_times, took);
         }
         self.rounds += 1;
     }
 
-    /// Adds a round that took so long. Those back to back may overlap: together they took from the first beginning to the last end.
-    fn add_time(&mut self, ps: u64) {
-        let new = RoundTimes { sum_ps: 0, min_ps: ps, max_ps: ps };
-        let times = self.round_times.get_or_insert(new);
-        let together = self.rounds_end.since(self.measured_from).0;
-        times.sum_ps = if self.plan.has_barriers { times.sum_ps + ps } else { together };
-        times.min_ps = times.min_ps.min(ps);
-        times.max_ps = times.max_ps.max(ps);
+    /// A rank, or a chunk, took so long in one of several rounds back to back.
+    pub(crate) fn note_round(&mut self, round: u32, took: Span) {
+        if self.rank_times.len() <= round as usize {
+            self.rank_times.resize(round as usize + 1, Span::ZERO);
+        }
+        let slowest = &mut self.rank_times[round as usize];
+        *slowest = took.max(*slowest);
+    }
+
+    /// What the complete rounds took, without those to warm up, of which the slowest rank took so long for all.
+    pub(crate) fn round_times(&self, slowest_rank: Option<Span>) -> Option<RoundTimes> {
+        if self.plan.has_barriers || self.rounds <= self.plan.warm_up_rounds {
+            return self.barrier_times;
+        }
+        let together = self.rounds_end.since(self.plan.start);
+        let mut times = None;
+        if self.plan.rounds == Some(1) {
+            add_time(&mut times, together);
+            return times;
+        }
+        let measured = &self.rank_times[self.plan.warm_up_rounds as usize..self.rounds as usize];
+        measured.iter().for_each(|&took| add_time(&mut times, took));
+        // Ranks may still be at the last round to warm up when others begin those that count.
+        let together =
+            if self.plan.warm_up_rounds == 0 { together } else { slowest_rank.unwrap_or(together) };
+        times.map(|times| RoundTimes { sum_ps: together.0.max(times.max_ps), ..times })
     }
 
     /// Complete rounds that are measured, and complete ones to warm up.

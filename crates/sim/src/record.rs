@@ -25,7 +25,7 @@ pub(crate) enum Record {
         /// Of which job.
         job: u32,
     },
-    /// A rank began a round after the first.
+    /// A rank began a round after a barrier.
     RoundBegun {
         /// Of which job.
         job: u32,
@@ -33,6 +33,15 @@ pub(crate) enum Record {
         round: u32,
         /// When.
         at: Instant,
+    },
+    /// A rank ended one of several rounds back to back.
+    RoundEnded {
+        /// Of which job.
+        job: u32,
+        /// Which, from 0.
+        round: u32,
+        /// What it took that rank.
+        took: Span,
     },
     /// A queue pair ran out of retries.
     QueuePairFailed {

@@ -156,6 +156,7 @@ fn job_summary<F: Forward>(
     let is_complete = progress.is_complete();
     let chunks = progress.chunks();
     let (rounds, warm_up_rounds) = progress.complete_rounds();
+    let ranks = if is_complete { measured_of_ranks(world, job) } else { Vec::new() };
     JobSummary {
         name: job.name.clone(),
         status: if is_complete { RunStatus::Complete } else { RunStatus::Incomplete },
@@ -163,8 +164,8 @@ fn job_summary<F: Forward>(
         end_ps: (is_complete && rounds > 0).then_some(progress.rounds_end.0),
         rounds,
         warm_up_rounds,
-        round_times: progress.round_times,
-        rank_times: is_complete.then(|| rank_times(world, job)).flatten(),
+        round_times: progress.round_times(ranks.iter().map(|rank| rank.sum).max()),
+        rank_times: if is_complete { rank_times(&ranks) } else { None },
         chunks,
         chunks_complete: progress.complete,
         chunks_failed: progress.failed,
@@ -188,17 +189,21 @@ fn late_frames<F: Forward>(world: &World<F>, job: u32) -> LateFrames {
     })
 }
 
-/// Mean time of a measured round at each rank of a job, over ranks; none if a rank had none. One that was cut off has had
-/// more of them at some ranks than at others.
-fn rank_times<F: Forward>(world: &World<F>, job: &JobSpec) -> Option<RankTimes> {
+/// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks than at others.
+fn measured_of_ranks<F: Forward>(world: &World<F>, job: &JobSpec) -> Vec<Measured> {
     let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
     let mut of_hosts: HashMap<u32, _> = HashMap::new();
-    let means = job.hosts.iter().map(|&host| {
-        let FabricNode::Host(node) = nodes[host as usize] else { return None };
-        let Measured { rounds, sum } = of_hosts.entry(host).or_insert_with(|| node.measured()).next()?;
-        sum.0.checked_div(rounds.into())
+    let measured = job.hosts.iter().filter_map(|&host| match nodes[host as usize] {
+        FabricNode::Host(node) => of_hosts.entry(host).or_insert_with(|| node.measured()).next(),
+        FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
     });
-    let means = means.collect::<Option<Vec<u64>>>()?;
+    measured.collect()
+}
+
+/// Mean time of a measured round at each rank, over ranks; none if a rank had none.
+fn rank_times(ranks: &[Measured]) -> Option<RankTimes> {
+    let mean = |Measured { rounds, sum }: &Measured| sum.0.checked_div(u64::from(*rounds));
+    let means = ranks.iter().map(mean).collect::<Option<Vec<u64>>>()?;
     let sum: u128 = means.iter().map(|&mean| u128::from(mean)).sum();
     Some(RankTimes {
         min_ps: means.iter().copied().min()?,

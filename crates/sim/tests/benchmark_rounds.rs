@@ -39,15 +39,30 @@ fn rounds_to_warm_up_are_rounds_that_do_not_count() {
     let ((of_all, chunks), (of_some, _)) = (outcome(&all), outcome(&some));
     assert_eq!(tables(&run(&all).1), tables(&run(&some).1));
     assert_eq!([of_all.rounds, of_all.warm_up_rounds, of_some.rounds, of_some.warm_up_rounds], [5, 0, 3, 2]);
-    let ends: Vec<u64> =
-        (0..5).map(|round| (0..8).map(|rank| end_at(&chunks, round, rank)).max().unwrap()).collect();
-    let begin = |round| of_round(&chunks, round).filter_map(|chunk| chunk.start_ps).min().unwrap();
-    let times: Vec<u64> = (0..5).map(|round| ends[round as usize] - begin(round)).collect();
+    // Each rank begins its next round when it has ended the one before.
+    let time = |rank, first, last| end_at(&chunks, last, rank) - end_at(&chunks, first, rank);
+    let slowest = |first, last| (0..8).map(|rank| time(rank, first, last)).max();
+    let times: Vec<u64> = (2..5).filter_map(|round| slowest(round - 1, round)).collect();
     let RoundTimes { sum_ps, min_ps, max_ps } = of_some.round_times.expect("three are complete");
-    assert_eq!(sum_ps, ends[4] - begin(2));
-    assert_eq!((Some(&min_ps), Some(&max_ps)), (times[2..].iter().min(), times[2..].iter().max()));
-    assert_eq!(of_all.round_times.map(|times| times.sum_ps), Some(ends[4]));
+    assert_eq!(Some(sum_ps), slowest(1, 4));
+    assert_eq!((Some(&min_ps), Some(&max_ps)), (times.iter().min(), times.iter().max()));
+    assert_eq!(of_all.round_times.map(|times| times.sum_ps), of_all.end_ps);
     assert_eq!(of_all.end_ps, of_some.end_ps);
+}
+
+#[test]
+fn a_round_takes_at_least_as_long_as_its_slowest_chunk_though_rounds_overlap() {
+    for (name, algorithm, shifts) in [("incast", "parallel", false), ("broadcast", "parallel", true)] {
+        let mut spec = repeated(collective(single_switch(4), 4, name, algorithm, 1 << 16), 3);
+        (spec.jobs[0].root_shift, spec.jobs[0].warm_up_rounds) = (shifts, 2);
+        let (job, chunks) = outcome(&spec);
+        let fct = |chunk: &ChunkRow| chunk.completed_ps.unwrap() - chunk.start_ps.unwrap();
+        let slowest = |round| of_round(&chunks, round).map(fct).max().unwrap();
+        let RoundTimes { sum_ps, min_ps, max_ps } = job.round_times.expect("three are complete");
+        assert!(max_ps >= (2..5).map(slowest).max().unwrap(), "{name}");
+        assert!(min_ps >= (2..5).map(slowest).min().unwrap() && sum_ps >= max_ps, "{name}");
+        assert!(sum_ps < job.end_ps.unwrap(), "rounds to warm up do not count");
+    }
 }
 
 #[test]

@@ -433,12 +433,13 @@ pub struct LateFrames {
     pub cnp_tx: u64,
 }
 
-/// What rounds of a job took. A round begins with the first rank that begins it and ends when its last chunk is acknowledged. Where
-/// ranks do not wait for each other in between, the next may begin sooner than that.
+/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first rank that begins it and ends
+/// when its last chunk is acknowledged. Back to back each rank begins its next round when it has ended the one before, and a round takes
+/// what it takes its slowest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
-    /// All of them: where ranks wait for each other in between, the sum of their times; otherwise the time from the beginning of the
-    /// first to the end of the last [ps].
+    /// All of them [ps]: where ranks wait for each other in between, the sum of their times; back to back the time from the start of the job
+    /// to the end of the last, after rounds to warm up that from the first to the last at the slowest rank.
     pub sum_ps: u64,
     /// The shortest [ps].
     pub min_ps: u64,

@@ -69,9 +69,9 @@ class Metric:
 
 _NCCL = "nccl-tests, PERFORMANCE.md"
 _ROUND = (
-    "a round counts from the moment in which the first rank begins it to its last completed_ps. With "
-    "barriers their mean is the completion time; without them rounds may overlap, and then the completion "
-    "time is less than their mean. Rounds to warm up do not count"
+    "with barriers a round counts from the moment in which the first rank begins it to its last "
+    "completed_ps, and the mean is the completion time; back to back it takes what it takes its slowest "
+    "rank, and where rounds overlap the completion time is less than the mean. Rounds to warm up do not count"
 )
 _RANK_TIME = (
     "Intel MPI Benchmarks, IMB_output.c; from the moment in which the rank begins a round until all that it "
@@ -136,9 +136,9 @@ METRICS: tuple[Metric, ...] = (
         "Completion time",
         "ms",
         Direction.LOWER,
-        "(end_ps - start_ps) of the job / rounds / 1e9, after rounds to warm up from the moment in which the "
-        "first rank begins the first round measured; with barriers, sum of the times of the rounds / rounds "
-        "/ 1e9",
+        "(end_ps - start_ps) of the job / rounds / 1e9; after rounds to warm up, time of the slowest rank "
+        "for all rounds measured / rounds / 1e9; with barriers, sum of the times of the rounds / rounds / "
+        "1e9",
         "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
         "repeats, as in nccl-tests, the time of all rounds over their number",
         decimals=4,
@@ -149,7 +149,7 @@ METRICS: tuple[Metric, ...] = (
         "Shortest round",
         "ms",
         Direction.LOWER,
-        "smallest difference of end and beginning of a round / 1e9",
+        "smallest time of a round / 1e9",
         _ROUND,
         decimals=4,
         kind=JobKind.COLLECTIVE,
@@ -159,7 +159,7 @@ METRICS: tuple[Metric, ...] = (
         "Longest round",
         "ms",
         Direction.LOWER,
-        "largest difference of end and beginning of a round / 1e9",
+        "largest time of a round / 1e9",
         _ROUND,
         decimals=4,
         kind=JobKind.COLLECTIVE,

@@ -23,7 +23,7 @@ impl Host {
             if self.transfers.begins_cycle(process) {
                 self.rearm_senders(process);
             }
-            if let Some((job, round)) = self.transfers.round_begun(process) {
+            if let Some((job, round)) = self.transfers.round_after_barrier(process) {
                 context.records.push(Record::RoundBegun { job, round, at: now });
             }
             self.take_in_arrived(now);
@@ -31,6 +31,9 @@ impl Host {
             started = std::mem::take(&mut self.transfers.started);
         }
         self.transfers.started = started;
+        let (job, ended) = self.transfers.take_ended_rounds();
+        let ended = ended.into_iter().map(|(round, took)| Record::RoundEnded { job, round, took });
+        context.records.extend(ended);
     }
 
     /// Begins the sends of a rank again.

@@ -45,6 +45,8 @@ pub(crate) struct Transfers {
     processes: Vec<Process>,
     /// Processes whose phases are done.
     ended: Vec<u32>,
+    /// Rounds that were ended and not reported.
+    ended_rounds: Vec<(u32, Span)>,
     /// Inbound transfers that have arrived and wait to be taken in.
     arrived: VecDeque<u32>,
     /// Scratch space: what may start now.
@@ -71,6 +73,7 @@ impl Transfers {
             releases: plan.releases,
             processes: (0..plan.processes).map(|_| Process::default()).collect(),
             ended: Vec::new(),
+            ended_rounds: Vec::new(),
             arrived: VecDeque::new(),
             started: Vec::new(),
         };
@@ -165,6 +168,10 @@ impl Transfers {
 
     /// A rank is done with its present phase.
     fn end_phase(&mut self, process: u32, now: Instant) {
+        if self.times.notes_rounds() {
+            let Process { phase, begun, .. } = self.processes[process as usize];
+            self.ended_rounds.push((phase, now.since(begun)));
+        }
         let measured = self.measured_until(&self.processes[process as usize], now);
         self.processes[process as usize].measured = measured;
     }
@@ -277,10 +284,15 @@ impl Transfers {
         self.processes[process as usize].phase.is_multiple_of(self.phases())
     }
 
-    /// The job, and which of its rounds the present phase of a rank is; none while that is a barrier.
-    pub(super) fn round_begun(&self, process: u32) -> Option<(u32, u32)> {
+    /// The job, and which round the present phase of a rank is, if it follows a barrier.
+    pub(super) fn round_after_barrier(&self, process: u32) -> Option<(u32, u32)> {
         let round = self.times.round_of(self.processes[process as usize].phase);
-        round.map(|round| (self.times.job, round))
+        round.filter(|_| self.times.has_barriers).map(|round| (self.times.job, round))
+    }
+
+    /// The job, and rounds that ranks have ended with what each took, where that is reported.
+    pub(super) fn take_ended_rounds(&mut self) -> (u32, Vec<(u32, Span)>) {
+        (self.times.job, std::mem::take(&mut self.ended_rounds))
     }
 
     /// Whether the job goes on until others end.

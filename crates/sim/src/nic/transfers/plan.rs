@@ -117,6 +117,11 @@ pub(crate) struct JobTimes {
 }
 
 impl JobTimes {
+    /// What a rank takes for each of its rounds is reported: there are several, back to back.
+    pub(super) const fn notes_rounds(&self) -> bool {
+        !self.has_barriers && !matches!(self.phases, Some(0 | 1))
+    }
+
     /// The round that a phase is, unless it is a barrier.
     pub(super) const fn round_of(&self, phase: u32) -> Option<u32> {
         match self.has_barriers {
