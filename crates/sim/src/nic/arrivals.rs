@@ -237,3 +237,69 @@ impl Arrivals {
         self.open().map(|chunk| chunk.report).filter(|report| report.frames > 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::receives::ReceivesMaker;
+    use super::super::unconfirmed::Acknowledged;
+    use super::*;
+    use proptest::prelude::*;
+
+    const MTU: u64 = 1_024;
+
+    fn config() -> Config {
+        Config {
+            mtu_bytes: MTU as u32,
+            message_bytes: 1 << 20,
+            ack_every: 1,
+            window_packets: 1_000,
+            timeout: Span::from_us(1),
+            retry_count: 7,
+            recovery: Recovery::None,
+        }
+    }
+
+    proptest! {
+        /// Whatever comes late or never: an acknowledgement covers a chunk if and only if all from its first packet to the highest
+        /// that came has arrived, and one that is delivered is covered by what acknowledges it alone.
+        #[test]
+        fn what_is_vouched_for_has_arrived(
+            chunks in prop::collection::vec(1_u64..6, 1..6),
+            keys in prop::collection::vec(0..100_u32, 25),
+            is_lost in prop::collection::vec(prop::bool::weighted(0.1), 25),
+        ) {
+            let (config, initial) = (config(), Psn::new(0xff_fffa));
+            let mut receives = ReceivesMaker::default();
+            for (chunk, packets) in (0..).zip(&chunks) {
+                receives.push(ReceiveChunk { chunk, inbound: 0, bytes: packets * MTU });
+            }
+            receives.end_share();
+            let receives = receives.finish();
+            let mut arrivals = Arrivals::new(Recovery::None, initial, 0..chunks.len() as u32);
+            let total: u64 = chunks.iter().sum();
+            let mut order: Vec<u64> = (0..total).filter(|&packet| !is_lost[packet as usize]).collect();
+            order.sort_by_key(|&packet| u64::from(keys[packet as usize]) + 3 * packet);
+            let (mut arrived, mut highest) = (vec![false; total as usize], 0);
+            for packet in order {
+                arrived[packet as usize] = true;
+                highest = highest.max(packet);
+                let chunk = arrivals.chunk_of(&config, initial.add(packet as u32), &receives).unwrap();
+                let is_delivered = chunk.count_placed(Span(1));
+                let told = Vouched { psn: initial.add(highest as u32), packets: arrivals.vouched() };
+                let own = if is_delivered { arrivals.vouched_of_delivered() } else { None };
+                let mut first = 0;
+                for &packets in &chunks {
+                    let end = first + packets;
+                    let last = initial.add(end as u32 - 1);
+                    let chunk = Acknowledged { last, packets };
+                    let is_there = end <= highest + 1 && arrived[first as usize..=highest as usize].iter().all(|&is| is);
+                    prop_assert_eq!(chunk.is_whole(told), is_there, "{:?} of {}", told, first);
+                    let is_own = is_delivered && (first..end).contains(&packet);
+                    prop_assert_eq!(own.is_some_and(|own| chunk.is_whole(own)), is_own);
+                    first = end;
+                }
+                while arrivals.next_delivered().is_some() {}
+            }
+        }
+    }
+}
