@@ -6,10 +6,13 @@ import os
 import signal
 import sys
 import traceback
+from pathlib import Path
+from typing import Final
 
 import typer
 
 from fabricbench.cli.output import note
+from fabricbench.words import one_line
 
 OUR_BUG = 1
 USER_ERROR = 2
@@ -35,6 +38,9 @@ _NAMELESS = "Invalid value: "
 """What typer puts before a message that says itself what is wrong."""
 
 DEBUG_VARIABLE = "FABRICBENCH_DEBUG"
+
+_PROGRAM: Final = Path(__file__).parents[1]
+_PATH_LENGTH_MAX: Final = 500
 
 
 # What pyarrow says when there is no memory for the stack of a thread of its pool.
@@ -77,7 +83,7 @@ def user_text(error: Exception) -> str | None:
         command = context.command_path if context is not None else "fabricbench"
         message = error.format_message().removeprefix(_NAMELESS).replace(_PYDANTIC, "")
         return f"error: {message}\nhint: `{command} --help` shows what it takes"
-    return _about_processor(error) or _hinted(error) or _about_plan(error)
+    return _about_processor(error) or _hinted(error) or _about_plan(error) or _about_file(error)
 
 
 def _about_processor(error: Exception) -> str | None:
@@ -99,6 +105,17 @@ def _hinted(error: Exception) -> str | None:
     if isinstance(error, StoreError | OutputFileError | MeasuredError):
         return f"error: {error}\nhint: {error.hint}"
     return None
+
+
+def _about_file(error: Exception) -> str | None:
+    """Return the text of what the system says of a file or a folder, other than one of the program's own."""
+    if not isinstance(error, OSError) or not isinstance(error.filename, str | bytes | Path):
+        return None
+    path = Path(os.fsdecode(error.filename))
+    if path.is_relative_to(_PROGRAM):
+        return None
+    shown = one_line(str(path), _PATH_LENGTH_MAX)
+    return f"error: {shown}: {error.strerror}\nhint: name another file or folder, or mend this one"
 
 
 def _about_plan(error: Exception) -> str | None:

@@ -6,7 +6,7 @@ import gc
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -22,6 +22,7 @@ from fabricbench.cli.report import capture_command, notebook_command, report_com
 from fabricbench.cli.run import run_command
 from fabricbench.cli.serve import serve_command
 from fabricbench.cli.trials import show_command, trials_command
+from fabricbench.words import one_line
 
 app = typer.Typer(
     name="fabricbench",
@@ -112,8 +113,21 @@ def run(arguments: list[str]) -> int:
     """Run the program with arguments and return its exit status."""
     debug = "--debug" in arguments
     try:
+        _check_text(arguments)
         status = typer.main.get_command(app)(arguments, prog_name="fabricbench", standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 -- the one place that turns every error into a status
         return exit_status(error, debug=debug)
     return status if isinstance(status, int) else 0
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Check that arguments are text: names, paths and values go into messages, catalogs and files of UTF-8.
+
+    Raises:
+        typer.BadParameter: Python has kept a byte of one that is no text here as half of a surrogate pair.
+    """
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            shown, encoding = one_line(argument, 200), sys.getfilesystemencoding()
+            raise typer.BadParameter(f'the argument "{shown}" is no text in {encoding}')

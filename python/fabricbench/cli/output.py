@@ -5,6 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from enum import StrEnum
+from typing import Final
+
+from fabricbench.words import one_line
+
+_LINE_LENGTH_MAX: Final = 4_000
+"""Longest line of a message."""
 
 
 class Format(StrEnum):
@@ -16,14 +22,16 @@ class Format(StrEnum):
 
 
 def write(text: str) -> None:
-    """Write data, ending with a line feed."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+    """Write data, ending with a line feed; what the encoding of standard output has not, as an escape."""
+    text = text if text.endswith("\n") else f"{text}\n"
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 def note(text: str) -> None:
-    """Write a message for the user."""
+    """Write a message for the user; what a name or a file brought along never steers the terminal."""
     sys.stdout.flush()
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write("".join(f"{one_line(line, _LINE_LENGTH_MAX)}\n" for line in text.split("\n")))
 
 
 def has_colour() -> bool:

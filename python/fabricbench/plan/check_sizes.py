@@ -13,6 +13,8 @@ from fabricbench.words import plural
 
 TRIALS_MAX: Final = 10_000
 """Most trials of one plan."""
+RANKS_MAX: Final = 1 << 24
+"""Most ranks of all trials of a plan together: each trial lists its own."""
 
 
 def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
@@ -67,6 +69,11 @@ def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
     if trials > TRIALS_MAX:
         path: FieldPath = sweep_path(plan) if len(sizes) > plan.iterations else ("iterations",)
         yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")
+        return
+    ranks = trials * sum(job_ranks(plan, job) for job in plan.jobs)
+    if ranks > RANKS_MAX:
+        path = ("iterations",) if plan.iterations > 1 else ("jobs",)
+        yield document.problem(path, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
         return
     seen: set[int] = set()
     for size, path in sizes:

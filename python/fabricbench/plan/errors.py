@@ -5,7 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fabricbench.words import one_line
+
 _SHOWN_MAX: Final = 50
+_PLACE_LENGTH_MAX: Final = 500
+_FIELD_LENGTH_MAX: Final = 200
+_WORDS_LENGTH_MAX: Final = 2_000
 
 FieldPath = tuple[str | int, ...]
 """Keys and list indices from the top of a plan down to a field."""
@@ -26,7 +31,8 @@ class Place:
     column: int | None = None
 
     def __str__(self) -> str:
-        return self.source if self.line is None else f"{self.source}:{self.line}"
+        source = one_line(self.source, _PLACE_LENGTH_MAX)
+        return source if self.line is None else f"{source}:{self.line}"
 
 
 @dataclass(frozen=True)
@@ -51,12 +57,15 @@ class Problem:
         return self.text("error")
 
     def text(self, severity: str) -> str:
-        """Write the problem out for the user, as an `error` or a `warning`."""
-        parts = [str(self.place), self.field, f"found {self.found}"]
+        """Write the problem out for the user, as an `error` or a `warning`: a line, and one for its hint."""
+        found, allowed, hint = (
+            one_line(words, _WORDS_LENGTH_MAX) for words in (self.found, self.allowed, self.hint)
+        )
+        parts = [str(self.place), one_line(self.field, _FIELD_LENGTH_MAX), f"found {found}"]
         text = f"{severity}: " + ": ".join(part for part in parts if part)
-        if self.allowed:
-            text += f"; allowed: {self.allowed}"
-        return f"{text}\nhint: {self.hint}" if self.hint else text
+        if allowed:
+            text += f"; allowed: {allowed}"
+        return f"{text}\nhint: {hint}" if hint else text
 
 
 class PlanError(Exception):

@@ -33,8 +33,7 @@ class Limits:
 
 
 def problems_beyond(
-    trials: Sequence["PlannedTrial"],
-    estimates: Iterable["Estimate | None"],
+    estimated: Iterable[tuple["PlannedTrial", "Estimate | None"]],
     limits: Limits,
     document: Document,
     count: int,
@@ -42,17 +41,12 @@ def problems_beyond(
     """Yield a problem for the first trial that needs too much memory, and the first that takes too long.
 
     Args:
-        trials: Some trials of a plan.
-        estimates: What each is estimated to cost.
+        estimated: Some trials of a plan, each with what it is estimated to cost.
         limits: What it may cost.
         document: The plan, for the places of its fields.
         count: How many trials the plan has.
     """
-    named = [
-        (_name(trial, count), estimate)
-        for trial, estimate in zip(trials, estimates, strict=True)
-        if estimate is not None
-    ]
+    named = [(_name(trial, count), estimate) for trial, estimate in estimated if estimate is not None]
     for name, estimate in named:
         if limits.memory_bytes is not None and estimate["memory_bytes"] > limits.memory_bytes:
             yield memory_problem(name, estimate, limits.memory_bytes, document)

@@ -29,6 +29,7 @@ from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.spec_fields import plan_path
 from fabricbench.plan.validate import problems_of
 from fabricbench.plan.variant import BASE_VARIANT, shared_variant
+from fabricbench.plan.variants import Variant
 
 _FIELDS: Final = "<fields>"
 _T = TypeVar("_T")
@@ -115,10 +116,9 @@ def _load(
     _each(wanted, lambda one: _check_runnable(one, plans[one.label], limits))
     trials = expand_variants(plans)
     _check_differences(documents, trials)
-    _check_limits(wanted, trials, limits)
     warnings = [one.told(each) for one in wanted for each in plan_warnings(plans[one.label], one.document)]
     labels = {one.label for one in wanted}
-    return LoadedPlan(
+    loaded = LoadedPlan(
         plan,
         path,
         document.source,
@@ -129,6 +129,9 @@ def _load(
         tuple(trial.id for trial in trials),
         tuple(_in_order(warnings)),
     )
+    if limits is not None:
+        _check_limits(wanted, loaded, limits)
+    return loaded
 
 
 def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], _T]) -> list[_T]:
@@ -152,7 +155,7 @@ def _each(documents: Sequence[VariantDocument], of: Callable[[VariantDocument], 
 def _loaded(one: VariantDocument, plan: Plan, path: Path) -> LoadedVariant:
     """Check a variant by itself; the plan as it stands has been checked."""
     if one.label != BASE_VARIANT:
-        plan = validate(one.document, one.label)
+        plan = validate(one.document, one.label, plan.variants)
     return LoadedVariant(one.label, plan, _published(plan, path, one.document))
 
 
@@ -182,25 +185,26 @@ def _check_differences(documents: Sequence[VariantDocument], trials: Sequence[Pl
         raise PlanError(problems)
 
 
-def _check_limits(
-    documents: Sequence[VariantDocument], trials: Sequence[PlannedTrial], limits: Limits | None
-) -> None:
+def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limits: Limits) -> None:
     """Check that no trial of a variant would cost more than it may."""
-    if limits is None:
-        return
+    estimated = list(zip(loaded.trials, loaded.estimates, strict=True))
 
     def check(one: VariantDocument) -> None:
-        own = [trial for trial in trials if shared_variant(trial.variant) == one.label]
-        estimates = [engine.estimate(trial.spec_json) for trial in own]
-        beyond = list(problems_beyond(own, estimates, limits, one.document, len(trials)))
+        own = [each for each in estimated if shared_variant(each[0].variant) == one.label]
+        beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite_ids)))
         if beyond:
             raise PlanError(beyond)
 
     _each(documents, check)
 
 
-def validate(document: Document, variant: str = BASE_VARIANT) -> Plan:
+def validate(document: Document, variant: str = BASE_VARIANT, variants: tuple[Variant, ...] = ()) -> Plan:
     """Return the plan that a document describes, as it stands or as a variant of it.
+
+    Args:
+        document: The plan.
+        variant: The variant that it is.
+        variants: All variants, where the document leaves them out.
 
     Raises:
         PlanError: With everything that is wrong with it, in the order of the file.
@@ -211,6 +215,8 @@ def validate(document: Document, variant: str = BASE_VARIANT) -> Plan:
     except ValidationError as error:
         problems = with_cost(_in_order(problems_of(error, document)), document)
         raise PlanError(problems) from None  # the problems say all of it, in the words of the plan
+    if variants:
+        plan = plan.model_copy(update={"variants": variants})
     problems = with_cost(_in_order(check_plan(plan, document, variant)), document)
     if problems:
         raise PlanError(problems)

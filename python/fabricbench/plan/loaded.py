@@ -102,8 +102,13 @@ class LoadedPlan:
 
     @cached_property
     def estimates(self) -> list["engine.Estimate | None"]:
-        """What each trial is estimated to cost."""
-        return [engine.estimate(trial.spec_json) for trial in self.trials]
+        """What each trial is estimated to cost; iterations differ in their seed alone, and cost the same."""
+        known: dict[tuple[str, int], engine.Estimate | None] = {}
+        for trial in self.trials:
+            key = (trial.variant, trial.data_size_bytes)
+            if key not in known:
+                known[key] = engine.estimate(trial.spec_json)
+        return [known[trial.variant, trial.data_size_bytes] for trial in self.trials]
 
     @property
     def cost(self) -> str:

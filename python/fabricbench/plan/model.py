@@ -26,7 +26,7 @@ from fabricbench.plan.storage import Storage, fill_job
 from fabricbench.plan.tcp import Tcp
 from fabricbench.plan.traffic import Arrivals
 from fabricbench.plan.transport import Transport
-from fabricbench.plan.variants import Variant
+from fabricbench.plan.variants import VARIANTS_MAX, Variant
 from fabricbench.units import QUANTITY_MAX, UnitError
 
 PLAN_VERSION: Final = 1
@@ -346,7 +346,7 @@ class Plan(PlanModel):
         ),
     )
     sweep: Sweep | None = Field(default=None, description="What changes from trial to trial.")
-    variants: Annotated[tuple[Variant, ...], Field(strict=False)] = Field(
+    variants: Annotated[tuple[Variant, ...], Field(strict=False, max_length=VARIANTS_MAX)] = Field(
         default=(),
         description=(
             "What is compared: each variant is the plan with some fields changed, and runs with every size, "

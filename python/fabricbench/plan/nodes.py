@@ -5,6 +5,7 @@ build objects.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
@@ -15,11 +16,15 @@ from ruamel.yaml.reader import ReaderError
 
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 
-VALUES_MAX: Final = 100_000
-"""Most values in a plan, those that aliases repeat included."""
+VALUES_MAX: Final = 50_000
+"""Most values in a plan, those that aliases repeat included: they are read within a few seconds."""
+_NODES_MAX: Final = 60_000
+"""Most values as they are written, keys included."""
 DEPTH_MAX: Final = 32
 """Deepest nesting; the plan's own fields need 5."""
 _INTEGER_DIGITS_MAX: Final = 40
+_NO_TEXT: Final = re.compile("[^\t\n\r\\x20-\\x7e\\x85\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+"""Characters that no YAML text may hold as they are (YAML 1.2.2, 5.1), and no value here as an escape."""
 _TAG_PREFIX: Final = "tag:yaml.org,2002:"
 
 
@@ -35,8 +40,19 @@ def shorten(text: str, length_max: int = 60) -> str:
     return '"' + text.replace("\n", "\\n") + '"'
 
 
-class _TooMuchError(Exception):
-    """More nodes, or deeper nesting, than a plan can have."""
+def first_no_text(text: str) -> str:
+    """Return the first character that no text holds, such as NUL or half of a surrogate pair, if any."""
+    found = _NO_TEXT.search(text)
+    return found[0] if found else ""
+
+
+def told_character(character: str) -> str:
+    """Name a character in an error."""
+    return f"the character U+{ord(character):04X}"
+
+
+class _RefusedError(Exception):
+    """More nodes or deeper nesting than a plan can have, or a character that there is not."""
 
     def __init__(self, found: str, allowed: str, line: int, column: int) -> None:
         super().__init__(found)
@@ -52,21 +68,32 @@ class _BoundedComposer(Composer):
         self._depth = 0
         self._nodes = 0
 
+    def get_single_node(self) -> Any:
+        """Compose the only node of a text; an escape beyond Unicode is refused where it stands."""
+        try:
+            return super().get_single_node()
+        except (ValueError, OverflowError) as error:  # of `chr`, which the scanner trusts
+            reader = self.loader.reader
+            allowed = "escapes up to \\U0010FFFF"
+            raise _RefusedError(
+                "an escape of no character", allowed, reader.line + 1, reader.column + 1
+            ) from error
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Compose one node and what is in it."""
         self._depth += 1
         self._nodes += 1
         if self._depth > DEPTH_MAX + 1:
             self._refuse("values nested too deeply", f"{DEPTH_MAX} levels")
-        if self._nodes > 2 * VALUES_MAX:
-            self._refuse("more values than a plan can need", f"{VALUES_MAX}")
+        if self._nodes > _NODES_MAX:
+            self._refuse("more values than a plan can need", f"{_NODES_MAX}, keys counted")
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
 
     def _refuse(self, found: str, allowed: str) -> NoReturn:
         mark = self.parser.peek_event().start_mark
-        raise _TooMuchError(found, allowed, mark.line + 1, mark.column + 1)
+        raise _RefusedError(found, allowed, mark.line + 1, mark.column + 1)
 
 
 def compose(text: str, source: str) -> Any:
@@ -75,7 +102,7 @@ def compose(text: str, source: str) -> Any:
     yaml.Composer = _BoundedComposer
     try:
         return yaml.compose(text)
-    except _TooMuchError as error:
+    except _RefusedError as error:
         place = Place(source, error.line, error.column)
         raise PlanError([Problem(place, "", error.found, error.allowed)]) from error
     except MarkedYAMLError as error:
@@ -85,7 +112,7 @@ def compose(text: str, source: str) -> Any:
         raise PlanError([Problem(place, "", f"text that is no YAML: {found}")]) from error
     except ReaderError as error:
         place = Place(source, text.count("\n", 0, error.position) + 1)
-        raise PlanError([Problem(place, "", f"the character U+{error.character:04X}", "text")]) from error
+        raise PlanError([Problem(place, "", told_character(chr(error.character)), "text")]) from error
     except YAMLError as error:
         raise PlanError([Problem(Place(source), "", f"text that is no YAML: {error}")]) from error
 
@@ -137,6 +164,9 @@ class Builder:
                 self._refuse(key_node, path, "a key that is a list or a mapping", "names")
                 continue
             key = str(key_node.value)
+            if wrong := first_no_text(key):
+                self._refuse(key_node, path, f"{told_character(wrong)} in a key", "text")
+                continue
             line = key_node.start_mark.line + 1
             if key in first_lines:
                 self._refuse(
@@ -150,6 +180,8 @@ class Builder:
     def _scalar(self, node: Any, path: FieldPath) -> Any:
         """Return the value of a scalar by its tag."""
         tag = _tag(node)
+        if wrong := first_no_text(str(node.value)):
+            return self._refuse(node, path, told_character(wrong), "text")
         try:
             return _scalar_value(tag, node.value)
         except ValueError:

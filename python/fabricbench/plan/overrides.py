@@ -6,7 +6,7 @@ from typing import Any
 
 from fabricbench.plan.document import Document, read_value
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
-from fabricbench.plan.nodes import kind_name, shorten
+from fabricbench.plan.nodes import DEPTH_MAX, first_no_text, kind_name, shorten, told_character
 
 _FORM = "FIELD=VALUE, such as transport.ack_every=4 or jobs.0.ranks=0-3"
 
@@ -55,6 +55,8 @@ def apply_overrides(document: Document, overrides: Iterable[str]) -> Document:
 def _apply(document: Document, override: str) -> Document:
     """Return the document with one override applied."""
     source = f"-s {override}"
+    if wrong := first_no_text(override):
+        raise PlanError([Problem(Place(source), "", told_character(wrong), "text")])
     name, equals, text = override.partition("=")
     parts = name.strip().split(".")
     if not equals or not all(parts):
@@ -67,8 +69,12 @@ def put(document: Document, parts: list[str], written: Written) -> Document:
     """Return the document with the field at a dotted path replaced.
 
     Raises:
-        PlanError: The path names a list item that is not there, or a field inside a single value.
+        PlanError: The path names a list item that is not there, or a field inside a single value, or goes
+            deeper than any plan.
     """
+    if len(parts) > DEPTH_MAX:
+        allowed = f"at most {DEPTH_MAX} names with dots between them"
+        raise PlanError([Problem(written.place, "", f"a path of {len(parts)} names", allowed)])
     data, path = _replaced(document.data, parts, written)
     return _moved(document, data, path, written)
 

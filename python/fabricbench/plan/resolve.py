@@ -1,8 +1,9 @@
 """Applies the variants of a plan: each becomes a document of its own, whose fields keep their lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem
@@ -10,7 +11,8 @@ from fabricbench.plan.model import Plan
 from fabricbench.plan.overrides import Written, put
 from fabricbench.plan.variant import BASE_VARIANT
 
-_EXAMPLE = "set: {{{}: {{{}: ...}}}}"
+_VARIANTS: Final = "variants"
+_EXAMPLE: Final = "set: {{{}: {{{}: ...}}}}"
 
 
 @dataclass(frozen=True)
@@ -20,8 +22,8 @@ class VariantDocument:
     Attributes:
         label: Its name; `base` for a plan without variants.
         index: Its place in the plan's list.
-        document: The plan's document with its changes.
-        written: The document of the plan, which has the variant's own place.
+        document: The plan's document with its changes; the list of variants is not in it.
+        written: What stands in the plan about this variant alone.
     """
 
     label: str
@@ -32,7 +34,7 @@ class VariantDocument:
     @property
     def path(self) -> FieldPath:
         """Path of the variant in the plan."""
-        return () if self.label == BASE_VARIANT else ("variants", self.index)
+        return () if self.label == BASE_VARIANT else (_VARIANTS, self.index)
 
     @property
     def place(self) -> Place:
@@ -43,8 +45,7 @@ class VariantDocument:
         """Say that a problem is one of this variant; what it did not write itself is shown at its name."""
         if self.label == BASE_VARIANT:
             return problem
-        own = {place for path, place in self.written.places.items() if path[:2] == self.path}
-        own |= {place for path, place in self.written.value_places.items() if path[:2] == self.path}
+        own = {*self.written.places.values(), *self.written.value_places.values()}
         place = problem.place if problem.place in own else self.place
         return replace(problem, place=place, found=f"{problem.found}, in variant `{self.label}`")
 
@@ -67,11 +68,12 @@ def variant_documents(plan: Plan, document: Document) -> list[VariantDocument]:
         return [VariantDocument(BASE_VARIANT, 0, document, document)]
     documents: list[VariantDocument] = []
     problems: list[Problem] = []
+    common, own = _parted(document)
     for index, variant in enumerate(plan.variants):
-        found = VariantDocument(variant.name, index, document, document)
+        found = VariantDocument(variant.name, index, common, own[index])
         try:
             with found.telling():
-                documents.append(replace(found, document=_changed(document, index)))
+                documents.append(replace(found, document=_changed(found)))
         except PlanError as error:
             problems.extend(error.problems)
     if problems:
@@ -79,12 +81,40 @@ def variant_documents(plan: Plan, document: Document) -> list[VariantDocument]:
     return documents
 
 
-def _changed(document: Document, index: int) -> Document:
-    """Return the document with every change of the variant at a place in the list applied in turn."""
-    path: FieldPath = ("variants", index, "set")
-    changed = document
-    for name, value in (document.value(path) or {}).items():
-        changed = put(changed, name.split("."), _written(document, (*path, name), value))
+def _parted(document: Document) -> tuple[Document, list[Document]]:
+    """Return a document without its variants, and one for each of these with the places of it alone.
+
+    What a variant costs then depends on the plan and on the variant, not on how many others there are.
+    """
+    count = len(document.data[_VARIANTS])
+    places, own_places = _parted_places(document.places, count)
+    value_places, own_value_places = _parted_places(document.value_places, count)
+    data = {key: value for key, value in document.data.items() if key != _VARIANTS}
+    common = replace(document, data=data, places=places, value_places=value_places)
+    own = zip(own_places, own_value_places, strict=True)
+    return common, [replace(document, places=at, value_places=value_at) for at, value_at in own]
+
+
+def _parted_places(
+    places: Mapping[FieldPath, Place], count: int
+) -> tuple[dict[FieldPath, Place], list[dict[FieldPath, Place]]]:
+    """Return the places outside the variants, and those of each variant."""
+    common: dict[FieldPath, Place] = {}
+    own: list[dict[FieldPath, Place]] = [{} for _ in range(count)]
+    for path, place in places.items():
+        if path[:1] != (_VARIANTS,):
+            common[path] = place
+        elif len(path) > 1:
+            own[int(path[1])][path] = place
+    return common, own
+
+
+def _changed(variant: VariantDocument) -> Document:
+    """Return a variant's document with every change of it applied in turn."""
+    path: FieldPath = (*variant.path, "set")
+    changed = variant.document
+    for name, value in (variant.written.value(path) or {}).items():
+        changed = put(changed, name.split("."), _written(variant.written, (*path, name), value))
     return changed
 
 

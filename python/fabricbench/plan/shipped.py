@@ -1,5 +1,6 @@
 """Finds the shipped plans and the published tables, in an installed package as in a source tree."""
 
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -40,7 +41,7 @@ def find_plan(name: str) -> tuple[Path, str]:
     shipped = shipped_plans()
     if is_plain and name in shipped:
         return shipped[name], name
-    if name and "\0" not in name and path.exists():
+    if name and "\0" not in name and _may_be_there(path):
         return path, name
     close = get_close_matches(path.stem, shipped, n=1)
     hint = f"did you mean `{close[0]}`?" if close else "`fabricbench plans` lists the shipped plans"
@@ -49,9 +50,18 @@ def find_plan(name: str) -> tuple[Path, str]:
     )
 
 
+def _may_be_there(path: Path) -> bool:
+    """Tell whether a file exists; of one that cannot be looked at, reading it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
 def find_published(name: str, plan_path: Path) -> Path | None:
     """Find a table of published results: next to the plan, or else shipped; none if there is none."""
     beside = plan_path.parent / name
-    if plan_path != NO_FILE and beside.is_file():
-        return beside
+    with suppress(OSError):  # as a name that is too long
+        if plan_path != NO_FILE and "\0" not in name and beside.is_file():
+            return beside
     return published_tables().get(name)

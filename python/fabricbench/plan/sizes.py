@@ -62,7 +62,7 @@ def job_ranks(plan: Plan, job: Job) -> int:
 def job_hosts(plan: Plan, job: Job) -> list[int]:
     """Return the host of each rank of a job."""
     hosts = list(range(plan.fabric.topology.host_count)) if job.hosts is None else list(job.hosts)
-    if job.mapping == "round-robin":
+    if job.mapping == "round-robin" or job.processes_per_host == 1:
         return hosts * job.processes_per_host
     return [host for host in hosts for _ in range(job.processes_per_host)]
 

@@ -35,6 +35,7 @@ _LIMITS: Final = {
     "string_pattern_mismatch": ("pattern", 'letters, digits, ".", "_" and "-", a letter or digit first'),
     "literal_error": ("expected", "{}"),
     "too_short": ("min_length", "{} or more items"),
+    "too_long": ("max_length", "at most {} items"),
 }
 _KINDS: Final = {
     "bool_type": "true or false",
@@ -78,7 +79,8 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
         hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
     if kind == "string_type" and not isinstance(value, list | dict | NoneType):
         hint = f'put it in quotes: "{value}"'
-    return document.problem(path, _shown(value), allowed, hint)
+    found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
+    return document.problem(path, found, allowed, hint)
 
 
 def _value_problem(path: FieldPath, value: object, error: ValueError, document: Document) -> Problem:

@@ -9,6 +9,8 @@ from fabricbench.plan.fields import Name
 
 VARIANT_FIELDS: Final = ("fabric", "transport", "jobs", "tcp", "observe", "published", "published_note")
 """Fields of a plan that a variant may change; sizes, seeds and iterations are those of all variants."""
+VARIANTS_MAX: Final = 1_000
+"""Most variants of a plan: each is checked like a plan of its own."""
 
 
 class Variant(PlanModel):
