@@ -1,9 +1,11 @@
 """The notebook of a trial is valid, and runs from top to bottom."""
 
+import html
 from pathlib import Path
 
 import nbformat
 import pytest
+from markdown_it import MarkdownIt
 from nbclient import NotebookClient
 
 import fabricbench as fb
@@ -49,3 +51,14 @@ def test_an_unknown_trial_writes_nothing(
     assert status == 2
     assert 'no trial "zzz"' in capsys.readouterr().err
     assert not path.exists()
+
+
+def test_a_title_is_text_and_no_markup(tmp_path: Path) -> None:
+    title = "<img src=x onerror=alert(1)> [a](javascript:b) ![c](d) `e` *f* $g$ &amp; <script>"
+    plan = fb.load("jct-alltoall").with_(data_size="1MB", title=title)
+    fb.run(plan, workspace=tmp_path / "workspace")
+    path = tmp_path / "trial.ipynb"
+    written(tmp_path / "workspace", "latest", path)
+    heading = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0]
+    shown = MarkdownIt("commonmark", {"html": True}).render(heading)
+    assert shown == f"<h1>{html.escape(title)}</h1>\n"

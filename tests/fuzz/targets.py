@@ -73,7 +73,7 @@ def _some_plan(draw: random.Random) -> bytes:
 
 
 def _plan(draw: random.Random) -> Case:
-    return Case(_some_plan(draw), draw.choice([(), (), (), ("--force",), ("--variant", "x" * 300)]))
+    return Case(_some_plan(draw), draw.choice([(), (), (), ("--variant", "x" * 300)]))
 
 
 def _overridden(draw: random.Random) -> Case:

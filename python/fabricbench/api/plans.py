@@ -116,7 +116,7 @@ def _yaml(name: str, value: object) -> str:
     """Write the new value of a field as YAML, of which JSON is a part."""
     try:
         return json.dumps(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         found = f"a value of type {type(value).__name__}: {error}"
         allowed = "numbers, texts, booleans, lists and mappings"
         raise PlanError([Problem(Place(name), "", found, allowed)]) from error

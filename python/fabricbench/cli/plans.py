@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +64,9 @@ def _list(plans: list[dict[str, Any]], output: Format) -> str:
     if output is Format.JSON:
         return json.dumps({"plans": plans}, indent=2)
     if output is Format.CSV:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(plans[0]) if plans else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({**plan, "variants": " ".join(plan["variants"])} for plan in plans)
-        return text.getvalue()
+        from fabricbench.report.formats import rows_csv
+
+        rows = [{**plan, "variants": " ".join(plan["variants"])} for plan in plans]
+        return rows_csv(list(plans[0]) if plans else [], rows)
     width = max((len(plan["name"]) for plan in plans), default=0)
     return "\n".join(f"{plan['name']:{width}}  {plan['title']}" for plan in plans)

@@ -84,6 +84,11 @@ class Custom(PlanModel):
         """Number of cables."""
         return self.host_count + sum(link.count for link in self.links)
 
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return len(self.switches) * sum(switch.hosts > 0 for switch in self.switches)
+
     def run_spec(self, propagation_ps_per_m: int) -> CustomTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
         return {

@@ -15,7 +15,10 @@ from fabricbench.plan.errors import Problem
 if TYPE_CHECKING:
     from fabricbench.plan.engine import Estimate
     from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.plan.model import Plan
 
+ROUTES_MAX: Final = 1 << 26
+"""Most routes of a fabric that is checked unasked: of 8,192 leaves. More take the engine minutes to find."""
 _FORCE: Final = "`--force` runs it nonetheless"
 
 
@@ -63,6 +66,15 @@ def memory_problem(name: str, estimate: "Estimate", allowed_bytes: int, document
     found = f"{name}, which needs about {needed} of memory ({_basis(estimate)})"
     allowed = f"{units.human_size(allowed_bytes)}, which is what this machine has left"
     return document.problem(("jobs",), found, allowed, f"fewer ranks or hosts need less; {_FORCE}")
+
+
+def routes_problem(plan: "Plan", document: Document) -> Problem | None:
+    """Say that a fabric has too many routes for what only the engine knows to be looked at; none if not."""
+    routes = plan.fabric.topology.route_count
+    if routes <= ROUTES_MAX:
+        return None
+    found, allowed = f"a fabric of {routes:,} routes between switches", f"{ROUTES_MAX:,}"
+    return document.problem(("fabric", "topology"), found, allowed, f"more hosts on fewer leaves; {_FORCE}")
 
 
 def _time_problem(name: str, estimate: "Estimate", allowed_ms: int, document: Document) -> Problem:

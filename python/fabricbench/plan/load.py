@@ -15,7 +15,7 @@ from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.graph_names import near_name_hint
 from fabricbench.plan.hints import close_match_hint
-from fabricbench.plan.limits import Limits, memory_problem, problems_beyond
+from fabricbench.plan.limits import Limits, memory_problem, problems_beyond, routes_problem
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.nodes import kind_name
@@ -59,7 +59,12 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     Raises:
         PlanError: With everything that is wrong with it, by the line of the fields written as JSON.
     """
-    return _load(read_text(json.dumps(fields, indent=2), _FIELDS), NO_FILE)
+    try:
+        text = json.dumps(fields, indent=2)
+    except (TypeError, ValueError, RecursionError) as error:
+        allowed = "numbers, texts, booleans, lists and mappings"
+        raise PlanError([Problem(Place(_FIELDS), "", f"what is no plan: {error}", allowed)]) from error
+    return _load(read_text(text, _FIELDS), NO_FILE)
 
 
 def load_text(
@@ -256,8 +261,12 @@ def _published(plan: Plan, path: Path, document: Document) -> PublishedTable | N
 
 def _check_runnable(one: VariantDocument, plan: Plan, limits: Limits | None) -> None:
     """Check what only the engine knows, unless that alone would take more memory than there is."""
-    if limits is not None and limits.memory_bytes is not None:
-        _check_memory(plan, one.document, limits.memory_bytes)
+    if limits is not None:
+        too_many = routes_problem(plan, one.document)
+        if too_many is not None:
+            raise PlanError([too_many])
+        if limits.memory_bytes is not None:
+            _check_memory(plan, one.document, limits.memory_bytes)
     _check_with_engine(plan, one.document)
 
 

@@ -1,11 +1,13 @@
 """Published results that stand beside ours: CSV with `#` lines that give the source."""
 
 import csv
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.units import QUANTITY_MAX
 
 KEY_COLUMNS: Final = {"data": "data_size_bytes", "message": "message_size_bytes"}
 """The column that tells the rows apart, for each kind of size that a plan may sweep."""
@@ -58,6 +60,10 @@ def read_published(path: Path) -> PublishedTable:
         found = f"the columns {', '.join(header) or 'none'}"
         allowed = f"columns with {' or '.join(KEY_COLUMNS.values())}"
         raise PlanError([Problem(Place(str(path), numbered[0][0] if numbered else 1), "", found, allowed)])
+    again = next((name for place, name in enumerate(header) if name in header[:place]), None)
+    if again is not None:
+        found = f'the column "{again}" again'
+        raise PlanError([Problem(Place(str(path), numbered[0][0]), "", found, "each column once")])
     rows: dict[int, dict[str, float]] = {}
     for number, line in numbered[1:]:
         size, row = _row(path, header, KEY_COLUMNS[kinds[0]], number, line)
@@ -73,7 +79,10 @@ def _row(path: Path, header: list[str], key: str, number: int, line: str) -> tup
     try:
         cells = dict(zip(header, next(csv.reader([line])), strict=True))
         size = int(cells.pop(key))
-        return size, {name: float(cell) for name, cell in cells.items() if cell.strip()}
+        values = {name: float(cell) for name, cell in cells.items() if cell.strip()}
+        if not all(map(math.isfinite, values.values())) or not 0 < size <= QUANTITY_MAX:
+            raise ValueError(line)
+        return size, values
     except (ValueError, csv.Error) as error:
         place = Place(str(path), number)
-        raise PlanError([Problem(place, "", f'"{line[:60]}"', f"{len(header)} numbers")]) from error
+        raise PlanError([Problem(place, "", f'"{line[:60]}"', f"{len(header)} finite numbers")]) from error

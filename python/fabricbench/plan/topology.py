@@ -38,6 +38,11 @@ class SingleSwitch(PlanModel):
         """Number of cables."""
         return self.hosts
 
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return 1
+
     def run_spec(self, propagation_ps_per_m: int) -> SingleSwitchTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
         return {
@@ -67,6 +72,11 @@ class LeafSpine(PlanModel):
     def cable_count(self) -> int:
         """Number of cables."""
         return self.host_count + self.leaves * self.spines * self.links_per_spine
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return (self.leaves + self.spines) * self.leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> LeafSpineTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
@@ -110,6 +120,12 @@ class FatTree(PlanModel):
         """Number of cables."""
         per_pod = self.aggs_per_pod * (self.leaves_per_pod + self.cores_per_agg)
         return self.host_count + self.pods * per_pod
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        leaves, aggs = self.pods * self.leaves_per_pod, self.pods * self.aggs_per_pod
+        return (leaves + aggs + self.aggs_per_pod * self.cores_per_agg) * leaves
 
     def run_spec(self, propagation_ps_per_m: int) -> FatTreeTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
@@ -171,6 +187,11 @@ class RailOptimised(PlanModel):
         scale_up = self.host_count if self.scale_up_link else 0
         return self.host_count + scale_up + self.rails * self.spines * self.links_per_spine
 
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each rail or spine switch to each rail."""
+        return (self.rails + self.spines) * self.rails
+
     def run_spec(self, propagation_ps_per_m: int) -> RailOptimisedTopologySpec:
         """Write the shape out for the engine, its cables as delays."""
         scale_up_link = self.scale_up_link
@@ -208,6 +229,11 @@ class FullMesh(PlanModel):
     def cable_count(self) -> int:
         """Number of cables."""
         return self.hosts
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return 1
 
     def run_spec(self, propagation_ps_per_m: int) -> FullMeshTopologySpec:
         """Write the shape out for the engine, its cables as delays."""

@@ -6,6 +6,7 @@ import json
 import shutil
 from typing import IO, TYPE_CHECKING
 
+from fabricbench.report import spreadsheet
 from fabricbench.report.formats import COMPARISON_COLUMNS
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ def export_table(tables: TableFolder, table: str, file_format: str, stream: IO[b
     Args:
         tables: The record.
         table: Name of the table.
-        file_format: `csv` (with a header; missing values are empty), `json` (an array of objects) or
-            `parquet` (the file as it is stored).
+        file_format: `csv` (with a header; missing values are empty, text as `spreadsheet` has it), `json` (an
+            array of objects) or `parquet` (the file as it is stored).
         stream: Where to.
 
     Raises:
@@ -58,7 +59,7 @@ def _write_csv(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
     with csv.CSVWriter(pa.PythonFile(stream, "w"), schema, write_options=options) as writer:
         for batch in tables.batches(table):
-            writer.write_batch(batch)
+            writer.write_batch(spreadsheet.columns(batch))
 
 
 def _write_json(tables: TableFolder, table: str, stream: IO[bytes]) -> None:

@@ -14,6 +14,7 @@ from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
 from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
 from fabricbench.analysis.summary import Summary
 from fabricbench.analysis.unreached import unreached
+from fabricbench.report import spreadsheet
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
 
@@ -303,9 +304,14 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def rows_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV with a header; missing values are empty."""
+    """Return rows as CSV with a header; missing values are empty, and no spreadsheet runs a text."""
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    quoting = csv.DictWriter(text, names, restval="", lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        cells = {name: spreadsheet.cell(value) for name, value in row.items()}
+        # Before Python 3.13 a carriage return alone is written without quotes, and read as the end of a row.
+        has_return = any("\r" in cell for cell in cells.values() if isinstance(cell, str))
+        (quoting if has_return else writer).writerow(cells)
     return text.getvalue()

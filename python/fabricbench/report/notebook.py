@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.report.files import atomic_file
 from fabricbench.report.html import figures
 from fabricbench.report.text_table import data_size
+from fabricbench.words import one_line
 
 if TYPE_CHECKING:
     from fabricbench.report.html.plots.plot import Plot
     from fabricbench.store import Trial
 
+_TEXT_LENGTH_MAX: Final = 4_000
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>()#!&|~$]")
+"""What Markdown and the mathematics of Jupyter may take for more than text."""
 _METRICS = ("job", "data_size_bytes", "status", "completion_time_ms", "busbw_gb_per_s", "ideal_percent")
 
 
@@ -51,9 +56,9 @@ _METADATA = {
 def _opening(trial: Trial, workspace: Path) -> list[object]:
     facts = trial.facts
     title = (
-        f"# {facts.title or facts.plan}\n\n"
-        f"Trial `{trial.id}` of plan `{facts.plan}`, data size {data_size(facts.data_size_bytes)}, "
-        f"variant `{facts.variant}`, iteration {facts.iteration}: {trial.status}.\n\n"
+        f"# {_plain(facts.title or facts.plan)}\n\n"
+        f"Trial {trial.id} of plan {_plain(facts.plan)}, data size {data_size(facts.data_size_bytes)}, "
+        f"variant {_plain(facts.variant)}, iteration {facts.iteration}: {trial.status}.\n\n"
         "`help(fb)` says what else there is."
     )
     load = (
@@ -99,7 +104,12 @@ def _trial_cells(trial: Trial) -> list[object]:
 
 def _drawn(code: str, plot: Plot | None) -> list[object]:
     """Give the cells of a figure with its caption; none where there is nothing to draw."""
-    return [] if plot is None else [_text(plot.caption), _code(code)]
+    return [] if plot is None else [_text(_plain(plot.caption)), _code(code)]
+
+
+def _plain(text: str) -> str:
+    """Write text so that Markdown shows it as it is: no HTML, no link, no picture, and no second line."""
+    return _MARKUP.sub(r"\\\g<0>", one_line(text, _TEXT_LENGTH_MAX))
 
 
 def _text(source: str) -> object:

@@ -43,7 +43,9 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     Raises:
         StoreError: The catalog cannot be read, or a place of records not be reached.
     """
-    here = {path.name for path in workspace.records.iterdir() if TRIAL_ID.fullmatch(path.name)}
+    is_there = workspace.records.is_dir()  # without it every record is missing, which is what is to be told
+    here = {path.name for path in workspace.records.iterdir()} if is_there else set[str]()
+    here = {name for name in here if TRIAL_ID.fullmatch(name)}
     there = _remote_records(workspace)
     known = workspace.trials(states=FINISHED, deleted=None)
     for trial in known:
