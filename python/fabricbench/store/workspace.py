@@ -320,7 +320,7 @@ def holds_workspace(folder: Path) -> bool:
 
 
 def _is_read_only(folder: Path) -> bool:
-    """Tell whether a workspace is there that this process may read and not write; what is gone can be made."""
+    """Tell whether a workspace is there that may be read and not written; what is gone of it can be made."""
     there = [each for each in _written(folder) if each.exists()]
     return (folder / CATALOG_FILE).is_file() and not all(map(_is_writable, there))
 
