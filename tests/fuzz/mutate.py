@@ -120,6 +120,11 @@ _TOKENS: Final = (
 _DEPTHS: Final = (5, 31, 33, 100, 900, 5_000)
 
 
+def wrong(draw: random.Random) -> Any:
+    """Return one of the wrong values, which is the caller's to change."""
+    return copy.deepcopy(draw.choice(WRONG))
+
+
 def paths(value: Any, path: Path = ()) -> Iterator[Path]:
     """Yield the path of everything in a document, the document itself first."""
     yield path
@@ -147,7 +152,7 @@ def nested(depth: int, draw: random.Random) -> Raw:
 def _other_value(draw: random.Random, value: Any) -> Any:
     """Return another value for a field: a wrong one, or a near one that may be right and large."""
     if isinstance(value, bool) or not isinstance(value, int | str) or draw.random() < 0.5:
-        return nested(draw.choice(_DEPTHS), draw) if draw.random() < 0.03 else draw.choice(WRONG)
+        return nested(draw.choice(_DEPTHS), draw) if draw.random() < 0.03 else wrong(draw)
     if isinstance(value, int):
         return draw.choice([value + 1, value - 1, -value, value * 2, value << draw.randrange(20), str(value)])
     digits = [index for index, character in enumerate(value) if character.isdigit()]
@@ -176,11 +181,11 @@ def _add(draw: random.Random, document: Any, _others: Sequence[Any]) -> Any:
         draw.choice([path for path in paths(document) if isinstance(at(document, path), dict | list)]),
     )
     if isinstance(parent, list):
-        parent.insert(draw.randrange(len(parent) + 1), draw.choice([*parent, draw.choice(WRONG)]))
+        parent.insert(draw.randrange(len(parent) + 1), draw.choice([*parent, wrong(draw)]))
         return document
     keys = [part for path in paths(document) for part in path[-1:] if isinstance(part, str)]
     strange = [value for value in WRONG if isinstance(value, str)]
-    parent[draw.choice(keys if keys and draw.random() < 0.7 else strange)] = draw.choice(WRONG)
+    parent[draw.choice(keys if keys and draw.random() < 0.7 else strange)] = wrong(draw)
     return document
 
 

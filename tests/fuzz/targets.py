@@ -88,7 +88,7 @@ def _overridden(draw: random.Random) -> Case:
             field = mutate.damaged(draw, field).decode("utf-8", "surrogateescape")
         if draw.random() < 0.05:
             field = ".".join([field] * draw.choice([10, 3_000]))
-        value = mutate.written(mutate.mutated(draw, draw.choice(mutate.WRONG), _plans()))
+        value = mutate.written(mutate.mutated(draw, mutate.wrong(draw), _plans()))
         if draw.random() < 0.3:
             value = mutate.damaged(draw, value[:2_000]).decode("utf-8", "surrogateescape")
         arguments += [draw.choice(["-s", "--set"]), f"{field}{draw.choice(['=', '=', '=', '', '=='])}{value}"]

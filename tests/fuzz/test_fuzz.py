@@ -1,12 +1,13 @@
 """What users hand in is taken or refused with clear errors, however it is damaged."""
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.fuzz.targets import TARGETS, judgement
+from tests.fuzz.targets import TARGETS, Case, judgement
 
 ROOT = Path(__file__).parents[2]
 COUNT = os.environ.get("FABRICBENCH_FUZZ_COUNT", "60")
@@ -42,3 +43,12 @@ def test_an_unclear_answer_is_seen(status: int, output: str, errors: str) -> Non
 def test_a_clear_answer_is_none() -> None:
     assert not judgement(0, "ok: plan.yaml: 1 trial\n", "warning: plan.yaml:3: found y\n", "plan.yaml")
     assert not judgement(2, "", "error: plan.yaml:3: seed: found -1\nhint: more\n", "plan.yaml")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_number_makes_the_same_case_whatever_was_made_before(target: str) -> None:
+    def case(number: int) -> Case:
+        return TARGETS[target].make(random.Random(number))
+
+    once = [case(number) for number in range(100)]
+    assert [case(number) for number in reversed(range(100))] == once[::-1]
