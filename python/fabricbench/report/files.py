@@ -1,13 +1,21 @@
-"""Writing a result file so that it is either the old one or the whole new one, never half of one."""
+"""Writing a result file so that it is either the old one or the whole new one, never half of one.
+
+What is no regular file cannot be replaced so, and is written through.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
+
+_DESCRIPTORS: Final = "/proc/self/fd"
+_LINKS_MAX: Final = 40
+"""How many links in a row Linux follows, too."""
 
 
 class OutputFileError(Exception):
@@ -29,13 +37,16 @@ class OutputFileError(Exception):
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside `path` that replaces it when the block ends without an exception.
+    """Open what replaces `path` when the block ends without an exception.
+
+    Only a regular file is replaced, by a temporary one beside it. What else there is, a device, a pipe or an
+    open descriptor such as /dev/stdout, is written through. Symbolic links are followed and stay.
 
     Args:
-        path: The file to write; an existing file is replaced, a directory never is.
+        path: The file to write; a directory never is.
 
     Yields:
-        The temporary file, open for bytes.
+        The temporary file, or what is written through, open for bytes.
 
     Raises:
         OutputFileError: `path` is a directory, its folder is missing or may not be written, or the disk is
@@ -43,34 +54,81 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """
     check_writable_target(path)
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-            temporary = Path(stream.name)
-            try:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-                temporary.chmod(_mode_for_new_files())
-                temporary.replace(path)
-            except BaseException:
-                with suppress(OSError):
-                    temporary.unlink()
-                raise
+        through = _written_through(path)
+        with _replacement(_end_of_links(path)) if through is None else through as stream:
+            yield stream
     except OSError as error:
         raise OutputFileError(path, error.strerror or str(error), "choose another file with -o") from error
 
 
+def _written_through(path: Path) -> IO[bytes] | None:
+    """Open what a path names if that is no regular file; none if it is one, or nothing yet."""
+    end = _end_of_links(path)
+    number = _open_descriptor(end)
+    if number is not None:
+        # A copy of the descriptor goes on where its file is; opening its name would cut that off.
+        return os.fdopen(os.dup(number), "wb")
+    if not path.exists() or end.is_file():
+        return None
+    return os.fdopen(os.open(path, os.O_WRONLY), "wb")
+
+
+def _end_of_links(path: Path) -> Path:
+    """Follow symbolic links, up to the name of an open descriptor, of which the kernel makes up a link."""
+    end = Path(os.path.realpath(path.parent), path.name)
+    for _ in range(_LINKS_MAX):
+        if _open_descriptor(end) is not None or not end.is_symlink():
+            return end
+        end = end.parent / end.readlink()
+        end = Path(os.path.realpath(end.parent), end.name)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def _open_descriptor(path: Path) -> int | None:
+    """Return the descriptor of this process that a path such as /proc/self/fd/1 names; none if it is none."""
+    is_number = path.name.isascii() and path.name.isdigit()
+    return int(path.name) if is_number and str(path.parent) == os.path.realpath(_DESCRIPTORS) else None
+
+
+@contextmanager
+def _replacement(target: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file that replaces a regular one when the block ends without an exception."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
+        temporary = Path(stream.name)
+        try:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+            temporary.chmod(_mode_for_new_files())
+            temporary.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+
 def check_writable_target(path: Path) -> None:
-    """Check early, before a long computation, that `path` may become a file.
+    """Check early, before a long computation, that `path` may be written.
 
     Raises:
-        OutputFileError: It is a directory, its folder does not exist or may not be written.
+        OutputFileError: It is a directory or a circle of links, its folder does not exist or may not be
+            written, or it is a device or the like that may not.
     """
+    try:
+        end = _end_of_links(path)
+    except OSError as error:
+        raise OutputFileError(path, error.strerror or str(error), "choose another file with -o") from error
     if path.is_dir():
         raise OutputFileError(path, "it is a directory", f"name a file in it: -o {path / 'FILE'}")
-    if not path.parent.is_dir():
-        raise OutputFileError(path, f"there is no folder {path.parent}", f"create it: mkdir -p {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise OutputFileError(path, f"no permission to write in {path.parent}", "choose another file with -o")
+    folder = end.parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise OutputFileError(path, f"there is no folder {folder}", f"create it: mkdir -p {folder}")
+    if _open_descriptor(end) is not None:
+        return
+    is_special = path.exists() and not path.is_file()
+    if not os.access(path if is_special else folder, os.W_OK):
+        where = "to it" if is_special else f"in {folder}"
+        raise OutputFileError(path, f"no permission to write {where}", "choose another file with -o")
 
 
 def check_page_name(path: Path) -> None:
