@@ -103,7 +103,6 @@ def test_a_link_into_a_folder_that_is_missing_names_it(tmp_path: Path) -> None:
     "arguments",
     [
         ("export", "latest", "--table", "ports", "--format", "parquet"),
-        ("report", "latest"),
         ("workspace", "export"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.fake_backend import FakeBackend
@@ -14,6 +16,7 @@ from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.archive import read_archive, write_archive
+from fabricbench.store.inspection import damages, without_digest
 from fabricbench.store.schema import TABLES
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -48,6 +51,16 @@ def test_trials_arrive_as_they_left(source: Workspace, archive: Path, tmp_path: 
     assert [trial.id for trial in Workspace.open(other.root).trials()] == [FIRST, SECOND]
 
 
+def test_an_archive_of_the_first_version_is_taken_and_gets_digests(
+    source: Workspace, archive: Path, tmp_path: Path
+) -> None:
+    other = Workspace.open(tmp_path / "other", create=True)
+    assert read_archive(other, rewritten(archive, of_version_1)) == ([FIRST, SECOND], [])
+    assert list(damages(other)) == []
+    assert without_digest(other) == []
+    assert other.find(FIRST).facts == source.find(FIRST).facts
+
+
 def test_what_is_there_already_stays(source: Workspace, archive: Path) -> None:
     before = source.find(FIRST)
     assert read_archive(source, archive) == ([], [FIRST, SECOND])
@@ -77,9 +90,25 @@ def rewritten(path: Path, change: Callable[[Members], None]) -> Path:
 
 
 def with_row(members: Members, **changed: object) -> None:
+    """Change a row, and the digest that goes with it: what somebody does who means it."""
     content = json.loads(members[0][1])
     content["trials"][0] |= changed
+    seal(content)
     members[0] = (members[0][0], json.dumps(content).encode())
+
+
+def seal(content: dict[str, Any]) -> None:
+    noted = {name: content[name] for name in ("trials", "memberships")}
+    text = json.dumps(noted, sort_keys=True, separators=(",", ":"))
+    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
+
+
+def of_version_1(members: Members) -> None:
+    content = json.loads(members[0][1])
+    del content["digest"]
+    for row in content["trials"]:
+        del row["digests"]
+    members[0] = (members[0][0], json.dumps(content | {"version": 1}).encode())
 
 
 def rename(members: Members, index: int, name: str) -> None:
@@ -110,7 +139,11 @@ def test_a_damaged_trial_is_not_taken_and_those_before_it_are(archive: Path, tmp
         (lambda members: with_row(members, status="running"), "no finished trial"),
         (lambda members: with_row(members, position="first"), "no finished trial"),
         (lambda members: with_row(members, colour="red"), "no finished trial"),
+        (lambda members: with_row(members, digests="{}"), "no finished trial"),
+        (lambda members: with_row(members, run_spec="{}"), "it is of another run spec"),
+        (lambda members: with_row(members, backend="other"), "it is of backend fake, not other"),
         (lambda members: members.__setitem__(0, (members[0][0], b"[]")), "cannot be read"),
+        (lambda members: members.__setitem__(0, (members[0][0], b"[" * 100_000)), "cannot be read"),
         (
             lambda members: members.__setitem__(0, (members[0][0], b'{"version": 9, "trials": []}')),
             "version 9",
@@ -133,7 +166,7 @@ def test_a_link_in_an_archive_is_not_followed(archive: Path, tmp_path: Path) -> 
         members[1][0].linkname = "/etc/passwd"
 
     other = Workspace.open(tmp_path / "other", create=True)
-    with pytest.raises(StoreError, match="in place of table chunks"):
+    with pytest.raises(StoreError, match="is no plain file"):
         read_archive(other, rewritten(archive, link))
 
 

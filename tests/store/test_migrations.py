@@ -14,6 +14,7 @@ from tests.support.catalog import PARTIAL_INDEX, differences
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
+from fabricbench.cli.main import run as command_line
 from fabricbench.store import StoreError, Workspace, database, migrate
 from fabricbench.store import workspace as workspace_module
 from fabricbench.store.catalog_schema import REVISION
@@ -37,6 +38,7 @@ def before_memberships(root: Path) -> None:
     """Make of a catalog what the version before the table of memberships wrote."""
     connection = sqlite3.connect(root / "catalog.sqlite")
     connection.execute("DROP TABLE memberships")
+    connection.execute("ALTER TABLE trials DROP COLUMN digests")
     connection.execute("UPDATE alembic_version SET version_num = '0006'")
     connection.commit()
     connection.close()
@@ -70,7 +72,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("criteria", "size_kind", "reference", "tables"):
+    for column in ("criteria", "size_kind", "reference", "tables", "digests"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
@@ -86,7 +88,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
 def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("reference", "tables"):
+    for column in ("reference", "tables", "digests"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0003'")
@@ -119,6 +121,24 @@ def test_a_catalog_of_before_memberships_is_read_where_nothing_may_be_written(
     with pytest.raises(StoreError, match="no permission to write"):
         run_trial(workspace, trial_facts(), FakeBackend())
     assert (tmp_path / "catalog.sqlite").read_bytes() == content
+
+
+def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    connection.execute("ALTER TABLE trials DROP COLUMN digests")
+    connection.execute("UPDATE alembic_version SET version_num = '0007'")
+    connection.commit()
+    connection.close()
+    workspace = Workspace.open(tmp_path)
+    assert workspace.find("latest").tables.table("chunks").num_rows == 12
+    assert command_line(["workspace", "check", "--workspace", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("0123456789ab: no digest")
+    run_trial(workspace, trial_facts(), FakeBackend())
+    assert command_line(["workspace", "check", "--workspace", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

@@ -168,8 +168,7 @@ class Trial(RecordFrames):
         import polars as pl
 
         check_table(table)
-        self._stored.tables.schema(table)  # what is wrong with the file is said in the store's words
-        return pl.scan_parquet(self._stored.tables.path(table))
+        return pl.scan_parquet(self._stored.tables.opened(table))
 
     def arrow(self, table: str) -> pa.Table:
         """Return a table of the record as an Arrow table.

@@ -14,18 +14,20 @@ from fabricbench.words import counted
 
 
 def check_command(workspace: WorkspaceOption = None) -> None:
-    """Read every record, and say which are damaged.
+    """Read every record, and say which are damaged, and which an earlier version wrote without digests.
 
     Exit status: 0 when all can be read, 2 when something is damaged.
     """
     from fabricbench.store import Workspace
     from fabricbench.store.catalog_schema import FINISHED
-    from fabricbench.store.inspection import damages
+    from fabricbench.store.inspection import damages, without_digest
 
     store = Workspace.open(workspace)
     found = list(damages(store))
     for damage in found:
         write(f"{damage.trial_id}: {damage.found}")
+    for trial_id in without_digest(store):
+        write(f"{trial_id}: no digest; an earlier version wrote it, so a change that can be read goes unnoticed")
     if found:
         note(
             f"error: {store.root}: {counted(len(found), 'damaged record')}\n"

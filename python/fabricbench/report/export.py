@@ -72,6 +72,5 @@ def _write_json(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
 
 
 def _write_parquet(tables: TableFolder, table: str, stream: IO[bytes]) -> None:
-    tables.schema(table)  # a file that cannot be read is reported before anything is written
-    with tables.path(table).open("rb") as file:
+    with tables.opened(table).open("rb") as file:
         shutil.copyfileobj(file, stream)

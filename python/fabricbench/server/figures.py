@@ -60,7 +60,9 @@ def _names(trial: Trial, run: list[Trial]) -> bytes:
     import pyarrow.parquet as pq
 
     sampled = sampled_metrics(trial)
-    rows = {table: pq.read_metadata(trial.tables.path(table)).num_rows for table in ("chunks", "reordering")}
+    rows = {
+        table: pq.read_metadata(trial.tables.opened(table)).num_rows for table in ("chunks", "reordering")
+    }
     return json.dumps([name for name in FIGURES if has_figure(name, trial, run, sampled, rows)]).encode()
 
 

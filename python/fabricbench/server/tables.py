@@ -73,8 +73,7 @@ def read_table(  # noqa: PLR0913, PLR0917 -- one parameter for each choice
 def _filtered(trial: Trial, table: str, conditions: list[str]) -> pl.LazyFrame:
     import polars as pl
 
-    trial.tables.schema(table)  # what is wrong with the file is said in the store's words
-    frame = pl.scan_parquet(trial.tables.path(table))
+    frame = pl.scan_parquet(trial.tables.opened(table))
     schema = frame.collect_schema()
     for text in conditions:
         frame = frame.filter(_condition(text, schema))

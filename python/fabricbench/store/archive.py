@@ -1,13 +1,15 @@
 """Trials in one file, to be given to others: a tar archive of catalog rows and Parquet tables.
 
-    trials.json                what the catalog says of each trial
+    trials.json                what the catalog says of each trial, the digests of its tables among it, and a
+                               digest of all that
     trials/ID/TABLE.parquet    its record
 
-Parquet is compressed already, so the archive is not.
+Parquet is compressed already, so the archive is not. Archives of version 1 have no digests.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -22,18 +24,26 @@ from sqlalchemy import Column, delete, select
 
 from fabricbench.store.catalog_schema import FINISHED, OF_RUN, memberships, trash, trials
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.inspection import table_problem
+from fabricbench.store.identity import Identity, digest_of, digests_of
+from fabricbench.store.inspection import identity_of, table_problem
+from fabricbench.store.members import MemberError, Members
 from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
 from fabricbench.store.schema import TABLES
-from fabricbench.store.trial import Trial
+from fabricbench.store.tables import damaged, sync
+from fabricbench.store.trial import Trial, to_json
 from fabricbench.store.workspace import TRIAL_ID, Workspace
 
-VERSION: Final = 1
+VERSION: Final = 2
+_VERSIONS: Final = (1, VERSION)
 _ROWS: Final = "trials.json"
 _TABLE: Final = re.compile(r"trials/([0-9a-f]{12})/([a-z]+)\.parquet")
-_ROWS_BYTES_MAX: Final = 1 << 30
+_ROWS_BYTES_MAX: Final = 256 << 20
+_DIGEST: Final = re.compile("[0-9a-f]{64}")
 _TRIAL: Final = {column.name: column for column in trials.columns if column.name not in {"attempt", "tables"}}
 _MEMBERSHIP: Final = {column.name: column for column in memberships.columns if column.name != "number"}
+
+_LATER: Final = {"digests"}
+"""Columns that archives of the first version do not have."""
 
 Row = Mapping[str, Any]
 
@@ -56,26 +66,47 @@ def write_archive(
         StoreError: A record is damaged, or the catalog cannot be read.
     """
     rows = _catalog_rows(workspace, plan)
-    content = {
-        "version": VERSION,
-        "trials": [
-            {name: value for name, value in rows[trial.attempt][0].items() if name in _TRIAL}
-            for trial in chosen
-        ],
+    noted = {
+        "trials": [_noted(trial, rows[trial.attempt][0]) for trial in chosen],
         "memberships": [
             {"trial_id": trial.id} | {name: row[name] for name in (*OF_RUN, "placed_at")}
             for trial in chosen
             for row in reversed(rows[trial.attempt][1:])
         ],
     }
+    content = {"version": VERSION, "digest": _digest(noted)} | noted
     written = 0
-    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+    # Unlike PAX, the format of GNU says every size in a plain header.
+    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as archive:
         text = json.dumps(content, indent=1).encode()
         archive.addfile(_member(_ROWS, len(text)), io.BytesIO(text))
         for trial in chosen:
             for table in TABLES:
                 written += _add_table(archive, trial, table)
     return written
+
+
+def _noted(trial: Trial, row: Row) -> Row:
+    """Return what is said of a trial: its row, with a digest of every table.
+
+    Raises:
+        StoreError: A table is missing or damaged.
+    """
+    digests = {}
+    for table in TABLES:
+        path = trial.tables.opened(table)
+        try:
+            digests[table] = digest_of(path)
+        except OSError as error:
+            raise damaged(path, f"it cannot be read: {error.strerror}") from error
+    known = {name: value for name, value in row.items() if name in _TRIAL}
+    return known | {"digests": to_json(digests)}
+
+
+def _digest(noted: Mapping[str, Any]) -> str:
+    """Return the digest of what an archive says of its trials, however that is laid out."""
+    text = to_json({name: noted[name] for name in ("trials", "memberships")})
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]]:
@@ -91,9 +122,9 @@ def _catalog_rows(workspace: Workspace, plan: str | None) -> dict[int, list[Row]
 
 def _add_table(archive: tarfile.TarFile, trial: Trial, table: str) -> int:
     path = trial.tables.path(table)
-    problem = table_problem(path, trial.id)
+    problem = table_problem(path, table, identity_of(trial))
     if problem:
-        raise StoreError(path, problem, "`fabricbench workspace repair` puts damaged records aside")
+        raise damaged(path, problem)
     size_bytes = path.stat().st_size
     with path.open("rb") as file:
         archive.addfile(_member(f"trials/{trial.id}/{table}.parquet", size_bytes), file)
@@ -126,8 +157,9 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
         for trial_id, row in rows.items():
             folder, url = workspace.new_record(trial_id)
             try:
-                _extract(archive, path, trial_id, folder)
-                is_taken = _put_in_place(workspace, row, earlier.get(trial_id, []), folder, url)
+                digests = _extract(archive, path, row, folder)
+                sealed = {**row, "digests": to_json(digests)}
+                is_taken = _put_in_place(workspace, sealed, earlier.get(trial_id, []), folder, url)
                 (taken if is_taken else present).append(trial_id)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -135,11 +167,11 @@ def read_archive(workspace: Workspace, path: Path) -> tuple[list[str], list[str]
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+def _opened(path: Path) -> Iterator[Members]:
     try:
-        with tarfile.open(path, mode="r:") as archive:
-            yield archive
-    except tarfile.TarError as error:
+        with path.open("rb") as file:
+            yield Members(file, path.stat().st_size)
+    except MemberError as error:
         raise _damaged(path, f"no archive of trials, or a damaged one: {error}") from error
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise StoreError(
@@ -151,37 +183,51 @@ def _damaged(path: Path, found: str) -> StoreError:
     return StoreError(path, found, "`fabricbench workspace export` writes such archives")
 
 
-def _rows(archive: tarfile.TarFile, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:
+def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[Row]]]:
     """Return the catalog rows by the id of the trial, in their order, and its earlier memberships."""
     member = archive.next()
-    if member is None or member.name != _ROWS or not member.isreg() or member.size > _ROWS_BYTES_MAX:
+    if member is None or member.name != _ROWS or member.size_bytes > _ROWS_BYTES_MAX:
         raise _damaged(path, f"it does not begin with {_ROWS}")
     try:
-        content = json.loads(_content(archive, member).read())
+        content = json.loads(archive.content(member))
         version = content["version"]
-        rows = [dict(row) for row in content["trials"]]
-        earlier = [dict(row) for row in content.get("memberships", ())]
-    except (KeyError, TypeError, ValueError) as error:
+        noted = {name: [dict(row) for row in content.get(name, ())] for name in ("trials", "memberships")}
+        is_whole = version == 1 or content.get("digest") == _digest(noted)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise _damaged(path, f"{_ROWS} cannot be read: {error}") from error
-    if version != VERSION:
+    if version not in _VERSIONS:
         hint = "use the version of fabricbench that wrote it, or a newer one"
-        raise StoreError(path, f"version {version}; this fabricbench reads version {VERSION}", hint)
-    for row in rows:
+        other = f"version {version!r:.40}; this fabricbench reads versions up to {VERSION}"
+        raise StoreError(path, other, hint)
+    if not is_whole:
+        raise _damaged(path, f"{_ROWS} is damaged: its digest is another")
+    for row in noted["trials"]:
         is_trial = TRIAL_ID.fullmatch(str(row.get("id"))) and row.get("status") in FINISHED
-        if not is_trial or not _fits(row, _TRIAL):
+        if not is_trial or not _fits(row, _TRIAL) or not _has_digests(row, version):
             raise _damaged(path, f"{_ROWS} holds a row that is no finished trial of this version")
     found: dict[str, list[Row]] = {}
-    for row in earlier:
+    for row in noted["memberships"]:
         if not _fits(row, _MEMBERSHIP):
             raise _damaged(path, f"{_ROWS} holds a row that is no membership of a trial of this version")
         found.setdefault(row["trial_id"], []).append(row)
-    return {row["id"]: row for row in rows}, found
+    return {row["id"]: row for row in noted["trials"]}, found
+
+
+def _has_digests(row: Row, version: int) -> bool:
+    """Tell whether a row has the digests of all tables; one of the first version has none."""
+    digests = digests_of(row.get("digests"))
+    wanted = set(TABLES) if version > 1 else set()
+    return set(digests) == wanted and all(_DIGEST.fullmatch(str(digest)) for digest in digests.values())
 
 
 def _fits(row: Row, columns: Mapping[str, Column[Any]]) -> bool:
     """Tell whether a row fits a table of the catalog."""
     unknown = set(row) - set(columns)
-    missing = {name for name, column in columns.items() if name not in row and column.server_default is None}
+    missing = {
+        name
+        for name, column in columns.items()
+        if name not in row and column.server_default is None and name not in _LATER
+    }
     wrong = [
         name
         for name, value in row.items()
@@ -193,35 +239,34 @@ def _fits(row: Row, columns: Mapping[str, Column[Any]]) -> bool:
     return not (unknown or missing or wrong)
 
 
-def _extract(archive: tarfile.TarFile, path: Path, trial_id: str, folder: Path) -> None:
-    """Write the tables of a trial, which come next, and read each once."""
+def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, str]:
+    """Write the tables of a trial, which come next, read each once, and return their digests."""
     try:
         folder.mkdir()
     except OSError as error:
         raise write_error(folder, error) from error
-    for table in TABLES:
-        member = archive.next()
-        match = _TABLE.fullmatch(member.name) if member else None
-        if member is None or match is None or match.groups() != (trial_id, table) or not member.isreg():
-            found = f"{member.name[:80]} in place of" if member else "it ends before"
-            raise _damaged(path, f"{found} table {table} of trial {trial_id}")
-        target = folder / f"{table}.parquet"
-        try:
-            with target.open("wb") as file:
-                shutil.copyfileobj(_content(archive, member), file)
-        except OSError as error:
-            raise write_error(target, error) from error
-        problem = table_problem(target, trial_id)
-        if problem:
-            raise _damaged(path, f"trial {trial_id}: {problem}")
+    digests = {table: _extract_table(archive, path, row, folder / f"{table}.parquet") for table in TABLES}
+    sync(folder)
+    return digests
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
-    """Open a regular file of an archive."""
-    file = archive.extractfile(member)
-    if file is None:
-        raise AssertionError(f"{member.name} is a regular file and has no content")
-    return file
+def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
+    """Write a table, which comes next, read it once, and return its digest."""
+    member, trial_id, table = archive.next(), row["id"], target.stem
+    match = _TABLE.fullmatch(member.name) if member else None
+    if member is None or match is None or match.groups() != (trial_id, table):
+        found = f"{member.name[:80]!a} in place of" if member else "it ends before"
+        raise _damaged(path, f"{found} table {table} of trial {trial_id}")
+    try:
+        digest = archive.copy(member, target)
+    except OSError as error:
+        raise write_error(target, error) from error
+    if digests_of(row.get("digests")).get(table, digest) != digest:
+        raise _damaged(path, f"trial {trial_id}: table {table} is not what was exported")
+    problem = table_problem(target, table, Identity(trial_id, row["backend"], row["run_spec"]))
+    if problem:
+        raise _damaged(path, f"trial {trial_id}: {problem}")
+    return digest
 
 
 def _put_in_place(

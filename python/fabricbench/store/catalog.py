@@ -21,6 +21,7 @@ from fabricbench.store.catalog_schema import (
     trash,
     trials,
 )
+from fabricbench.store.identity import Identity
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.schema import SCHEMA_VERSION
@@ -170,11 +171,11 @@ class Catalog:
         *,
         status: str,
         message: str,
-        summary: Mapping[str, Any],
-        results: Sequence[Mapping[str, Any]],
-        engine: Mapping[str, Any],
+        outcome: Mapping[str, object],
     ) -> None:
         """Note how a trial ended, in place of its earlier record.
+
+        `outcome` is what its columns of JSON hold: `summary`, `results`, `engine` and `digests`.
 
         The tag of that one stays with the trial, which stays a part of its runs unless it was deleted.
         """
@@ -185,14 +186,8 @@ class Catalog:
             keep_place(connection, facts.id, facts.suite, *replaced)
         self._keep_tags(connection, *replaced)
         self.remove(connection, *replaced)
-        values = {
-            "status": status,
-            "message": message,
-            "ended_at": now(),
-            "summary": to_json(summary),
-            "results": to_json(list(results)),
-            "engine": to_json(engine),
-        }
+        values = {"status": status, "message": message, "ended_at": now()}
+        values |= {name: to_json(value) for name, value in outcome.items()}
         connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
 
     def _keep_tags(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
@@ -239,11 +234,12 @@ class Catalog:
         return trial_of(dict(row._mapping), self._tables(row), self._path)
 
     def _tables(self, row: Row[Any]) -> TableFolder:
+        identity = Identity.of_row(dict(row._mapping))
         if row.tables is None:
-            return TableFolder(self._records / row.id)
+            return TableFolder(self._records / row.id, identity)
         from fabricbench.store.remote import RemoteTables
 
-        return RemoteTables(row.tables, self._copies)
+        return RemoteTables(row.tables, self._copies, identity)
 
 
 def _first_places(rows: Sequence[Row[Any]]) -> list[Row[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0007"
+REVISION = "0008"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -56,6 +56,7 @@ trials = Table(
     Column("process_start", Text, nullable=False),
     Column("folder", Text, nullable=False),
     Column("tables", Text, nullable=True),
+    Column("digests", Text, nullable=True),
     Column("started_at", String(32), nullable=False),
     Column("ended_at", String(32), nullable=True),
     # What came out; JSON.

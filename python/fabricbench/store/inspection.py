@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, trials
 from fabricbench.store.errors import write_error
+from fabricbench.store.identity import UNREADABLE, Identity, opened_table
 from fabricbench.store.location import ASIDE, RECORD_NAME, Location, place_and_name
 from fabricbench.store.schema import TABLES
 from fabricbench.store.trial import Trial
@@ -83,22 +81,37 @@ def _first_problem(trial: Trial) -> str:
 
 def _problem(trial: Trial, table: str) -> str:
     with trial.tables.checked(table) as path:
-        return table_problem(path, trial.id)
+        return table_problem(path, table, identity_of(trial))
 
 
-def table_problem(path: Path, trial_id: str) -> str:
+def identity_of(trial: Trial) -> Identity:
+    """Return what the catalog says of the files of a trial's record."""
+    if trial.tables.identity is None:
+        raise AssertionError(f"the record of trial {trial.id} is still being written")
+    return trial.tables.identity
+
+
+def without_digest(workspace: Workspace) -> list[str]:
+    """Return the ids of finished trials with a table whose digest the catalog does not have.
+
+    Raises:
+        StoreError: The catalog cannot be read.
+    """
+    known = workspace.trials(states=FINISHED, deleted=None)
+    return [trial.id for trial in known if not identity_of(trial).digests.keys() >= set(TABLES)]
+
+
+def table_problem(path: Path, table: str, identity: Identity) -> str:
     """Read a table whole, page checksums and all; say what is wrong with it, or nothing."""
-    table = path.name.partition(".")[0]
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            metadata = file.schema_arrow.metadata or {}
-            owner = metadata.get(b"fabricbench.trial", b"").decode(errors="replace")
-            if owner != trial_id:
-                return f"table {table} is of trial {owner or 'nobody'}"
+        found = identity.problem(path, table)
+        if found:
+            return f"table {table}: {found}"
+        with opened_table(path) as file:
             for _ in file.iter_batches():
                 pass
-    except (OSError, pa.ArrowException) as error:
-        return f"table {table} cannot be read: {' '.join(str(error).split())}"
+    except UNREADABLE as error:
+        return f"table {table}: it cannot be read: {' '.join(str(error).split())}"
     return ""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from fabricbench.store.errors import StoreError, write_error
+from fabricbench.store.identity import Identity
 from fabricbench.store.location import Location, place_and_name
 from fabricbench.store.swap import RecordSwap
 from fabricbench.store.tables import TableFolder, half_written
@@ -27,16 +28,17 @@ class RemoteTables(TableFolder):
         url: Where the record is.
     """
 
-    def __init__(self, url: str, copies: Path) -> None:
+    def __init__(self, url: str, copies: Path, identity: Identity | None = None) -> None:
         """Name the places; nothing is copied yet.
 
         Args:
             url: The record.
             copies: Folder of the copies of all records.
+            identity: What the catalog says of its files.
         """
         self.url: str = url
         self._place, self._name = place_and_name(url)
-        super().__init__(copies / self._name)
+        super().__init__(copies / self._name, identity)
 
     def path(self, table: str) -> Path:
         """Return the copy of a table.
@@ -48,6 +50,25 @@ class RemoteTables(TableFolder):
         if not target.is_file():
             self._copy(table, target)
         return target
+
+    def opened(self, table: str) -> Path:
+        """Return the copy of a table after a check; a damaged copy is made again once.
+
+        Raises:
+            StoreError: The table is missing, damaged or of another trial, or cannot be reached.
+        """
+        was_there = super().path(table).is_file()
+        try:
+            return super().opened(table)
+        except StoreError:
+            if not was_there:
+                raise
+        super().path(table).unlink(missing_ok=True)
+        return super().opened(table)
+
+    def lacks(self, tables: Sequence[str]) -> bool:
+        """Tell whether one of `tables` is missing; their bytes are checked when they are copied."""
+        return bool(self.missing(tables))
 
     def missing(self, tables: Sequence[str]) -> list[str]:
         """Return those of `tables` that the record does not have, whatever copies there are.

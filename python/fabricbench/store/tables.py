@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, conform
+from fabricbench.store.identity import METADATA_PREFIX, UNREADABLE, Identity, digests_in, opened_table
+from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, conform
 
 ROWS_PER_GROUP = 65_536
 """Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
 received; a row group of the widest table holds about 17 MB before compression."""
-
-_METADATA_PREFIX = "fabricbench."
 
 
 class TableWriter:
@@ -38,6 +37,7 @@ class TableWriter:
             compression_level=3,
             use_dictionary=True,
             write_statistics=True,
+            write_page_checksum=True,
             store_schema=True,
         )
 
@@ -86,9 +86,7 @@ class RecordWriter:
             StoreError: The folder cannot be written, or the disk is full.
         """
         self.folder = folder
-        self._metadata = {
-            (_METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()
-        }
+        self._metadata = {(METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
         self._writers: dict[str, TableWriter] = {}
         try:
             folder.mkdir()
@@ -98,7 +96,7 @@ class RecordWriter:
             raise write_error(folder, error) from error
 
     def _open(self, table: str, schema: pa.Schema) -> TableWriter:
-        metadata = self._metadata | {(_METADATA_PREFIX + "table").encode(): table.encode()}
+        metadata = self._metadata | {(METADATA_PREFIX + "table").encode(): table.encode()}
         return TableWriter(self.folder / f"{table}.parquet", schema.with_metadata(metadata))
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
@@ -141,6 +139,17 @@ class RecordWriter:
         except OSError as error:
             raise write_error(self.folder / f"{table}.parquet", error) from error
 
+    def digests(self) -> dict[str, str]:
+        """Return the digest of every table of the finished record.
+
+        Raises:
+            StoreError: A table cannot be read back.
+        """
+        try:
+            return digests_in(self.folder, TABLES)
+        except OSError as error:
+            raise write_error(self.folder, error) from error
+
     def abandon(self) -> None:
         """Let go of the open files; the folder is going to be removed."""
         for writer in self._writers.values():
@@ -152,21 +161,56 @@ class TableFolder:
 
     Attributes:
         folder: Where they are.
+        identity: What the catalog says of their files; none while they are being written.
         url: Where the record is if `folder` only has copies of it; none otherwise.
     """
 
     url: str | None = None
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, identity: Identity | None = None) -> None:
         self.folder = folder
+        self.identity = identity
+        self._seen: dict[str, tuple[int, ...]] = {}
 
     def path(self, table: str) -> Path:
-        """Return the file of a table, which may be missing."""
+        """Return the file of a table, which may be missing or damaged; `opened` is for readers."""
         return self.folder / f"{table}.parquet"
+
+    def opened(self, table: str) -> Path:
+        """Return the file of a table after a check that it is what the catalog says.
+
+        What has been checked and has not changed since is not checked again.
+
+        Raises:
+            StoreError: The file is missing, damaged, or of another trial.
+        """
+        path = self.path(table)
+        try:
+            now = _state(path)
+            if self.identity is None or self._seen.get(table) == now:
+                return path
+            problem = self.identity.problem(path, table)
+        except FileNotFoundError as error:
+            raise half_written(path, "the file is missing") from error
+        except OSError as error:
+            raise damaged(path, f"it cannot be read: {error}") from error
+        if problem:
+            raise damaged(path, problem)
+        self._seen[table] = now
+        return path
 
     def missing(self, tables: Sequence[str]) -> list[str]:
         """Return those of `tables` that have no file."""
         return [table for table in tables if not self.path(table).is_file()]
+
+    def lacks(self, tables: Sequence[str]) -> bool:
+        """Tell whether one of `tables` is missing, damaged or of another trial."""
+        try:
+            for table in tables:
+                self.opened(table)
+        except StoreError:
+            return True
+        return False
 
     @contextmanager
     def checked(self, table: str) -> Iterator[Path]:
@@ -181,23 +225,18 @@ class TableFolder:
             columns: The columns wanted; all by default.
 
         Raises:
-            StoreError: The file is missing, cut off or no Parquet file.
+            StoreError: The file is missing, damaged, or of another trial.
         """
-        path = self.path(table)
+        path = self.opened(table)
         wanted = list(columns) if columns is not None else None
-        try:
-            with pq.ParquetFile(path) as file:
-                yield from file.iter_batches(batch_size=ROWS_PER_GROUP, columns=wanted)
-        except FileNotFoundError as error:
-            raise half_written(path, "the file is missing") from error
-        except (OSError, pa.ArrowInvalid) as error:
-            raise half_written(path, f"it cannot be read: {error}") from error
+        with _readable(path), opened_table(path) as file:
+            yield from file.iter_batches(batch_size=ROWS_PER_GROUP, columns=wanted)
 
     def table(self, table: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a whole table, or some of its columns.
 
         Raises:
-            StoreError: The file is missing, cut off or no Parquet file.
+            StoreError: The file is missing, damaged, or of another trial.
         """
         batches = list(self.batches(table, columns))
         if batches:
@@ -210,19 +249,41 @@ class TableFolder:
         """Return the columns of a table.
 
         Raises:
-            StoreError: The file is missing, cut off or no Parquet file.
+            StoreError: The file is missing, damaged, or of another trial.
         """
-        path = self.path(table)
-        try:
-            return pq.read_schema(path)
-        except FileNotFoundError as error:
-            raise half_written(path, "the file is missing") from error
-        except (OSError, pa.ArrowInvalid) as error:
-            raise half_written(path, f"it cannot be read: {error}") from error
+        path = self.opened(table)
+        with _readable(path), opened_table(path) as file:
+            return file.schema_arrow
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file that is being read."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise half_written(path, "the file is missing") from error
+    except UNREADABLE as error:
+        raise damaged(path, f"it cannot be read: {error}") from error
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what changes when a file is replaced or written."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def damaged(path: Path | str, found: str) -> StoreError:
+    """Say that a table of a record is not what was written."""
+    return StoreError(
+        path,
+        f"this trial's record is damaged: {found}",
+        "`fabricbench workspace repair` puts it aside; its plan with --resume runs the trial again",
+    )
 
 
 def half_written(path: Path | str, found: str) -> StoreError:
-    """Say that a record lacks a table, or holds a damaged one."""
+    """Say that a record lacks a table."""
     return StoreError(
         path,
         f"this trial's record is incomplete: {found}",

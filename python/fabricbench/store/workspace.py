@@ -224,16 +224,15 @@ class Workspace:
         Raises:
             StoreError: The catalog cannot be read or written.
         """
+        wanted = (places.c.id == facts.id) & places.c.status.in_(FINISHED) & ~is_deleted(places)
+        place = (facts.plan, facts.variant, facts.iteration)
+        with self.database.reading() as connection:
+            known = self.catalog.where(connection, wanted)
+        # Every byte of the record is read, which must not keep other writers waiting.
+        sound = {trial.attempt for trial in known if not trial.tables.lacks(TABLES)}
         with self.database.writing() as connection:
-            finished = places.c.status.in_(FINISHED) & ~is_deleted(places)
-            for trial in self.catalog.where(connection, (places.c.id == facts.id) & finished):
-                old = trial.facts
-                same_place = (old.plan, old.variant, old.iteration) == (
-                    facts.plan,
-                    facts.variant,
-                    facts.iteration,
-                )
-                if same_place and not trial.tables.missing(TABLES):
+            for trial in self.catalog.where(connection, wanted & places.c.attempt.in_(sound)):
+                if (trial.facts.plan, trial.facts.variant, trial.facts.iteration) == place:
                     self.catalog.adopt(connection, trial, facts)
                     return replace(trial, facts=facts)
         return None

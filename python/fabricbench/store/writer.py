@@ -113,9 +113,10 @@ class TrialWriter:
             StoreError: The disk is full or failing, or the place of the URL cannot be written.
         """
         self._tables.write_results(TRIALS, results)
+        digests = self._tables.digests()
         self._is_uploaded = self._url is not None
         swap = self._workspace.swap(self._facts.id, self._folder, self._url)
-        return ReadyTrial(self, swap, summary, engine, results.to_pylist())
+        return ReadyTrial(self, swap, summary, engine, results.to_pylist(), digests)
 
     def note_end(self, connection: Connection, ready: ReadyTrial) -> set[str]:
         """Note in the catalog how the trial ended.
@@ -135,9 +136,12 @@ class TrialWriter:
             self._facts,
             status=COMPLETE if summary["status"] == COMPLETE else INCOMPLETE,
             message="; ".join(reasons),
-            summary=summary,
-            results=ready.results,
-            engine=ready.engine,
+            outcome={
+                "summary": summary,
+                "results": ready.results,
+                "engine": ready.engine,
+                "digests": ready.digests,
+            },
         )
         return replaced
 
@@ -172,6 +176,7 @@ class ReadyTrial:
     summary: Mapping[str, Any]
     engine: Mapping[str, Any]
     results: Sequence[Mapping[str, Any]]
+    digests: Mapping[str, str]
 
 
 def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:

@@ -75,8 +75,7 @@ class TrialDetail:
 
         self._found, self._loss_parts = found, loss_parts
         tables = trial.tables
-        tables.schema("chunks")  # what is wrong with the file is said in the store's words
-        self._chunks = pl.scan_parquet(tables.path("chunks"))
+        self._chunks = pl.scan_parquet(tables.opened("chunks"))
         self._ports, self._links, self._series, self._events = (
             pl.DataFrame(tables.table(name)) for name in ("ports", "links", "series", "events")
         )

@@ -1,0 +1,129 @@
+"""Whether the file of a table is what the catalog takes it for: its bytes, and whose record it is of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+METADATA_PREFIX: Final = "fabricbench."
+_FOOTER_BYTES_MAX: Final = 64 << 20
+_FOOTER_ITEMS_MAX: Final = 1 << 20
+
+UNREADABLE: Final = (OSError, pa.ArrowException, ValueError, OverflowError, MemoryError)
+"""What reading a damaged Parquet file raises."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the catalog says of the files of a record.
+
+    Attributes:
+        trial: The trial.
+        backend: What made the record.
+        run_spec: JSON of the RunSpec.
+        digests: SHA-256 of each table's file, in hexadecimal digits; nothing for records of earlier versions.
+    """
+
+    trial: str
+    backend: str
+    run_spec: str
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Identity:
+        """Take what a row of the catalog says; what it cannot say counts as unknown."""
+        return cls(row["id"], row["backend"], row["run_spec"], digests_of(row["digests"]))
+
+    def problem(self, path: Path, table: str) -> str:
+        """Say what is wrong with the file of a table, or nothing.
+
+        All bytes are read before any is interpreted: a file that is not the one that was written reaches no
+        reader. Of a table without a digest only the footer is read.
+
+        Raises:
+            OSError: The file is missing or cannot be read.
+        """
+        wanted = self.digests.get(table)
+        if wanted is not None:
+            found = digest_of(path)
+            if found != wanted:
+                return f"it is not what was written: its SHA-256 is {found[:12]}..., not {wanted[:12]}..."
+        try:
+            with opened_table(path) as file:
+                return self._stranger(file.schema_arrow.metadata or {}, table)
+        except FileNotFoundError:
+            raise
+        except UNREADABLE as error:
+            return f"it cannot be read: {' '.join(str(error).split())}"
+
+    def _stranger(self, metadata: Mapping[bytes, bytes], table: str) -> str:
+        """Say what a file says of itself that the catalog does not, or nothing."""
+        told = {
+            name: metadata.get(f"{METADATA_PREFIX}{name}".encode(), b"").decode(errors="replace")
+            for name in ("trial", "table", "backend", "run_spec")
+        }
+        if told["trial"] != self.trial:
+            return f"it is of trial {told['trial'] or 'nobody'}"
+        if told["table"] != table:
+            return f"it is table {told['table']}"
+        if told["backend"] != self.backend:
+            return f"it is of backend {told['backend']}, not {self.backend}"
+        if not _same_json(told["run_spec"], self.run_spec):
+            return "it is of another run spec"
+        return ""
+
+
+def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
+    """Open a table whose footer may be damaged; what it declares is bounded.
+
+    Raises:
+        UNREADABLE: It is missing or cannot be read.
+    """
+    return pq.ParquetFile(
+        path,
+        page_checksum_verification=checksums,
+        thrift_string_size_limit=_FOOTER_BYTES_MAX,
+        thrift_container_size_limit=_FOOTER_ITEMS_MAX,
+    )
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digests_in(folder: Path, tables: Iterable[str]) -> dict[str, str]:
+    """Return the digests of the tables in a folder.
+
+    Raises:
+        OSError: One cannot be read.
+    """
+    return {table: digest_of(folder / f"{table}.parquet") for table in tables}
+
+
+def digests_of(text: str | None) -> Mapping[str, str]:
+    """Read the digests of a row of the catalog; none where there are none, or no such thing."""
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _same_json(one: str, other: str) -> bool:
+    try:
+        return one == other or json.loads(one) == json.loads(other)
+    except (ValueError, RecursionError):
+        return False

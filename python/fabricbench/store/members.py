@@ -1,0 +1,94 @@
+"""The files of a tar archive that somebody sent, one after the other, with nothing taken on trust.
+
+Only plain headers are read, as `fabricbench workspace export` writes them. Sparse files, links and extended
+headers are refused unread: with those a few bytes declare any amount.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+_BLOCK_BYTES: Final = 512
+_COPY_BYTES: Final = 1 << 20
+_PLAIN: Final = (tarfile.REGTYPE, tarfile.AREGTYPE)
+
+
+class MemberError(Exception):
+    """An archive that is damaged or not as export writes it; its text says where."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of an archive.
+
+    Attributes:
+        name: Its name there.
+        size_bytes: Its size; so many bytes are there.
+    """
+
+    name: str
+    size_bytes: int
+
+
+class Members:
+    """Reads an archive from its beginning to its end."""
+
+    def __init__(self, stream: IO[bytes], size_bytes: int) -> None:
+        """Take an open file of a size."""
+        self._stream = stream
+        self._size_bytes = size_bytes
+        self._next = 0
+
+    def next(self) -> Member | None:
+        """Go to the next file; none at the end.
+
+        Raises:
+            MemberError: What comes next is damaged, is no plain file, or goes beyond the end of the archive.
+            OSError: The archive cannot be read.
+        """
+        begin = self._next
+        self._stream.seek(begin)
+        try:
+            block = self._stream.read(_BLOCK_BYTES)
+            if not block.strip(b"\0"):
+                return None
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        except (tarfile.HeaderError, ValueError, OverflowError) as error:
+            raise MemberError(f"the header at byte {begin:,} is damaged: {error}") from error
+        shown = ascii(header.name[:80])
+        if header.type not in _PLAIN:
+            raise MemberError(f"{shown} at byte {begin:,} is no plain file")
+        room = self._size_bytes - begin - _BLOCK_BYTES
+        if not 0 <= header.size <= room:
+            raise MemberError(f"{shown} declares {header.size:,} bytes, of which {room:,} can be there")
+        self._next = begin + _BLOCK_BYTES + -(-header.size // _BLOCK_BYTES) * _BLOCK_BYTES
+        return Member(header.name, header.size)
+
+    def content(self, member: Member) -> bytes:
+        """Return the content of the file that `next` has returned last.
+
+        Raises:
+            OSError: The archive cannot be read.
+        """
+        return self._stream.read(member.size_bytes)
+
+    def copy(self, member: Member, target: Path) -> str:
+        """Copy the file that `next` has returned last, to the disk, and return its SHA-256.
+
+        Raises:
+            OSError: The archive cannot be read, or the copy not be written.
+        """
+        digest, left = hashlib.sha256(), member.size_bytes
+        with target.open("wb") as file:
+            while left and (part := self._stream.read(min(left, _COPY_BYTES))):
+                digest.update(part)
+                file.write(part)
+                left -= len(part)
+            file.flush()
+            os.fsync(file.fileno())
+        return digest.hexdigest()
