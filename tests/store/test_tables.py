@@ -14,8 +14,9 @@ from tests.support.fake_backend import FakeBackend, batch, chunk_row, port_row
 from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
+from fabricbench.store.identity import ROWS_PER_GROUP
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, RecordSchemaError, conform
-from fabricbench.store.tables import ROWS_PER_GROUP, RecordWriter, TableFolder
+from fabricbench.store.tables import RecordWriter, TableFolder
 
 IN_ANOTHER_PROCESS = """
 import sys

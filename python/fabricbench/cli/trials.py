@@ -44,6 +44,16 @@ def trials_command(
         write(terminal.trial_list(found, jobs, tags_of(store, found), colour=has_colour()))
     if not found:
         note(f"no such trials in {store.root}" if plan or tag else f"no trials in {store.root}")
+    _tell_set_aside(store)
+
+
+def _tell_set_aside(store: Workspace) -> None:
+    """Name the rows of the catalog that are left out of every list, since they cannot be what they say."""
+    rows = store.unreadable()
+    for row in rows:
+        note(f"set aside: {row.found}")
+    if rows:
+        note("hint: `fabricbench workspace repair` takes such rows out of the catalog; all others count")
 
 
 def _check_plan_name(store: Workspace, plan: str) -> None:

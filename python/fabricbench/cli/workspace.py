@@ -23,14 +23,18 @@ def check_command(workspace: WorkspaceOption = None) -> None:
     from fabricbench.store.inspection import damages, without_digest
 
     store = Workspace.open(workspace)
-    found = list(damages(store))
+    rows, found = store.unreadable(), list(damages(store))
+    for row in rows:
+        write(row.found)
     for damage in found:
         write(f"{damage.trial_id}: {damage.found}")
     for trial_id in without_digest(store):
-        write(f"{trial_id}: no digest; an earlier version wrote it, so a change that can be read goes unnoticed")
-    if found:
+        write(f"{trial_id}: no digest, since an earlier version wrote it; only its pages could be checked")
+    if found or rows:
+        told = [counted(len(found), "damaged record")] if found else []
+        told += [f"{counted(len(rows), 'row')} of the catalog that cannot be read"] if rows else []
         note(
-            f"error: {store.root}: {counted(len(found), 'damaged record')}\n"
+            f"error: {store.root}: {' and '.join(told)}\n"
             "hint: `fabricbench workspace repair` puts them aside; their plans run again with --resume"
         )
         raise typer.Exit(USER_ERROR)
@@ -38,17 +42,22 @@ def check_command(workspace: WorkspaceOption = None) -> None:
 
 
 def repair_command(workspace: WorkspaceOption = None) -> None:
-    """Put damaged records aside, in the folder `damaged` of the workspace; nothing is removed."""
+    """Put damaged records and rows aside, in the folder `damaged` of the workspace; nothing is removed."""
     from fabricbench.store import Workspace
-    from fabricbench.store.inspection import damages, put_aside
+    from fabricbench.store.inspection import damages, put_aside, take_out
 
     store = Workspace.open(workspace)
+    rows = store.unreadable()
+    for row in rows:
+        write(f"{row.found}; moved to {take_out(store, row)}")
     found = list(damages(store))
     for damage in found:
         moved = put_aside(store, damage)
         where = f"moved to {moved}" if moved else "nothing was left of it"
         write(f"{damage.trial_id}: {damage.found}; {where}")
-    note(f"{counted(len(found), 'record')} put aside" if found else "nothing is damaged")
+    told = [f"{counted(len(found), 'record')} put aside"] if found else []
+    told += [f"{counted(len(rows), 'row')} taken out of the catalog"] if rows else []
+    note(", ".join(told) or "nothing is damaged")
 
 
 def export_command(

@@ -28,10 +28,11 @@ from fabricbench.store.identity import Identity, digest_of, digests_of
 from fabricbench.store.inspection import identity_of, table_problem
 from fabricbench.store.members import MemberError, Members
 from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
+from fabricbench.store.rows import RowError, checked_row
 from fabricbench.store.schema import TABLES
 from fabricbench.store.tables import damaged, sync
 from fabricbench.store.trial import Trial, to_json
-from fabricbench.store.workspace import TRIAL_ID, Workspace
+from fabricbench.store.workspace import Workspace
 
 VERSION: Final = 2
 _VERSIONS: Final = (1, VERSION)
@@ -42,6 +43,7 @@ _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _TRIAL: Final = {column.name: column for column in trials.columns if column.name not in {"attempt", "tables"}}
 _MEMBERSHIP: Final = {column.name: column for column in memberships.columns if column.name != "number"}
 
+_SHOWN: Final = 80
 _LATER: Final = {"digests"}
 """Columns that archives of the first version do not have."""
 
@@ -202,15 +204,36 @@ def _rows(archive: Members, path: Path) -> tuple[dict[str, Row], dict[str, list[
     if not is_whole:
         raise _damaged(path, f"{_ROWS} is damaged: its digest is another")
     for row in noted["trials"]:
-        is_trial = TRIAL_ID.fullmatch(str(row.get("id"))) and row.get("status") in FINISHED
-        if not is_trial or not _fits(row, _TRIAL) or not _has_digests(row, version):
+        _check(row, _TRIAL, path)
+        if row["status"] not in FINISHED or not _has_digests(row, version):
             raise _damaged(path, f"{_ROWS} holds a row that is no finished trial of this version")
-    found: dict[str, list[Row]] = {}
+    earlier: dict[str, list[Row]] = {}
     for row in noted["memberships"]:
-        if not _fits(row, _MEMBERSHIP):
-            raise _damaged(path, f"{_ROWS} holds a row that is no membership of a trial of this version")
-        found.setdefault(row["trial_id"], []).append(row)
-    return {row["id"]: row for row in noted["trials"]}, found
+        _check(row, _MEMBERSHIP, path)
+        earlier.setdefault(row["trial_id"], []).append(row)
+    return {row["id"]: row for row in noted["trials"]}, earlier
+
+
+def _check(row: dict[str, Any], columns: Mapping[str, Column[Any]], path: Path) -> None:
+    """Check a row, and give it the columns that earlier versions did not have.
+
+    Raises:
+        StoreError: It does not fit its table of the catalog, or cannot be what it says.
+    """
+    later = {name for name in _LATER if name in columns} | {
+        name for name, column in columns.items() if column.server_default is not None
+    }
+    if set(row) - set(columns) or set(columns) - set(row) - later:
+        found = f"a row has columns {', '.join(sorted(set(row) ^ set(columns)))[:_SHOWN]} too many or too few"
+        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
+    if columns is _TRIAL:
+        row.setdefault("digests", None)
+    try:
+        checked_row(row, [name for name in row if name in _TRIAL])
+    except RowError as error:
+        raise _damaged(path, f"{_ROWS}: no finished trial of this version: {error}") from error
+    if any("\0" in value for value in row.values() if isinstance(value, str)):
+        raise _damaged(path, f"{_ROWS}: a text has a character 0, which no database takes")
 
 
 def _has_digests(row: Row, version: int) -> bool:
@@ -218,25 +241,6 @@ def _has_digests(row: Row, version: int) -> bool:
     digests = digests_of(row.get("digests"))
     wanted = set(TABLES) if version > 1 else set()
     return set(digests) == wanted and all(_DIGEST.fullmatch(str(digest)) for digest in digests.values())
-
-
-def _fits(row: Row, columns: Mapping[str, Column[Any]]) -> bool:
-    """Tell whether a row fits a table of the catalog."""
-    unknown = set(row) - set(columns)
-    missing = {
-        name
-        for name, column in columns.items()
-        if name not in row and column.server_default is None and name not in _LATER
-    }
-    wrong = [
-        name
-        for name, value in row.items()
-        if name in columns
-        and not (
-            isinstance(value, columns[name].type.python_type) or (value is None and columns[name].nullable)
-        )
-    ]
-    return not (unknown or missing or wrong)
 
 
 def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, FromClause, Select, delete, func, or_, select, update
 from sqlalchemy.engine import Connection, Row
 
 from fabricbench.store.catalog_schema import (
@@ -24,23 +27,49 @@ from fabricbench.store.catalog_schema import (
 from fabricbench.store.identity import Identity
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
+from fabricbench.store.rows import RowError, is_record_url
 from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder
 from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
+
+_PAGE_ROWS = 16
+
+
+@dataclass(frozen=True)
+class UnreadableRow:
+    """A row of the catalog that cannot be what it says, and is set aside.
+
+    Attributes:
+        attempt: Number of the attempt.
+        number: Number of the membership; none for the row of the trial itself.
+        trial_id: What it has as the id of the trial.
+        plan: What it has as the name of the plan.
+        problem: What is wrong with it.
+    """
+
+    attempt: int
+    number: int | None
+    trial_id: object
+    plan: object
+    problem: str
+
+    @property
+    def found(self) -> str:
+        """Which row it is and what is wrong with it."""
+        name = ascii(self.trial_id).strip("'")
+        return f"the row of trial {name:.40} (attempt {self.attempt}) cannot be read: {self.problem}"
 
 
 class Catalog:
     """Statements on the table of trials, each within the caller's transaction."""
 
-    def __init__(self, path: Path | str, records: Path, copies: Path) -> None:
+    def __init__(self, records: Path, copies: Path) -> None:
         """Name the places.
 
         Args:
-            path: File or URL of the catalog, for errors.
             records: Folder in which each finished trial has a folder of its id, unless its record has a URL.
             copies: Folder for copies of records that have one.
         """
-        self._path = path
         self._records = records
         self._copies = copies
 
@@ -76,7 +105,7 @@ class Catalog:
         if solo:
             query = query.where(places.c.variant.contains("solo/"))
         rows = connection.execute(query.order_by(places.c.attempt, NEWEST_FIRST)).all()
-        return [self._trial(row) for row in _first_places(rows)]
+        return self._readable(_first_places(rows))
 
     def where(self, connection: Connection, condition: ColumnElement[bool]) -> list[Trial]:
         """Return the trials that meet a condition on `places`, oldest attempt first.
@@ -84,14 +113,14 @@ class Catalog:
         A trial that several runs have in common is returned as a part of each that matches, the newest first.
         """
         query = select(places).where(condition).order_by(places.c.attempt, NEWEST_FIRST)
-        return [self._trial(row) for row in connection.execute(query)]
+        return self._readable(connection.execute(query))
 
     def at(self, connection: Connection, chosen: Sequence[Place]) -> list[Trial]:
-        """Return the trials at some places, in their order."""
+        """Return the trials at some places, in their order; those that cannot be read are left out."""
         attempts = {attempt for attempt, _ in chosen}
         rows = connection.execute(select(places).where(places.c.attempt.in_(attempts)))
         found = {(row.attempt, row.number): row for row in rows}
-        return [self._trial(found[place]) for place in chosen]
+        return self._readable(found[place] for place in chosen)
 
     def latest_finished(self, connection: Connection, back: int) -> Trial | None:
         """Return the trial whose record is the newest, or the one `back` places before it."""
@@ -99,18 +128,44 @@ class Catalog:
             select(trials)
             .where(trials.c.status.in_(FINISHED), ~is_deleted(trials))
             .order_by(trials.c.ended_at.desc(), trials.c.attempt.desc())
-            .offset(back)
-            .limit(1)
         )
-        row = connection.execute(query).first()
-        return self._trial(row) if row is not None else None
+        return self._nth(connection, query, back)
 
     def latest_of_plan(self, connection: Connection, plan: str) -> Trial | None:
         """Return the finished trial of a plan that was a part of it last; none if there is none."""
         last = (places.c.placed_at.desc(), places.c.attempt.desc(), NEWEST_FIRST)
         found = select(places).where(places.c.plan == plan, places.c.status.in_(FINISHED))
-        row = connection.execute(found.where(~is_deleted(places)).order_by(*last).limit(1)).first()
-        return self._trial(row) if row is not None else None
+        return self._nth(connection, found.where(~is_deleted(places)).order_by(*last), 0)
+
+    def _nth(self, connection: Connection, query: Select[Any], number: int) -> Trial | None:
+        """Return a trial of a query by its place among those that can be read, from 0."""
+        for offset in itertools.count(0, _PAGE_ROWS):
+            rows = connection.execute(query.offset(offset).limit(_PAGE_ROWS)).all()
+            found = self._readable(rows)
+            if number < len(found):
+                return found[number]
+            if len(rows) < _PAGE_ROWS:
+                return None
+            number -= len(found)
+        return None
+
+    def unreadable(self, connection: Connection) -> list[UnreadableRow]:
+        """Return the rows that cannot be what they say, in the order in which they were written."""
+        found = []
+        for row in connection.execute(select(places).order_by(places.c.attempt, NEWEST_FIRST)):
+            try:
+                trial_of(dict(row._mapping), self._tables)
+            except RowError as error:
+                found.append(UnreadableRow(row.attempt, row.number, row.id, row.plan, str(error)))
+        return found
+
+    def _readable(self, rows: Iterable[Row[Any]]) -> list[Trial]:
+        """Return the trials of rows; a row that cannot be read does not stand in the way of the others."""
+        found = []
+        for row in rows:
+            with suppress(RowError):
+                found.append(trial_of(dict(row._mapping), self._tables))
+        return found
 
     def add_running(
         self,
@@ -214,7 +269,7 @@ class Catalog:
     def abandoned(self, connection: Connection) -> list[Row[Any]]:
         """Return the running attempts whose process is gone."""
         rows = connection.execute(select(trials).where(trials.c.status == RUNNING)).all()
-        return [row for row in rows if not _identity(row).may_be_alive()]
+        return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
 
     def running_folders(self, connection: Connection) -> set[str]:
         """Return the names of the temporary folders that running attempts own."""
@@ -223,32 +278,25 @@ class Catalog:
     def remote_records(self, connection: Connection, *conditions: ColumnElement[bool]) -> set[str]:
         """Return the URLs of records, finished or being written, of the attempts that meet the conditions."""
         query = select(trials.c.tables).where(trials.c.tables.is_not(None), *conditions)
-        return set(connection.execute(query).scalars())
+        return {url for url in connection.execute(query).scalars() if is_record_url(url)}
 
     def has_record(self, connection: Connection, trial_id: str) -> bool:
         """Tell whether a trial has a record."""
         query = select(trials.c.attempt).where(trials.c.id == trial_id, trials.c.status.in_(FINISHED))
         return connection.execute(query).first() is not None
 
-    def _trial(self, row: Row[Any]) -> Trial:
-        return trial_of(dict(row._mapping), self._tables(row), self._path)
-
-    def _tables(self, row: Row[Any]) -> TableFolder:
-        identity = Identity.of_row(dict(row._mapping))
-        if row.tables is None:
-            return TableFolder(self._records / row.id, identity)
+    def _tables(self, row: Mapping[str, Any]) -> TableFolder:
+        identity = Identity.of_row(row)
+        if row["tables"] is None:
+            return TableFolder(self._records / row["id"], identity)
         from fabricbench.store.remote import RemoteTables
 
-        return RemoteTables(row.tables, self._copies, identity)
+        return RemoteTables(row["tables"], self._copies, identity)
 
 
 def _first_places(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
     """Return the first row of each attempt."""
     return list({row.attempt: row for row in reversed(rows)}.values())[::-1]
-
-
-def _identity(row: Row[Any]) -> ProcessIdentity:
-    return ProcessIdentity(row.host, row.pid, row.process_start)
 
 
 def is_deleted(table: FromClause) -> ColumnElement[bool]:

@@ -13,6 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 METADATA_PREFIX: Final = "fabricbench."
+ROWS_PER_GROUP: Final = 65_536
+"""Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
+received; a row group of the widest table holds about 17 MB before compression."""
+_EXPANSION_MAX: Final = 1000
+_EXPANDED_FREE_BYTES: Final = 64 << 20
+"""How many bytes of rows a file may hold: so many, and so many times its size; ours have far fewer."""
 _FOOTER_BYTES_MAX: Final = 64 << 20
 _FOOTER_ITEMS_MAX: Final = 1 << 20
 
@@ -92,6 +98,23 @@ def opened_table(path: Path, *, checksums: bool = True) -> pq.ParquetFile:
         thrift_string_size_limit=_FOOTER_BYTES_MAX,
         thrift_container_size_limit=_FOOTER_ITEMS_MAX,
     )
+
+
+def excess(file: pq.ParquetFile, size_bytes: int) -> str:
+    """Say what a file declares that no table of this program has, or nothing, before any of it is expanded.
+
+    Args:
+        file: The table; only its footer is looked at.
+        size_bytes: Size of the file.
+    """
+    metadata = file.metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    if any(group.num_rows > ROWS_PER_GROUP for group in groups):
+        return f"it declares row groups of more than {ROWS_PER_GROUP:,} rows"
+    expanded_bytes = sum(group.total_byte_size for group in groups)
+    if expanded_bytes > _EXPANDED_FREE_BYTES + _EXPANSION_MAX * size_bytes:
+        return f"it declares {expanded_bytes:,} bytes of rows in a file of {size_bytes:,}"
+    return ""
 
 
 def digest_of(path: Path) -> str:

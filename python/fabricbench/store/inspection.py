@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, trials
+from sqlalchemy import delete, select
+
+from fabricbench.store.catalog import UnreadableRow
+from fabricbench.store.catalog_schema import FINISHED, INTERRUPTED, RUNNING, memberships, trials
 from fabricbench.store.errors import write_error
-from fabricbench.store.identity import UNREADABLE, Identity, opened_table
-from fabricbench.store.location import ASIDE, RECORD_NAME, Location, place_and_name
+from fabricbench.store.identity import UNREADABLE, Identity, excess, opened_table
+from fabricbench.store.location import ASIDE, Location, place_and_name
+from fabricbench.store.rows import RECORD_NAME, TRIAL_ID
 from fabricbench.store.schema import TABLES
+from fabricbench.store.tables import sync
 from fabricbench.store.trial import Trial
-from fabricbench.store.workspace import TRIAL_ID, Workspace
+from fabricbench.store.workspace import Workspace
 
 _UNKNOWN = "the catalog does not know this record"
 
@@ -46,11 +52,12 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     here = {name for name in here if TRIAL_ID.fullmatch(name)}
     there = _remote_records(workspace)
     known = workspace.trials(states=FINISHED, deleted=None)
+    set_aside = {row.trial_id for row in workspace.unreadable()}
     for trial in known:
         found = _first_problem(trial)
         if found:
             yield Damage(trial.id, found, trial.attempt, trial.tables.url)
-    for trial_id in sorted(here - {trial.id for trial in known if trial.tables.url is None}):
+    for trial_id in sorted(here - {trial.id for trial in known if trial.tables.url is None} - set_aside):
         yield Damage(trial_id, _UNKNOWN, None)
     for url in sorted(there - _known_urls(workspace)):
         match = RECORD_NAME.fullmatch(place_and_name(url)[1])
@@ -108,6 +115,9 @@ def table_problem(path: Path, table: str, identity: Identity) -> str:
         if found:
             return f"table {table}: {found}"
         with opened_table(path) as file:
+            found = excess(file, path.stat().st_size)
+            if found:
+                return f"table {table}: {found}"
             for _ in file.iter_batches():
                 pass
     except UNREADABLE as error:
@@ -136,6 +146,37 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
     place, name = place_and_name(damage.url)
     shutil.rmtree(workspace.copies / name, ignore_errors=True)
     return Location(place).put_aside(name)
+
+
+def take_out(workspace: Workspace, row: UnreadableRow) -> Path:
+    """Take a row that cannot be read out of the catalog, into a file of the folder `damaged`.
+
+    Returns:
+        The file, JSON; what is no text there is written as one.
+
+    Raises:
+        StoreError: The file cannot be written, or the catalog.
+    """
+    target = _free_name(workspace.root / ASIDE / f"row-{row.attempt}.json")
+    with workspace.database.writing() as connection:
+        if row.number is None:
+            kept = connection.execute(select(trials).where(trials.c.attempt == row.attempt)).first()
+            workspace.catalog.remove(connection, trials.c.attempt == row.attempt)
+        else:
+            kept = connection.execute(select(memberships).where(memberships.c.number == row.number)).first()
+            connection.execute(delete(memberships).where(memberships.c.number == row.number))
+        if kept is not None:
+            _write_row(target, dict(kept._mapping))
+    return target
+
+
+def _write_row(target: Path, values: Mapping[str, object]) -> None:
+    try:
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps(values, indent=1, default=repr) + "\n")
+        sync(target)
+    except OSError as error:
+        raise write_error(target, error) from error
 
 
 def _move(record: Path, aside: Path) -> Path | None:

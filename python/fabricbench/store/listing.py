@@ -78,12 +78,21 @@ def page(workspace: Workspace, query: TrialQuery, metric: Callable[[str], Any]) 
             chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
         else:
             values = {
-                (row.attempt, row.number): metric(row.value) if row.value else None
+                (row.attempt, row.number): _metric_of(row.value, metric)
                 for row in connection.execute(matching)
             }
             total = len(values)
             chosen = _by_value(values, descending=query.descending)[query.offset :][: query.limit]
         return int(total), workspace.catalog.at(connection, chosen)
+
+
+def _metric_of(results: object, metric: Callable[[str], Any]) -> float | None:
+    """Return a metric, or none where the row has none or is one that is set aside."""
+    try:
+        value = metric(results) if isinstance(results, str) else None
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return None
+    return value if isinstance(value, int | float) else None
 
 
 def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
@@ -145,7 +154,12 @@ def choices(workspace: Workspace) -> dict[str, list[str]]:
             for name in ("plan", "variant", "status", "tag")
         }
         values["tag"] |= set(connection.execute(select(tags.c.tag).distinct()).scalars())
-    return {name: sorted(found - {""}) for name, found in values.items()}
+    return {name: sorted(filter(_is_text, found)) for name, found in values.items()}
+
+
+def _is_text(value: object) -> bool:
+    """Tell whether a value can be offered to users: a row that is set aside may have any."""
+    return isinstance(value, str) and value != "" and value.encode(errors="ignore").decode() == value
 
 
 def counts(workspace: Workspace) -> dict[str, int]:
@@ -156,4 +170,4 @@ def counts(workspace: Workspace) -> dict[str, int]:
     """
     query = select(trials.c.status, func.count()).where(~is_deleted(trials)).group_by(trials.c.status)
     with workspace.database.reading() as connection:
-        return {status: int(count) for status, count in connection.execute(query)}
+        return {status: int(count) for status, count in connection.execute(query) if _is_text(status)}

@@ -6,7 +6,6 @@ nothing has to be renamed, which buckets cannot: a record counts once the catalo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -14,12 +13,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from fabricbench.store.errors import StoreError, is_disk_full, write_error
+from fabricbench.store.rows import RECORD_NAME
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
-
-RECORD_NAME = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{12}")
-"""Name of a record at a location: the trial's id and a token made up for the attempt."""
 
 ASIDE = "damaged"
 """Folder in which repairing puts what cannot be used, rather than removing it."""

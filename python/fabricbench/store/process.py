@@ -6,8 +6,14 @@ import os
 import platform
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Row
 
 _PROC = Path("/proc")
+_PID_MAX = 2**22
+"""The largest number of a process that Linux gives (proc(5), pid_max)."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,17 @@ class ProcessIdentity:
         """Return the identity of this process."""
         return cls(platform.node(), os.getpid(), _start_of(os.getpid()) or "")
 
+    @classmethod
+    def of_row(cls, row: Row[Any]) -> ProcessIdentity:
+        """Read what the catalog says; a number that is none is that of no process."""
+        return cls(row.host, row.pid if isinstance(row.pid, int) else 0, row.process_start)
+
     def may_be_alive(self) -> bool:
         """Tell whether the process may still run: a process of another host always may."""
         if self.host != platform.node():
             return True
+        if not 0 < self.pid <= _PID_MAX:
+            return False  # the number of no process: 0 and below mean groups of them
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

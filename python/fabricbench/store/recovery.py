@@ -10,6 +10,7 @@ from fabricbench.store.catalog import Catalog
 from fabricbench.store.catalog_schema import INTERRUPTED
 from fabricbench.store.database import Database
 from fabricbench.store.errors import write_error
+from fabricbench.store.rows import TRIAL_ID, is_record_url
 from fabricbench.store.swap import PARTIAL, REPLACED
 
 if TYPE_CHECKING:
@@ -34,10 +35,11 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
     # Everything is looked up again, now that nobody else can be doing the same.
     with database.writing() as connection:
         for attempt in catalog.abandoned(connection):
-            uploaded += [attempt.tables] if attempt.tables else []
+            uploaded += [attempt.tables] if is_record_url(attempt.tables) else []
             message = f"process {attempt.pid} on {attempt.host} ended before the trial did"
             catalog.give_up(connection, attempt.attempt, INTERRUPTED, message)
-            if not catalog.has_record(connection, attempt.id):
+            is_trial = isinstance(attempt.id, str) and TRIAL_ID.fullmatch(attempt.id)
+            if is_trial and not catalog.has_record(connection, attempt.id):
                 # Perhaps renamed, but never committed.
                 shutil.rmtree(records / attempt.id, ignore_errors=True)
         for stray in _strays(connection, catalog, records):

@@ -115,7 +115,7 @@ class RunQueue:
         """
         with self._database.reading() as connection:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).first()
-        return _run_of(row) if row is not None else None
+        return _readable(row) if row is not None else None
 
     def page(
         self, *, states: Sequence[str] = (), limit: int = 100, offset: int = 0
@@ -129,7 +129,8 @@ class RunQueue:
         query = select(runs).where(*conditions).order_by(runs.c.number.desc()).offset(offset).limit(limit)
         with self._database.reading() as connection:
             total = connection.execute(select(func.count()).select_from(runs).where(*conditions)).scalar()
-            return int(total or 0), [_run_of(row) for row in connection.execute(query)]
+            found = [_readable(row) for row in connection.execute(query)]
+        return int(total or 0), [run for run in found if run is not None]
 
     def waiting(self) -> list[str]:
         """Return the ids of the queued runs, the next one first.
@@ -284,11 +285,19 @@ def _this_process() -> dict[str, Any]:
 
 def _abandoned(connection: Connection) -> list[Row[Any]]:
     rows = connection.execute(select(runs).where(runs.c.state == RUNNING)).all()
-    return [row for row in rows if not ProcessIdentity(row.host, row.pid, row.process_start).may_be_alive()]
+    return [row for row in rows if not ProcessIdentity.of_row(row).may_be_alive()]
 
 
 def _one(connection: Connection, run_id: str) -> QueuedRun:
     return _run_of(connection.execute(select(runs).where(runs.c.id == run_id)).one())
+
+
+def _readable(row: Row[Any]) -> QueuedRun | None:
+    """Return a run; none if its row has been spoilt, which must not keep others from being shown."""
+    try:
+        return _run_of(row)
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _run_of(row: Row[Any]) -> QueuedRun:

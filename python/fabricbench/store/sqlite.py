@@ -6,6 +6,7 @@ import sqlite3
 import time
 import weakref
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -176,6 +177,8 @@ def _prepare_sqlite(connection: DBAPIConnection, _record: object) -> None:
     """Leave transactions to us: the driver's own would start them too late."""
     if isinstance(connection, sqlite3.Connection):
         connection.isolation_level = None
+        # A text that is no UTF-8 is read as what no text can be, rather than ending the whole query.
+        connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -11,12 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fabricbench.store.errors import StoreError, write_error
-from fabricbench.store.identity import METADATA_PREFIX, UNREADABLE, Identity, digests_in, opened_table
+from fabricbench.store.identity import (
+    METADATA_PREFIX,
+    ROWS_PER_GROUP,
+    UNREADABLE,
+    Identity,
+    digests_in,
+    opened_table,
+)
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, conform
-
-ROWS_PER_GROUP = 65_536
-"""Rows of each row group but the last. A fixed number, so that the bytes do not depend on the batches
-received; a row group of the widest table holds about 17 MB before compression."""
 
 
 class TableWriter:

@@ -28,7 +28,7 @@ def tags_of(workspace: Workspace, found: Iterable[Trial]) -> Mapping[str, list[s
             *connection.execute(of_users),
             *connection.execute(select(trials.c.id, trials.c.tag).where(last)),
         ]
-    for trial_id, tag in sorted(map(tuple, rows)):
+    for trial_id, tag in sorted(tuple(row) for row in rows if isinstance(row.tag, str)):
         if tag not in known[trial_id]:
             known[trial_id].append(tag)
     return known

@@ -10,6 +10,7 @@ from sqlalchemy import delete, select
 from fabricbench.store.catalog import now
 from fabricbench.store.catalog_schema import RUNNING, tags, trash, trials
 from fabricbench.store.memberships import forget
+from fabricbench.store.rows import TRIAL_ID
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -71,9 +72,8 @@ def purge(workspace: Workspace, before: str) -> list[str]:
     """
     urls: set[str] = set()
     with workspace.database.writing() as connection:
-        ids = sorted(
-            set(connection.execute(select(trash.c.trial_id).where(trash.c.deleted_at < before)).scalars())
-        )
+        found = connection.execute(select(trash.c.trial_id).where(trash.c.deleted_at < before)).scalars()
+        ids = sorted({trial_id for trial_id in found if TRIAL_ID.fullmatch(str(trial_id))})
         for trial_id in ids:
             urls |= _remove(workspace, connection, trial_id)
     workspace.remove_records(urls)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.store.catalog_schema import FINISHED
-from fabricbench.store.errors import StoreError
+from fabricbench.store.rows import checked_row
 
 if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
@@ -124,36 +123,32 @@ def row_of(facts: TrialFacts) -> dict[str, Any]:
     return row
 
 
-def trial_of(row: Mapping[str, Any], tables: TableFolder, catalog: Path | str) -> Trial:
+def trial_of(row: Mapping[str, Any], tables_of: Callable[[Mapping[str, Any]], TableFolder]) -> Trial:
     """Read a row of the catalog.
 
+    Args:
+        row: The row.
+        tables_of: Says where the record of a sound row is.
+
     Raises:
-        StoreError: Its JSON cannot be read.
+        RowError: It cannot be what it says.
     """
-    try:
-        facts = {name: row[name] for name in TrialFacts.__dataclass_fields__}
-        facts["run_spec"] = json.loads(row["run_spec"])
-        facts["overrides"] = tuple(json.loads(row["overrides"]))
-        facts["criteria"] = tuple(json.loads(row["criteria"]))
-        facts["published"] = json.loads(row["published"]) if row["published"] is not None else None
-        return Trial(
-            attempt=row["attempt"],
-            facts=TrialFacts(**facts),
-            status=row["status"],
-            message=row["message"],
-            started_at=row["started_at"],
-            ended_at=row["ended_at"],
-            summary=json.loads(row["summary"]) if row["summary"] is not None else None,
-            results=tuple(json.loads(row["results"] or "[]")),
-            engine=json.loads(row["engine"] or "{}"),
-            machine=json.loads(row["machine"]),
-            tables=tables,
-        )
-    except (TypeError, ValueError) as error:
-        found = f"the row of trial {row['id']} cannot be read: {error}"
-        raise StoreError(
-            catalog, found, "restore the catalog from a backup, or run again in another workspace"
-        ) from error
+    parsed = checked_row(row)
+    facts = {name: parsed.get(name, row[name]) for name in TrialFacts.__dataclass_fields__}
+    facts |= {name: tuple(parsed[name]) for name in ("overrides", "criteria")}
+    return Trial(
+        attempt=row["attempt"],
+        facts=TrialFacts(**facts),
+        status=row["status"],
+        message=row["message"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        summary=parsed["summary"],
+        results=tuple(parsed["results"] or ()),
+        engine=parsed["engine"] or {},
+        machine=parsed["machine"],
+        tables=tables_of(row),
+    )
 
 
 def to_json(value: object) -> str:

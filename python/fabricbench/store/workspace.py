@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from fabricbench.store.catalog import Catalog, is_deleted
+from fabricbench.store.catalog import Catalog, UnreadableRow, is_deleted
 from fabricbench.store.catalog_schema import FINISHED
 from fabricbench.store.database import Database
 from fabricbench.store.databases import CATALOG_FILE, catalog_database
 from fabricbench.store.errors import StoreError, UnknownTrialError, write_error
 from fabricbench.store.memberships import places
 from fabricbench.store.recovery import recover
+from fabricbench.store.rows import TRIAL_ID
 from fabricbench.store.schema import TABLES
 from fabricbench.store.swap import PARTIAL, RecordSwap
 from fabricbench.store.trial import Trial, TrialFacts
@@ -46,7 +47,7 @@ TABLES_URL_VARIABLE = "FABRICBENCH_TABLES_URL"
 
 _RECORDS = "trials"
 _COPIES = "copies"
-TRIAL_ID = re.compile(r"[0-9a-f]{12}")
+_REPAIR = "`fabricbench workspace repair` takes such rows out of the catalog; the others can be used"
 _LATEST = re.compile(r"latest(?:~(\d{1,9}))?")
 
 
@@ -67,7 +68,7 @@ class Workspace:
         self.copies = root / _COPIES
         self.database = database
         self.location = location
-        self.catalog = Catalog(database.place, self.records, self.copies)
+        self.catalog = Catalog(self.records, self.copies)
 
     @classmethod
     def open(
@@ -140,6 +141,15 @@ class Workspace:
         with self.database.reading() as connection:
             return self.catalog.select(connection, plan=plan, tag=tag, states=states, deleted=deleted)
 
+    def unreadable(self) -> list[UnreadableRow]:
+        """Return the rows of the catalog that are set aside, since they cannot be what they say.
+
+        Raises:
+            StoreError: The catalog cannot be read.
+        """
+        with self.database.reading() as connection:
+            return self.catalog.unreadable(connection)
+
     def find(self, name: str) -> Trial:
         """Return the finished trial with an id, the beginning of an id, `latest` or `latest~N`, or of a plan.
 
@@ -183,6 +193,9 @@ class Workspace:
             return UnknownTrialError(
                 self.root, found, "run its plan again; --resume keeps the finished trials"
             )
+        aside = self._set_aside(connection, name)
+        if aside is not None:
+            return UnknownTrialError(self.database.place, aside.found, _REPAIR)
         finished = self.catalog.select(connection, states=FINISHED)
         known = [trial.id for trial in finished]
         if not known:
@@ -195,6 +208,15 @@ class Workspace:
             else "`fabricbench trials` lists them; `latest~1` is the last but one"
         )
         return UnknownTrialError(self.root, f'no trial "{name}" among {len(known)} finished ones', hint)
+
+    def _set_aside(self, connection: Connection, name: str) -> UnreadableRow | None:
+        """Return a row that cannot be read and may be what was asked for."""
+        is_id = re.fullmatch("[0-9a-fA-F]{1,12}", name)
+        for row in self.catalog.unreadable(connection):
+            is_named = is_id and isinstance(row.trial_id, str) and row.trial_id.startswith(name.lower())
+            if is_named or row.plan == name or _LATEST.fullmatch(name):
+                return row
+        return None
 
     def suite(self, trial: Trial) -> list[Trial]:
         """Return the finished trials that the same plan expanded to with the same tag, in its order.

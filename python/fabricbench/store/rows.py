@@ -1,0 +1,225 @@
+"""Whether a row of the catalog can be what it says: types, ranges and JSON, on import and at each reading.
+
+A database may hold what no version of this program has written: rows somebody has edited, or of an archive
+somebody has made up. What is wrong with one is said here, so that it can be set aside without the others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, NoReturn
+
+from sqlalchemy import Column, Integer, String, Text
+
+from fabricbench.store.catalog_schema import (
+    COMPLETE,
+    FAILED,
+    FINISHED,
+    INCOMPLETE,
+    INTERRUPTED,
+    RUNNING,
+    trials,
+)
+
+TRIAL_ID: Final = re.compile(r"[0-9a-f]{12}")
+RECORD_NAME: Final = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{12}")
+"""Name of a record at a location: the trial's id and a token made up for the attempt."""
+_STATES: Final = (RUNNING, COMPLETE, INCOMPLETE, INTERRUPTED, FAILED)
+_SIZE_KINDS: Final = ("data", "message")
+_SHOWN: Final = 60
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+_TIMES: Final = ("started_at", "ended_at", "placed_at")
+_TEXTS_OF_RESULTS: Final = frozenset({"id", "plan", "variant", "job", "collective", "status", "reason"})
+_COUNTS_OF_RESULTS: Final = frozenset({"ranks", "data_size_bytes"})
+_OPTIONAL_TEXTS_OF_RESULTS: Final = frozenset({"algorithm"})
+_REQUIRED_OF_RESULTS: Final = frozenset({"job", "collective", "status", "reason"}) | _COUNTS_OF_RESULTS
+
+
+class RowError(Exception):
+    """A row that cannot be what it says; its text names the column, what was found and what is allowed."""
+
+
+def checked_row(row: Mapping[str, Any], columns: Iterable[str] | None = None) -> dict[str, Any]:
+    """Check a row of `trials`, or some columns of it, and return what its columns of JSON hold.
+
+    Raises:
+        RowError: A value is of another type, out of range, or not the JSON that its column holds.
+    """
+    wanted = list(trials.columns.keys() if columns is None else columns)
+    for name in wanted:
+        _check_type(trials.c[name], row[name])
+    for name in wanted:
+        _check_meaning(name, row[name])
+    if "status" in wanted and row["status"] in FINISHED:
+        for name in ("ended_at", "summary", "results"):
+            if row[name] is None:
+                raise _wrong(name, None, f"a value, since the trial is {row['status']}")
+    return {name: _parsed(name, row[name]) for name in _JSON if name in wanted}
+
+
+def is_record_url(url: object) -> bool:
+    """Tell whether a value of the column `tables` is the URL of a record, and so may be read and removed."""
+    return isinstance(url, str) and RECORD_NAME.fullmatch(url.rpartition("/")[2]) is not None
+
+
+def _check_type(column: Column[Any], value: object) -> None:
+    """Check the type of a value, and that either database can hold it."""
+    if value is None:
+        if not column.nullable:
+            raise _wrong(column.name, value, "a value")
+        return
+    if isinstance(column.type, Integer):
+        most = _INT64_MAX if column.name == "data_size_bytes" else _INT32_MAX
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+            raise _wrong(column.name, value, f"an integer from 0 to {most:,}")
+        return
+    _check_text(column, value)
+
+
+def _check_text(column: Column[Any], value: object) -> None:
+    most = (
+        column.type.length if isinstance(column.type, String) and not isinstance(column.type, Text) else None
+    )
+    if not isinstance(value, str) or (most is not None and len(value) > most):
+        raise _wrong(column.name, value, "a text" + (f" of at most {most} characters" if most else ""))
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _wrong(column.name, value, "a text in UTF-8") from error
+
+
+def _check_meaning(name: str, value: Any) -> None:
+    """Check what a value of the right type says."""
+    if name in _ALLOWED and value not in _ALLOWED[name]:
+        raise _wrong(name, value, " or ".join(_ALLOWED[name]))
+    if name == "id" and not TRIAL_ID.fullmatch(value):
+        raise _wrong(name, value, "12 hexadecimal digits")
+    if name == "tables" and value is not None and not is_record_url(value):
+        raise _wrong(name, value, "the URL of a record")
+    if name in _TIMES and value is not None:
+        try:
+            datetime.fromisoformat(value)
+        except ValueError as error:
+            raise _wrong(name, value, "a time, ISO 8601") from error
+
+
+def _parsed(name: str, text: str | None) -> Any:
+    """Return what a column of JSON holds, after a look at its shape."""
+    if text is None:
+        return None
+    fits, allowed = _JSON[name]
+    try:
+        found = json.loads(text, parse_constant=_refuse)
+        is_allowed = fits(found)
+    except (ValueError, RecursionError) as error:
+        raise RowError(f"{name} is no JSON: {error}") from error
+    if not is_allowed:
+        raise _wrong(name, text, f"JSON: {allowed}")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether a value is a finite number that either database and every reader can hold."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**64
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, str | bool) or _is_number(value)
+
+
+def _is_sound(value: object) -> bool:
+    """Tell whether all numbers of a value are finite; what is below lists and objects included."""
+    if isinstance(value, dict):
+        return all(map(_is_sound, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_sound, value))
+    return _is_scalar(value)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and _is_sound(value)
+
+
+def _is_spec(value: object) -> bool:
+    """Tell whether a value may be a RunSpec, whose reader checks the rest: an object with named jobs."""
+    return isinstance(value, dict) and _has_named_jobs(value)
+
+
+def _is_summary(value: object) -> bool:
+    return _is_object(value) and isinstance(value, dict) and _has_named_jobs(value)
+
+
+def _has_named_jobs(value: Mapping[str, Any]) -> bool:
+    jobs = value.get("jobs")
+    return isinstance(jobs, list) and all(
+        isinstance(job, dict) and isinstance(job.get("name"), str) for job in jobs
+    )
+
+
+def _is_results(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(row, dict) and _is_result(row) for row in value)
+
+
+def _is_result(row: Mapping[str, Any]) -> bool:
+    return row.keys() >= _REQUIRED_OF_RESULTS and all(_fits_result(*item) for item in row.items())
+
+
+def _fits_result(name: str, value: object) -> bool:
+    if name in _TEXTS_OF_RESULTS:
+        return isinstance(value, str)
+    if name in _OPTIONAL_TEXTS_OF_RESULTS:
+        return value is None or isinstance(value, str)
+    if name in _COUNTS_OF_RESULTS:
+        return isinstance(value, int) and _is_number(value) and value >= 0
+    return value is None or _is_number(value)
+
+
+def _is_criterion(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("metric"), str)
+        and all(value.get(bound) is None or _is_number(value[bound]) for bound in ("min", "max"))
+        and (value.get("job") is None or isinstance(value["job"], str))
+    )
+
+
+def _is_published(value: object) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("values"), dict):
+        return False
+    texts = all(isinstance(value.get(name), str) for name in ("table", "source"))
+    return texts and _is_sound(value) and all(map(_is_scalar, value["values"].values()))
+
+
+def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {"status": _STATES, "size_kind": _SIZE_KINDS}
+_JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "overrides": (_is_list_of(lambda each: isinstance(each, str)), "a list of texts"),
+    "run_spec": (_is_spec, "a RunSpec, whose jobs have names"),
+    "published": (_is_published, "an object with table, source and values"),
+    "criteria": (_is_list_of(_is_criterion), "a list of objects with metric, min, max and job"),
+    "summary": (_is_summary, "an object of finite numbers, whose jobs have names"),
+    "results": (_is_results, "a list of objects with job, status and finite numbers"),
+    "engine": (_is_object, "an object of finite numbers"),
+    "machine": (_is_object, "an object"),
+    "digests": (_is_object, "an object with the digests of tables"),
+}
+
+
+def _wrong(name: str, found: object, allowed: str) -> RowError:
+    shown = ascii(found)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    return RowError(f"{name}: found {shown}, allowed is {allowed}")
