@@ -148,6 +148,10 @@ fuzz-inputs: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Hand in FUZZ_COUN
 audit: $(STAMPS)/venv ## Look for known vulnerabilities, licences and sources of the dependencies (needs cargo-deny, pip-audit and a network)
 	@$(BIN)/python tools/audit.py
 
+.PHONY: faults
+faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every single write, sync, rename and message of a run, an import and a migration (an hour or more)
+	FABRICBENCH_FAULTS=0 $(BIN)/pytest -s tests/store/test_faults.py
+
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock

@@ -57,6 +57,12 @@ class Server:
             connection.execute(f'CREATE DATABASE "{name}"')
         return f"postgresql://bench@/{name}?host={self.folder}"
 
+    def drop_database(self, name: str) -> None:
+        """Remove a database, if there is one of that name."""
+        address = f"host={self.folder} user=bench dbname=postgres"
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
 
 @contextmanager
 def server() -> Iterator[Server]:

@@ -16,9 +16,9 @@ import re
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Column, delete, select
 
@@ -33,6 +33,11 @@ from fabricbench.store.schema import TABLES
 from fabricbench.store.tables import damaged, sync
 from fabricbench.store.trial import Trial, to_json
 from fabricbench.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+    from fabricbench.store.swap import RecordSwap
 
 VERSION: Final = 2
 _VERSIONS: Final = (1, VERSION)
@@ -276,26 +281,58 @@ def _extract_table(archive: Members, path: Path, row: Row, target: Path) -> str:
 def _put_in_place(
     workspace: Workspace, row: Row, earlier: Sequence[Row], folder: Path, url: str | None
 ) -> bool:
-    """Move a record to its place and note it in the catalog, both or neither; false if there is one."""
-    swap = workspace.swap(row["id"], folder, url)
-    is_taken = False
+    """Move a record to its place and note it in the catalog, both or neither; false if there is one.
+
+    The row says `running` meanwhile: what a process that is killed leaves is cleared away by that.
+    """
+    runs = [*earlier, {**row, "placed_at": row["ended_at"]}]
+    with workspace.database.writing() as connection:
+        if _is_there(workspace, connection, row["id"], runs):
+            return False
+        attempt = workspace.catalog.add_coming(connection, row, folder.name, url)
+    swap, is_taken = None, False
     try:
+        swap = workspace.swap(row["id"], folder, url)
         with workspace.database.writing() as connection:
-            if workspace.catalog.has_record(connection, row["id"]):
-                connection.execute(delete(trash).where(trash.c.trial_id == row["id"]))
+            if _is_there(workspace, connection, row["id"], runs):
+                workspace.catalog.remove(connection, trials.c.attempt == attempt)
             else:
-                noted = {**row, "folder": folder.name, "tables": url}
-                workspace.catalog.add_finished(connection, noted)
+                workspace.catalog.take(connection, attempt, row)
                 swap.apply()
                 is_taken = True
-            for each in [*earlier, {**row, "placed_at": row["ended_at"]}]:
-                add_place(connection, row["id"], each)
+                _add_places(connection, row["id"], runs)
     except BaseException:
-        swap.undo()
-        workspace.remove_records([url])
-        raise
-    if is_taken:
+        # An error of the commit itself leaves open whether it took place.
+        has_ended = workspace.has_ended([attempt])
+        if has_ended is False:
+            _give_up(workspace, attempt, swap, url)
+        if not has_ended:
+            raise
+    if is_taken and swap is not None:
         swap.discard()
     else:
         workspace.remove_records([url])
     return is_taken
+
+
+def _is_there(workspace: Workspace, connection: Connection, trial_id: str, runs: Sequence[Row]) -> bool:
+    """Tell whether a trial has a record here, which then is a part of the runs of the archive, too."""
+    if not workspace.catalog.has_record(connection, trial_id):
+        return False
+    connection.execute(delete(trash).where(trash.c.trial_id == trial_id))
+    _add_places(connection, trial_id, runs)
+    return True
+
+
+def _add_places(connection: Connection, trial_id: str, runs: Sequence[Row]) -> None:
+    for run in runs:
+        add_place(connection, trial_id, run)
+
+
+def _give_up(workspace: Workspace, attempt: int, swap: RecordSwap | None, url: str | None) -> None:
+    """Put everything back; what the catalog does not take now, the next start notes."""
+    if swap is not None:
+        swap.undo()
+    workspace.remove_records([url])
+    with suppress(StoreError), workspace.database.writing() as connection:
+        workspace.catalog.remove(connection, trials.c.attempt == attempt)

@@ -206,11 +206,29 @@ class Catalog:
             raise AssertionError("an INSERT into trials gave no key")
         return int(key[0])
 
-    def add_finished(self, connection: Connection, row: Mapping[str, Any]) -> None:
-        """Note a trial that ran elsewhere, in place of attempts here that left no record."""
+    def add_coming(
+        self, connection: Connection, row: Mapping[str, Any], folder: str, tables: str | None
+    ) -> int:
+        """Note that this process takes a trial that ran elsewhere; until it has, it counts as running.
+
+        Returns:
+            The number of the attempt.
+        """
+        process = ProcessIdentity.current()
+        values: dict[str, Any] = {"status": RUNNING, "message": "", "folder": folder, "tables": tables}
+        values |= {"host": process.host, "pid": process.pid, "process_start": process.start}
+        values |= dict.fromkeys(("ended_at", "summary", "results", "engine", "digests"))
+        key = connection.execute(trials.insert().values({**row, **values})).inserted_primary_key
+        if key is None:
+            raise AssertionError("an INSERT into trials gave no key")
+        return int(key[0])
+
+    def take(self, connection: Connection, attempt: int, row: Mapping[str, Any]) -> None:
+        """Note that a trial that ran elsewhere is there, in place of attempts here that left no record."""
         self.remove(connection, trials.c.id == row["id"], trials.c.status.in_((INTERRUPTED, FAILED)))
         forget(connection, row["id"], row["suite"])
-        connection.execute(trials.insert().values(row))
+        kept = {name: value for name, value in row.items() if name not in {"folder", "tables"}}
+        connection.execute(update(trials).where(trials.c.attempt == attempt).values(kept))
 
     def remove(self, connection: Connection, *conditions: ColumnElement[bool]) -> None:
         """Remove attempts, and what the trash has of them: their numbers may be given again."""
@@ -254,10 +272,19 @@ class Catalog:
             connection.execute(delete(tags).where(*same))
             connection.execute(tags.insert().values(trial_id=trial_id, tag=tag))
 
-    def give_up(self, connection: Connection, attempt: int, status: str, message: str) -> None:
-        """Note that an attempt ended without a record."""
+    def give_up(
+        self,
+        connection: Connection,
+        attempt: int,
+        status: str,
+        message: str,
+        *,
+        states: Sequence[str] = (RUNNING,),
+    ) -> None:
+        """Note that an attempt, which is in one of some states, has no record."""
         values = {"status": status, "message": message, "ended_at": now()}
-        connection.execute(update(trials).where(trials.c.attempt == attempt).values(values))
+        is_it = (trials.c.attempt == attempt, trials.c.status.in_(states))
+        connection.execute(update(trials).where(*is_it).values(values))
 
     def adopt(self, connection: Connection, trial: Trial, facts: TrialFacts) -> None:
         """Let a finished trial be a part of the run of `facts`; its record, its tag and its runs stay."""
@@ -279,6 +306,11 @@ class Catalog:
         """Return the URLs of records, finished or being written, of the attempts that meet the conditions."""
         query = select(trials.c.tables).where(trials.c.tables.is_not(None), *conditions)
         return {url for url in connection.execute(query).scalars() if is_record_url(url)}
+
+    def is_finished(self, connection: Connection, attempt: int) -> bool:
+        """Tell whether an attempt has finished."""
+        query = select(trials.c.status).where(trials.c.attempt == attempt)
+        return connection.execute(query).scalar() in FINISHED
 
     def has_record(self, connection: Connection, trial_id: str) -> bool:
         """Tell whether a trial has a record."""

@@ -138,7 +138,7 @@ def put_aside(workspace: Workspace, damage: Damage) -> Path | str | None:
     with workspace.database.writing() as connection:
         if damage.attempt is not None:
             message = f"its record was damaged: {damage.found}"
-            workspace.catalog.give_up(connection, damage.attempt, INTERRUPTED, message)
+            workspace.catalog.give_up(connection, damage.attempt, INTERRUPTED, message, states=FINISHED)
         if damage.url is None:
             moved = _move(workspace.records / damage.trial_id, workspace.root / ASIDE / damage.trial_id)
     if damage.url is None:

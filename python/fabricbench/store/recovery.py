@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.store.catalog import Catalog
 from fabricbench.store.catalog_schema import INTERRUPTED
@@ -14,7 +14,7 @@ from fabricbench.store.rows import TRIAL_ID, is_record_url
 from fabricbench.store.swap import PARTIAL, REPLACED
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
+    from sqlalchemy.engine import Connection, Row
 
 
 def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
@@ -38,13 +38,22 @@ def recover(database: Database, catalog: Catalog, records: Path) -> list[str]:
             uploaded += [attempt.tables] if is_record_url(attempt.tables) else []
             message = f"process {attempt.pid} on {attempt.host} ended before the trial did"
             catalog.give_up(connection, attempt.attempt, INTERRUPTED, message)
-            is_trial = isinstance(attempt.id, str) and TRIAL_ID.fullmatch(attempt.id)
-            if is_trial and not catalog.has_record(connection, attempt.id):
-                # Perhaps renamed, but never committed.
-                shutil.rmtree(records / attempt.id, ignore_errors=True)
+            if isinstance(attempt.id, str) and TRIAL_ID.fullmatch(attempt.id):
+                _take_back(connection, catalog, records, attempt)
         for stray in _strays(connection, catalog, records):
             _clear(stray)
     return uploaded
+
+
+def _take_back(connection: Connection, catalog: Catalog, records: Path, attempt: Row[Any]) -> None:
+    """Undo what an attempt has renamed and never committed."""
+    replaced = records / Path(str(attempt.folder)).with_suffix(REPLACED).name
+    is_its_own = replaced.name.startswith(f".{attempt.id}.")
+    if not (is_its_own and replaced.is_dir()) and catalog.has_record(connection, attempt.id):
+        return
+    shutil.rmtree(records / attempt.id, ignore_errors=True)
+    if is_its_own and replaced.is_dir():
+        _clear(replaced)
 
 
 def _strays(connection: Connection, catalog: Catalog, records: Path) -> list[Path]:

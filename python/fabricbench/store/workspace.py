@@ -289,6 +289,14 @@ class Workspace:
         self.location.check()
         return folder, f"{self.location.url}/{name}"
 
+    def has_ended(self, attempts: Iterable[int]) -> bool | None:
+        """Tell whether the catalog has attempts as finished; none if it cannot be read."""
+        try:
+            with self.database.reading() as connection:
+                return all(self.catalog.is_finished(connection, attempt) for attempt in attempts)
+        except StoreError:
+            return None
+
     def swap(self, trial_id: str, folder: Path, url: str | None) -> RecordSwap:
         """Prepare to put a written record in its place, whatever is there.
 

@@ -41,6 +41,7 @@ class TrialWriter:
         self._folder = folder
         self._record: RecordWriter | None = None
         self._is_finished = False
+        self._is_in_doubt = False
 
     def __enter__(self) -> Self:
         """Open the tables.
@@ -59,8 +60,13 @@ class TrialWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Give the attempt up unless it has finished."""
-        if not self._is_finished:
+        if not self._is_finished and not self._is_in_doubt:
             self._give_up(error)
+
+    @property
+    def attempt(self) -> int:
+        """The number of the attempt."""
+        return self._attempt
 
     @property
     def folder(self) -> Path:
@@ -149,6 +155,14 @@ class TrialWriter:
         """Take note that the record is in place."""
         self._is_finished = True
 
+    def leave_in_doubt(self) -> None:
+        """Touch nothing any more: only the catalog, out of reach now, can tell how the trial ended.
+
+        Its row says either that the trial has finished, or `running`, as does that of a process that is
+        killed: the next start puts right what does not fit.
+        """
+        self._is_in_doubt = True
+
     def _give_up(self, error: BaseException | None) -> None:
         """Remove the rows, which may free the disk that was full, then note why."""
         if self._record is not None:
@@ -192,9 +206,16 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
                 replaced |= trial.writer.note_end(connection, trial)
                 trial.swap.apply()
     except BaseException:
-        for trial in reversed(ready):
-            trial.swap.undo()
-        raise
+        # An error of the commit itself leaves open whether it took place.
+        is_noted = workspace.has_ended(trial.writer.attempt for trial in ready)
+        if is_noted is None:
+            for trial in ready:
+                trial.writer.leave_in_doubt()
+        if not is_noted:
+            if is_noted is False:
+                for trial in reversed(ready):
+                    trial.swap.undo()
+            raise
     for trial in ready:
         trial.writer.mark_finished()
         trial.swap.discard()
