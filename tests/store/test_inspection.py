@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,15 @@ def test_a_record_of_another_trial_is_damage(workspace: Workspace) -> None:
         connection.execute(trials.update().values(digests=None))
     (damage,) = damages(workspace)
     assert (damage.trial_id, damage.found) == (SECOND, f"table links: it is of trial {FIRST}")
+
+
+def test_results_in_the_catalog_that_the_record_does_not_have_are_damage(workspace: Workspace) -> None:
+    results = [{**row, "busbw_gb_per_s": 1.0} for row in workspace.find(SECOND).results]
+    with workspace.database.writing() as connection:
+        changed = trials.update().where(trials.c.id == SECOND)
+        connection.execute(changed.values(results=json.dumps(results)))
+    (damage,) = damages(workspace)
+    assert (damage.trial_id, damage.found) == (SECOND, "the catalog has other results than table trials")
 
 
 def test_a_record_that_the_catalog_does_not_know_is_put_aside_each_time(workspace: Workspace) -> None:

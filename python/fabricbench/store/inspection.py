@@ -16,7 +16,7 @@ from fabricbench.store.errors import write_error
 from fabricbench.store.identity import UNREADABLE, Identity, excess, opened_table
 from fabricbench.store.location import ASIDE, Location, place_and_name
 from fabricbench.store.rows import RECORD_NAME, TRIAL_ID
-from fabricbench.store.schema import TABLES
+from fabricbench.store.schema import TABLES, TRIALS
 from fabricbench.store.tables import sync
 from fabricbench.store.trial import Trial
 from fabricbench.store.workspace import Workspace
@@ -83,7 +83,16 @@ def _first_problem(trial: Trial) -> str:
     if missing:
         return f"no table {', '.join(missing)}"
     problems = (_problem(trial, table) for table in TABLES)
-    return next((problem for problem in problems if problem), "")
+    return next((problem for problem in problems if problem), "") or _other_results(trial)
+
+
+def _other_results(trial: Trial) -> str:
+    """Say that the catalog, which repeats the results of a record, has others; nothing if it has the same."""
+    if TRIALS not in identity_of(trial).digests:
+        return ""
+    with trial.tables.checked(TRIALS) as path, opened_table(path) as file:
+        is_same = file.read().to_pylist() == list(trial.results)
+    return "" if is_same else "the catalog has other results than table trials"
 
 
 def _problem(trial: Trial, table: str) -> str:
