@@ -18,7 +18,7 @@ import pytest
 from tests.support import postgresql
 
 SUPPORT = Path(__file__).parents[1] / "support"
-SAMPLE = int(os.environ.get("FABRICBENCH_FAULTS", "24"))
+SAMPLE = int(os.environ.get("FABRICBENCH_FAULTS", "8"))
 """How many faults of each workload and database; 0 for all."""
 
 

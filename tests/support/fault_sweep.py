@@ -269,6 +269,7 @@ def points(calls: str, sample: int) -> list[tuple[str, int]]:
         for what in sorted(set(calls)):
             places = [(kind, number) for number, call in enumerate(calls, 1) if call == what]
             groups.append(random.sample(places, len(places)))
+    random.shuffle(groups)
     rounds = zip_longest(*groups)
     every = [point for each in rounds for point in each if point is not None]
     return every[: sample or None]

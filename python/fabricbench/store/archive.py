@@ -252,10 +252,10 @@ def _extract(archive: Members, path: Path, row: Row, folder: Path) -> dict[str, 
     """Write the tables of a trial, which come next, read each once, and return their digests."""
     try:
         folder.mkdir()
+        digests = {table: _extract_table(archive, path, row, folder / f"{table}.parquet") for table in TABLES}
+        sync(folder)
     except OSError as error:
         raise write_error(folder, error) from error
-    digests = {table: _extract_table(archive, path, row, folder / f"{table}.parquet") for table in TABLES}
-    sync(folder)
     return digests
 
 
