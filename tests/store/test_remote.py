@@ -210,7 +210,7 @@ def test_damaged_missing_and_unknown_records_are_put_aside(
     (place / "dddd00000004.0123456789ab/chunks.parquet").write_bytes(b"of nobody")
     found = list(damages(workspace))
     assert [damage.trial_id for damage in found] == [FIRST, SECOND, "dddd00000004"]
-    assert "table chunks cannot be read" in found[0].found
+    assert "table chunks: it is not what was written" in found[0].found
     assert (found[1].found, found[2].found) == ("no table ports", "the catalog does not know this record")
     assert [put_aside(workspace, damage) for damage in found] == [
         f"file://{place}/damaged/{name}" for name in (first.name, second.name, "dddd00000004.0123456789ab")

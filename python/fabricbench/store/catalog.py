@@ -57,7 +57,7 @@ class UnreadableRow:
     def found(self) -> str:
         """Which row it is and what is wrong with it."""
         name = ascii(self.trial_id).strip("'")
-        return f"the row of trial {name:.40} (attempt {self.attempt}) cannot be read: {self.problem}"
+        return f"the row of trial {name:.40} cannot be read (attempt {self.attempt}): {self.problem}"
 
 
 class Catalog:
