@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import Connection
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 from tests.support.small_disk import NoMountError, small_disk
 
-from fabricbench.store import DiskFullError, Workspace
+from fabricbench.store import DiskFullError, StoreError, Workspace
 from fabricbench.store.swap import RecordSwap
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -126,4 +127,32 @@ def test_a_commit_that_fails_puts_the_earlier_record_back(
         with pytest.raises(DiskFullError):
             run_trial(workspace, trial_facts(FIRST), FakeBackend(copies=2))
     assert workspace.find(FIRST).tables.table("chunks").num_rows == 12
+    assert [path.name for path in workspace.records.iterdir()] == [FIRST]
+
+
+def test_a_commit_whose_answer_is_lost_keeps_what_was_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace.open(tmp_path / "workspace", create=True)
+    run_trial(workspace, trial_facts(FIRST), FakeBackend())
+    writing, apply = workspace.database.writing, RecordSwap.apply
+    is_applied: list[RecordSwap] = []
+
+    def applied(swap: RecordSwap) -> None:
+        apply(swap)
+        is_applied.append(swap)
+
+    @contextmanager
+    def without_answer() -> Iterator[Connection]:
+        with writing() as connection:
+            yield connection
+        if is_applied:
+            raise StoreError(workspace.root, "cannot be reached", "check the server")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RecordSwap, "apply", applied)
+        patched.setattr(workspace.database, "writing", without_answer)
+        run_trial(workspace, trial_facts(FIRST), FakeBackend(copies=2))
+    assert [trial.status for trial in workspace.trials()] == ["complete"]
+    assert workspace.find(FIRST).tables.table("chunks").num_rows == 24
     assert [path.name for path in workspace.records.iterdir()] == [FIRST]
