@@ -29,6 +29,7 @@ from fabricbench.server.auth import Guard
 from fabricbench.server.errors import add_error_handlers
 from fabricbench.server.events import Events
 from fabricbench.server.limits import BodyLimit
+from fabricbench.server.logins import FOLDER, Logins
 from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
 from fabricbench.server.settings import Settings
@@ -63,15 +64,21 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     )
     events = Events()
     scheduler = Scheduler(workspace, settings, events)
-    app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler)
+    logins = Logins(workspace.root / FOLDER, settings)
+    app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins)
     for part in (plans, runs, trials, tables, figures, compare, downloads, imports, validation, metrics, web):
         app.include_router(part.router)
     app.include_router(vendor.router)
     app.include_router(web.pages)
     add_error_handlers(app)
     # The last one added comes first.
-    app.add_middleware(BodyLimit, bytes_max=settings.body_bytes_max, larger={imports.PATH: imports.BYTES_MAX})
-    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(
+        BodyLimit,
+        bytes_max=settings.body_bytes_max,
+        larger={imports.PATH: imports.BYTES_MAX},
+        together_max=settings.bodies_bytes_max,
+    )
+    app.add_middleware(Guard, settings=settings, logins=logins)
     app.add_middleware(_Headers)
     app.add_middleware(metrics.Timing, requests=app.state.server.requests)
     return app
@@ -87,6 +94,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     state.events.close()
     await run_in_threadpool(state.scheduler.stop)
+    await run_in_threadpool(state.sandbox.stop)
     await run_in_threadpool(warming.join)
 
 

@@ -1,4 +1,4 @@
-"""Who may ask: a token in a header or a cookie, or a user's own; nothing from other sites.
+"""Who may ask: who shows a token in a header, the server's or an own, or a login in a cookie; no other site.
 
 A page of another site can have a browser send requests here, with the cookie if the browser lets it, so the
 cookie is bound to this site (SameSite=Strict), and a request that changes something has to come from here. A
@@ -7,7 +7,6 @@ name that an attacker's DNS resolves to 127.0.0.1 is refused: on loopback only l
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -16,11 +15,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fabricbench.server.errors import answer
-from fabricbench.server.settings import LOOPBACK, Settings
+from fabricbench.server.logins import Logins
+from fabricbench.server.settings import LOOPBACK, Settings, digest
 
 OPEN_PATHS: Final = frozenset({"/", "/healthz", "/api/v1/login"})
 """What is answered without a token, beside the files of the web application: nothing of the workspace."""
@@ -39,11 +40,6 @@ class UsersFileError(Exception):
 def new_token() -> str:
     """Return a random token."""
     return secrets.token_hex(24)
-
-
-def digest(token: str) -> str:
-    """Return the SHA-256 of a token, hexadecimal, as a users file has it."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def read_users(path: Path) -> dict[str, str]:
@@ -74,6 +70,11 @@ def cookie_name(settings: Settings) -> str:
     return f"fabricbench-{settings.port}"
 
 
+def login_of(connection: HTTPConnection, settings: Settings) -> str:
+    """Return the secret of the login that a request shows in its cookie; empty without one."""
+    return connection.cookies.get(cookie_name(settings), "")
+
+
 def user_of(token: str, settings: Settings) -> str | None:
     """Return the name of the user whom a token belongs to, empty for the server's own; none if to nobody.
 
@@ -90,11 +91,15 @@ def user_of(token: str, settings: Settings) -> str | None:
 
 
 class Guard:
-    """Lets through what shows a token and comes from here, and what needs none."""
+    """Lets through what shows a token or a login and comes from here, and what needs none.
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    It notes in the state of the request its `user`, and whether it showed one (`is_known`).
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, logins: Logins) -> None:
         self._app = app
         self._settings = settings
+        self._logins = logins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 or 403, or hand the request on with the name of its user."""
@@ -108,19 +113,20 @@ class Guard:
         if self._is_foreign(scope["method"], connection.headers):
             await answer(403, "the request came from another site")(scope, receive, send)
             return
-        user = user_of(self._shown(connection), self._settings)
+        user = await self._user_of(connection)
         if user is None and not _is_open(scope["method"], scope["path"]):
             challenge = {"WWW-Authenticate": "Bearer"}
             await answer(401, "the token is missing or wrong", _HINT, **challenge)(scope, receive, send)
             return
-        scope.setdefault("state", {})["user"] = user or ""
+        scope.setdefault("state", {}).update(user=user or "", is_known=user is not None)
         await self._app(scope, receive, send)
 
-    def _shown(self, connection: HTTPConnection) -> str:
+    async def _user_of(self, connection: HTTPConnection) -> str | None:
         kind, _, token = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return token.strip()
-        return connection.cookies.get(cookie_name(self._settings), "")
+            return user_of(token.strip(), self._settings)
+        login = login_of(connection, self._settings)
+        return await run_in_threadpool(self._logins.user_of, login) if login else None
 
     def _is_ours(self, host: str) -> bool:
         """Tell whether a Host header may name this server; on other addresses it may have any name."""

@@ -7,12 +7,13 @@ import tempfile
 from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
+from starlette.concurrency import run_in_threadpool
 
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv
@@ -57,7 +58,7 @@ _Writer = Callable[[Trial, ServerState, Path], object]
     response_class=FileResponse,
     responses={200: {"content": {kind: {} for kind in _TYPES.values()}}},
 )
-def download(
+async def download(
     trial: FinishedTrial,
     file: Annotated[str, PathParameter(json_schema_extra={"enum": list(FILES)}, max_length=40)],
     state: State,
@@ -81,16 +82,21 @@ def download(
     try:
         target = folder / file
         if file == "capture.pcapng":
-            _write_capture(trial, state, target, qp or [], frames)
+            captured = await _captured(trial, state, qp or [], frames)
+            await run_in_threadpool(_write_capture, trial, target, captured)
         else:
-            with state.cache.places:
-                _writer(file)(trial, state, target)
+            await run_in_threadpool(_write, trial, state, target)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     name = f"{trial.facts.plan}-{trial.id}-{file}"
     removal = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
     return FileResponse(target, media_type=_TYPES[target.suffix], filename=name, background=removal)
+
+
+def _write(trial: Trial, state: ServerState, path: Path) -> None:
+    with state.cache.places:
+        _writer(path.name)(trial, state, path)
 
 
 def _writer(file: str) -> _Writer:
@@ -143,20 +149,26 @@ def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
     path.write_text(trial.facts.plan_source, encoding="utf-8")
 
 
-def _write_capture(trial: Trial, state: ServerState, path: Path, qps: list[int], count: int) -> None:
-    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
-
+async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int) -> dict[str, Any]:
+    """Return the first frames that some queue pairs send, run again."""
     facts = trial.facts
     if facts.backend != "sim":
         raise ApiError(409, f"trial {trial.id} was not simulated, so it has no frames to capture")
     arguments = {"spec": dict(facts.run_spec), "version": facts.engine_version, "qps": qps, "count": count}
     try:
-        found = state.sandbox.run("capture", arguments)
+        found: dict[str, Any] = await state.sandbox.run("capture", arguments)
     except SandboxError as error:
         hint = "capture fewer frames, or with `fabricbench capture`, which takes what the machine has"
         raise ApiError(422, f"the capture: {error}", hint) from error
     if "error" in found:
         raise ApiError(422, found["error"], allowed=found["allowed"], field="qp")
+    return found
+
+
+def _write_capture(trial: Trial, path: Path, found: dict[str, Any]) -> None:
+    from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+
+    facts = trial.facts
     is_infiniband = facts.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = found["lids"] if is_infiniband else found["addresses"]
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET

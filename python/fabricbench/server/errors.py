@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from fabricbench.server.sandbox import BusyError
 from fabricbench.store import DiskFullError, StoreError, UnknownTrialError
 
 _log = logging.getLogger("fabricbench.server")
@@ -85,6 +86,7 @@ def add_error_handlers(app: FastAPI) -> None:
     """Have every error answered as JSON of one form."""
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(StoreError, _store_error)
+    app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(UnicodeEncodeError, _no_text)
@@ -111,6 +113,10 @@ def _store_error(_request: Request, error: Exception) -> JSONResponse:
     _log.error("%s", error)
     status = 507 if isinstance(error, DiskFullError) else 503
     return answer(status, error.found, error.hint)
+
+
+def _busy(_request: Request, error: Exception) -> JSONResponse:
+    return answer(503, str(error), "ask again in a moment")
 
 
 def _validation_error(_request: Request, error: Exception) -> JSONResponse:

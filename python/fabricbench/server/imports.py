@@ -7,12 +7,13 @@ from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
 
 from fabricbench import importing, runner
 from fabricbench.plan.shipped import shipped_plans
 from fabricbench.report.trials import result_rows
 from fabricbench.server.errors import ERRORS, ApiError
-from fabricbench.server.sandbox import BusyError, SandboxError
+from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State, Tag, TrialRow, rows_of
 from fabricbench.store.tags import change_tags
@@ -35,7 +36,7 @@ class Imported(BaseModel):
 
 
 @router.post("/imports", status_code=201, response_model=Imported)
-def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
+async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     state: State,
     content: Annotated[bytes, Body(media_type="application/octet-stream", description="The output itself.")],
     file: Annotated[_Name, Query(description="Its name, for errors.")] = "upload",
@@ -56,16 +57,29 @@ def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     if plan is not None and plan not in shipped_plans():
         raise ApiError(422, f'no shipped plan "{plan}"', "GET /api/v1/plans lists them", field="plan")
-    _look(
+    await _look(
         state,
         {"name": file, "format_name": format, "ranks": ranks, "benchmark": benchmark, "plan": plan},
         content,
     )
     given = importing.Given(ranks, benchmark)
+    source = importing.Source(file, content)
+    return await run_in_threadpool(_imported, state, source, given, (format, name, plan), tag or [""])
+
+
+def _imported(
+    state: ServerState,
+    source: importing.Source,
+    given: importing.Given,
+    about: tuple[str | None, str, str | None],
+    tags: list[str],
+) -> dict[str, Any]:
+    """Make trials of a file that can be read; `about` is its format, the trials' name and their plan."""
+    format_name, name, plan = about
+    first, *others = tags
     loaded = runner.load(plan) if plan else None
-    first, *others = tag or [""]
-    options = importing.Options(format, name, first, given, loaded)
-    found = importing.import_results(state.workspace, importing.Source(file, content), result_rows, options)
+    options = importing.Options(format_name, name, first, given, loaded)
+    found = importing.import_results(state.workspace, source, result_rows, options)
     change_tags(state.workspace, [trial.id for trial in found.trials], add=others)
     return {
         "format": found.format,
@@ -74,12 +88,10 @@ def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     }
 
 
-def _look(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
+async def _look(state: ServerState, arguments: dict[str, Any], content: bytes) -> None:
     """Read the file in a process of its own first, which finds what is wrong and what takes too long."""
     try:
-        found = state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
-    except BusyError as error:
-        raise ApiError(503, str(error), "ask again in a moment") from error
+        found = await state.sandbox.run("measure", {**arguments, "text": b64encode(content).decode()})
     except SandboxError as error:
         raise ApiError(
             422, f"the file: {error}", "split it; `fabricbench import` has no such limits"

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabricbench.server.errors import answer
 
-
-class _TooLargeError(Exception):
-    pass
+_STRANGER_BYTES_MAX: Final = 4096
+"""Largest body of a request that shows no token [bytes]: a login has a token of 1,000 characters at most."""
 
 
 class BodyLimit:
-    """Answers 413 by the Content-Length, or without one as soon as more has come than may."""
+    """Answers 413 by the Content-Length, or without one as soon as more has come than may.
 
-    def __init__(self, app: ASGIApp, bytes_max: int, larger: Mapping[str, int]) -> None:
-        """Take the bound, and that of some paths."""
+    Who has shown no token has nothing to send but one. All bodies together are bounded as well (503).
+    """
+
+    def __init__(self, app: ASGIApp, bytes_max: int, larger: Mapping[str, int], together_max: int) -> None:
+        """Take the bound, that of some paths, and that of all bodies at once."""
         self._app = app
         self._bytes_max = bytes_max
         self._larger = larger
+        self._left = together_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand the request on, its body counted."""
@@ -31,38 +36,67 @@ class BodyLimit:
         if b"%00" in scope["query_string"]:
             await answer(422, "the query holds the character NUL")(scope, receive, send)
             return
-        bytes_max = self._larger.get(scope["path"], self._bytes_max)
-        hint = "split the file" if scope["path"] in self._larger else "a plan is some kilobytes"
+        bytes_max, hint = self._bound(scope)
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or int(length) > bytes_max:
-            await _refuse(bytes_max, hint, scope, receive, send)
+            await _too_large(bytes_max, hint)(scope, receive, send)
             return
         # All of it is read here, within the bound: once an answer has begun it is too late to refuse.
+        found = await self._read(receive, bytes_max, hint)
+        if isinstance(found, JSONResponse):
+            await found(scope, receive, send)
+        elif found is not None:
+            held = sum(map(_size_of, found))
+            try:
+                await self._app(scope, _replay(found, receive), send)
+            finally:
+                self._left += held
+
+    async def _read(self, receive: Receive, bytes_max: int, hint: str) -> list[Message] | JSONResponse | None:
+        """Return a body, the answer to one that is too large, or nothing if the client has gone."""
+        found: list[Message] = []
+        size, is_whole = 0, False
         try:
-            messages = await _body(receive, bytes_max)
-        except _TooLargeError:
-            await _refuse(bytes_max, hint, scope, receive, send)
-            return
+            while not is_whole:
+                message = await receive()
+                found.append(message)
+                size += _size_of(message)
+                self._left -= _size_of(message)
+                if message["type"] == "http.disconnect":
+                    return None
+                if size > bytes_max:
+                    return _too_large(bytes_max, hint)
+                if self._left < 0:
+                    return _too_many()
+                is_whole = not message.get("more_body", False)
+            return found
+        finally:
+            if not is_whole:
+                self._left += size
 
-        async def replay() -> Message:
-            return messages.pop(0) if messages else await receive()
-
-        await self._app(scope, replay, send)
-
-
-async def _body(receive: Receive, bytes_max: int) -> list[Message]:
-    messages: list[Message] = []
-    size = 0
-    while True:
-        message = await receive()
-        messages.append(message)
-        size += len(message.get("body", b""))
-        if size > bytes_max:
-            raise _TooLargeError
-        if not message.get("more_body", False):
-            return messages
+    def _bound(self, scope: Scope) -> tuple[int, str]:
+        """Return how large a body may be, and what to do about a larger one."""
+        if not scope["state"]["is_known"]:
+            return _STRANGER_BYTES_MAX, "send the token with it"
+        if scope["path"] in self._larger:
+            return self._larger[scope["path"]], "split the file"
+        return self._bytes_max, "a plan is some kilobytes"
 
 
-async def _refuse(bytes_max: int, hint: str, scope: Scope, receive: Receive, send: Send) -> None:
-    text = f"the body is larger than {bytes_max:,} bytes"
-    await answer(413, text, hint, connection="close")(scope, receive, send)
+def _size_of(message: Message) -> int:
+    return len(message.get("body", b""))
+
+
+def _replay(messages: list[Message], receive: Receive) -> Receive:
+    async def replay() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return replay
+
+
+def _too_many() -> JSONResponse:
+    return answer(503, "too much is being sent at once", "send it again in a moment", connection="close")
+
+
+def _too_large(bytes_max: int, hint: str) -> JSONResponse:
+    return answer(413, f"the body is larger than {bytes_max:,} bytes", hint, connection="close")

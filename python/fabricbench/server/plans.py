@@ -6,14 +6,15 @@ import json
 from functools import cache
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.concurrency import run_in_threadpool
 
 from fabricbench import runner
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.loaded import PlanSummary
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
-from fabricbench.server.sandbox import BusyError, SandboxError
+from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState, state_of
 
 router = APIRouter(prefix="/api/v1", tags=["plans"], responses=ERRORS)
@@ -161,17 +162,21 @@ def plan_json_schema() -> dict[str, Any]:
     return _schema()
 
 
-@router.post("/plans/check")
-def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state_of)]) -> Checked:
+@router.post("/plans/check", response_model=Checked)
+async def check_plan(plan: PlanText, state: Annotated[ServerState, Depends(state_of)]) -> Response:
     """Check a plan; errors are part of the answer."""
-    return Checked.model_validate(checked(plan, state))
+    found = await checked(plan, state)
+    # What the fabric is made of may be long, so it is written beside the event loop.
+    body = await run_in_threadpool(lambda: Checked.model_validate(found).model_dump_json())
+    return Response(body, media_type="application/json")
 
 
-def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:
+async def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[str, Any]:
     """Check a plan in a process of its own.
 
     Raises:
-        ApiError: It takes more to check than may be, or too many are being checked.
+        ApiError: It takes more to check than may be.
+        BusyError: Too many are being checked.
     """
     limits = runner.machine_limits(state.settings.time_limit_min)
     arguments = {
@@ -183,9 +188,7 @@ def checked(plan: PlanText, state: ServerState, *, force: bool = False) -> dict[
         "time_ms": None if force else limits.time_ms,
     }
     try:
-        found: dict[str, Any] = state.sandbox.run("check", arguments)
-    except BusyError as error:
-        raise ApiError(503, str(error), "ask again in a moment") from error
+        found: dict[str, Any] = await state.sandbox.run("check", arguments)
     except SandboxError as error:
         hint = "a smaller plan takes less; `fabricbench run` has no such limits"
         raise ApiError(422, f"plan: {error}", hint) from error

@@ -81,11 +81,15 @@ class RunPage(BaseModel):
 
 
 @router.post("/runs", status_code=202)
-def queue_run(new: NewRun, request: Request, state: State) -> RunDetail:
+async def queue_run(new: NewRun, request: Request, state: State) -> RunDetail:
     """Queue a plan to be run; an error says why it cannot be, and what it would cost."""
-    found = checked(new, state, force=new.force)
+    found = await checked(new, state, force=new.force)
     if found["errors"]:
         raise plan_error(found["errors"], found["cost"])
+    return await run_in_threadpool(_queued, new, found, user_of(request), state)
+
+
+def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerState) -> RunDetail:
     queue = state.scheduler.queue
     if queue.counts().get(QUEUED, 0) >= _QUEUE_MAX:
         raise ApiError(503, f"{_QUEUE_MAX} runs are waiting", "cancel some, or come back later")
@@ -103,7 +107,7 @@ def queue_run(new: NewRun, request: Request, state: State) -> RunDetail:
         plan_source=found["yaml"],
         options=options,
         planned=found["trials"],
-        owner=user_of(request),
+        owner=owner,
     )
     state.scheduler.wake()
     tell_state(state, run.id)

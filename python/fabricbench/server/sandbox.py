@@ -1,27 +1,29 @@
 """Runs what may take without bound, such as parsing a plan somebody sent, in a process with limits.
 
 Each task gets a fresh process, forked from one that has loaded the code and nothing else, with limits of
-processor time, address space and open files, and no right to write a file. What it returns is JSON.
+processor time, address space and open files, and no right to write a file. What it returns is JSON. Tasks are
+waited for by threads of their own, so whoever asks for something else waits for none of them.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import multiprocessing
 import os
 import resource
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final
 
 from fabricbench.server.settings import Settings
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
+    from multiprocessing.process import BaseProcess
 
 TASKS_MODULE: Final = "fabricbench.server.tasks"
 _ANSWER_BYTES_MAX: Final = 64 << 20
@@ -33,7 +35,7 @@ class SandboxError(Exception):
     """A task that did not answer; its text says why."""
 
 
-class BusyError(SandboxError):
+class BusyError(Exception):
     """Too many tasks at once."""
 
 
@@ -46,42 +48,53 @@ class Sandbox:
         self._context.set_forkserver_preload([TASKS_MODULE])
         self._seconds = settings.check_seconds
         self._memory_bytes = settings.check_memory_bytes
-        self._places = Semaphore(max(2, settings.workers))
+        self._places = asyncio.Semaphore(max(2, settings.workers))
+        self._threads = ThreadPoolExecutor(max(2, settings.workers), "sandbox")
+        self._running: set[BaseProcess] = set()
 
     def start(self) -> None:
         """Have the code loaded before the first task needs it."""
         forkserver.ensure_running()
 
-    def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
+    def stop(self) -> None:
+        """End every task."""
+        for process in list(self._running):
+            process.kill()
+        self._threads.shutdown(cancel_futures=True)
+
+    async def run(self, task: str, arguments: Mapping[str, Any]) -> Any:
         """Run a task and return what it returned.
 
         Raises:
             SandboxError: It went beyond its limits, or failed.
             BusyError: Too many others are running.
         """
-        with self._place():
-            ours, theirs = self._context.Pipe(duplex=False)
-            limits = (self._seconds, self._memory_bytes)
-            process = self._context.Process(
-                target=_child, args=(theirs, task, dict(arguments), limits), daemon=True
-            )
-            process.start()
-            theirs.close()
-            try:
-                return self._answer(ours)
-            finally:
-                ours.close()
-                process.kill()
-                process.join()
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        if not self._places.acquire(timeout=_WAIT_S):
-            raise BusyError("too many plans are being checked at once")
         try:
-            yield
+            async with asyncio.timeout(_WAIT_S):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise BusyError("too many plans are being checked at once") from error
+        running = self._threads.submit(self._run, task, arguments)
+        loop = asyncio.get_running_loop()
+        running.add_done_callback(lambda _done: loop.call_soon_threadsafe(self._places.release))
+        return await asyncio.wrap_future(running)
+
+    def _run(self, task: str, arguments: Mapping[str, Any]) -> Any:
+        ours, theirs = self._context.Pipe(duplex=False)
+        limits = (self._seconds, self._memory_bytes)
+        process = self._context.Process(
+            target=_child, args=(theirs, task, dict(arguments), limits), daemon=True
+        )
+        process.start()
+        self._running.add(process)
+        theirs.close()
+        try:
+            return self._answer(ours)
         finally:
-            self._places.release()
+            ours.close()
+            self._running.discard(process)
+            process.kill()
+            process.join()
 
     def _answer(self, ours: Connection) -> Any:
         # The limit is on processor time; a machine with much to do gives less of it.

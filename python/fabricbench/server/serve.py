@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,18 +13,12 @@ from urllib.parse import quote
 import uvicorn
 
 from fabricbench.server.app import create_app
+from fabricbench.server.connections import KEEP_ALIVE_S, Connections, room_for_connections
 from fabricbench.server.events import Events
 from fabricbench.server.settings import Settings
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
-
-KEEP_ALIVE_S = 75
-"""How long a connection without a request stays open.
-
-Clients (httpx 5 s) and proxies (nginx 60 s) give it up before, so that none sends a request into a connection
-that is just being closed here.
-"""
 
 
 class AddressError(Exception):
@@ -47,8 +42,10 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
     app = create_app(workspace, settings)
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        log_level="error",  # a request that is none would fill the log
         access_log=False,
+        loop="asyncio",
+        ws="none",
         server_header=False,
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
@@ -56,15 +53,37 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         timeout_keep_alive=KEEP_ALIVE_S,
         h11_max_incomplete_event_size=64 << 10,
     )
-    _Server(config, app.state.server.events).run(sockets=[listening])
+    _Server(config, app.state.server.events, room_for_connections(settings.workers)).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its event streams first: they would keep it waiting."""
+    """Asks for connections itself, and ends its event streams first: they would keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+    def __init__(self, config: uvicorn.Config, events: Events, connections_max: int) -> None:
         super().__init__(config)
         self._events = events
+        self._connections = Connections(config, self.server_state, connections_max)
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets=[])
+        self._accepting = [
+            asyncio.create_task(self._connections.accept(each, self.lifespan.state)) for each in sockets or []
+        ]
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after the connections once a second."""
+        if counter % 10 == 0:
+            self._connections.look()
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen no more, and end."""
+        for task in self._accepting:
+            task.cancel()
+        self._connections.close()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,11 @@ from typing import Final
 HOST: Final = "127.0.0.1"
 PORT: Final = 8989
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def digest(token: str) -> str:
+    """Return the SHA-256 of a token, hexadecimal, as a users file has it."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class Settings:
         users: SHA-256 of the token of each user, hexadecimal, by name.
         workers: How many runs are carried out at once.
         body_bytes_max: Largest body of a request [bytes].
+        bodies_bytes_max: Bodies of requests at once [bytes].
         check_seconds: Time of one processor that parsing and checking a plan may take [s].
         check_memory_bytes: Address space that it may take [bytes].
         time_limit_min: Estimated time of a trial at most [min], unless the request forces it.
@@ -38,12 +45,20 @@ class Settings:
     users: Mapping[str, str] = field(default_factory=dict)
     workers: int = os.cpu_count() or 1
     body_bytes_max: int = 2 << 20
+    bodies_bytes_max: int = 256 << 20
     check_seconds: int = 20
     check_memory_bytes: int = 2 << 30
     time_limit_min: int = 60
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     static: Path = Path(__file__).parent / "static"
+
+    def digest_of(self, user: str) -> str:
+        """Return the SHA-256 of a user's token, hexadecimal; of the server's own if the name is empty.
+
+        It is empty where there is no such token.
+        """
+        return self.users.get(user, "") if user else digest(self.token) if self.token else ""
 
     @property
     def is_loopback(self) -> bool:

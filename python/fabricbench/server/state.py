@@ -9,6 +9,7 @@ from fastapi import Request
 
 from fabricbench.server.cache import Cache
 from fabricbench.server.events import Events
+from fabricbench.server.logins import Logins
 from fabricbench.server.requests import Requests
 from fabricbench.server.sandbox import Sandbox
 from fabricbench.server.scheduler import Scheduler
@@ -28,6 +29,7 @@ class ServerState:
         sandbox: Where plans are parsed.
         events: What happens to runs.
         scheduler: Has runs carried out.
+        logins: What cookies stand for.
         requests: How many requests there were, and how long they took.
         cache: Answers that take long to compute, and stay the same as long as their trial does.
     """
@@ -37,6 +39,7 @@ class ServerState:
     sandbox: Sandbox
     events: Events
     scheduler: Scheduler
+    logins: Logins
     requests: Requests = field(default_factory=Requests)
     cache: Cache = field(default_factory=Cache)
 

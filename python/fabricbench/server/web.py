@@ -13,9 +13,10 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
 from fabricbench import runner
-from fabricbench.server.auth import cookie_name, user_of
+from fabricbench.server.auth import cookie_name, login_of, user_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
-from fabricbench.server.settings import Settings
+from fabricbench.server.logins import LOGIN_S
+from fabricbench.server.state import ServerState
 from fabricbench.server.trials import State
 
 router = APIRouter(responses=ERRORS)
@@ -24,7 +25,6 @@ pages = APIRouter(include_in_schema=False)
 _PAGE_PATH: Final = re.compile(r"(trials|import|configure|runs|compare|validation)(/[A-Za-z0-9_~-]+){0,3}/?")
 """Addresses of the web application's pages, which it finds its way by itself."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
-_COOKIE_SECONDS: Final = 30 * 24 * 3600
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "worker-src 'self' blob:; font-src 'self' data:; object-src 'none'; base-uri 'none'; "
@@ -63,8 +63,9 @@ class Health(BaseModel):
 
 
 @router.get("/healthz", tags=["server"])
-def health() -> Health:
+async def health() -> Health:
     """Tell that the server answers; needs no token."""
+    # Without a thread: these may all be waiting for the catalog.
     return Health(status="ok")
 
 
@@ -84,43 +85,47 @@ def about(request: Request, state: State) -> About:
 
 
 @router.post("/api/v1/login", tags=["server"], status_code=204)
-def login(given: Login, state: State) -> Response:
+def login(given: Login, request: Request, state: State) -> Response:
     """Take a token and answer with the cookie that stands for it."""
-    if user_of(given.token, state.settings) is None:
+    user = user_of(given.token, state.settings)
+    if user is None:
         raise ApiError(401, "the token is wrong", "the server printed it when it started")
-    response = Response(status_code=204)
-    _remember(response, given.token, state.settings)
-    return response
+    return _logged_in(Response(status_code=204), user, request, state)
 
 
 @router.post("/api/v1/logout", tags=["server"], status_code=204)
-def logout(state: State) -> Response:
-    """Have the browser forget the cookie."""
+def logout(request: Request, state: State) -> Response:
+    """End the login of the cookie, and have the browser forget it."""
+    state.logins.end(login_of(request, state.settings))
     response = Response(status_code=204)
     response.delete_cookie(cookie_name(state.settings))
     return response
 
 
-def _remember(response: Response, token: str, settings: Settings) -> None:
+def _logged_in(response: Response, user: str, request: Request, state: ServerState) -> Response:
+    """Have the browser keep a new login in place of the one it had."""
+    state.logins.end(login_of(request, state.settings))
     response.set_cookie(
-        cookie_name(settings),
-        token,
-        max_age=_COOKIE_SECONDS,
+        cookie_name(state.settings),
+        state.logins.begin(user),
+        max_age=LOGIN_S,
         httponly=True,
         samesite="strict",
-        secure=settings.scheme == "https",
+        secure=state.settings.scheme == "https",
     )
+    return response
 
 
 @pages.get("/", response_model=None)
-def start_page(state: State, token: Annotated[str | None, Query(max_length=1000)] = None) -> Response:
-    """Serve the web application; with a token in the address, remember it and take it out of there."""
+def start_page(
+    request: Request, state: State, token: Annotated[str | None, Query(max_length=1000)] = None
+) -> Response:
+    """Serve the web application; with a token in the address, log in and take it out of there."""
     if token is not None:
-        known = user_of(token, state.settings) is not None
-        response: Response = RedirectResponse("/" if known else "/?denied", 303)
-        if known:
-            _remember(response, token, state.settings)
-        return response
+        user = user_of(token, state.settings)
+        if user is None:
+            return RedirectResponse("/?denied", 303)
+        return _logged_in(RedirectResponse("/", 303), user, request, state)
     index = state.settings.static / "index.html"
     return FileResponse(index) if index.is_file() else HTMLResponse(_without_application())
 

@@ -1,0 +1,263 @@
+"""Connections: how many there may be, and what the client of each has to do by when.
+
+At any time the server is at work for a connection, or its client owes something: the headers of its first
+request (with TLS, the handshake before them), the rest of a body, the next request, to take the answer. Who
+owes it for too long is disconnected. Who only drips bytes is as well: headers have one time limit, and a body
+earns time by its bytes. Where as many connections are open as may be, the one that has been open longest of
+those whose client owes something makes room for a newcomer, those that have shown a token last.
+
+The server asks for connections itself (`Connections.accept`), since a TLS handshake has to count as one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from collections.abc import Callable, Iterator
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from fabricbench.server.errors import answer
+
+if TYPE_CHECKING:
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+HEADERS_S: Final = 10
+"""From the first byte of a request, or the opening of its connection, to the end of its headers."""
+BODY_S: Final = 20
+BODY_BYTES_PER_S: Final = 10_000
+"""A body may be so slow, and rest for `BODY_S`."""
+ANSWER_S: Final = 30
+"""How long a client may take nothing of an answer that is ready for it."""
+KEEP_ALIVE_S: Final = 75
+"""How long a connection that has had an answer stays open without a request.
+
+Clients (httpx 5 s) and proxies (nginx 60 s) give it up before, so that none sends a request into a connection
+that is just being closed here.
+"""
+CONNECTIONS_MAX: Final = 1024
+_FILES_OF_WORKER: Final = 4
+_OTHER_FILES: Final = 256
+
+
+class _Owes(Enum):
+    """What a client owes."""
+
+    HEADERS = auto()
+    BODY = auto()
+    NEXT_REQUEST = auto()
+    TO_LEAVE = auto()
+    NOTHING = auto()
+
+
+_LIMITS_S: Final = {
+    _Owes.HEADERS: HEADERS_S,
+    _Owes.BODY: BODY_S,
+    _Owes.NEXT_REQUEST: KEEP_ALIVE_S,
+    _Owes.TO_LEAVE: float("inf"),  # until it takes no more of its answer
+    _Owes.NOTHING: float("inf"),
+}
+
+
+class Connection(H11Protocol):
+    """One connection, and what its client owes."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        on_lost: Callable[[Connection], None],
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._on_lost = on_lost
+        now = self.loop.time()
+        self.is_made = self._has_asked = False
+        self._owes = _Owes.HEADERS
+        self._has_begun = True  # a first request is waited for no longer than the rest of one
+        self._due = now + HEADERS_S
+        self._unsent_bytes = 0
+        self._taken_at = now
+        self.opening: asyncio.Task[None] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its last request showed a token or a login."""
+        return self._has_asked and bool(self.scope["state"].get("is_known"))
+
+    @property
+    def owes(self) -> bool:
+        """Whether the server waits for the client, and not the client for the server."""
+        return self._owes is not _Owes.NOTHING or self._unsent_bytes > 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, after the handshake if there is one."""
+        self.is_made = True
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take note of the end."""
+        super().connection_lost(exc)
+        self._on_lost(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come, and note what is owed now."""
+        self._has_begun = True
+        super().data_received(data)
+        self._note(len(data))
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        super().on_response_complete()
+        # Some of it may have come with the one before.
+        self._has_begun = self.conn.trailing_data[0] != b""
+        self._note()
+
+    def resume_writing(self) -> None:
+        """Go on with an answer, of which the client has taken some."""
+        self._taken_at = self.loop.time()
+        super().resume_writing()
+
+    def look(self, now: float) -> None:
+        """Disconnect the client if it has owed something for too long."""
+        if not self.is_made:
+            return  # the handshake has a time limit of its own
+        self._note()
+        unsent = self.transport.get_write_buffer_size()
+        if not unsent or unsent < self._unsent_bytes:
+            self._taken_at = now
+        self._unsent_bytes = unsent
+        if now > self._taken_at + ANSWER_S:
+            self.abort()
+        elif now > self._due:
+            self._give_up()
+
+    def _note(self, received_bytes: int = 0) -> None:
+        """Note what the client owes, and until when."""
+        now, owes = self.loop.time(), self._owed()
+        self._has_asked = self._has_asked or owes in (_Owes.BODY, _Owes.NOTHING)
+        if owes is not self._owes:
+            self._owes = owes
+            self._due = now + _LIMITS_S[owes]
+        elif owes is _Owes.BODY:
+            self._due = min(self._due + received_bytes / BODY_BYTES_PER_S, now + BODY_S)
+
+    def _owed(self) -> _Owes:
+        if self.transport.is_closing():
+            return _Owes.TO_LEAVE
+        if self.conn.their_state is h11.SEND_BODY:
+            return _Owes.BODY
+        if self.conn.their_state is h11.IDLE:
+            return _Owes.HEADERS if self._has_begun else _Owes.NEXT_REQUEST
+        return _Owes.NOTHING
+
+    def _give_up(self) -> None:
+        """Say so if a request can still be answered, and disconnect."""
+        may_answer = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+        if self._owes is _Owes.NEXT_REQUEST or not may_answer:
+            self.abort()
+            return
+        if self._owes is _Owes.BODY:
+            self.cycle.disconnected = True  # for the application the client has gone
+            self.cycle.message_event.set()
+        told = answer(408, "the request came too slowly", f"{BODY_BYTES_PER_S:,} bytes a second will do")
+        headers = [*told.raw_headers, (b"connection", b"close")]
+        for event in (
+            h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"),
+            h11.Data(data=bytes(told.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def abort(self) -> None:
+        """Disconnect at once."""
+        if self.is_made:
+            self.transport.abort()
+        elif self.opening is not None:
+            self.opening.cancel()
+
+
+class Connections:
+    """The open connections of a server."""
+
+    def __init__(self, config: Config, server_state: ServerState, count_max: int) -> None:
+        """Take how many there may be; `accept` begins."""
+        self._config = config
+        self._server_state = server_state
+        self._count_max = count_max
+        self._open: dict[Connection, None] = {}  # the one that was opened first comes first
+
+    async def accept(self, listening: socket.socket, app_state: dict[str, Any]) -> None:
+        """Open every connection that comes, until cancelled."""
+        loop = asyncio.get_running_loop()
+        listening.setblocking(False)
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError:  # gone again, or this process has no room for another file
+                await asyncio.sleep(0.1)
+                continue
+            if len(self._open) >= self._count_max and not self._make_room():
+                accepted.close()
+            else:
+                connection = Connection(self._config, self._server_state, app_state, self._forget)
+                self._open[connection] = None
+                connection.opening = loop.create_task(self._opened(connection, accepted))
+            await asyncio.sleep(0)
+
+    async def _opened(self, connection: Connection, accepted: socket.socket) -> None:
+        """Hand a connection over to its protocol, after the handshake if there is one."""
+        tls = self._config.ssl
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection, accepted, ssl=tls, ssl_handshake_timeout=HEADERS_S if tls else None
+            )
+        except (OSError, asyncio.CancelledError):  # its handshake failed, or it has made room
+            accepted.close()
+            self._forget(connection)
+
+    def _forget(self, connection: Connection) -> None:
+        self._open.pop(connection, None)
+
+    def _make_room(self) -> bool:
+        """Disconnect one whose client owes something; tell whether there was any."""
+        found = next(self._owing(is_known=False), None) or next(self._owing(is_known=True), None)
+        if found is None:
+            return False
+        found.abort()
+        self._forget(found)
+        return True
+
+    def _owing(self, *, is_known: bool) -> Iterator[Connection]:
+        return (each for each in self._open if each.owes and each.is_known == is_known)
+
+    def look(self) -> None:
+        """Disconnect those whose client has owed something for too long."""
+        now = asyncio.get_running_loop().time()
+        for connection in list(self._open):
+            connection.look(now)
+
+    def close(self) -> None:
+        """Disconnect those that have not come as far as a request; the server ends the others."""
+        for connection in [each for each in self._open if not each.is_made]:
+            connection.abort()
+
+
+def room_for_connections(workers: int) -> int:
+    """Return how many connections there may be beside the files that runs need, after asking for more files.
+
+    Args:
+        workers: How many runs are carried out at once.
+    """
+    others = _OTHER_FILES + _FILES_OF_WORKER * workers
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < CONNECTIONS_MAX + others:
+        soft = min(CONNECTIONS_MAX + others, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(CONNECTIONS_MAX, max(soft - others, 64))
