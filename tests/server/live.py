@@ -38,13 +38,14 @@ _MANY = httpx.Limits(max_connections=250)
 class Live:
     """A running server."""
 
-    def __init__(self, root: Path, *options: str) -> None:
+    def __init__(self, root: Path, *options: str, before: str = "") -> None:
+        """Start it; `before` is Python that is run first, such as for other limits."""
         self.root = root
         environment = os.environ | {"FABRICBENCH_TOKEN": TOKEN}
         command = [
             sys.executable,
             "-c",
-            "from fabricbench.cli import main; main()",
+            f"{before}\nfrom fabricbench.cli import main; main()",
             "serve",
             "--port",
             "0",
@@ -90,6 +91,11 @@ class Live:
     def until_state(self, run_id: str, state: str) -> dict[str, Any]:
         return self.until(run_id, lambda run: run["state"] == state)
 
+    def memory_bytes(self, kind: str = "VmRSS") -> int:
+        """Return how much memory the server has now, or had at most (VmHWM)."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return int(next(line for line in status if line.startswith(f"{kind}:")).split()[1]) << 10
+
     def worker(self) -> int:
         """Return the process number of the only worker."""
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
@@ -123,8 +129,8 @@ def _command(process: int) -> bytes:
 
 
 @contextmanager
-def live(root: Path, *options: str) -> Iterator[Live]:
-    server = Live(root, *options)
+def live(root: Path, *options: str, before: str = "") -> Iterator[Live]:
+    server = Live(root, *options, before=before)
     try:
         yield server
     finally:

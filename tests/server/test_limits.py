@@ -48,11 +48,6 @@ def answer(connection: socket.socket) -> bytes:
     return found
 
 
-def peak_bytes(server: Live) -> int:
-    status = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-    return int(next(line for line in status if line.startswith("VmHWM:")).split()[1]) << 10
-
-
 @pytest.mark.parametrize("path", ["/api/v1/plans/check", "/api/v1/runs", "/api/v1/imports", "/api/v1/login"])
 def test_a_gigabyte_is_refused_by_its_length_alone(server: Live, path: str) -> None:
     with upload(server, path, f"Content-Length: {GIGABYTE}") as connection:
@@ -60,7 +55,7 @@ def test_a_gigabyte_is_refused_by_its_length_alone(server: Live, path: str) -> N
 
 
 def test_a_gigabyte_without_a_length_is_refused_while_it_comes(server: Live) -> None:
-    before = peak_bytes(server)
+    before = server.memory_bytes("VmHWM")
     sent = 0
     with upload(server, "/api/v1/plans/check", "Transfer-Encoding: chunked") as connection:
         chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
@@ -72,7 +67,7 @@ def test_a_gigabyte_without_a_length_is_refused_while_it_comes(server: Live) -> 
             pass
         assert answer(connection).startswith(b"HTTP/1.1 413 ")
     assert sent < 64 << 20
-    assert peak_bytes(server) - before < 64 << 20
+    assert server.memory_bytes("VmHWM") - before < 64 << 20
 
 
 @pytest.mark.parametrize("length", ["-1", "1e3", "0x10", "9" * 400])

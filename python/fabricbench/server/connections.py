@@ -14,7 +14,9 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+import struct
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,20 +29,32 @@ if TYPE_CHECKING:
     from uvicorn import Config
     from uvicorn.server import ServerState
 
-HEADERS_S: Final = 10
-"""From the first byte of a request, or the opening of its connection, to the end of its headers."""
-BODY_S: Final = 20
-BODY_BYTES_PER_S: Final = 10_000
-"""A body may be so slow, and rest for `BODY_S`."""
-ANSWER_S: Final = 30
-"""How long a client may take nothing of an answer that is ready for it."""
-KEEP_ALIVE_S: Final = 75
-"""How long a connection that has had an answer stays open without a request.
 
-Clients (httpx 5 s) and proxies (nginx 60 s) give it up before, so that none sends a request into a connection
-that is just being closed here.
-"""
+@dataclass(frozen=True)
+class Patience:
+    """How long a client may owe what.
+
+    Attributes:
+        headers_s: From the opening of a connection, or the first byte of a later request, to the end of its
+            headers.
+        body_s: How long the rest of a body may take, beside what its bytes earn.
+        body_bytes_per_s: What earns a second more; a body may be so slow.
+        answer_s: How long a client may take nothing of an answer that is ready for it.
+        keep_alive_s: How long a connection that has had an answer stays open without a request. Clients
+            (httpx 5 s) and proxies (nginx 60 s) give it up before, so that none sends a request into a
+            connection that is just being closed here.
+    """
+
+    headers_s: float = 10
+    body_s: float = 20
+    body_bytes_per_s: int = 10_000
+    answer_s: float = 30
+    keep_alive_s: float = 75
+
+
+PATIENCE = Patience()
 CONNECTIONS_MAX: Final = 1024
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 _FILES_OF_WORKER: Final = 4
 _OTHER_FILES: Final = 256
 
@@ -54,14 +68,14 @@ class _Owes(Enum):
     TO_LEAVE = auto()
     NOTHING = auto()
 
-
-_LIMITS_S: Final = {
-    _Owes.HEADERS: HEADERS_S,
-    _Owes.BODY: BODY_S,
-    _Owes.NEXT_REQUEST: KEEP_ALIVE_S,
-    _Owes.TO_LEAVE: float("inf"),  # until it takes no more of its answer
-    _Owes.NOTHING: float("inf"),
-}
+    def limit_s(self) -> float:
+        """Return for how long it may be owed; what is owed of an answer is looked at apart."""
+        limits = {
+            _Owes.HEADERS: PATIENCE.headers_s,
+            _Owes.BODY: PATIENCE.body_s,
+            _Owes.NEXT_REQUEST: PATIENCE.keep_alive_s,
+        }
+        return limits.get(self, float("inf"))
 
 
 class Connection(H11Protocol):
@@ -80,7 +94,7 @@ class Connection(H11Protocol):
         self.is_made = self._has_asked = False
         self._owes = _Owes.HEADERS
         self._has_begun = True  # a first request is waited for no longer than the rest of one
-        self._due = now + HEADERS_S
+        self._due = now + PATIENCE.headers_s
         self._unsent_bytes = 0
         self._taken_at = now
         self.opening: asyncio.Task[None] | None = None
@@ -129,10 +143,11 @@ class Connection(H11Protocol):
             return  # the handshake has a time limit of its own
         self._note()
         unsent = self.transport.get_write_buffer_size()
-        if not unsent or unsent < self._unsent_bytes:
+        is_waiting = unsent > 0 or self._owes is _Owes.TO_LEAVE
+        if not is_waiting or unsent < self._unsent_bytes:
             self._taken_at = now
         self._unsent_bytes = unsent
-        if now > self._taken_at + ANSWER_S:
+        if now > self._taken_at + PATIENCE.answer_s:
             self.abort()
         elif now > self._due:
             self._give_up()
@@ -143,9 +158,9 @@ class Connection(H11Protocol):
         self._has_asked = self._has_asked or owes in (_Owes.BODY, _Owes.NOTHING)
         if owes is not self._owes:
             self._owes = owes
-            self._due = now + _LIMITS_S[owes]
+            self._due = now + owes.limit_s()
         elif owes is _Owes.BODY:
-            self._due = min(self._due + received_bytes / BODY_BYTES_PER_S, now + BODY_S)
+            self._due = min(self._due + received_bytes / PATIENCE.body_bytes_per_s, now + PATIENCE.body_s)
 
     def _owed(self) -> _Owes:
         if self.transport.is_closing():
@@ -165,19 +180,23 @@ class Connection(H11Protocol):
         if self._owes is _Owes.BODY:
             self.cycle.disconnected = True  # for the application the client has gone
             self.cycle.message_event.set()
-        told = answer(408, "the request came too slowly", f"{BODY_BYTES_PER_S:,} bytes a second will do")
+        told = answer(
+            408, "the request came too slowly", f"{PATIENCE.body_bytes_per_s:,} bytes a second will do"
+        )
         headers = [*told.raw_headers, (b"connection", b"close")]
-        for event in (
+        events = (
             h11.Response(status_code=408, headers=headers, reason=b"Request Timeout"),
             h11.Data(data=bytes(told.body)),
             h11.EndOfMessage(),
-        ):
-            self.transport.write(self.conn.send(event) or b"")
+        )
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
         self.transport.close()
 
     def abort(self) -> None:
-        """Disconnect at once."""
+        """Disconnect at once, and leave nothing for the kernel to send either."""
         if self.is_made:
+            own: socket.socket = self.transport.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
             self.transport.abort()
         elif self.opening is not None:
             self.opening.cancel()
@@ -216,7 +235,10 @@ class Connections:
         tls = self._config.ssl
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: connection, accepted, ssl=tls, ssl_handshake_timeout=HEADERS_S if tls else None
+                lambda: connection,
+                accepted,
+                ssl=tls,
+                ssl_handshake_timeout=PATIENCE.headers_s if tls else None,
             )
         except (OSError, asyncio.CancelledError):  # its handshake failed, or it has made room
             accepted.close()

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import uvicorn
 
 from fabricbench.server.app import create_app
-from fabricbench.server.connections import KEEP_ALIVE_S, Connections, room_for_connections
+from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.events import Events
 from fabricbench.server.settings import Settings
 
@@ -50,7 +50,7 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
         timeout_graceful_shutdown=5,
-        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_keep_alive=int(PATIENCE.keep_alive_s),
         h11_max_incomplete_event_size=64 << 10,
     )
     _Server(config, app.state.server.events, room_for_connections(settings.workers)).run(sockets=[listening])
