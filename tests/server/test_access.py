@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN, ClientOf
 
 from fabricbench.server.auth import UsersFileError, read_users
-from fabricbench.server.settings import Settings
+from fabricbench.server.settings import Settings, digest
 
 OPEN = {("get", "/healthz"), ("post", "/api/v1/login")}
 
@@ -53,6 +55,66 @@ def test_the_address_that_is_printed_becomes_a_cookie(reader: TestClient) -> Non
     assert reader.get("/api/v1/about", headers={"Authorization": ""}).status_code == 401
     wrong = reader.get("/?token=wrong", headers={"Authorization": ""}, follow_redirects=False)
     assert (wrong.headers["location"], "set-cookie" in wrong.headers) == ("/?denied", False)
+
+
+def logged_in(client: TestClient) -> str:
+    """Log in and return the header that a browser would send from then on."""
+    client.cookies.clear()
+    answer = client.post("/api/v1/login", json={"token": TOKEN}, headers={"Authorization": ""})
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    client.cookies.clear()
+    return str(cookie)
+
+
+def about(client: TestClient, cookie: str) -> int:
+    return int(client.get("/api/v1/about", headers={"Authorization": "", "Cookie": cookie}).status_code)
+
+
+def test_logging_out_ends_that_login_and_no_other(tmp_path: Path, client_of: ClientOf) -> None:
+    client = client_of(tmp_path)
+    first, second = logged_in(client), logged_in(client)
+    assert first != second
+    assert TOKEN not in first
+    again = client_of(tmp_path)
+    assert [about(each, cookie) for each in (client, again) for cookie in (first, second)] == [200] * 4
+    out = client.post("/api/v1/logout", headers={"Authorization": "", "Cookie": first})
+    assert (out.status_code, "Max-Age=0" in out.headers["set-cookie"]) == (204, True)
+    assert [about(each, first) for each in (client, again)] == [401] * 2, "somebody has kept a copy of it"
+    assert [about(each, second) for each in (client, again)] == [200] * 2
+    name = first.partition("=")[0]
+    for made_up in (TOKEN, "", "0" * 64, "../" * 21 + "x", second.partition("=")[2][:-1]):
+        assert about(client, f"{name}={made_up}") == 401
+
+
+def test_a_login_ends_with_its_token_and_after_a_month(
+    tmp_path: Path, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookie = logged_in(client_of(tmp_path))
+    assert about(client_of(tmp_path, Settings(token="another-token-of-16")), cookie) == 401
+    ada = Settings(token="another-token-of-16", users={"ada": digest(TOKEN)})
+    adas = logged_in(client_of(tmp_path, ada))
+    assert about(client_of(tmp_path, ada), adas) == 200
+    assert about(client_of(tmp_path, Settings(token=TOKEN, users={"bob": digest(TOKEN)})), adas) == 401
+    later = time.time() + 31 * 24 * 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert about(client_of(tmp_path), cookie) == 401
+    logged_in(client_of(tmp_path))
+    assert len(list((tmp_path / "logins").iterdir())) == 1, "those that have ended are forgotten"
+
+
+def test_what_is_kept_of_a_login_logs_nobody_in(tmp_path: Path, client_of: ClientOf) -> None:
+    client = client_of(tmp_path)
+    cookie = logged_in(client)
+    name, _, secret = cookie.partition("=")
+    (file,) = (tmp_path / "logins").iterdir()
+    kept = file.read_text()
+    for known in (secret, TOKEN, digest(TOKEN)):
+        assert known not in kept + file.name
+    for found in (file.name, *json.loads(kept).values()):
+        assert about(client, f"{name}={found}") == 401
+    assert (file.stat().st_mode & 0o077, file.parent.stat().st_mode & 0o077) == (0, 0)
+    file.write_text("{")
+    assert about(client, cookie) == 401
 
 
 def test_login_takes_the_token_and_nothing_else(reader: TestClient) -> None:

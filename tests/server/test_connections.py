@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -41,7 +41,8 @@ def connect(server: Live, text: str = "") -> socket.socket:
     """Open a connection and send something."""
     address = urlsplit(server.address)
     connection = socket.create_connection((address.hostname, address.port), timeout=30)
-    connection.sendall(text.replace("HOST", f"Host: {address.netloc}\r\n").encode())
+    with suppress(ConnectionError):  # it has been refused before all of it was sent
+        connection.sendall(text.replace("HOST", f"Host: {address.netloc}\r\n").encode())
     return connection
 
 
@@ -177,10 +178,10 @@ def test_strangers_make_room_before_who_has_shown_a_token(tmp_path: Path) -> Non
 def test_bodies_of_strangers_take_no_memory(patient: Live) -> None:
     before = patient.memory_bytes()
     for path, size in (("/api/v1/login", 2_000_000), ("/", 2_000_000), ("/api/v1/login", 4_000)):
-        begin = f"POST {path} HTTP/1.1\r\nHOSTContent-Length: {size}\r\n\r\n{'x' * min(size - 1, 60_000)}"
-        with held(patient, 300, begin):
+        begin = f"POST {path} HTTP/1.1\r\nHOSTContent-Length: {size}\r\n\r\n{'x' * (size - 1)}"
+        with held(patient, 100, begin):
             assert seconds_of_health(patient) < 0.1
-    assert patient.memory_bytes() - before < 64 << 20
+            assert patient.memory_bytes() - before < 64 << 20
 
 
 def test_a_handshake_counts_and_has_its_time(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
 import socket
 import ssl
@@ -83,6 +85,26 @@ def test_a_body_that_nests_without_end_is_an_error(server: Live) -> None:
         )
         assert found.status_code in (200, 400, 422)
         assert found.status_code != 200 or found.json()["errors"]
+
+
+def test_who_has_plans_checked_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Each takes a second or more, and there are more of them than threads for everything else."""
+    slow = json_of({"yaml": f"{SMALL}\nx: [{'1, ' * 30_000}]"})
+    with live(tmp_path) as server:
+        checks = [upload(server, "/api/v1/plans/check", *slow) for _ in range(60)]
+        began = time.monotonic()
+        assert server.client.get("/api/v1/trials").status_code == 200
+        assert server.client.get("/api/v1/runs").status_code == 200
+        assert time.monotonic() - began < 5
+        assert not any(select.select(checks[-10:], [], [], 0)), "they are still being checked"
+        for connection in checks:
+            connection.close()
+
+
+def json_of(content: object) -> tuple[str, ...]:
+    """Return headers and body of a request, as lines."""
+    body = json.dumps(content)
+    return ("Content-Type: application/json", f"Content-Length: {len(body)}", "", body)
 
 
 def test_ten_million_ranks_are_refused_with_their_cost(server: Live) -> None:
