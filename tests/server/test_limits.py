@@ -122,6 +122,19 @@ def test_ten_million_ranks_are_refused_with_their_cost(server: Live) -> None:
 FABRIC = "kind: leaf-spine, leaves: 20000, hosts_per_leaf: 500, spines: 100"
 
 
+def test_a_forced_run_takes_no_more_memory_than_a_run_has(tmp_path: Path) -> None:
+    large = (
+        SMALL.replace("hosts: 4", "hosts: 1000").replace('ranks: "0-3", ', "").replace("[1MB, 2MB]", "1000KB")
+    )
+    with live(tmp_path, "--worker-memory-gb", "0.25", "--workers", "1") as server:
+        refused = server.client.post("/api/v1/runs", json={"yaml": large})
+        assert (refused.status_code, "memory" in refused.json()["error"]["message"]) == (422, True)
+        failed = server.until(server.submit(large, force=True), lambda run: run["ended_at"])
+        assert failed["state"] == "failed"
+        assert failed["message"] == "it needs more than the 256 MB of memory that a run has"
+        server.until_state(server.submit(), "complete")
+
+
 def test_a_port_that_is_taken_is_an_error(server: Live, tmp_path: Path) -> None:
     port = str(urlsplit(server.address).port)
     done = call("serve", "--port", port, "--workspace", tmp_path, cwd=tmp_path)

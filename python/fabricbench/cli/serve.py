@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fabricbench.server.settings import Settings
 
 
-def serve_command(
+def serve_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     host: Annotated[
         str,
         typer.Option(help="Address to listen at; any but loopback needs --token or --users, and TLS."),
@@ -24,6 +24,15 @@ def serve_command(
     workspace: WorkspaceOption = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Runs at once.", show_default="as many as cores")
+    ] = None,
+    worker_memory_gb: Annotated[
+        float | None,
+        typer.Option(
+            min=0.25,
+            max=1 << 20,
+            help="Memory that a run may take [GB], also if it is forced.",
+            show_default="what is free at the start, divided by the workers",
+        ),
     ] = None,
     token: Annotated[
         str | None,
@@ -57,7 +66,12 @@ def serve_command(
     from fabricbench.store import Workspace
 
     os.environ.pop("FABRICBENCH_TOKEN", None)  # no process that is started from here needs it
-    settings = _settings(host, port, workers, token, users, tls_cert, tls_key)
+    settings = _settings(host, port, token, users, tls_cert, tls_key)
+    settings = replace(
+        settings,
+        workers=workers or settings.workers,
+        worker_memory_bytes=int((worker_memory_gb or 0) * (1 << 30)),
+    )
     store = Workspace.open(workspace, create=True)
     try:
         serve(store, settings, note)
@@ -68,7 +82,6 @@ def serve_command(
 def _settings(
     host: str,
     port: int,
-    workers: int | None,
     token: str | None,
     users: Path | None,
     certificate: Path | None,
@@ -92,5 +105,4 @@ def _settings(
     except UsersFileError as error:
         raise typer.BadParameter(f"--users: {error}") from error
     own = token if token is not None or users else new_token()
-    settings = Settings(host, port, own or "", known, tls_certificate=certificate, tls_key=key)
-    return replace(settings, workers=workers) if workers else settings
+    return Settings(host, port, own or "", known, tls_certificate=certificate, tls_key=key)

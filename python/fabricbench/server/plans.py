@@ -179,12 +179,14 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         BusyError: Too many are being checked.
     """
     limits = runner.machine_limits(state.settings.time_limit_min)
+    own = state.settings.worker_memory_bytes
+    memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
     arguments = {
         "text": plan.yaml,
         "document": plan.document,
         "overrides": plan.set,
         "chosen": plan.variants,
-        "memory_bytes": None if force else limits.memory_bytes,
+        "memory_bytes": None if force else memory_bytes,
         "time_ms": None if force else limits.time_ms,
     }
     try:

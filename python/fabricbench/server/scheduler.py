@@ -34,6 +34,8 @@ _RECOVER_S: Final = 10
 _RETRY_S: Final = 3
 _END_S: Final = 15
 _LAST_LINES: Final = 12
+_NO_MEMORY: Final = ("out of memory", "MemoryError", "bad_alloc", "memory allocation of")
+"""What the core, Python, Arrow and Polars write when they cannot get more."""
 
 
 class WorkerProcess:
@@ -42,7 +44,7 @@ class WorkerProcess:
     def __init__(
         self,
         root: str,
-        time_limit_min: int,
+        limits: tuple[int, int],
         on_event: Callable[[str, dict[str, object]], None],
         on_end: Callable[[], None],
     ) -> None:
@@ -50,11 +52,11 @@ class WorkerProcess:
 
         Args:
             root: Folder of the workspace.
-            time_limit_min: Estimated time of a trial at most [min].
+            limits: Estimated time of a trial at most [min], and memory at most [bytes].
             on_event: Told the id of the run and what happened, by a thread of this object.
             on_end: Told when there is no more to hear.
         """
-        command = [sys.executable, "-m", "fabricbench.server.worker", root, str(time_limit_min)]
+        command = [sys.executable, "-m", "fabricbench.server.worker", root, *map(str, limits)]
         pipe = subprocess.PIPE
         # A session of its own: Ctrl-C in the server's terminal is for the server, which tells its workers.
         self.process = subprocess.Popen(
@@ -62,6 +64,7 @@ class WorkerProcess:
         )
         self.run_id: str | None = None
         self.has_claimed = False
+        _, self._memory_bytes = limits
         self._on_event, self._on_end = on_event, on_end
         self._said: deque[str] = deque(maxlen=_LAST_LINES)
         self._threads = [Thread(target=each, daemon=True) for each in (self._hear, self._hear_errors)]
@@ -114,10 +117,14 @@ class WorkerProcess:
 
     def ending(self) -> tuple[str, str]:
         """Return the state and the message of a run whose worker ended without saying how."""
-        status = self.process.returncode
+        status, said = self.process.returncode, "\n".join(self._said)
+        if any(sign in said for sign in _NO_MEMORY):
+            return (
+                FAILED,
+                f"it needs more than the {self._memory_bytes >> 20:,} MB of memory that a run has",
+            )
         if status < 0:
             return INTERRUPTED, f"its worker was ended by {signal.Signals(-status).name}"
-        said = "\n".join(self._said)
         return FAILED, said[-2000:] or f"its worker ended with exit status {status}"
 
 
@@ -196,9 +203,8 @@ class Scheduler:
             return
         starting = sum(1 for worker in self._workers if not worker.has_claimed)
         for _ in range(min(free, len(self.queue.waiting()) - starting)):
-            worker = WorkerProcess(
-                str(self._workspace.root.resolve()), self._settings.time_limit_min, self._heard, self.wake
-            )
+            limits = (self._settings.time_limit_min, self._settings.worker_memory_bytes)
+            worker = WorkerProcess(str(self._workspace.root.resolve()), limits, self._heard, self.wake)
             with self._lock:
                 self._workers.append(worker)
 

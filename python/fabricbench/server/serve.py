@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import uvicorn
 
+from fabricbench import runner
 from fabricbench.server.app import create_app
 from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.events import Events
@@ -37,7 +38,9 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         AddressError: The address is in use, or not of this machine.
     """
     listening = _listen(settings)
-    settings = replace(settings, port=listening.getsockname()[1])
+    settings = replace(
+        settings, port=listening.getsockname()[1], worker_memory_bytes=_memory_of_run(settings)
+    )
     note(_greeting(workspace, settings))
     app = create_app(workspace, settings)
     config = uvicorn.Config(
@@ -89,6 +92,12 @@ class _Server(uvicorn.Server):
         """Begin to end."""
         self._events.close()
         super().handle_exit(sig, frame)
+
+
+def _memory_of_run(settings: Settings) -> int:
+    """Return what each run may take, so that all of them together leave the machine alive."""
+    free_bytes = runner.machine_limits().memory_bytes or 0
+    return settings.worker_memory_bytes or free_bytes // settings.workers
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -29,6 +29,8 @@ class Settings:
         token: What a request has to show; empty where only the tokens of users count.
         users: SHA-256 of the token of each user, hexadecimal, by name.
         workers: How many runs are carried out at once.
+        worker_memory_bytes: Memory that a run may take [bytes], also if the request forces it; 0 for its
+            share of what is free when the server starts.
         body_bytes_max: Largest body of a request [bytes].
         bodies_bytes_max: Bodies of requests at once [bytes].
         check_seconds: Time of one processor that parsing and checking a plan may take [s].
@@ -44,6 +46,7 @@ class Settings:
     token: str = ""
     users: Mapping[str, str] = field(default_factory=dict)
     workers: int = os.cpu_count() or 1
+    worker_memory_bytes: int = 0
     body_bytes_max: int = 2 << 20
     bodies_bytes_max: int = 256 << 20
     check_seconds: int = 20

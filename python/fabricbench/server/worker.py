@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import time
@@ -127,8 +128,11 @@ def tell(event: str, **content: Any) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def main(root: str, time_limit_min: int) -> None:
-    """Claim a run and carry it out."""
+def main(root: str, time_limit_min: int, memory_bytes: int) -> None:
+    """Claim a run and carry it out, with so much memory at most; 0 for any."""
+    if memory_bytes:
+        # Of what it writes to: libraries and files that are mapped take none of another's memory.
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     signal.signal(signal.SIGTERM, _interrupt)
     control = Control()
     store = Workspace.open(Path(root))
@@ -183,4 +187,4 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
