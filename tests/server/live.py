@@ -96,11 +96,15 @@ class Live:
         status = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return int(next(line for line in status if line.startswith(f"{kind}:")).split()[1]) << 10
 
-    def worker(self) -> int:
-        """Return the process number of the only worker."""
+    def workers(self) -> list[int]:
+        """Return the process numbers of the workers."""
         children = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         numbers = [int(each) for file in children for each in file.read_text().split()]
-        (found,) = [each for each in numbers if b"fabricbench.server.worker" in _command(each)]
+        return [each for each in numbers if b"fabricbench.server.worker" in _command(each)]
+
+    def worker(self) -> int:
+        """Return the process number of the only worker."""
+        (found,) = self.workers()
         return found
 
     def kill(self) -> None:
