@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -93,15 +94,22 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
+class _ErrorResponse(JSONResponse):
+    """An error as JSON; it may repeat what was sent, half of a surrogate pair included."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
+
+
 def answer(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
     """Return the answer that tells of an error."""
-    return JSONResponse(ApiError(status, message, hint).body, status, headers=headers)
+    return _ErrorResponse(ApiError(status, message, hint).body, status, headers=headers)
 
 
 def _api_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, ApiError):
         raise error
-    return JSONResponse(error.body, error.status)
+    return _ErrorResponse(error.body, error.status)
 
 
 def _store_error(_request: Request, error: Exception) -> JSONResponse:
@@ -123,7 +131,7 @@ def _validation_error(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, RequestValidationError):
         raise error
     faults = [_fault_of(each) for each in error.errors()]
-    return JSONResponse({"error": faults[0], "errors": faults, "cost": None}, 422)
+    return _ErrorResponse({"error": faults[0], "errors": faults, "cost": None}, 422)
 
 
 def _fault_of(problem: Mapping[str, Any]) -> dict[str, Any]:

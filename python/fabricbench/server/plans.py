@@ -24,6 +24,20 @@ Override = Annotated[str, Field(max_length=10_000, examples=["transport.ack_ever
 VariantName = Annotated[str, Field(max_length=200)]
 
 
+_DEPTH_MAX: Final = 100
+
+
+def _is_deeper(document: Any, levels: int) -> bool:
+    """Tell whether mappings and lists are nested in more levels; without recursion, which has a limit too."""
+    layer = [document]
+    for _ in range(levels):
+        inner = (each.values() if isinstance(each, dict) else each for each in layer)
+        layer = [each for values in inner if values for each in values if isinstance(each, dict | list)]
+        if not layer:
+            return False
+    return True
+
+
 class PlanText(BaseModel):
     """A plan, as YAML or as its fields; with both, the fields count and the YAML keeps its comments."""
 
@@ -42,6 +56,8 @@ class PlanText(BaseModel):
     def _has_a_plan(self) -> PlanText:
         if self.yaml is None and self.document is None:
             raise ValueError("give the plan as `yaml` or as `document`")
+        if _is_deeper(self.document, _DEPTH_MAX):
+            raise ValueError(f"found more than {_DEPTH_MAX} levels in `document`; a plan has some ten")
         # JSON can write half of a surrogate pair, and no text can hold it.
         json.dumps([self.yaml, self.document, self.set, self.variants], ensure_ascii=False).encode()
         return self

@@ -67,6 +67,7 @@ class Sandbox:
 
         Raises:
             SandboxError: It went beyond its limits, or failed.
+            UnicodeEncodeError: It returned half a surrogate pair, which YAML can write.
             BusyError: Too many others are running.
         """
         try:
@@ -101,13 +102,23 @@ class Sandbox:
         if not ours.poll(self._seconds + _GRACE_S):
             raise SandboxError(f"it takes more than {self._seconds} s to check")
         try:
-            answer = json.loads(ours.recv_bytes(_ANSWER_BYTES_MAX))
+            found = ours.recv_bytes(_ANSWER_BYTES_MAX)
         except EOFError as error:
             bounds = f"{self._seconds} s of processor time and {self._memory_bytes >> 20:,} MB of memory"
             raise SandboxError(f"it takes more than the server gives to a check: {bounds}") from error
+        answer = json.loads(found)
+        if b"\\ud" in found:
+            _check_text(answer)
+        if "refused" in answer:
+            raise SandboxError(answer["refused"])
         if "bug" in answer:
             raise AssertionError(f"task failed: {answer['bug']}")
         return answer["value"]
+
+
+def _check_text(value: object) -> None:
+    """Find what JSON can write and no text can hold."""
+    json.dumps(value, ensure_ascii=False).encode()
 
 
 def _child(connection: Connection, task: str, arguments: dict[str, Any], limits: tuple[int, int]) -> None:
@@ -118,6 +129,8 @@ def _child(connection: Connection, task: str, arguments: dict[str, Any], limits:
     try:
         value = getattr(import_module(TASKS_MODULE), task)(**arguments)
         answer = json.dumps({"value": value}, allow_nan=False)
+    except RecursionError:
+        answer = json.dumps({"refused": "it is nested too deeply to be read"})
     except Exception as error:  # noqa: BLE001 -- told to the parent, which raises it
         if isinstance(error, MemoryError) or _is_exhausted(limits[1]):
             os._exit(1)

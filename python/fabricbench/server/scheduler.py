@@ -172,8 +172,8 @@ class Scheduler:
                 worker.process.wait(max(0.1, deadline - time.monotonic()))
             worker.process.kill()
             worker.process.wait()
-        with suppress(StoreError):
-            for worker in self._workers:
+        for worker in self._workers:
+            with suppress(StoreError):
                 self._settle(worker)
 
     def _work(self) -> None:
@@ -183,6 +183,10 @@ class Scheduler:
                 pause = _PERIOD_S
             except StoreError as error:
                 _log.error("the queue cannot be reached: %s", error)
+                pause = _RETRY_S
+            except Exception:
+                # Such as no process to be had. Without this thread no run would ever start or end again.
+                _log.exception("the queue cannot be worked off")
                 pause = _RETRY_S
             self._wake.wait(pause)
             self._wake.clear()
@@ -212,7 +216,9 @@ class Scheduler:
         kind = str(content.pop("event"))
         if kind == "claimed":
             self._events.forget_progress(run_id)
-            self._on_change(run_id)
+            # Who watches looks at the catalog as well; the worker has to be heard out whatever becomes of that.
+            with suppress(StoreError):
+                self._on_change(run_id)
         else:
             self._events.add(run_id, kind, content)
 

@@ -56,6 +56,9 @@ def read_table(  # noqa: PLR0913, PLR0917 -- one parameter for each choice
     schema = chosen.collect_schema()
     for name in [*names, *([sort] if sort else [])]:
         _check_column(name, schema)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ApiError(422, f'columns: found "{twice}" twice', "name each column once", field="columns")
     import polars as pl
 
     total = int(chosen.select(pl.len()).collect().item())
