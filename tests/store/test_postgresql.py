@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import psycopg
@@ -13,6 +14,8 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
+from fabricbench.store import postgresql as database
+from fabricbench.store.database import BUSY_TIMEOUT_S
 from fabricbench.store.migrate import upgrade
 
 FIRST, SECOND = "aaaa00000001", "bbbb00000002"
@@ -112,3 +115,33 @@ def test_a_server_that_is_killed_in_the_middle_of_a_run_costs_only_that_trial(tm
         assert [path.name for path in workspace.records.iterdir()] == [FIRST]
         run_trial(workspace, trial_facts(SECOND), FakeBackend())
         assert workspace.find(SECOND).tables.table("chunks").num_rows == 12
+
+
+def test_a_writer_that_is_stopped_keeps_no_other_waiting(
+    tmp_path: Path, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_PAUSE_MAX_S", 1)
+    stopped, other = (Workspace.open(tmp_path, create=True, catalog_url=postgresql_url) for _ in range(2))
+
+    def hold() -> None:
+        with stopped.database.writing() as connection:
+            began = time.monotonic()
+            run_trial(other, trial_facts(FIRST), FakeBackend())
+            assert time.monotonic() - began < BUSY_TIMEOUT_S / 2
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(StoreError, match="cannot be reached"):
+        hold()
+
+
+def test_a_connection_that_is_cut_is_told_as_such(tmp_path: Path, postgresql_url: str) -> None:
+    workspace = Workspace.open(tmp_path, create=True, catalog_url=postgresql_url)
+
+    def be_cut_off() -> None:
+        with workspace.database.writing() as connection, psycopg.connect(postgresql_url) as another:
+            own = "datname = current_database() AND pid <> pg_backend_pid()"
+            another.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {own}")
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(StoreError, match="cannot be reached"):
+        be_cut_off()

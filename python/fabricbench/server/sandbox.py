@@ -98,9 +98,9 @@ class Sandbox:
             process.join()
 
     def _answer(self, ours: Connection) -> Any:
-        # The limit is on processor time; a machine with much to do gives less of it.
+        # The limit is on processor time, which ends the process; a machine with much to do gives less of it.
         if not ours.poll(self._seconds + _GRACE_S):
-            raise SandboxError(f"it takes more than {self._seconds} s to check")
+            raise BusyError("the machine has too much to do to check a plan")
         try:
             found = ours.recv_bytes(_ANSWER_BYTES_MAX)
         except EOFError as error:

@@ -184,7 +184,7 @@ class Scheduler:
             except StoreError as error:
                 _log.error("the queue cannot be reached: %s", error)
                 pause = _RETRY_S
-            except Exception:
+            except Exception:  # noqa: BLE001 -- logged, and tried again
                 # Such as no process to be had. Without this thread no run would ever start or end again.
                 _log.exception("the queue cannot be worked off")
                 pause = _RETRY_S
@@ -216,7 +216,7 @@ class Scheduler:
         kind = str(content.pop("event"))
         if kind == "claimed":
             self._events.forget_progress(run_id)
-            # Who watches looks at the catalog as well; the worker has to be heard out whatever becomes of that.
+            # Who watches looks at the catalog as well; the worker has to be heard out in any case.
             with suppress(StoreError):
                 self._on_change(run_id)
         else:

@@ -19,7 +19,14 @@ _WRITERS = 0x6661_6272_6963
 _LOCK_NOT_AVAILABLE = "55P03"
 _DISK_FULL = "53100"
 _NO_WRITING = {"42501", "25006"}  # insufficient privilege, read-only transaction
-_NO_ENTRY = ("28", "3D")  # classes: invalid authorization, invalid catalog name
+_OUT_OF_REACH = ("08", "25P03", "28", "3D", "53", "57P")
+"""What a connection that is refused, or was cut, ends with (PostgreSQL, appendix A).
+
+Connection exception, idle-in-transaction timeout, invalid authorization, invalid catalog name, insufficient
+resources, operator intervention.
+"""
+_PAUSE_MAX_S = BUSY_TIMEOUT_S // 2
+"""How long a writer may do nothing; a process that is stopped would keep every other one waiting."""
 
 
 class PostgresqlDatabase(Database):
@@ -67,7 +74,7 @@ class PostgresqlDatabase(Database):
             return StoreError(
                 self.place, f"cannot be written: {reason}", "ask for the right to write and create"
             )
-        if state.startswith(_NO_ENTRY) or not state:
+        if state.startswith(_OUT_OF_REACH) or not state:
             hint = "check the URL, the password (PGPASSWORD, ~/.pgpass) and whether the server runs"
             return StoreError(self.place, f"cannot be reached: {reason}", hint)
         return StoreError(
@@ -79,6 +86,7 @@ def _begin(connection: Connection) -> None:
     """Let one writer in at a time, so that what was read still holds when writing."""
     if connection.get_execution_options().get("exclusive"):
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'")
+        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{_PAUSE_MAX_S}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
     else:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
