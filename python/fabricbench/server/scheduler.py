@@ -110,10 +110,17 @@ class WorkerProcess:
             self.process.wait(timeout=1)  # it has closed its output, which is the last thing it does
         except subprocess.TimeoutExpired:
             return False
+        self.close()
+        return True
+
+    def close(self) -> None:
+        """Give up the pipes of a process that has ended."""
         for thread in self._threads:
             thread.join(timeout=5)
         self.end()
-        return True
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     def ending(self) -> tuple[str, str]:
         """Return the state and the message of a run whose worker ended without saying how."""
@@ -172,6 +179,7 @@ class Scheduler:
                 worker.process.wait(max(0.1, deadline - time.monotonic()))
             worker.process.kill()
             worker.process.wait()
+            worker.close()
         for worker in self._workers:
             with suppress(StoreError):
                 self._settle(worker)
