@@ -527,7 +527,7 @@ export interface paths {
         put?: never;
         /**
          * Logout
-         * @description Have the browser forget the cookie.
+         * @description End the login of the cookie, and have the browser forget it.
          */
         post: operations["logout_api_v1_logout_post"];
         delete?: never;
