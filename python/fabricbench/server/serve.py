@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import uvicorn
@@ -20,6 +21,10 @@ from fabricbench.server.settings import Settings
 
 if TYPE_CHECKING:
     from fabricbench.store import Workspace
+
+
+_COLLECTING: Final = (2_000, 10, 10)
+"""When garbage is collected (gc.set_threshold)."""
 
 
 class AddressError(Exception):
@@ -42,6 +47,8 @@ def serve(workspace: Workspace, settings: Settings, note: Callable[[str], None])
         settings, port=listening.getsockname()[1], worker_memory_bytes=_memory_of_run(settings)
     )
     note(_greeting(workspace, settings))
+    # The program as a whole collects seldom, since a command soon ends; what requests leave behind is to go.
+    gc.set_threshold(*_COLLECTING)
     app = create_app(workspace, settings)
     config = uvicorn.Config(
         app,
