@@ -1,0 +1,214 @@
+"""Run random scenarios until time or seeds are over, and make each one that breaks a law small.
+
+python -m tools.swarm --seed 1 --count 2000
+python -m tools.swarm --seconds 600 --progress swarm.jsonl
+python -m tools.swarm --plan swarm-failures/seed-17.yaml
+"""
+# ruff: noqa: T201
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+
+from ruamel.yaml import YAML
+from tools.swarm.fabrics import Fields
+from tools.swarm.generate import plan_of
+from tools.swarm.scenario import Outcome
+from tools.swarm.shrink import shrink
+from tools.swarm.workers import Task, Worker
+
+
+@dataclass
+class Tally:
+    """What came of the scenarios so far."""
+
+    done: int = 0
+    accepted: int = 0
+    trials: int = 0
+    packet_hops: int = 0
+    failing: int = 0
+    rules: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a scenario."""
+        self.done += 1
+        self.accepted += outcome.is_accepted
+        self.trials += outcome.trials
+        self.packet_hops += outcome.packet_hops
+        self.failing += bool(outcome.violations)
+        self.rules.update({violation.rule for violation in outcome.violations})
+        if outcome.refusal:
+            self.refusals[_refused_field(outcome.refusal)] += 1
+
+    def __str__(self) -> str:
+        share = 100 * self.accepted / max(1, self.done)
+        return (
+            f"{self.done} scenarios, {share:.0f} % accepted, {self.trials} trials, "
+            f"{self.packet_hops:,} packet-hops, {self.failing} break a law"
+        )
+
+
+def _refused_field(refusal: str) -> str:
+    """Return the first line of a refusal without its figures, to count alike ones."""
+    line = refusal.splitlines()[0]
+    return "".join("#" if letter.isdigit() else letter for letter in line)[:100]
+
+
+def main() -> int:
+    """Run what is asked for; 1 if a law is broken."""
+    arguments = _parser().parse_args()
+    if arguments.plan is not None:
+        return _one(YAML(typ="safe").load(arguments.plan.read_text()), arguments)
+    return _many(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--seed", type=int, help="first seed [that of the progress file, or one from the clock]"
+    )
+    parser.add_argument("--count", type=int, help="scenarios to run [as many as there is time for]")
+    parser.add_argument("--seconds", type=float, help="when to stop [after COUNT, or 120]")
+    parser.add_argument("--plan", type=Path, help="run this plan instead, and say which laws it breaks")
+    parser.add_argument("--progress", type=Path, help="file of the seeds that are done, to resume from")
+    parser.add_argument(
+        "--failures", type=Path, default=Path("swarm-failures"), help="folder of small failing plans"
+    )
+    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds of a scenario [20]")
+    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes [2]")
+    parser.add_argument("--compare-every", type=int, default=4, help="every so many also on other paths [4]")
+    parser.add_argument(
+        "--shrink", type=float, default=60.0, help="seconds to make a failing plan small [60]"
+    )
+    parser.add_argument("--max-failures", type=int, default=10, help="failing plans to make small [10]")
+    return parser
+
+
+def _one(plan: Fields, arguments: argparse.Namespace) -> int:
+    worker = Worker(arguments.limit)
+    outcome = worker.examine(Task(plan, compares=True))
+    worker.close()
+    if outcome.refusal:
+        print(outcome.refusal, file=sys.stderr)
+    for violation in outcome.violations:
+        print(f"{violation.rule}: {violation.found}")
+    return int(bool(outcome.violations))
+
+
+def _seeds(arguments: argparse.Namespace) -> Iterator[int]:
+    """Return the seeds that are left: from the one that is given, that of the run to resume, or a new one."""
+    done = _done(arguments.progress)
+    new = min(done) if done else time.time_ns() // 1_000_000
+    first = new if arguments.seed is None else arguments.seed
+    print(f"seeds from {first}, {len(done)} done before", file=sys.stderr, flush=True)
+    count = arguments.count if arguments.count is not None else sys.maxsize
+    return (seed for seed in range(first, first + count) if seed not in done)
+
+
+def _done(progress: Path | None) -> set[int]:
+    if progress is None or not progress.exists():
+        return set()
+    lines = progress.read_text().splitlines()
+    return {int(json.loads(line)["seed"]) for line in lines if line.endswith("}")}
+
+
+def _many(arguments: argparse.Namespace) -> int:
+    """Run scenarios in several processes; print the first of each broken law and write its small plan."""
+    tally, known = Tally(), set[str]()
+    workers = [Worker(arguments.limit) for _ in range(arguments.workers)]
+    for seed, outcome in _outcomes(_seeds(arguments), workers, arguments):
+        tally.add(outcome)
+        _note(arguments.progress, seed, outcome)
+        new = {violation.rule for violation in outcome.violations} - known
+        if new and len(known) < arguments.max_failures:
+            known |= new
+            _report(seed, outcome, min(new), arguments)
+        if tally.done % 500 == 0:
+            print(tally, file=sys.stderr, flush=True)
+    for worker in workers:
+        worker.close()
+    print(tally)
+    for rule, count in tally.rules.most_common():
+        print(f"  {count:6} x {rule}")
+    for refusal, count in tally.refusals.most_common(8):
+        print(f"  {count:6} refused: {refusal}", file=sys.stderr)
+    return int(tally.failing > 0)
+
+
+def _outcomes(
+    seeds: Iterator[int], workers: list[Worker], arguments: argparse.Namespace
+) -> Iterator[tuple[int, Outcome]]:
+    """Yield what came of each seed, as it comes."""
+    default = None if arguments.count is not None else 120.0
+    seconds = arguments.seconds if arguments.seconds is not None else default
+    until = time.monotonic() + seconds if seconds is not None else float("inf")
+    busy: dict[int, int] = {}
+
+    def feed(index: int) -> None:
+        seed = next(seeds, None) if time.monotonic() < until else None
+        if seed is not None:
+            compares = seed % arguments.compare_every == 0
+            workers[index].begin(Task(plan_of(seed), compares=compares))
+            busy[index] = seed
+
+    for index in range(len(workers)):
+        feed(index)
+    while busy:
+        wait([workers[index].pipe for index in busy], 0.2)
+        for index in list(busy):
+            outcome = workers[index].poll()
+            if outcome is not None:
+                yield busy.pop(index), outcome
+                feed(index)
+
+
+def _note(progress: Path | None, seed: int, outcome: Outcome) -> None:
+    if progress is not None:
+        rules = sorted({violation.rule for violation in outcome.violations})
+        with progress.open("a") as file:
+            file.write(json.dumps({"seed": seed, "accepted": outcome.is_accepted, "broken": rules}) + "\n")
+
+
+def _report(seed: int, outcome: Outcome, rule: str, arguments: argparse.Namespace) -> None:
+    """Print what a scenario breaks, and the command that shows it again with the smallest plan that does."""
+    for violation in outcome.violations:
+        print(f"seed {seed}: {violation.rule}\n    {violation.found}")
+    worker = Worker(min(arguments.limit, 10.0))
+    compares = seed % arguments.compare_every == 0
+
+    def fails(plan: Fields) -> bool:
+        found = worker.examine(Task(plan, compares=compares)).violations
+        return any(violation.rule == rule for violation in found)
+
+    small = shrink(plan_of(seed), fails, arguments.shrink)
+    last = [each for each in worker.examine(Task(small, compares=compares)).violations if each.rule == rule]
+    worker.close()
+    path = write_plan(small, arguments.failures, f"seed-{seed}", [rule, *(each.found for each in last)])
+    print(f"    small plan: {path}\n    again: python -m tools.swarm --plan {path}", flush=True)
+
+
+def write_plan(plan: Fields, folder: Path, name: str, comments: list[str]) -> Path:
+    """Write a plan with comments above it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.yaml"
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = 110
+    with path.open("w") as file:
+        file.writelines(f"# {line}\n" for text in comments for line in text.splitlines())
+        yaml.dump(plan, file)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Other ways of the same run, which have to give the same tables, and changes whose effect is known."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
+
+import fabricbench as fb
+from fabricbench import runner
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import RunSpec
+    from fabricbench.runner import PlannedTrial
+
+_WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (
+    ("2 threads", {"threads": 2}),
+    ("the exact path", {"path": "exact"}),
+    ("no fast-forward", {"fast_forward": False}),
+)
+SLOWER = 1.05
+"""A run with doubled rates may take so many times the time of the other."""
+
+
+_TIME = re.compile(r"^(\d+)(us|ns)$")
+_SMALLER = {"us": "ns", "ns": "ps"}
+
+
+def plan_violations(
+    plan: Mapping[str, Any], trials: Sequence[PlannedTrial], records: Sequence[Record]
+) -> Iterator[Violation]:
+    """Yield what a workspace keeps otherwise than it was, and times that change with their unit."""
+    rewritten = runner.load_fields(_in_smaller_units(plan))
+    if [trial.id for trial in rewritten.trials] != [trial.id for trial in trials]:
+        yield Violation("a time is the same in other units", "plan: other trials with times in ns and ps")
+    with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
+        stored = fb.run(fb.load(plan), workspace=folder, threads=1, force=True)
+        for kept, record in zip(stored, records, strict=True):
+            yield from _kept(kept, record)
+
+
+def _kept(kept: fb.Trial, record: Record) -> Iterator[Violation]:
+    for table, rows in record.arrow.items():
+        if not kept.arrow(table).equals(rows):
+            yield Violation("a workspace keeps the tables as they are", f"{table} of {kept!r}")
+    names = ("id", "plan")
+    results = [{name: value for name, value in row.items() if name not in names} for row in record.results]
+    found = [{name: row[name] for name in results[0]} for row in kept.arrow("trials").to_pylist()]
+    if found != results:
+        yield Violation("a workspace keeps the tables as they are", f"trials of {kept!r}")
+
+
+def _in_smaller_units(value: Any) -> Any:
+    """Return a plan with its times in the next smaller unit."""
+    if isinstance(value, dict):
+        return {name: _in_smaller_units(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_in_smaller_units(each) for each in value]
+    match = _TIME.match(value) if isinstance(value, str) else None
+    return f"{int(match[1]) * 1000}{_SMALLER[match[2]]}" if match else value
+
+
+def violations(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+    """Yield ways of running a trial that give another record."""
+    for name, options in _WAYS:
+        other = run_trial(planned, **options)
+        yield from _different(f"{name} give the same tables", record, other)
+    yield from _unobserved(planned, record)
+    yield from _faster(planned, record)
+
+
+def _different(
+    rule: str, one: Record, other: Record, but: frozenset[str] = frozenset()
+) -> Iterator[Violation]:
+    for table, rows in one.arrow.items():
+        if table not in but and not rows.equals(other.arrow[table]):
+            yield Violation(rule, f"{table}: {_first_difference(one, other, table)}")
+            return
+    facts = [
+        {name: value for name, value in each.summary.items() if name not in MACHINE_FACTS}
+        for each in (one, other)
+    ]
+    for name, value in facts[0].items():
+        if value != facts[1][name]:
+            yield Violation(rule, f"summary: {name} {value}, then {facts[1][name]}")
+            return
+
+
+def _first_difference(one: Record, other: Record, table: str) -> str:
+    rows, others = one.rows(table), other.rows(table)
+    for number, (row, changed) in enumerate(zip(rows, others, strict=False)):
+        if row != changed:
+            values = {name: (row[name], changed[name]) for name in row if row[name] != changed[name]}
+            return f"row {number}: {values}"
+    return f"{len(rows)} rows, then {len(others)}"
+
+
+def _changed(planned: PlannedTrial, spec: Mapping[str, Any]) -> PlannedTrial:
+    # A cached JSON text belongs to the old specification; `replace` makes a trial without it.
+    return replace(planned, run_spec=cast("RunSpec", spec))
+
+
+def _unobserved(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+    """Sampling is to change nothing but the samples."""
+    observe = record.spec["observe"]
+    points = 100 if observe["series_points"] == 0 else 0
+    other = run_trial(_changed(planned, {**record.spec, "observe": {**observe, "series_points": points}}))
+    yield from _different("sampling changes nothing but series", record, other, frozenset({"series"}))
+
+
+def _faster(planned: PlannedTrial, record: Record) -> Iterator[Violation]:
+    """Doubled rates of everything are to make no job slower, where nothing but rates decides."""
+    if not _is_paced_by_rates(record):
+        return
+    other = run_trial(_changed(planned, doubled(planned.run_spec)))
+    if not _is_paced_by_rates(other):
+        return
+    for name, job in record.jobs.items():
+        before, after = job.outcome["end_ps"], other.jobs[name].outcome["end_ps"]
+        if after is None or after > before * SLOWER:
+            found = f"summary: {name}: end_ps {before}, with doubled rates {after}"
+            yield Violation("doubled rates make nothing slower", found)
+
+
+def _is_paced_by_rates(record: Record) -> bool:
+    """Tell whether a faster fabric has to be faster: nothing but rates decides.
+
+    Left out are losses, timeouts and retransmissions (a faster sender loses more), PFC and credits
+    (thresholds are bytes), ECN, TCP, paths that depend on timing, failures (at given times), open-loop
+    traffic and storage that last a given time, and several jobs at once: who comes first at a shared port
+    may change, and a list of tasks may take longer with faster machines (Graham, 1969).
+    """
+    spec = record.spec
+    fabric, jobs = spec["fabric"], spec["jobs"]
+    switch = fabric["switch"]
+    return (
+        record.is_complete
+        and record.is_lossless
+        and record.link_layer == "ethernet"
+        and not (switch["pfc"] or switch["ecn"] or spec["tcp"] or fabric["failures"])
+        and fabric["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
+        and len(jobs) == 1
+        and jobs[0]["arrivals"] is None
+        and jobs[0]["storage"] is None
+        and not int(record.chunks["retransmits"].sum())
+        and not int(record.chunks["timeouts"].sum())
+    )
+
+
+def doubled(value: Any) -> Any:
+    """Return a RunSpec with every rate doubled."""
+    if isinstance(value, dict):
+        return {
+            name: 2 * each if name.endswith("_bps") and isinstance(each, int) else doubled(each)
+            for name, each in value.items()
+        }
+    return [doubled(each) for each in value] if isinstance(value, list) else value

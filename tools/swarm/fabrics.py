@@ -1,0 +1,313 @@
+"""Random small fabrics: topologies, links, load balancing, switches and NICs.
+
+A fabric is drawn as a user would write it. What does not go together (PFC on InfiniBand, failures of a
+scheduled fabric) is mostly left out here; what slips through has to be refused by the plan's checks with a
+clear error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tools.swarm.draw import Draw
+
+Fields = dict[str, Any]
+
+RATES = ("3Gbps", "10Gbps", "25Gbps", "40Gbps", "50Gbps", "100Gbps", "200Gbps", "400Gbps", "800Gbps")
+LENGTHS = ("17cm", "1m", "3m", "3m", "30m", "30m", "100m", "1km")
+SIZES = ("10000", "64KB", "150KB", "1MB", "4MB", "16MB", "64MB", "64MB")
+"""Of buffers: reserves and headroom of PFC need the larger ones."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A fabric, and what other parts of a plan have to know of it.
+
+    Attributes:
+        fields: Those of `fabric`.
+        hosts: How many hosts it has.
+        links: Names of its links, as plans name them.
+        switches: Names of its switches.
+        kind: `ethernet`, `infiniband` or `scheduled`.
+    """
+
+    fields: Fields
+    hosts: int
+    links: tuple[str, ...]
+    switches: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A topology with the names of what is in it."""
+
+    fields: Fields
+    hosts: int
+    links: tuple[str, ...]
+    switches: tuple[str, ...]
+
+
+def link(draw: Draw) -> Fields | str:
+    """Return a link, at times by its rate alone."""
+    rate = draw.pick(RATES)
+    return {"rate": rate, "length": draw.pick(LENGTHS)} if draw.chance(0.7) else rate
+
+
+def _single_switch(draw: Draw) -> Graph:
+    hosts = draw.whole(2, 12)
+    links = tuple(f"host{host}-leaf0" for host in range(hosts))
+    return Graph({"kind": "single-switch", "hosts": hosts, "host_link": link(draw)}, hosts, links, ("leaf0",))
+
+
+def _full_mesh(draw: Draw) -> Graph:
+    hosts = draw.whole(2, 12)
+    return Graph({"kind": "full-mesh", "hosts": hosts, "host_link": link(draw)}, hosts, (), ())
+
+
+def _leaf_spine(draw: Draw) -> Graph:
+    leaves, hosts, spines = draw.whole(2, 4), draw.whole(1, 4), draw.whole(1, 4)
+    fields: Fields = {"kind": "leaf-spine", "leaves": leaves, "hosts_per_leaf": hosts, "spines": spines}
+    if draw.chance(0.3):
+        fields["links_per_spine"] = draw.whole(1, 3)
+    fields |= {"host_link": link(draw), "fabric_link": link(draw)}
+    links = [f"host{host}-leaf{host // hosts}" for host in range(leaves * hosts)]
+    links += [f"leaf{leaf}-spine{spine}" for leaf in range(leaves) for spine in range(spines)]
+    switches = [f"leaf{leaf}" for leaf in range(leaves)] + [f"spine{spine}" for spine in range(spines)]
+    return Graph(fields, leaves * hosts, tuple(links), tuple(switches))
+
+
+def _fat_tree(draw: Draw) -> Graph:
+    pods, leaves, hosts = draw.whole(2, 3), draw.whole(1, 2), draw.whole(1, 3)
+    aggs, cores = draw.whole(1, 2), draw.whole(1, 2)
+    fields = {
+        "kind": "fat-tree",
+        "pods": pods,
+        "leaves_per_pod": leaves,
+        "hosts_per_leaf": hosts,
+        "aggs_per_pod": aggs,
+        "cores_per_agg": cores,
+        "host_link": link(draw),
+        "fabric_link": link(draw),
+        "core_link": link(draw),
+    }
+    count = pods * leaves * hosts
+    links = tuple(f"host{host}-leaf{host // hosts}" for host in range(count))
+    switches = tuple(f"leaf{leaf}" for leaf in range(pods * leaves))
+    return Graph(fields, count, links, switches)
+
+
+def _rails(draw: Draw) -> Graph:
+    servers, rails = draw.whole(2, 4), draw.whole(1, 4)
+    spines = draw.whole(1, 3)
+    fields: Fields = {"kind": "rail-optimised", "servers": servers, "rails": rails, "spines": spines}
+    fields |= {"host_link": link(draw), "fabric_link": link(draw)}
+    if draw.chance(0.5):
+        fields["scale_up_link"] = draw.pick(("900Gbps", "1800Gbps", {"rate": "100Gbps", "length": "50cm"}))
+    count = servers * rails
+    links = [f"host{host}-rail{host % rails}" for host in range(count)]
+    links += [f"rail{rail}-spine{spine}" for rail in range(rails) for spine in range(spines)]
+    switches = [f"rail{rail}" for rail in range(rails)] + [f"spine{spine}" for spine in range(spines)]
+    return Graph(fields, count, tuple(links), tuple(switches))
+
+
+def _custom(draw: Draw) -> Graph:
+    """A tree of switches, mostly with more links across it."""
+    count = draw.whole(2, 5)
+    hosts = [draw.whole(0 if index else 1, 3) for index in range(count)]
+    hosts[-1] = max(hosts[-1], 1)
+    pairs = [(draw.whole(0, index - 1), index) for index in range(1, count)]
+    for _ in range(draw.whole(0, 3)):
+        one, other = draw.whole(0, count - 1), draw.whole(0, count - 1)
+        pairs += [(one, other)] if one != other else []
+    links = [
+        {"between": [f"s{one}", f"s{other}"], "count": draw.whole(1, 2), "link": link(draw)}
+        for one, other in pairs
+    ]
+    fields = {
+        "kind": "custom",
+        "switches": [{"name": f"s{index}", "hosts": each} for index, each in enumerate(hosts)],
+        "links": links,
+        "host_link": link(draw),
+    }
+    names = [f"s{one}-s{other}" for one, other in dict.fromkeys(pairs)]
+    return Graph(fields, sum(hosts), tuple(names), tuple(f"s{index}" for index in range(count)))
+
+
+TOPOLOGIES = (_single_switch, _leaf_spine, _leaf_spine, _fat_tree, _rails, _custom, _custom, _full_mesh)
+
+
+def fabric(draw: Draw) -> Drawn:
+    """Return a fabric."""
+    graph = draw.pick(TOPOLOGIES)(draw)
+    topology = graph.fields["kind"]
+    kinds: tuple[str, ...] = (*("ethernet",) * 7, "infiniband")
+    if topology in ("leaf-spine", "single-switch"):
+        kinds += ("scheduled",) * 2
+    kind = draw.pick(kinds)
+    fields: Fields = {"topology": graph.fields}
+    if draw.chance(0.4):
+        fields["propagation"] = draw.pick(("0", "4ns/m", "5ns/m", "7ns/m", "7ns/m"))
+    if kind == "infiniband":
+        fields["link_layer"] = _infiniband(draw)
+    if kind != "scheduled" and topology != "full-mesh" and draw.chance(0.85):
+        fields["load_balancing"] = _balancing(draw)
+    fields["switch"] = _switch(draw, kind)
+    if draw.chance(0.5):
+        fields["nic"] = _nic(draw, graph.hosts)
+    if draw.chance(0.2):
+        fields["shared_memory"] = {"rate": draw.pick(RATES), "latency": draw.time(0, 2_000_000)}
+    if kind != "scheduled" and graph.links and draw.chance(0.15):
+        fields["extra_delays"] = [
+            {"link": name, "delay": draw.time(1_000, 20_000_000)}
+            for name in draw.some(graph.links, draw.whole(1, min(3, len(graph.links))))
+        ]
+    if kind == "ethernet" and graph.links and draw.chance(0.2):
+        fields |= _failing(draw, graph)
+        if any(each["kind"] == "link-rate" for each in fields["failures"]):
+            fields["switch"]["forwarding"] = "store-and-forward"
+    return Drawn(fields, graph.hosts, graph.links, graph.switches, kind)
+
+
+def _infiniband(draw: Draw) -> str | Fields:
+    if draw.chance(0.3):
+        return "infiniband"
+    buffer = draw.pick(("4608", "8KB", "16KB", "64KB", "128KB"))
+    return {"infiniband": {"vl_buffer": buffer, "credit_interval": draw.pick(("0", "100ns", "256ns", "2us"))}}
+
+
+def _balancing(draw: Draw) -> str | Fields:
+    kind = draw.pick(
+        ("ecmp", "hash", "flowlet", "spray-random", "spray-round-robin", "adaptive", "d-mod-k", "weighted")
+    )
+    if kind == "hash":
+        return {"kind": "ecmp", "hash": draw.pick(("crc", "toeplitz")), "include_qp": draw.chance(0.5)}
+    if kind == "flowlet":
+        return {"kind": "flowlet", "gap": draw.time(100_000, 50_000_000)}
+    if kind == "weighted":
+        return {"kind": "weighted", "weights": [draw.whole(1, 4) for _ in range(draw.whole(1, 4))]}
+    return kind
+
+
+def _switch(draw: Draw, kind: str) -> Fields:
+    fields: Fields = {}
+    if kind != "scheduled" and draw.chance(0.6):
+        fields["forwarding"] = draw.pick(("store-and-forward", "cut-through"))
+    if draw.chance(0.6):
+        fields["pipeline_latency"] = draw.pick(("100ns", "130ns", "500ns", "500ns", "1us", "3us", "0"))
+    if draw.chance(0.4):
+        fields["scheduling"] = _scheduling(draw)
+    if kind != "infiniband" and draw.chance(0.35):
+        fields["pfc"] = _pfc(draw, kind)
+    if draw.chance(0.7):
+        fields["buffer"] = _buffer(draw, SIZES[4:] if "pfc" in fields else SIZES)
+    if kind == "ethernet" and draw.chance(0.3):
+        fields["ecn"] = _ecn(draw)
+    if kind == "scheduled":
+        fields["scheduled"] = _scheduled(draw)
+    return fields
+
+
+def _buffer(draw: Draw, sizes: tuple[str, ...]) -> str | Fields:
+    size = draw.pick(sizes)
+    if draw.chance(0.4):
+        return size
+    cell = draw.pick((1, 80, 208, 256))
+    return {"size": size, "cell": cell, "lossy_alpha": draw.pick(("none", "1/8", "1/2", 1, 2, 8))}
+
+
+def _scheduling(draw: Draw) -> str | Fields:
+    if draw.chance(0.6):
+        return draw.pick(("strict", "dwrr"))
+    return {"dwrr": {"quantum": {draw.whole(0, 7): draw.pick(("1KB", "8KB", "32KB"))}}}
+
+
+def _pfc(draw: Draw, kind: str) -> str | Fields:
+    if draw.chance(0.3):
+        return "on"
+    alpha, size = draw.pick(("1/8", "1/4", 1, 2)), draw.pick(("20KB", "50KB", "100KB", "300KB"))
+    fields: Fields = {
+        "xoff": {"alpha": alpha} if draw.chance(0.6) else {"bytes": size},
+        "xon_offset": draw.pick(("0", "4KB", "16KB")),
+        "reserved": draw.pick(("0", "9KB")),
+        "headroom": draw.pick(("auto", "auto", "10KB", "100KB")),
+        "quanta": draw.pick((100, 65535)),
+    }
+    if kind == "ethernet" and draw.chance(0.25):
+        times = {"detection": draw.time(10_000_000, 500_000_000), "restoration": draw.time(10_000_000, 10**9)}
+        fields["watchdog"] = {**times, "action": draw.pick(("drop", "forward"))} if draw.chance(0.8) else "on"
+    return fields
+
+
+def _ecn(draw: Draw) -> str | Fields:
+    if draw.chance(0.25):
+        return draw.pick(("on", "alibaba", "sonic"))
+    kmin = draw.spread(1_000, 200_000)
+    fields: Fields = {"kmin": kmin, "kmax": kmin + draw.spread(1, 400_000), "pmax": f"{draw.whole(1, 100)}%"}
+    if draw.chance(0.3):
+        fields["dynamic"] = {
+            "interval": draw.time(1_000_000, 50_000_000),
+            "incast_degree": draw.whole(1, 8),
+            "confirm": draw.whole(1, 3),
+        }
+    return fields
+
+
+def _scheduled(draw: Draw) -> str | Fields:
+    if draw.chance(0.4):
+        return "on"
+    return {
+        "credit": draw.pick(("2KB", "4KB", "8KB")),
+        "credit_speedup": draw.pick((1, "1.03", "1.5")),
+        "cell": draw.pick((128, 256, 512)),
+        "fabric_speedup": draw.pick((1, "10/9", 2)),
+        "egress_buffer": draw.pick(("auto", "auto", "64KB")),
+    }
+
+
+def _nic(draw: Draw, hosts: int) -> Fields:
+    fields: Fields = {}
+    if draw.chance(0.6):
+        fields["latency"] = draw.pick(("0", "100ns", "400ns", "400ns", "1us"))
+    if draw.chance(0.25):
+        fields["drain_rate"] = draw.pick(RATES)
+    if draw.chance(0.2):
+        fields["receive_buffer"] = draw.pick(("64KB", "256KB", "2MB"))
+    if draw.chance(0.25):
+        fields["impairments"] = [
+            {
+                "host": draw.whole(0, hosts - 1),
+                "throughput": draw.pick(("1%", "10%", "50%", "90%")),
+                "direction": draw.pick(("both", "send", "receive")),
+            }
+        ]
+    return fields
+
+
+def _failing(draw: Draw, graph: Graph) -> Fields:
+    failures = [_failure(draw, graph) for _ in range(draw.whole(1, 3))]
+    return {"failures": failures, "convergence_time": draw.time(0, 1_000_000_000)}
+
+
+def _failure(draw: Draw, graph: Graph) -> Fields:
+    kinds = ("link-down", "link-rate", "bit-errors", "frame-loss", "nic-throughput", "switch-down")
+    kind, at = draw.pick(kinds), draw.time(0, 200_000_000)
+    fields: Fields = {"at": at, "kind": kind}
+    if kind == "nic-throughput":
+        fields |= {"host": draw.whole(0, graph.hosts - 1), "throughput": draw.pick(("5%", "50%", "100%"))}
+    elif kind == "switch-down":
+        fields["switch"] = draw.pick(graph.switches)
+    else:
+        fields["link"] = draw.pick(graph.links)
+    if kind == "link-rate":
+        return fields | {"rate": draw.pick(("1Gbps", "3Gbps", "10Gbps"))}
+    if kind == "bit-errors":
+        fields["rate"] = draw.pick(("1e-8", "1e-6", "1e-5"))
+    elif kind == "frame-loss":
+        fields["share"] = draw.pick(("0.1%", "1%", "20%"))
+    if kind in ("link-down", "switch-down") or draw.chance(0.5):
+        fields["for"] = draw.time(1_000_000, 300_000_000)
+        if draw.chance(0.25):
+            fields |= {"every": "400us", "count": draw.whole(2, 4)}
+    return fields

@@ -1,0 +1,294 @@
+"""One integer, one plan: random small scenarios over everything that a plan can say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tools.swarm.draw import Draw
+from tools.swarm.fabrics import RATES, Drawn, Fields, fabric
+from tools.swarm.patterns import PATTERNS, fitting_ranks, is_shared
+
+PACKETS_MAX = 3_000
+"""About so many data packets a job has at most: a scenario is to take milliseconds."""
+
+
+def plan_of(seed: int) -> dict[str, Any]:
+    """Return the plan of a seed, the fields as YAML has them."""
+    draw = Draw(seed)
+    transport = _transport(draw)
+    drawn = fabric(draw)
+    _reconcile(draw, transport, drawn)
+    jobs = _jobs(draw, drawn, transport)
+    plan: Fields = {
+        "fabricbench": 1,
+        "name": f"swarm-{seed}",
+        "seed": draw.seed(),
+        "fabric": drawn.fields,
+        "transport": transport,
+        "jobs": jobs,
+    }
+    if drawn.kind == "ethernet" and draw.chance(0.13):
+        plan["tcp"] = [_tcp(draw, drawn, jobs, transport)]
+        _mark_tcp(draw, plan)
+    _vary(draw, plan)
+    return plan
+
+
+def _transport(draw: Draw) -> Fields:
+    mtu = draw.pick((256, 512, 1024, 2048, 4096, 4096))
+    fields: Fields = {"mtu": mtu, "recovery": draw.pick(("go_back_n", "go_back_n", "selective", "none"))}
+    fields["message_size"] = draw.pick(
+        (mtu - 1, mtu, mtu + 1, 3 * mtu, "16KB", "64KB", "128KB", "128KB", "1MB")
+    )
+    if draw.chance(0.05):
+        fields["message_size"] = draw.whole(1, 300)
+    fields["qp_mode"] = draw.pick(("per_chunk", "per_pair"))
+    if draw.chance(0.3):
+        fields["qps_per_rank_pair"] = draw.whole(1, 4)
+    fields["window"] = draw.pick((1, 3, 16, 64, 333, 8388608, 8388608))
+    fields["ack_every"] = min(draw.pick((1, 2, 2, 3, 4, 7, 32)), fields["window"])
+    if draw.chance(0.5):
+        fields["ooo_window"] = draw.pick((1, 16, 128, 512))
+    fields["timeout"] = draw.pick(("16us", "100us", "300us", "1ms", "67.108864ms"))
+    if draw.chance(0.3):
+        fields["retry_count"] = draw.whole(0, 7)
+    if draw.chance(0.25):
+        data, ack = draw.some(range(8), 2)
+        fields["priorities"] = {"data": data, "ack": ack, "cnp": draw.pick((ack, 7))}
+    return fields
+
+
+def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
+    """Add what depends on the fabric: DCQCN where data are marked, buffers that hold a packet."""
+    ecn = drawn.fields["switch"].get("ecn")
+    if ecn and draw.chance(0.5):
+        preset = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
+        transport["rate_control"] = {"dcqcn": preset} if draw.chance(0.7) else "dcqcn"
+    if drawn.kind == "infiniband" and draw.chance(0.5):
+        transport["priorities"] = {"data": 0, "ack": 0}
+
+
+def _jobs(draw: Draw, drawn: Drawn, transport: Fields) -> list[Fields]:
+    """Return one to three jobs on different hosts, at least one of which ends by itself."""
+    count = draw.pick((1, 1, 1, 2, 2, 3)) if drawn.hosts >= 6 else 1
+    hosts = draw.some(range(drawn.hosts), drawn.hosts)
+    edges = [round(index * len(hosts) / count) for index in range(count + 1)]
+    jobs = [
+        _job(draw, f"j{index}", hosts[edges[index] : edges[index + 1]], drawn, transport)
+        for index in range(count)
+    ]
+    if count > 1 and draw.chance(0.3) and _may_go_on(jobs[-1]):
+        jobs[-1] |= {"repeat": "until-others-end", "warm_up_rounds": 0}
+        # A neighbour of a job that waits for timeouts would send for all that time.
+        transport["timeout"] = draw.pick(("16us", "100us"))
+    return jobs
+
+
+def _may_go_on(job: Fields) -> bool:
+    return "arrivals" not in job
+
+
+def _job(draw: Draw, name: str, hosts: Sequence[int], drawn: Drawn, transport: Fields) -> Fields:
+    is_ethernet = drawn.kind != "infiniband"
+    if is_ethernet and transport["recovery"] == "go_back_n" and draw.chance(0.12):
+        return _storage(draw, name, hosts)
+    if draw.chance(0.1):
+        return _open_loop(draw, name, hosts, transport)
+    return _collective(draw, name, hosts, transport)
+
+
+def _collective(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) -> Fields:
+    collective, algorithm = draw.pick(PATTERNS)
+    per_host = draw.whole(2, 3) if draw.chance(0.1) else 1
+    used = fitting_ranks(algorithm, draw.whole(2, len(hosts)) if draw.chance(0.4) else len(hosts), per_host)
+    ranks = used * per_host
+    job: Fields = {
+        "name": name,
+        "ranks": _ranks(hosts[:used]),
+        "collective": collective,
+        "algorithm": algorithm,
+    }
+    if per_host > 1:
+        job |= {"processes_per_host": per_host, "mapping": draw.pick(("by-host", "round-robin"))}
+    job |= _size(draw, collective, ranks, transport)
+    job |= _times(draw)
+    is_rooted = collective in ("gather", "scatter", "broadcast", "reduce", "incast")
+    if is_rooted and draw.chance(0.4):
+        job["root"] = draw.whole(0, ranks - 1)
+    job |= _rounds(draw, is_rooted=is_rooted)
+    if collective in ("all-gather", "all-to-all") and draw.chance(0.1):
+        job["copies_own_block"] = True
+    if transport["qp_mode"] == "per_pair" and draw.chance(0.2):
+        job["rendezvous"] = draw.pick(("on", {"threshold": draw.spread(1, 100_000), "control_size": 64}))
+    return job
+
+
+def _ranks(hosts: Sequence[int]) -> str:
+    return ",".join(str(host) for host in hosts)
+
+
+def _unit(transport: Fields) -> int:
+    """Return the payload of a packet of the middle of a message, or of a message if that is smaller."""
+    size = transport["message_size"]
+    return min(int(transport["mtu"]), size if isinstance(size, int) else 16_384)
+
+
+def _size(draw: Draw, collective: str, ranks: int, transport: Fields) -> Fields:
+    """Return a size of a few bytes or of up to so many packets, odd or round."""
+    packets = draw.spread(1, PACKETS_MAX // ranks)
+    size = max(1, packets * _unit(transport) + draw.pick((-1, 0, 0, 1)))
+    if draw.chance(0.15):
+        size = draw.whole(1, 300)
+    if is_shared(collective):
+        size = -(-size // ranks) * ranks
+        if draw.chance(0.2):
+            return {"message_size": size // ranks}
+    return {"data_size": size}
+
+
+def _times(draw: Draw) -> Fields:
+    fields: Fields = {}
+    for name, share in (
+        ("start", 0.2),
+        ("step_overhead", 0.25),
+        ("send_overhead", 0.1),
+        ("receive_overhead", 0.1),
+    ):
+        if draw.chance(share):
+            fields[name] = draw.pick(("137ns", "300ns", "1us", "10us"))
+    return fields
+
+
+def _rounds(draw: Draw, *, is_rooted: bool) -> Fields:
+    fields: Fields = {}
+    if draw.chance(0.25):
+        fields["repeat"] = draw.whole(2, 5)
+    if draw.chance(0.15):
+        fields["warm_up_rounds"] = draw.whole(1, 2)
+    if is_rooted and draw.chance(0.25):
+        fields["root_shift"] = True
+    if draw.chance(0.12):
+        fields["barrier"] = True
+    return fields
+
+
+def _open_loop(draw: Draw, name: str, hosts: Sequence[int], transport: Fields) -> Fields:
+    collective = draw.pick(("permutation", "incast", "uniform-random"))
+    size = draw.spread(1, 30 * _unit(transport))
+    job: Fields = {"name": name, "ranks": _ranks(hosts), "collective": collective, "data_size": size}
+    # Some 30 messages of each rank, whatever their size.
+    rate_gbps = draw.pick((1, 3, 10, 20))
+    duration_ps = min(30 * size * 8_000 // rate_gbps + 1_000, 2_000_000_000)
+    arrivals: Fields = {"rate": f"{rate_gbps}Gbps", "duration": f"{duration_ps}ps"}
+    arrivals["process"] = draw.pick(("poisson", "constant"))
+    return job | {"arrivals": arrivals}
+
+
+def _storage(draw: Draw, name: str, hosts: Sequence[int]) -> Fields:
+    split = draw.whole(1, len(hosts) - 1)
+    storage: Fields = {
+        "clients": list(hosts[:split]),
+        "targets": list(hosts[split:]),
+        "operation": draw.pick(("write", "read", "mixed")),
+        "block_size": 512 * draw.spread(1, 200),
+        "depth": draw.spread(1, 32),
+    }
+    if draw.chance(0.5):
+        storage["operations"] = draw.spread(1, 100)
+    else:
+        storage["duration"] = draw.time(20_000_000, 200_000_000)
+        if draw.chance(0.4):
+            storage["warm_up"] = "2us"
+    if draw.chance(0.3):
+        storage["in_capsule"] = draw.pick((0, "4KB", "64KB"))
+    if draw.chance(0.3):
+        storage["outstanding_reads"] = draw.whole(1, 16)
+    if draw.chance(0.3):
+        storage["service_rate"] = draw.pick(RATES[2:])
+    if draw.chance(0.3):
+        storage["service_time"] = draw.time(100_000, 10_000_000)
+    return {"name": name, "collective": "storage", "storage": storage}
+
+
+def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) -> Fields:
+    """Return TCP traffic, in a priority that PFC leaves alone as data rarely have it."""
+    hosts = draw.some(range(drawn.hosts), draw.whole(2, drawn.hosts))
+    fields: Fields = {
+        "name": "background",
+        "ranks": _ranks(hosts),
+        "collective": draw.pick(("permutation", "incast", "all-to-all")),
+        "rate": draw.pick(("unlimited", "1Gbps", "3Gbps")),
+        "congestion": draw.pick(("cubic", "newreno")),
+        "start_spread": draw.pick(("1us", "5us", "100us")),
+        "rto_initial": "5ms",
+        "rto_min": draw.pick(("1ms", "5ms")),
+        "window": draw.pick(("64KB", "256KB", "2MB")),
+        "write_size": draw.pick((1, "4KB", "128KB")),
+    }
+    goes_on = any(job.get("repeat") == "until-others-end" for job in jobs)
+    if goes_on or draw.chance(0.7):
+        fields["duration"] = draw.time(10_000_000, 300_000_000)
+    else:
+        # It sends for as long as the jobs take, timeouts included.
+        transport["timeout"] = draw.pick(("16us", "100us"))
+    if draw.chance(0.3):
+        fields |= {"mtu": draw.pick((1500, 9000)), "connections": draw.whole(1, 3)}
+    if draw.chance(0.2):
+        fields |= {"mtu": 576, "window": "64KB"}
+    return fields
+
+
+def _mark_tcp(draw: Draw, plan: Fields) -> None:
+    """At times mark the priority of TCP as well, for DCTCP."""
+    ecn = plan["fabric"]["switch"].get("ecn")
+    data = plan["transport"].get("priorities", {}).get("data", 3)
+    if isinstance(ecn, dict) and data != 0 and draw.chance(0.5):
+        ecn["priorities"] = [data, 0]
+        plan["tcp"][0]["congestion"] = "dctcp"
+
+
+def _vary(draw: Draw, plan: Fields) -> None:
+    """Add what makes several trials of a plan, and what is sampled."""
+    observe: Fields = {"series_points": draw.pick((0, 2, 16, 1000))}
+    if draw.chance(0.5):
+        observe["series_interval"] = draw.pick(("100ns", "1us", "7us"))
+    if draw.chance(0.1):
+        observe |= {"path_rows": draw.pick((0, 7)), "series_ports": draw.pick((0, 3))}
+    plan["observe"] = observe
+    if draw.chance(0.06):
+        plan["iterations"] = 2
+    if len(plan["jobs"]) > 1 and draw.chance(0.06):
+        plan["solo"] = True
+    if "data_size" in plan["jobs"][0] and draw.chance(0.06):
+        size = plan["jobs"][0].pop("data_size")
+        plan["sweep"] = {"data_size": [size, 2 * size]}
+    if draw.chance(0.06):
+        changes = {"transport.ack_every": 1, "observe.series_points": 5}
+        plan["variants"] = [{"name": "v0"}, {"name": "v1", "set": changes}]
+    _pin(draw, plan)
+
+
+def _pin(draw: Draw, plan: Fields) -> None:
+    """At times pin a queue pair of an all-to-all between leaves to an uplink."""
+    topology, job = plan["fabric"]["topology"], plan["jobs"][0]
+    is_everyone = job["collective"] == "all-to-all" and job.get("algorithm") in ("parallel", "pairwise")
+    if topology["kind"] != "leaf-spine" or not is_everyone or "processes_per_host" in job:
+        return
+    if "scheduled" in plan["fabric"]["switch"] or not draw.chance(0.5):
+        return
+    leaves = [int(host) // topology["hosts_per_leaf"] for host in job["ranks"].split(",")]
+    apart = [
+        (one, other)
+        for one in range(len(leaves))
+        for other in range(len(leaves))
+        if leaves[one] != leaves[other]
+    ]
+    if apart:
+        one, other = draw.pick(apart)
+        pin = {
+            "switch": f"leaf{leaves[one]}",
+            "uplink": draw.whole(0, topology["spines"] - 1),
+            "flows": [f"{one}>{other}"],
+        }
+        plan["fabric"]["load_balancing"] = {"kind": "pinned", "pins": [pin]}

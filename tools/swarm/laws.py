@@ -1,0 +1,14 @@
+"""All laws that a record has to keep."""
+
+from __future__ import annotations
+
+from tools.swarm import laws_bounds, laws_chunks, laws_network, laws_results, laws_time
+from tools.swarm.record import Record, Violation
+
+LAWS = (*laws_chunks.LAWS, *laws_network.LAWS, *laws_time.LAWS, *laws_results.LAWS, *laws_bounds.LAWS)
+"""Each takes a record and yields what is wrong with it."""
+
+
+def violations(record: Record) -> list[Violation]:
+    """Return every law that a record breaks, with table, row and figures."""
+    return [violation for law in LAWS for violation in law(record)]

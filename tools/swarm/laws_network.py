@@ -1,0 +1,290 @@
+"""Laws about frames and bytes: conservation, ports and links, losses and their causes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+
+import polars as pl
+from tools.swarm.laws_chunks import GAP_BYTES, PREAMBLE_BYTES, first_bad
+from tools.swarm.record import Record, Row, Violation
+
+_CAUSES = {
+    "buffer_full": "dropped_frames",
+    "headroom_overrun": "dropped_headroom_frames",
+    "pfc_watchdog": "dropped_watchdog_frames",
+    "link_down": "lost_link_down_frames",
+    "bit_error": "fcs_error_frames",
+}
+_CONTROL_BYTES = {"ethernet": 66, "scheduled": 66, "infiniband": 30}
+"""An acknowledgement: of RoCEv2, and of InfiniBand without its 2 symbols."""
+_GRANT_BYTES = 6
+"""A flow control packet of InfiniBand, without its 2 symbols."""
+FRAME_BYTES_MAX = 9216 + 38
+"""The largest frame of TCP, with preamble and gap; those of RDMA are smaller."""
+_PS_BITS = 8 * 10**12
+
+
+def conservation_laws(record: Record) -> Iterator[Violation]:
+    """Yield where frames sent are not those delivered, lost and on the way."""
+    summary = record.summary
+    lost, in_flight = sum(summary["frames_lost"].values()), summary["frames_in_flight"]
+    told = f"{summary['frames_sent']} sent, {summary['frames_delivered']} delivered, {lost} lost"
+    told += f", {in_flight} on the way"
+    if summary["frames_sent"] != summary["frames_delivered"] + lost + in_flight:
+        yield Violation("frames sent = delivered + lost + on the way", f"summary: {told}")
+    # The answer to the completion of a storage operation goes out after it.
+    is_acknowledged = not any(job["storage"] for job in record.spec["jobs"])
+    if record.is_complete and record.ends_by_itself and is_acknowledged and in_flight > _late(record):
+        yield Violation("nothing but late duplicates of a complete run is on the way", f"summary: {told}")
+    for cause, column in _CAUSES.items():
+        at_ports = sum(port[column] for port in record.ports)
+        if at_ports != summary["frames_lost"][cause]:
+            found = f"ports: sum of {column} {at_ports}; summary: {cause} {summary['frames_lost'][cause]}"
+            yield Violation("what is lost is counted at a port", found)
+
+
+def _late(record: Record) -> int:
+    """Return how many frames may be on the way when everything is acknowledged.
+
+    What was sent again though it was only late, an answer to each of these, answers that were overtaken
+    by later ones, and congestion notifications.
+    """
+    sums = record.chunks.select(pl.col("retransmits", "cnp_tx", "cnp_rx", "out_of_order", "naks").sum()).row(
+        0, named=True
+    )
+    return int(
+        2 * sums["retransmits"] + sums["cnp_tx"] - sums["cnp_rx"] + sums["out_of_order"] + sums["naks"]
+    )
+
+
+def cause_laws(record: Record) -> Iterator[Violation]:
+    """Yield losses that the plan gives no cause for."""
+    lost, fabric = record.summary["frames_lost"], record.spec["fabric"]
+    pfc = fabric["switch"]["pfc"]
+    slow = fabric["nic"]["drain_rate_bps"] or fabric["nic"]["impairments"] or _has(record, "nic_throughput")
+    possible = {
+        "buffer_full": record.link_layer != "infiniband",
+        "headroom_overrun": pfc is not None,
+        "host_overrun": bool(slow) and record.link_layer != "infiniband",
+        "pfc_watchdog": pfc is not None and pfc["watchdog"] is not None,
+        "link_down": bool(fabric["failures"]),
+        "bit_error": bool(fabric["failures"]),
+    }
+    for cause, count in lost.items():
+        if count and not possible[cause]:
+            yield Violation("frames are lost only for causes that the plan has", f"summary: {cause} {count}")
+    lossless = pfc["priorities"] if pfc is not None else []
+    for row in record.rows("priorities"):
+        if row["priority"] in lossless and row["dropped_frames"]:
+            found = f"priorities: {row['node']} port {row['port']}, priority {row['priority']}: "
+            found += f"dropped_frames {row['dropped_frames']}"
+            yield Violation("a lossless priority loses nothing but headroom overruns", found)
+
+
+def _has(record: Record, kind: str) -> bool:
+    return any(failure["kind"].replace("-", "_") == kind for failure in record.spec["fabric"]["failures"])
+
+
+def port_laws(record: Record) -> Iterator[Violation]:
+    """Yield where both ends of a link, or a link and its ports, count differently."""
+    ports = {(port["node"], port["port"]): port for port in record.ports}
+    for link in record.links:
+        sender, receiver = ports[link["from"], link["from_port"]], ports[link["to"], link["to_port"]]
+        place = f"{link['from']} port {link['from_port']} to {link['to']}"
+        for unit in ("frames", "bytes"):
+            if link[unit] != sender[f"tx_{unit}"]:
+                found = f"links: {place}: {link[unit]} {unit}; ports: tx_{unit} {sender[f'tx_{unit}']}"
+                yield Violation("a link carries what its port sends", found)
+        yield from _received(record, place, sender, receiver)
+        yield from _use(record, link, place)
+
+
+def _received(record: Record, place: str, sender: Row, receiver: Row) -> Iterator[Violation]:
+    """Compare what a port sent with what the other end received, lost on arrival, or never saw."""
+    missing = sender["tx_frames"] - receiver["rx_frames"] - receiver["fcs_error_frames"]
+    counts = f"tx_frames {sender['tx_frames']}, rx_frames {receiver['rx_frames']}"
+    counts += f", fcs_error_frames {receiver['fcs_error_frames']}"
+    counts += f", lost_link_down_frames {sender['lost_link_down_frames']}"
+    if missing < 0:
+        yield Violation("a port receives no more than the other end sends", f"ports: {place}: {counts}")
+    control = record.spec["fabric"]["switch"]["pfc"] is not None or record.link_layer != "ethernet"
+    if record.summary["frames_in_flight"] or control:
+        return
+    is_right = (
+        missing <= sender["lost_link_down_frames"] if record.spec["fabric"]["failures"] else missing == 0
+    )
+    if not is_right:
+        yield Violation("what a port sends is received or lost", f"ports: {place}: {counts}")
+
+
+def _use(record: Record, link: Row, place: str) -> Iterator[Violation]:
+    """Compare the time for which a link was busy with the run and with what it carried."""
+    if link["busy_ps"] > record.summary["end_ps"]:
+        found = f"links: {place}: busy_ps {link['busy_ps']} of {record.summary['end_ps']}"
+        yield Violation("use of a link <= 100 %", found)
+    if record.link_layer == "scheduled" or _has(record, "link_rate"):
+        return
+    gap = 2 if record.link_layer == "infiniband" else PREAMBLE_BYTES + GAP_BYTES
+    exact = (link["bytes"] + gap * link["frames"]) * _PS_BITS // link["rate_bps"]
+    # Of a frame that is on a link when a run ends, the part until then counts.
+    is_whole = record.is_complete and record.ends_by_itself and not record.summary["frames_in_flight"]
+    missing = 0 if is_whole else (FRAME_BYTES_MAX * _PS_BITS) // link["rate_bps"]
+    slack = link["frames"] + 1
+    if not -slack - missing <= link["busy_ps"] - exact <= slack:
+        found = f"links: {place}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
+        found += f"bytes {link['bytes']}"
+        yield Violation("a link is busy for the bytes that it carries", found)
+
+
+def host_laws(record: Record) -> Iterator[Violation]:
+    """Yield where the ports of hosts do not have the frames of the run, or of chunks and acknowledgements."""
+    pfc = record.spec["fabric"]["switch"]["pfc"] is not None
+    if pfc:
+        return
+    hosts = [port for port in record.ports if port["tier"] == 0]
+    sent = sum(port["tx_frames"] - (port["flow_control_tx"] or 0) for port in hosts)
+    if sent != record.summary["frames_sent"]:
+        found = f"ports of hosts: tx_frames {sent}; summary: frames_sent {record.summary['frames_sent']}"
+        yield Violation("frames sent are those of the hosts", found)
+    if _is_plain(record):
+        yield from _control(record, hosts)
+
+
+def _is_plain(record: Record) -> bool:
+    """Tell whether hosts send nothing but data of complete chunks and acknowledgements."""
+    jobs = record.spec["jobs"]
+    other = any(job["barrier"] or job["rendezvous"] or job["storage"] for job in jobs)
+    paced = record.spec["transport"]["rate_control"]["kind"] != "line-rate"
+    return record.is_complete and record.ends_by_itself and not (other or paced or record.spec["tcp"])
+
+
+def _control(record: Record, hosts: list[Row]) -> Iterator[Violation]:
+    """Compare what each host sends besides its data with acknowledgements, all of one size."""
+    size = _CONTROL_BYTES[record.link_layer]
+    sums = record.chunks.group_by("src_host").agg(pl.col("tx_frames").sum(), pl.col("tx_bytes").sum())
+    data = {host: (frames, bytes_) for host, frames, bytes_ in sums.iter_rows()}
+    by_host: dict[str, list[Row]] = defaultdict(list)
+    for port in hosts:
+        by_host[port["node"]].append(port)
+    for name, ports in by_host.items():
+        data_frames, data_bytes = data.get(int(name.removeprefix("host")), (0, 0))
+        granted = sum(port["flow_control_tx"] or 0 for port in ports)
+        frames = sum(port["tx_frames"] for port in ports) - data_frames - granted
+        bytes_ = sum(port["tx_bytes"] for port in ports) - data_bytes - _GRANT_BYTES * granted
+        if frames < 0 or bytes_ != size * frames:
+            found = f"ports: {name}: {frames} frames of {bytes_} bytes besides data, not of {size} bytes each"
+            yield Violation("a host sends its chunks and acknowledgements", found)
+
+
+def priority_laws(record: Record) -> Iterator[Violation]:
+    """Yield ports whose counts are not the sums over priorities, and pauses longer than the run."""
+    sums: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    columns = (
+        "pfc_tx",
+        "pfc_rx",
+        "credit_wait_ps",
+        "dropped_frames",
+        "dropped_headroom_frames",
+        "dropped_watchdog_frames",
+    )
+    for row in record.rows("priorities"):
+        for name in columns:
+            sums[row["node"], row["port"]][name] += row[name] or 0
+        if (row["paused_ps"] or 0) > record.summary["end_ps"]:
+            found = f"priorities: {row['node']} port {row['port']}: paused_ps {row['paused_ps']} "
+            found += f"of {record.summary['end_ps']}"
+            yield Violation("no pause is longer than the run", found)
+    for port in record.ports:
+        for name in columns:
+            found_sum = sums[port["node"], port["port"]][name]
+            if (port[name] or 0) != found_sum:
+                found = (
+                    f"ports: {port['node']} port {port['port']}: {name} {port[name]}; priorities: {found_sum}"
+                )
+                yield Violation("a port has the sums over its priorities", found)
+
+
+def queue_laws(record: Record) -> Iterator[Violation]:
+    """Yield queues beyond the buffer, and marks and pauses that nothing brings about."""
+    switch = record.spec["fabric"]["switch"]
+    size = switch["buffer"]["size_bytes"]
+    has_buffer = (
+        record.link_layer != "infiniband" and record.spec["fabric"]["topology"]["kind"] != "full-mesh"
+    )
+    for port in record.ports:
+        place = f"ports: {port['node']} port {port['port']}"
+        is_crossbar = port["node"].startswith("scaleup")  # an ideal one, as the mesh
+        if port["tier"] > 0 and has_buffer and not is_crossbar and port["queue_max_bytes"] > size:
+            yield Violation(
+                "no queue exceeds the buffer", f"{place}: queue_max_bytes {port['queue_max_bytes']} of {size}"
+            )
+        if port["ecn_marked"] and switch["ecn"] is None:
+            yield Violation("only ECN marks", f"{place}: ecn_marked {port['ecn_marked']}")
+        if port["pfc_rx"] and switch["pfc"] is None:
+            yield Violation("only PFC pauses", f"{place}: pfc_rx {port['pfc_rx']}")
+        if port["pfc_storms"] and (switch["pfc"] is None or switch["pfc"]["watchdog"] is None):
+            yield Violation("only a watchdog finds storms", f"{place}: pfc_storms {port['pfc_storms']}")
+    marked = sum(port["ecn_marked"] for port in record.ports)
+    received = int(record.chunks["ecn_ce_rx"].sum())
+    received += sum(row["ecn_ce_rx"] for row in record.rows("connections"))
+    received += sum(job.late["ecn_ce_rx"] for job in record.jobs.values())
+    if received > marked:
+        yield Violation("CE received <= marked", f"chunks: ecn_ce_rx {received}; ports: ecn_marked {marked}")
+
+
+def qp_laws(record: Record) -> Iterator[Violation]:
+    """Yield what does not add up over the chunks of a queue pair."""
+    sums = (
+        record.chunks.group_by("qp")
+        .agg(ends=pl.struct("src_host", "dst_host", "udp_source_port").n_unique())
+        .sort("qp")
+    )
+    for job in record.jobs.values():
+        sent, received = int(job.chunks["cnp_tx"].sum()) + job.late["cnp_tx"], int(job.chunks["cnp_rx"].sum())
+        # Those of storage answer commands and completions as well, which are in no row.
+        if received > sent and not job.spec["storage"]:
+            found = f"chunks of {job.name}: cnp_tx {sent}, late ones included, cnp_rx {received}"
+            yield Violation("CNP received <= sent", found)
+    storage = any(job["storage"] for job in record.spec["jobs"])
+    if not storage:
+        yield from first_bad("a queue pair has two ends", "chunks", sums, pl.col("ends") > 1, ("qp", "ends"))
+    if not _may_resend(record):
+        bad = (pl.col("retransmits") > 0) | (pl.col("naks") > 0)
+        columns = ("retransmits", "naks", "timeouts")
+        yield from first_bad(
+            "nothing is resent without loss, reordering or timeout", "chunks", record.chunks, bad, columns
+        )
+
+
+def _may_resend(record: Record) -> bool:
+    kind = record.spec["fabric"]["load_balancing"]["kind"]
+    keeps_order = kind in ("ecmp", "weighted", "pinned", "d-mod-k") and not record.spec["fabric"]["failures"]
+    return not (record.is_lossless and keeps_order and not int(record.chunks["timeouts"].sum()))
+
+
+def path_laws(record: Record) -> Iterator[Violation]:
+    """Yield paths that are broken off."""
+    rows = record.rows("paths")
+    ends = {(link["from"], link["from_port"]): link["to"] for link in record.links}
+    for row in rows:
+        if ends.get((row["node"], row["port"])) != row["peer"]:
+            yield Violation("a path takes links of the fabric", f"paths: {row}")
+    for one, other in pairwise(rows):
+        if one["qp"] == other["qp"] and (other["hop"] != one["hop"] + 1 or other["node"] != one["peer"]):
+            yield Violation(
+                "each link of a path begins where the one before ends", f"paths: {one}, then {other}"
+            )
+
+
+LAWS = (
+    conservation_laws,
+    cause_laws,
+    port_laws,
+    host_laws,
+    priority_laws,
+    queue_laws,
+    qp_laws,
+    path_laws,
+)

@@ -1,0 +1,263 @@
+"""Laws about the table `trials`: its figures are computed anew from the other tables.
+
+The formulas are those of docs/metrics.md; nothing of the analysis is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+from tools.swarm.laws_chunks import complete, first_bad
+from tools.swarm.record import JobRecord, Record, Violation
+
+_TOLERANCE = 1e-6
+_SHARES = {"p50": (50, 100), "p95": (95, 100), "p99": (99, 100), "p999": (999, 1000)}
+_PS = 10**12
+
+Figures = dict[str, float | int | None]
+
+
+def status_laws(record: Record) -> Iterator[Violation]:
+    """Yield jobs whose status is not that of their chunks, and a run whose status is not that of its jobs."""
+    statuses = {job.outcome["status"] for job in record.jobs.values()}
+    expected = "complete" if statuses <= {"complete"} else "not complete"
+    found = record.summary["status"]
+    tcp_cut = any(row["is_complete"] == 0 for row in record.rows("connections"))
+    if (found == "complete") != (expected == "complete") and not tcp_cut:
+        yield Violation("a run is complete if its jobs are", f"summary: {found}; jobs: {sorted(statuses)}")
+    for job in record.jobs.values():
+        yield from _job_status(job)
+
+
+def _job_status(job: JobRecord) -> Iterator[Violation]:
+    counts = Counter(job.chunks["status"].to_list())
+    told = f"trials: {job.name} is {job.outcome['status']}; chunks: {dict(counts)}"
+    # What others cut off is no fault of a job that goes on until they end.
+    allowed = {"complete", "unfinished"} if job.goes_on else {"complete"}
+    if job.is_complete and not set(counts) <= allowed:
+        yield Violation("a job is complete if its chunks are", told)
+    if not job.is_complete and not job.goes_on and set(counts) <= {"complete"} and _has_all_rounds(job):
+        yield Violation("a job is complete if its chunks are", told)
+    # Of rounds that no rank began there are no rows.
+    rows = job.chunks.height if job.is_complete or _has_all_rounds(job) else job.results["chunks"]
+    for name, count in (
+        ("chunks", rows),
+        ("chunks_complete", counts["complete"]),
+        ("chunks_failed", counts["failed"]),
+    ):
+        if job.results[name] != count:
+            yield Violation("a job has its chunks", f"{told}; trials: {name} {job.results[name]}")
+    if job.is_complete == bool(job.results["reason"]):
+        yield Violation("a job says why it is not complete", f"{told}; reason {job.results['reason']!r}")
+
+
+def _has_all_rounds(job: JobRecord) -> bool:
+    """Tell whether each round of a job has rows."""
+    rounds = job.spec["repeat"].get("rounds", 1) + job.spec["warm_up_rounds"]
+    return bool(job.chunks["round"].n_unique() == rounds)
+
+
+def figure_laws(record: Record) -> Iterator[Violation]:
+    """Yield figures that are not those of the other tables."""
+    run = _of_run(record)
+    for job in record.jobs.values():
+        expected = run | _counters(record, job) | _completion(record, job) | _flows(job) | _latency(job)
+        if job.spec["arrivals"]:
+            expected |= _traffic(job)
+        if job.spec["storage"]:
+            expected |= _operations(job)
+        for name, value in expected.items():
+            if not _agree(value, job.results[name]):
+                found = f"trials: {job.name}: {name} {job.results[name]}; from the tables: {value}"
+                yield Violation("a figure is that of the tables", found)
+
+
+def _agree(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=1e-8)
+
+
+def _of_run(record: Record) -> Figures:
+    queues = [port["queue_max_bytes"] for port in record.ports if port["tier"] > 0]
+    hosts = {port["node"] for port in record.ports if port["tier"] == 0}
+    ratios = []
+    between = [link for link in record.links if link["from"] not in hosts and link["to"] not in hosts]
+    for tier in {link["tier"] for link in between}:
+        busy = [link["busy_ps"] for link in between if link["tier"] == tier]
+        ratios += [max(busy) * len(busy) / sum(busy)] if any(busy) else []
+    return {
+        "frames_lost": sum(record.summary["frames_lost"].values()),
+        "queue_max_bytes": max(queues, default=None),
+        "link_load_max_to_mean": max(ratios, default=None),
+    }
+
+
+def _counters(record: Record, job: JobRecord) -> Figures:
+    sums = job.chunks.select(pl.col("ecn_ce_rx", "cnp_tx", "retransmits", "out_of_order", "rx_frames").sum())
+    counts = dict(zip(sums.columns, sums.row(0), strict=True))
+    ahead, arrived = counts.pop("out_of_order"), counts.pop("rx_frames")
+    counts |= {name: counts[name] + job.late[name] for name in ("ecn_ce_rx", "cnp_tx")}
+    names = {f"host{host}" for host in job.spec["hosts"]}
+    paused = [port["pfc_rx"] for port in record.ports if port["node"] in names]
+    return counts | {
+        "out_of_order_percent": 100 * ahead / arrived if arrived else None,
+        "pfc_rx": None if record.link_layer == "infiniband" else sum(paused),
+    }
+
+
+def nearest_rank(values: Sequence[float], part: int, whole: int) -> float:
+    """Return the smallest value that is not exceeded by the given share of sorted values."""
+    return values[max(1, -(-part * len(values) // whole)) - 1]
+
+
+def _flows(job: JobRecord) -> Figures:
+    names = [
+        "fct_ms_min",
+        *(f"fct_ms_{name}" for name in _SHARES),
+        "fct_ms_max",
+        "fct_mean_ms",
+        "jain_fairness",
+    ]
+    done = job.measured.filter(complete())
+    if not job.is_complete or not done.height:
+        return dict.fromkeys(names)
+    times = sorted(done["fct_ps"].to_list())
+    ranked = [times[0], *(nearest_rank(times, *share) for share in _SHARES.values()), times[-1]]
+    figures: Figures = {name: value / 1e9 for name, value in zip(names, ranked, strict=False)}
+    figures["fct_mean_ms"] = sum(times) / len(times) / 1e9
+    sizes = Counter(done["payload_bytes"].to_list())
+    size = max((count, size) for size, count in sizes.items())[1]
+    rates = [1 / fct for fct in done.filter(pl.col("payload_bytes") == size)["fct_ps"].to_list()]
+    figures["jain_fairness"] = sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates))
+    return figures
+
+
+def _latency(job: JobRecord) -> Figures:
+    seen = job.chunks.filter(pl.col("latency_mean_ps").is_not_null() & (pl.col("rx_frames") > 0))
+    if not seen.height:
+        return dict.fromkeys(("latency_us_min", "latency_us_mean", "latency_us_max"))
+    frames = int(seen["rx_frames"].sum())
+    weighted = math.fsum(
+        mean * count for mean, count in seen.select("latency_mean_ps", "rx_frames").iter_rows()
+    )
+    return {
+        "latency_us_min": min(seen["latency_min_ps"].to_list()) / 1e6,
+        "latency_us_mean": weighted / frames / 1e6,
+        "latency_us_max": max(seen["latency_max_ps"].to_list()) / 1e6,
+    }
+
+
+_FACTORS: dict[str, Callable[[int], float]] = {
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "all-gather": lambda n: (n - 1) / n,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+    "gather": lambda n: (n - 1) / n,
+    "scatter": lambda n: (n - 1) / n,
+    "ping-pong": lambda _: 2.0,
+    "incast": lambda n: n - 1,
+}
+
+
+def _completion(record: Record, job: JobRecord) -> Figures:
+    """Return what follows from the completion time; the time itself where it is simply end minus start."""
+    names = ("completion_time_ms", "algbw_gb_per_s", "busbw_gb_per_s", "ideal_percent")
+    if not job.is_complete or not job.outcome["rounds"]:
+        return dict.fromkeys(names)
+    figures: Figures = {}
+    if not job.spec["warm_up_rounds"] and not job.spec["barrier"] and job.spec["repeat"]["kind"] == "rounds":
+        ends = job.chunks["completed_ps"].max()
+        assert isinstance(ends, int)
+        figures["completion_time_ms"] = (ends - job.outcome["start_ps"]) / job.outcome["rounds"] / 1e9
+    time_ms = job.results["completion_time_ms"]
+    if not job.is_collective or not time_ms:
+        return figures | dict.fromkeys(names[1:])
+    algbw = job.spec["data_bytes"] / (time_ms * 1e-3) / 1e9
+    factor = _FACTORS.get(job.spec["collective"])
+    busbw = algbw * factor(job.ranks) if factor else algbw
+    ideal = 100 * busbw / _goodput(record) if _has_own_ports(record, job) else None
+    figures |= {"algbw_gb_per_s": algbw, "busbw_gb_per_s": busbw, "ideal_percent": ideal}
+    for name, bound in (("busbw_gb_per_s_min", "round_ms_max"), ("busbw_gb_per_s_max", "round_ms_min")):
+        figures[name] = busbw * time_ms / job.results[bound]
+    return figures
+
+
+def _has_own_ports(record: Record, job: JobRecord) -> bool:
+    """Tell whether each rank has a host port of its own, and nothing besides."""
+    topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
+    places = hosts
+    if topology.get("scale_up_link"):
+        places = [host // topology["rails"] for host in hosts]
+    return len(set(places)) == len(hosts)
+
+
+def _goodput(record: Record) -> float:
+    rate = record.spec["fabric"]["topology"]["host_link"]["rate_bps"]
+    mtu = record.spec["transport"]["mtu_bytes"]
+    overhead = 28 if record.link_layer == "infiniband" else 82
+    return float(rate / 8e9 * mtu / (mtu + overhead))
+
+
+def _traffic(job: JobRecord) -> Figures:
+    arrivals = job.spec["arrivals"]
+    until, seconds = job.spec["start_ps"] + arrivals["duration_ps"], arrivals["duration_ps"] / _PS
+    payload = pl.col("payload_bytes")
+    figures: Figures = {
+        "offered_gb_per_s": job.chunks["payload_bytes"].sum() / seconds / 1e9,
+        "delivered_gb_per_s": job.chunks.filter(pl.col("delivered_ps") <= until).select(payload.sum()).item()
+        / seconds
+        / 1e9,
+    }
+    names = ("slowdown_mean", "slowdown_p50", "slowdown_p95", "slowdown_p99", "slowdown_max")
+    done = job.chunks.filter(complete())
+    if not job.is_complete or not done.height:
+        return figures | dict.fromkeys(names)
+    values = sorted(fct / idle for fct, idle in done.select("fct_ps", "unloaded_ps").iter_rows())
+    ranks = (nearest_rank(values, *_SHARES[name]) for name in ("p50", "p95", "p99"))
+    return figures | dict(zip(names, (math.fsum(values) / len(values), *ranks, values[-1]), strict=True))
+
+
+def _operations(job: JobRecord) -> Figures:
+    storage = job.spec["storage"]
+    begin = job.spec["start_ps"] + storage["warm_up_ps"]
+    done = job.chunks.filter(complete())
+    timed = storage["length"]["kind"] == "duration" and job.spec["repeat"]["kind"] == "rounds"
+    last: int = max(done["completed_ps"].to_list(), default=0)
+    end: int = job.spec["start_ps"] + storage["length"]["duration_ps"] if timed else last
+    in_time = (pl.col("completed_ps") >= begin) & ((pl.col("completed_ps") < end) if timed else True)
+    counted = done.filter(in_time)
+    if not counted.height:
+        return dict.fromkeys(("iops", "storage_gb_per_s"))
+    seconds = (end - begin) / _PS
+    figures: Figures = {
+        "iops": counted.height / seconds,
+        "storage_gb_per_s": counted["payload_bytes"].sum() / seconds / 1e9,
+    }
+    times = sorted(done.filter(pl.col("start_ps") >= begin)["fct_ps"].to_list())
+    if job.is_complete and times:
+        names = ["operation_us_min", *(f"operation_us_{name}" for name in _SHARES), "operation_us_max"]
+        ranked = [times[0], *(nearest_rank(times, *share) for share in _SHARES.values()), times[-1]]
+        figures |= {name: value / 1e6 for name, value in zip(names, ranked, strict=True)}
+        figures["operation_us_mean"] = sum(times) / len(times) / 1e6
+    return figures
+
+
+def idle_laws(record: Record) -> Iterator[Violation]:
+    """Yield messages that were faster than on an idle fabric, along the first of equal paths."""
+    fabric = record.spec["fabric"]
+    takes_one = fabric["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
+    if fabric["topology"]["kind"] == "custom" or fabric["extra_delays"] or not takes_one:
+        return  # equal paths may differ in length and rate, and several together are faster than one
+    bad = pl.col("fct_ps") < pl.col("unloaded_ps")
+    columns = ("fct_ps", "unloaded_ps", "start_ps", "tx_frames")
+    messages = record.chunks.filter(
+        ~pl.col("job").is_in([job["name"] for job in record.spec["jobs"] if job["storage"]])
+    )
+    yield from first_bad("no message is faster than on an idle fabric", "chunks", messages, bad, columns)
+
+
+LAWS = (status_laws, figure_laws, idle_laws)

@@ -1,0 +1,218 @@
+"""What a run leaves: its record tables as frames, its summary and what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import polars as pl
+import pyarrow as pa
+
+from fabricbench.report.trials import result_rows
+from fabricbench.runner import simulator
+from fabricbench.store.schema import SCHEMAS, conform
+
+if TYPE_CHECKING:
+    from fabricbench.runner import PlannedTrial
+    from fabricbench.store import TrialFacts
+    from fabricbench.store.tables import TableFolder
+
+Row = dict[str, Any]
+
+MACHINE_FACTS = (
+    "events",
+    "fast_windows",
+    "exact_windows",
+    "fast_forward_ps",
+    "cpu_s",
+    "wall_s",
+    "peak_rss_bytes",
+    "threads",
+)
+"""Facts of a summary that depend on the path taken or on the machine."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that a record breaks.
+
+    Attributes:
+        rule: Name of the law.
+        found: Table, row and figures.
+    """
+
+    rule: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """The record of one trial.
+
+    Attributes:
+        spec: The RunSpec.
+        summary: The RunSummary of the backend.
+        arrow: The record tables.
+        results: Rows of the table `trials`.
+    """
+
+    spec: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    arrow: Mapping[str, pa.Table]
+    results: Sequence[Row]
+
+    @cached_property
+    def chunks(self) -> pl.DataFrame:
+        """Table `chunks`."""
+        return self.frame("chunks")
+
+    @cached_property
+    def ports(self) -> list[Row]:
+        """Rows of table `ports`."""
+        return self.rows("ports")
+
+    @cached_property
+    def links(self) -> list[Row]:
+        """Rows of table `links`."""
+        return self.rows("links")
+
+    @cached_property
+    def jobs(self) -> dict[str, JobRecord]:
+        """Each job by its name."""
+        return {
+            spec["name"]: JobRecord(spec, outcome, results, self.chunks.filter(pl.col("job") == spec["name"]))
+            for spec, outcome, results in zip(
+                self.spec["jobs"], self.summary["jobs"], self.results, strict=True
+            )
+        }
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table."""
+        return cast("pl.DataFrame", pl.from_arrow(self.arrow[table]))
+
+    def rows(self, table: str) -> list[Row]:
+        """Return the rows of a table."""
+        return cast("list[Row]", self.arrow[table].to_pylist())
+
+    @property
+    def link_layer(self) -> str:
+        """Return `ethernet`, `infiniband` or `scheduled`."""
+        if self.spec["fabric"]["switch"]["scheduled"] is not None:
+            return "scheduled"
+        return str(self.spec["fabric"]["link_layer"]["kind"])
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether no frame was lost."""
+        return not any(self.summary["frames_lost"].values())
+
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether nothing is cut off at the end: no job and no TCP traffic goes on until others end."""
+        goes_on = any(job["repeat"]["kind"] != "rounds" for job in self.spec["jobs"])
+        return not goes_on and all(tcp["duration_ps"] is not None for tcp in self.spec["tcp"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every job and with them the run is complete."""
+        return bool(self.summary["status"] == "complete")
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """What concerns one job.
+
+    Attributes:
+        spec: Its part of the RunSpec.
+        outcome: Its part of the summary.
+        results: Its row of the table `trials`.
+        chunks: Its rows of the table `chunks`.
+    """
+
+    spec: Mapping[str, Any]
+    outcome: Mapping[str, Any]
+    results: Row
+    chunks: pl.DataFrame
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.spec["name"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is complete."""
+        return bool(self.outcome["status"] == "complete")
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it runs a collective, neither open-loop traffic nor storage."""
+        return not self.spec["arrivals"] and not self.spec["storage"]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it goes on until others end."""
+        return bool(self.spec["repeat"]["kind"] != "rounds")
+
+    @property
+    def late(self) -> Mapping[str, int]:
+        """What came after its chunk had been delivered, and so is in no row of the chunks."""
+        found: Mapping[str, int] = self.outcome.get("late", {"frames": 0, "ecn_ce_rx": 0, "cnp_tx": 0})
+        return found
+
+    @property
+    def ranks(self) -> int:
+        """How many ranks it has."""
+        return len(self.spec["hosts"])
+
+    @cached_property
+    def measured(self) -> pl.DataFrame:
+        """Its chunks of the complete rounds that were measured; of a storage job all operations."""
+        if self.spec["storage"]:
+            return self.chunks
+        first = self.outcome["warm_up_rounds"]
+        return self.chunks.filter(pl.col("round").is_between(first, first + self.outcome["rounds"] - 1))
+
+
+class _Tables:
+    """Tables in memory, as the analysis reads them."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._tables = tables
+
+    def batches(self, table: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        whole = self._tables[table]
+        yield from (whole if columns is None else whole.select(list(columns))).to_batches()
+
+
+def run_trial(
+    planned: PlannedTrial, *, threads: int = 1, path: str = "auto", fast_forward: bool = True
+) -> Record:
+    """Run a trial in memory, results included."""
+    batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in SCHEMAS}
+
+    def on_batch(table: str, rows: pa.RecordBatch) -> None:
+        batches[table].append(conform(table, rows))
+
+    backend = simulator("exact" if path == "exact" else "auto", fast_forward=fast_forward)
+    summary = backend.run(planned, on_progress=None, on_batch=on_batch, threads=threads)
+    tables = {name: pa.Table.from_batches(rows, SCHEMAS[name]) for name, rows in batches.items()}
+    facts = SimpleNamespace(
+        id=planned.id,
+        plan="swarm",
+        variant=planned.variant,
+        iteration=planned.iteration,
+        run_spec=planned.run_spec,
+    )
+    results = result_rows(
+        cast("TrialFacts", facts), cast("Mapping[str, Any]", summary), cast("TableFolder", _Tables(tables))
+    )
+    return Record(
+        cast("Mapping[str, Any]", planned.run_spec),
+        cast("Mapping[str, Any]", summary),
+        tables,
+        results.to_pylist(),
+    )
