@@ -1,0 +1,85 @@
+"""One integer is one plan, and the plans say everything that a plan can say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tools.swarm.generate import plan_of
+from tools.swarm.patterns import PATTERNS
+from tools.swarm.shrink import shrink
+
+from fabricbench import _core, runner
+from fabricbench.plan.errors import PlanError
+from fabricbench.plan.schema import plan_schema
+
+PLANS = [plan_of(seed) for seed in range(1500)]
+
+
+def _fields(value: Any) -> Iterator[str]:
+    """Yield the names of all fields below a value."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield str(name)
+            yield from _fields(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _fields(each)
+
+
+def _refusal(plan: dict[str, Any]) -> PlanError | None:
+    try:
+        runner.load_fields(plan)
+    except PlanError as error:
+        return error
+    return None
+
+
+def test_a_seed_gives_the_same_plan_again_and_neighbours_give_others() -> None:
+    assert [plan_of(seed) for seed in range(50)] == PLANS[:50]
+    assert len({str(plan) for plan in PLANS}) == len(PLANS)
+
+
+def test_most_plans_are_accepted_and_the_others_refused_with_a_reason() -> None:
+    refusals = [refusal for refusal in map(_refusal, PLANS[:120]) if refusal is not None]
+    assert len(refusals) < 0.15 * 120
+    assert all(problem.found and problem.allowed for refusal in refusals for problem in refusal.problems)
+
+
+def test_every_collective_algorithm_and_topology_is_drawn() -> None:
+    drawn = Counter((job["collective"], job.get("algorithm")) for plan in PLANS for job in plan["jobs"])
+    assert set(PATTERNS) <= set(drawn)
+    assert {*PATTERNS, ("uniform-random", "parallel")} == set(_core.patterns())
+    kinds = Counter(plan["fabric"]["topology"]["kind"] for plan in PLANS)
+    assert set(kinds) == {"single-switch", "leaf-spine", "fat-tree", "rail-optimised", "custom", "full-mesh"}
+
+
+NOT_DRAWN = {"title", "description", "tag", "published", "published_note", "criteria", "metric", "min", "max"}
+"""Fields of plans that change no run."""
+
+
+@pytest.mark.parametrize("part", ["tcp", "observe", "sweep", "variants", "iterations", "solo"])
+def test_every_part_of_a_plan_is_drawn(part: str) -> None:
+    assert sum(part in plan for plan in PLANS) > 20
+
+
+def test_nearly_every_field_of_the_schema_is_drawn() -> None:
+    schema = plan_schema()
+    known = {name for each in schema["$defs"].values() for name in each.get("properties", {})}
+    drawn = set(_fields(PLANS))
+    assert len(known & drawn) / len(known - NOT_DRAWN) > 0.75, sorted(known - drawn - NOT_DRAWN)
+
+
+def test_a_failing_plan_is_made_small() -> None:
+    plan = next(each for each in PLANS if len(each["jobs"]) > 1 and "nic" in each["fabric"])
+
+    def fails(plan: dict[str, Any]) -> bool:
+        return "nic" in plan.get("fabric", {}) and len(plan.get("jobs", [])) >= 1
+
+    small = shrink(plan, fails, seconds=20)
+    assert small["fabric"]["nic"] == {}
+    assert set(small) <= {"fabricbench", "name", "fabric", "jobs"}
+    assert len(small["jobs"]) == 1
+    assert fails(plan)
