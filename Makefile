@@ -158,6 +158,16 @@ faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every single writ
 claims: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Disturb servers on one PostgreSQL for CLAIMS_SECONDS and judge what they did
 	PYTHONPATH=. $(BIN)/python -m tests.server.claims --seconds $(CLAIMS_SECONDS) --seed $$RANDOM
 
+SEED ?=
+COUNT ?=
+SECONDS ?= 120
+
+.PHONY: swarm
+swarm: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Run random small plans and hold every record to laws (SEED=1 COUNT=5000 SECONDS=120 choose); resumes
+	@mkdir -p .swarm
+	PYTHONPATH=python $(BIN)/python -m tools.swarm $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+		--seconds $(SECONDS) --failures .swarm --progress $(or $(PROGRESS),.swarm/progress$(if $(SEED),-$(SEED)).jsonl)
+
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock
