@@ -70,8 +70,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) served: NumberMap<Key, SendReport>,
     /// When the payload of chunks that had a handshake was announced.
     announced: NumberMap<Key, Instant>,
-    /// Chunks that failed. What their responder saw of them is known at the end of the run.
-    failed: Vec<SendReport>,
+    /// Chunks that failed, and what their responder had reported of them until then; all of it is known at the end of the run.
+    failed: Vec<(SendReport, ReceiveReport)>,
     pub(crate) jobs: Vec<JobProgress>,
     /// The least time that a byte takes out of each host [ps].
     byte_ps: Vec<u64>,
@@ -301,7 +301,7 @@ impl<'a> Assembler<'a> {
             Some(at) => job.complete_chunk(place.round, sent.posted, at),
             None => {
                 job.fail(Failure { chunk: sent.chunk, loss: None });
-                self.failed.push(*sent);
+                self.failed.push((*sent, *received));
                 return;
             }
         }
@@ -335,8 +335,10 @@ impl<'a> Assembler<'a> {
             job.begun = job.begun.max(round + 1);
         }
         self.finish_operations(&sent);
-        for report in std::mem::take(&mut self.failed) {
-            let received = self.take_delivered(report.chunk, report.round);
+        for (report, received) in std::mem::take(&mut self.failed) {
+            let was_delivered = received.delivered().is_some();
+            let received =
+                if was_delivered { received } else { self.take_delivered(report.chunk, report.round) };
             self.push_row(report.chunk, report.round, Some(&report), &received);
         }
         let flows = self.flows;

@@ -247,7 +247,8 @@ impl<L: HoldLink> Transmitter<L> {
         let before = changes.as_ref().map_or_else(Carried::default, |changes| changes.before());
         let busy = before.busy
             + occupied(*byte_time, *framing, self.frames - before.frames, self.bytes - before.bytes);
-        Span(busy.0 - self.free_at.0.saturating_sub(end.0))
+        // All frames together are rounded otherwise than each of them.
+        Span(busy.0.saturating_sub(self.free_at.0.saturating_sub(end.0)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! How far each job has come: its chunks by how they ended, and its rounds.
 
 use crate::invariants;
+use crate::nic::Measured;
 use spec::{JobSpec, RoundTimes};
 use std::collections::VecDeque;
 use units::{Instant, Span};
@@ -238,8 +239,8 @@ impl JobProgress {
         *slowest = took.max(*slowest);
     }
 
-    /// What the complete rounds took, without those to warm up, of which the slowest rank took so long for all.
-    pub(crate) fn round_times(&self, slowest_rank: Option<Span>) -> Option<RoundTimes> {
+    /// What the complete rounds took, without those to warm up, of which so many took each rank so long.
+    pub(crate) fn round_times(&self, ranks: &[Measured]) -> Option<RoundTimes> {
         if self.plan.has_barriers || self.rounds <= self.plan.warm_up_rounds {
             return self.barrier_times;
         }
@@ -249,11 +250,15 @@ impl JobProgress {
             add_time(&mut times, together);
             return times;
         }
-        let measured = &self.rank_times[self.plan.warm_up_rounds as usize..self.rounds as usize];
-        measured.iter().for_each(|&took| add_time(&mut times, took));
+        let still_open =
+            |round| ranks.iter().filter_map(move |rank| rank.open.filter(|open| open.0 == round));
+        for round in self.plan.warm_up_rounds..self.rounds {
+            let open = still_open(round).map(|(_, took)| took).max().unwrap_or_default();
+            add_time(&mut times, open.max(self.rank_times[round as usize]));
+        }
         // Ranks may still be at the last round to warm up when others begin those that count.
-        let together =
-            if self.plan.warm_up_rounds == 0 { together } else { slowest_rank.unwrap_or(together) };
+        let slowest_rank = ranks.iter().map(|rank| rank.sum).max().filter(|_| self.plan.warm_up_rounds > 0);
+        let together = slowest_rank.unwrap_or(together);
         times.map(|times| RoundTimes { sum_ps: together.0.max(times.max_ps), ..times })
     }
 

@@ -164,7 +164,7 @@ fn job_summary<F: Forward>(
         end_ps: (is_complete && rounds > 0).then_some(progress.rounds_end.0),
         rounds,
         warm_up_rounds,
-        round_times: progress.round_times(ranks.iter().map(|rank| rank.sum).max()),
+        round_times: progress.round_times(&ranks),
         rank_times: if is_complete { rank_times(&ranks) } else { None },
         chunks,
         chunks_complete: progress.complete,
@@ -202,7 +202,7 @@ fn measured_of_ranks<F: Forward>(world: &World<F>, job: &JobSpec) -> Vec<Measure
 
 /// Mean time of a measured round at each rank, over ranks; none if a rank had none.
 fn rank_times(ranks: &[Measured]) -> Option<RankTimes> {
-    let mean = |Measured { rounds, sum }: &Measured| sum.0.checked_div(u64::from(*rounds));
+    let mean = |Measured { rounds, sum, .. }: &Measured| sum.0.checked_div(u64::from(*rounds));
     let means = ranks.iter().map(mean).collect::<Option<Vec<u64>>>()?;
     let sum: u128 = means.iter().map(|&mean| u128::from(mean)).sum();
     Some(RankTimes {

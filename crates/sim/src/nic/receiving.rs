@@ -265,7 +265,8 @@ impl Host {
         self.acknowledge(completed, now, context);
     }
 
-    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have arrived whole.
+    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have arrived whole. A rank goes on
+    /// when that is known.
     #[inline(never)]
     fn follow_up_unrecovered(
         &mut self,
@@ -274,12 +275,10 @@ impl Host {
         context: &mut Context<Packet, Record>,
     ) {
         let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
-        for report in self.unconfirmed.confirm(sender, vouched) {
+        for (send, report) in self.unconfirmed.confirm(sender, vouched) {
             let report = report.ended(ChunkStatus::Complete, Some(now));
             context.records.push(Record::sent(&report));
-        }
-        if acknowledged.is_empty() {
-            return;
+            self.acknowledge(send..send + 1, now, context);
         }
         let state = &self.senders[sender as usize];
         let mut chunks = state.ends_of(acknowledged.clone(), &self.config, &self.sends);
@@ -287,12 +286,12 @@ impl Host {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
             if chunk.is_whole(vouched) {
                 self.end_befallen_send(send, sent, Some(now), context);
+                self.acknowledge(send..send + 1, now, context);
             } else {
                 let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
                 self.sends.forget(send);
-                self.unconfirmed.add(sender, chunk, report);
+                self.unconfirmed.add(sender, chunk, (send, report));
             }
         }
-        self.acknowledge(acknowledged, now, context);
     }
 }

@@ -60,27 +60,30 @@ impl Acknowledged {
 /// The chunks of a host of which that is not known.
 #[derive(Debug, Default)]
 pub(super) struct Unconfirmed {
-    of_senders: BTreeMap<u32, Vec<(Acknowledged, SendReport)>>,
+    of_senders: BTreeMap<u32, Vec<(Acknowledged, Open)>>,
     /// Those so far behind that sequence numbers do not tell them from later ones.
     gone: Vec<SendReport>,
 }
+
+/// A chunk by its place in the host's list of sends, and what is known of it.
+type Open = (u32, SendReport);
 
 impl Unconfirmed {
     /// Half of what sequence numbers can tell.
     const BEHIND_MAX: i32 = (Psn::WINDOW_MAX / 2) as i32;
 
     /// Keeps a chunk of a sender.
-    pub(super) fn add(&mut self, sender: u32, chunk: Acknowledged, report: SendReport) {
-        self.of_senders.entry(sender).or_default().push((chunk, report));
+    pub(super) fn add(&mut self, sender: u32, chunk: Acknowledged, open: Open) {
+        self.of_senders.entry(sender).or_default().push((chunk, open));
     }
 
     /// Takes out the chunks of a sender that have arrived whole, as an acknowledgement says.
-    pub(super) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<SendReport> {
+    pub(super) fn confirm(&mut self, sender: u32, vouched: Vouched) -> Vec<Open> {
         let Some(chunks) = self.of_senders.get_mut(&sender) else { return Vec::new() };
         let whole = chunks.extract_if(.., |(chunk, _)| chunk.is_whole(vouched));
-        let confirmed = whole.map(|(_, report)| report).collect();
+        let confirmed = whole.map(|(_, open)| open).collect();
         let far = |chunk: &Acknowledged| vouched.psn.distance_from(chunk.last) > Self::BEHIND_MAX;
-        self.gone.extend(chunks.extract_if(.., |(chunk, _)| far(chunk)).map(|(_, report)| report));
+        self.gone.extend(chunks.extract_if(.., |(chunk, _)| far(chunk)).map(|(_, (_, report))| report));
         if chunks.is_empty() {
             self.of_senders.remove(&sender);
         }
@@ -89,7 +92,7 @@ impl Unconfirmed {
 
     /// What is known of them.
     pub(super) fn reports(&self) -> impl Iterator<Item = SendReport> {
-        self.of_senders.values().flatten().map(|(_, report)| *report).chain(self.gone.iter().copied())
+        self.of_senders.values().flatten().map(|(_, (_, report))| *report).chain(self.gone.iter().copied())
     }
 
     /// See [`Cycle`].
@@ -114,12 +117,12 @@ mod tests {
         let mut unconfirmed = Unconfirmed::default();
         // Packets 0xfffffe to 1.
         let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
-        unconfirmed.add(3, chunk(), SendReport::new(7, 0, Instant::ZERO));
+        unconfirmed.add(3, chunk(), (5, SendReport::new(7, 0, Instant::ZERO)));
         for told in [vouched(0, Vouched::ALL), vouched(1, 3), vouched(5, 7), vouched(9, 0)] {
             assert!(unconfirmed.confirm(3, told).is_empty(), "{told:?}");
         }
         assert!(unconfirmed.confirm(2, vouched(1, 4)).is_empty(), "another sender");
-        assert_eq!(unconfirmed.confirm(3, vouched(5, 8)).len(), 1);
+        assert_eq!(unconfirmed.confirm(3, vouched(5, 8)).iter().map(|open| open.0).collect::<Vec<_>>(), [5]);
         assert_eq!(unconfirmed.reports().count(), 0);
         assert!(chunk().is_whole(vouched(1, 4)) && chunk().is_whole(vouched(1, Vouched::ALL)));
     }
@@ -137,7 +140,7 @@ mod tests {
         unconfirmed.add(
             0,
             Acknowledged { last: Psn::new(0), packets: 1 },
-            SendReport::new(7, 0, Instant::ZERO),
+            (5, SendReport::new(7, 0, Instant::ZERO)),
         );
         for step in 1..=9 {
             assert!(unconfirmed.confirm(0, vouched((step << 21) & 0xff_ffff, 1)).is_empty());

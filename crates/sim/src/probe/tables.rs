@@ -268,7 +268,7 @@ pub(crate) fn hand_out_links<F: Forward>(
         }
         for (from, to) in [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])] {
             let sent = counters.sent(from.node, usize::from(from.port));
-            invariants::check_link(&graph.node(from.node).name, from.port, sent.busy, end);
+            invariants::check_link(&graph.node(from.node).name, from.port, (sent.busy, sent.frames), end);
             let tier = |node: NodeId| u32::from(graph.node(node).tier);
             rows.push(LinkRow {
                 from: graph.node(from.node).name.clone(),
@@ -279,7 +279,7 @@ pub(crate) fn hand_out_links<F: Forward>(
                 rate_bps: sent.rate.unwrap_or(link.rate).bps(),
                 frames: sent.frames,
                 bytes: sent.bytes,
-                busy_ps: sent.busy.0,
+                busy_ps: sent.busy.0.min(end.0),
             });
         }
     }

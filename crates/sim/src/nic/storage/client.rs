@@ -1,8 +1,9 @@
 //! A client: keeps a number of operations outstanding, each to a target drawn at random.
 
+use super::Received;
 use super::connection::Connection;
 use super::tag::Tag;
-use crate::record::{ReceiveReport, Record, SendReport};
+use crate::record::{Record, SendReport};
 use spec::ChunkStatus;
 use transport::{Config, Verb};
 use units::{Instant, Stream};
@@ -51,7 +52,7 @@ pub(super) struct Operation {
     pub(super) connection: u32,
     pub(super) sent: SendReport,
     /// Of an operation that reads.
-    pub(super) received: ReceiveReport,
+    pub(super) received: Received,
     /// The first READ request for its data.
     pub(super) read_psn: Option<Psn>,
 }
@@ -61,7 +62,7 @@ impl Operation {
         is_open: false,
         connection: 0,
         sent: SendReport::new(0, 0, Instant::ZERO),
-        received: ReceiveReport::new(0, 0),
+        received: Received::new(0, 0),
         read_psn: None,
     };
 }
@@ -137,7 +138,7 @@ impl Client {
             is_open: true,
             connection: index,
             sent: SendReport::new(chunk, round, now),
-            received: ReceiveReport::new(chunk, round),
+            received: Received::new(chunk, round),
             read_psn: None,
         };
         let in_capsule = !is_read && self.plan.block_bytes <= self.plan.in_capsule_bytes;
@@ -169,7 +170,7 @@ impl Client {
             // Its connection failed before.
             return;
         }
-        let (sent, received) = (operation.sent, operation.received);
+        let (sent, received) = (operation.sent, operation.received.report);
         if received.delivered().is_some() {
             records.push(Record::delivered(&received));
         }

@@ -183,6 +183,7 @@ impl Connection {
             message_sequence: self.responder.message_sequence(),
         };
         let packet = self.packet(response.position, response.psn, frame_bytes, tag, carried);
+        let packet = packet.padded(response.payload_bytes);
         let is_last = response.position.ends_message();
         Some((Leaving { packet, tag, carried, is_retransmission, is_last }, kind))
     }
@@ -208,7 +209,7 @@ impl Connection {
         };
         let packet = self.packet(transmit.position, transmit.psn, frame_bytes, tag, carried);
         let leaving = Leaving {
-            packet: packet.asking(transmit.ack_request),
+            packet: packet.asking(transmit.ack_request).padded(transmit.payload_bytes),
             tag,
             carried,
             is_retransmission: transmit.is_retransmission,
@@ -274,5 +275,5 @@ pub(super) const fn payload_bytes(packet: &Packet, carried: Carried, position: P
         Carried::ReadRequest => Opcode::ReadRequest,
         Carried::ReadResponse => Opcode::read_response(first, last),
     };
-    Framing::Ethernet.payload_bytes(opcode, packet.frame_bytes())
+    Framing::Ethernet.payload_bytes(opcode, packet.frame_bytes()) - packet.pad_bytes()
 }

@@ -32,6 +32,7 @@ use tag::{Carried, Tag, connection_of};
 use target::Target;
 use transport::{AckOutcome, Config, Disposition, Position, RateControl, TimeoutOutcome, Verb, wanted};
 use units::{Instant, Span};
+use wire::Psn;
 
 /// What a host does.
 #[derive(Clone, Debug)]
@@ -75,6 +76,21 @@ struct Came<'a> {
     latency: Span,
     /// A congestion notification answers it.
     is_notified: bool,
+}
+
+/// What has arrived of the data of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    pub(super) report: ReceiveReport,
+    /// The first packet that was placed.
+    first: Option<Psn>,
+}
+
+impl Received {
+    /// Nothing so far.
+    pub(super) const fn new(chunk: u32, round: u32) -> Self {
+        Self { report: ReceiveReport::new(chunk, round), first: None }
+    }
 }
 
 /// The storage side of a host.
@@ -137,7 +153,7 @@ impl Storage {
     }
 
     /// The report of the data that an operation receives here, while it is under way.
-    fn receiving(&mut self, index: usize, came: Came) -> Option<&mut ReceiveReport> {
+    fn receiving(&mut self, index: usize, came: Came) -> Option<&mut Received> {
         match &mut self.role {
             Role::Client(client) => {
                 let operation = &mut client.operations[usize::from(came.tag.command)];
@@ -158,7 +174,15 @@ impl Storage {
 
     /// Counts an arrival of data; returns its payload if that is placed.
     fn count_data(&mut self, index: usize, came: Came, is_placed: bool, is_early: bool) -> u32 {
-        let Some(report) = self.receiving(index, came) else { return 0 };
+        let Some(received) = self.receiving(index, came) else { return 0 };
+        let psn = came.packet.psn();
+        if is_placed {
+            received.first.get_or_insert(psn);
+        } else if !is_early && received.first.is_none_or(|first| psn.distance_from(first) < 0) {
+            // It is of an operation before that had the same command.
+            return 0;
+        }
+        let report = &mut received.report;
         report.frames += 1;
         report.bytes += u64::from(came.packet.frame_bytes());
         report.out_of_order += u32::from(is_early);
@@ -410,7 +434,7 @@ impl Storage {
             Role::Client(client) => (Some(client), None),
             Role::Target(target) => (None, Some(target)),
         };
-        let reads = client.into_iter().flat_map(Client::open).map(|operation| operation.received);
+        let reads = client.into_iter().flat_map(Client::open).map(|operation| operation.received.report);
         let reads = reads.filter(|report| report.frames > 0);
         reads.chain(target.into_iter().flat_map(Target::undelivered))
     }

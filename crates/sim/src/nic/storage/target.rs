@@ -1,5 +1,6 @@
 //! A target: takes commands, moves the data, and serves operations one after the other.
 
+use super::Received;
 use super::connection::Connection;
 use super::tag::Tag;
 use crate::record::{ReceiveReport, Record, SendReport};
@@ -29,7 +30,7 @@ pub(crate) struct TargetPlan {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
     /// Of a write: its data.
-    pub(super) received: ReceiveReport,
+    pub(super) received: Received,
     /// Of a read.
     pub(super) sent: SendReport,
     /// Its data is all there, or it has none to receive.
@@ -38,7 +39,7 @@ pub(super) struct Command {
 
 impl Command {
     const NONE: Self = Self {
-        received: ReceiveReport::new(0, 0),
+        received: Received::new(0, 0),
         sent: SendReport::new(0, 0, Instant::ZERO),
         is_delivered: true,
     };
@@ -75,7 +76,7 @@ impl Target {
     pub(super) fn begin(&mut self, index: u32, connection: &mut Connection, tag: Tag, now: Instant) {
         let (chunk, round) = (connection.plan().chunk, connection.next_operation(tag.is_read));
         *self.command(index, tag) = Command {
-            received: ReceiveReport::new(chunk, round),
+            received: Received::new(chunk, round),
             sent: SendReport::new(chunk, round, now),
             is_delivered: false,
         };
@@ -113,7 +114,7 @@ impl Target {
     ) {
         let command = self.command(index, tag);
         command.is_delivered = true;
-        records.push(Record::delivered(&command.received.delivered_at(now)));
+        records.push(Record::delivered(&command.received.report.delivered_at(now)));
         self.serve(config, index, connection, tag, now);
     }
 
@@ -149,7 +150,7 @@ impl Target {
     /// What has arrived of writes that are not whole.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         let commands = self.commands.iter().flatten();
-        let open = commands.filter(|command| !command.is_delivered && command.received.frames > 0);
-        open.map(|command| command.received)
+        let open = commands.filter(|command| !command.is_delivered && command.received.report.frames > 0);
+        open.map(|command| command.received.report)
     }
 }

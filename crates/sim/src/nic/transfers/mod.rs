@@ -178,10 +178,11 @@ impl Transfers {
 
     /// What measured rounds took at a rank that ends the present one at `now`.
     fn measured_until(&self, process: &Process, now: Instant) -> Measured {
-        let Measured { rounds, sum } = process.measured;
+        let Measured { rounds, sum, open: _ } = process.measured;
+        let took = now.since(process.begun);
         match self.times.round_of(process.phase) {
             Some(round) if round >= self.times.warm_up_rounds => {
-                Measured { rounds: rounds + 1, sum: sum + now.since(process.begun) }
+                Measured { rounds: rounds + 1, sum: sum + took, open: None }
             }
             _ => process.measured,
         }
@@ -191,7 +192,11 @@ impl Transfers {
     /// take in what has arrived.
     pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
         self.processes.iter().map(|process| match process.left {
-            1.. if !self.is_background() => self.measured_until(process, process.busy_until),
+            1.. if !self.is_background() => {
+                let took = process.busy_until.since(process.begun);
+                let open = self.times.round_of(process.phase).map(|round| (round, took));
+                Measured { open, ..self.measured_until(process, process.busy_until) }
+            }
             _ => process.measured,
         })
     }

@@ -8,6 +8,8 @@ use units::{Instant, Span};
 pub(crate) struct Measured {
     pub(crate) rounds: u32,
     pub(crate) sum: Span,
+    /// The round that it is at, and what that takes it, if the job ends before it has taken in all.
+    pub(crate) open: Option<(u32, Span)>,
 }
 
 /// A rank on a host.
