@@ -385,4 +385,56 @@ mod tests {
         }
         assert_eq!(rate.rate_bps(), 30_000_000_000);
     }
+
+    #[test]
+    fn bytes_beyond_a_round_of_the_counter_belong_to_the_next() {
+        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER });
+        rate.on_cnp(at_us(0));
+        // 10,000 bytes are reached with the third packet, 20,000 with the fifth, 30,000 with the eighth.
+        for rate_mbps in [20_000, 20_000, 30_000, 30_000, 35_000, 35_000, 35_000, 37_500] {
+            rate.on_sent(at_us(0), 4_096);
+            assert_eq!(rate.rate_bps(), rate_mbps * 1_000_000);
+        }
+    }
+
+    #[test]
+    fn rounds_of_the_byte_counter_alone_lead_to_additive_increase() {
+        let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 2, ..PAPER };
+        let mut rate = Dcqcn::new(config);
+        rate.on_cnp(at_us(0));
+        rate.on_cnp(at_us(50));
+        let mut targets = Vec::new();
+        for _ in 0..4 {
+            rate.on_sent(at_us(50), 4_096);
+            targets.push(rate.target_bps);
+        }
+        assert_eq!(targets, [20_000_000_000, 20_000_000_000, 20_040_000_000, 20_080_000_000]);
+    }
+
+    #[test]
+    fn both_counters_past_fast_recovery_lead_to_hyper_increase() {
+        let config = DcqcnConfig { byte_counter_bytes: 4_096, fast_recovery_rounds: 1, ..PAPER };
+        let mut rate = Dcqcn::new(config);
+        rate.on_cnp(at_us(0));
+        rate.on_cnp(at_us(50));
+        rate.advance(at_us(50 + 55));
+        rate.on_sent(at_us(105), 4_096);
+        assert_eq!(rate.target_bps, 20_000_000_000, "one round of each is fast recovery");
+        rate.advance(at_us(50 + 2 * 55));
+        assert_eq!(rate.target_bps, 20_040_000_000, "two of the timer");
+        rate.on_sent(at_us(160), 4_096);
+        assert_eq!(rate.target_bps, 20_440_000_000, "two of both");
+    }
+
+    #[test]
+    fn a_cut_begins_a_round_of_the_byte_counter_anew() {
+        let mut rate = Dcqcn::new(DcqcnConfig { byte_counter_bytes: 10_000, ..PAPER });
+        rate.on_cnp(at_us(0));
+        rate.on_sent(at_us(0), 9_999);
+        rate.on_cnp(at_us(50));
+        rate.on_sent(at_us(50), 9_999);
+        assert_eq!(rate.rate_bps(), 10_000_000_000);
+        rate.on_sent(at_us(50), 1);
+        assert_eq!(rate.rate_bps(), 15_000_000_000);
+    }
 }

@@ -9,11 +9,13 @@
 //!
 //! The other files are tests: `traces` (exact sequences), `properties` (any network), `clean` (a network without
 //! faults), `failure` (retry exhaustion), `forgery` (packets that nobody sent), `wrap` (long streams), `model`
-//! (the requester against a simple model of it), `selective` and `unrecovered` (the other ways of recovery).
+//! (the requester against a simple model of it), `edges` (single ends), `selective` and `unrecovered` (the other ways
+//! of recovery).
 
 mod checks;
 mod clean;
 mod driver;
+mod edges;
 mod failure;
 mod forgery;
 mod history;

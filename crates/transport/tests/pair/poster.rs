@@ -1,6 +1,6 @@
 //! A requester, and how many bytes the work has that was posted: what its owner is to know.
 
-use fabricbench_transport::{AckOutcome, Config, Requester, TimeoutOutcome, Transmit};
+use fabricbench_transport::{AckOutcome, Config, Position, Requester, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -59,6 +59,10 @@ impl Poster {
 
     pub(crate) fn can_transmit(&self, config: &Config) -> bool {
         self.requester.can_transmit(config)
+    }
+
+    pub(crate) fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {
+        self.requester.next_payload(config)
     }
 
     pub(crate) fn deadline(&self) -> Instant {
