@@ -13,6 +13,7 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row, port_row, with_noise
 from tests.support.samples import job_spec, run_spec
 
+from fabricbench.analysis.losses import LOSS_CAUSES
 from fabricbench.analysis.metrics import METRICS
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.store.schema import conform
@@ -49,12 +50,31 @@ def test_frames_lost_are_the_runs() -> None:
     assert ours[0].frames_lost == 9
 
 
+def test_frames_lost_are_those_of_every_cause() -> None:
+    lost = {cause: 10**place for place, cause in enumerate(LOSS_CAUSES)}
+    run = run_summary(job_summary(), frames_lost=lost)
+    assert summarise(run_spec(), run, MemoryTables(chunks=[chunk_row()]))[0].frames_lost == 111_111
+
+
 def test_latency_is_weighted_with_the_frames() -> None:
     fast = chunk_row(rx_frames=3, latency_min_ps=1_000_000, latency_mean_ps=2e6, latency_max_ps=5_000_000)
     slow = chunk_row(rx_frames=1, latency_min_ps=4_000_000, latency_mean_ps=6e6, latency_max_ps=9_000_000)
     never = chunk_row(rx_frames=0, latency_min_ps=None, latency_mean_ps=None, latency_max_ps=None)
     ours = summary_of([fast, slow, never])
     assert (ours.latency_us_min, ours.latency_us_mean, ours.latency_us_max) == (1, 3, 9)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 3])
+def test_the_extremes_of_latency_may_be_in_any_batch(batch_rows: int) -> None:
+    spans_us = [(4, 5), (1, 9), (3, 6)]
+    rows = [
+        chunk_row(rx_frames=1, latency_min_ps=least * 10**6, latency_mean_ps=5e6, latency_max_ps=most * 10**6)
+        for least, most in spans_us
+    ]
+    for turn in range(3):
+        tables = MemoryTables(batch_rows=batch_rows, chunks=rows[turn:] + rows[:turn])
+        ours = summarise(run_spec(), run_summary(job_summary()), tables)[0]
+        assert (ours.latency_us_min, ours.latency_us_mean, ours.latency_us_max) == (1, 5, 9)
 
 
 def test_fairness_is_jains_index_of_the_rates() -> None:
@@ -177,6 +197,18 @@ def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> N
     assert rates == pytest.approx((4 * 4096 / 1e-3 / 1e9, 3 * 4096 / 1e-3 / 1e9))
     assert (ours.slowdown_mean, ours.slowdown_p50, ours.slowdown_p99, ours.slowdown_max) == (5, 2, 14, 14)
     assert (ours.busbw_gb_per_s, ours.ideal_percent, ours.completion_time_ms) == (None, None, 1.5)
+
+
+def test_what_is_delivered_as_the_offer_ends_is_delivered_in_time() -> None:
+    start_ps, duration_ps = 10**6, 10**9
+    arrivals = {"process": "poisson", "rate_bps": 10**9, "duration_ps": duration_ps}
+    spec = run_spec(job_spec(collective="incast", arrivals=arrivals) | {"start_ps": start_ps})
+    end_ps = start_ps + duration_ps
+    for delivered_ps, delivered_bytes in [(end_ps - 1, 4096), (end_ps, 4096), (end_ps + 1, 0), (None, 0)]:
+        row = chunk_row(start_ps=start_ps, fct_ps=10**6, unloaded_ps=10**6) | {"delivered_ps": delivered_ps}
+        ours = summarise(spec, run_summary(job_summary()), MemoryTables(chunks=[row]))[0]
+        assert ours.offered_gb_per_s == pytest.approx(4096 / 1e-3 / 1e9)
+        assert ours.delivered_gb_per_s == pytest.approx(delivered_bytes / 1e-3 / 1e9)
 
 
 def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:

@@ -29,6 +29,24 @@ def test_intervals_do_not_reach_from_one_port_to_the_next() -> None:
     assert sampled_use(series, links)["use_percent"].to_list() == [0.0, 0.0]
 
 
+def test_each_port_has_its_own_samples_counter_and_line_rate() -> None:
+    # Bytes by 1 us and by 3 us, and the line rate at which the first is all that fits.
+    sent = {("a", 0): (100, 200), ("a", 1): (1_000, 3_000), ("b", 0): (50, 250), ("b", 1): (700, 700)}
+    rates = [(node, port, first * 8 * 10**6) for (node, port), (first, _) in sent.items()]
+    links = pl.DataFrame(rates, schema=["from", "from_port", "rate_bps"], orient="row")
+    rows = [
+        ("tx_bytes", node, port, time, value)
+        for index, time in enumerate((0, 10**6, 3 * 10**6))
+        for (node, port), values in reversed(sent.items())
+        for value in [(0, *values)[index]]
+    ]
+    series = pl.DataFrame(rows, schema=["metric", "node", "port", "time_ps", "value"], orient="row")
+    use = sampled_use(series, links)
+    assert use.select("node", "port").rows() == [end for end in sent for _ in range(2)]
+    assert use["time_ps"].to_list() == [10**6, 3 * 10**6] * 4
+    assert use["use_percent"].to_list() == pytest.approx([100, 50, 100, 100, 100, 200, 100, 0])
+
+
 def test_speed_is_hops_over_wall_time() -> None:
     assert packet_hops_per_s(1000, 0.5) == 2000
     assert packet_hops_per_s(0, 0.0) is None

@@ -5,7 +5,9 @@ mod common;
 use common::{
     Recorder, collective, completion_ps, dcqcn, dynamic_ecn, dynamic_pfc, ecn, leaf_spine, run, single_switch,
 };
-use spec::{ImpairmentSpec, LoadBalancing, NicDirection, RatioSpec, RunSpec, RunStatus, XoffSpec};
+use spec::{
+    ImpairmentSpec, LoadBalancing, NicDirection, RateControl, RatioSpec, RunSpec, RunStatus, XoffSpec,
+};
 
 /// Seven senders into one host, 16 MB of buffer.
 fn lossless_incast() -> RunSpec {
@@ -194,4 +196,30 @@ fn a_lossy_queue_is_held_to_its_share() {
     // alpha / (1 + alpha) of the buffer for one queue.
     let deepest = recorder.ports.iter().map(|port| port.queue_max_bytes).max();
     assert!(deepest.is_some_and(|bytes| bytes <= (1 << 20) && bytes > (1 << 20) - 10_000), "{deepest:?}");
+}
+
+/// Every frame is marked, and no notification slows its sender: the notifications are those of the clock.
+#[test]
+fn a_receiver_notifies_once_in_an_interval_however_many_frames_are_marked() {
+    let mut spec = collective(single_switch(3), 3, "incast", "parallel", 4 << 20);
+    spec.fabric.switch.ecn = Some(ecn(0, 1));
+    spec.transport.rate_control = dcqcn();
+    for interval_ps in [10_000_000, 40_000_000] {
+        let RateControl::Dcqcn { cnp_interval_ps, rate_min_bps, .. } = &mut spec.transport.rate_control
+        else {
+            panic!("DCQCN")
+        };
+        (*cnp_interval_ps, *rate_min_bps) = (interval_ps, 400_000_000_000);
+        let (_, recorder) = run(&spec);
+        for chunk in &recorder.chunks {
+            assert!(chunk.ecn_ce_rx > 1_000, "{} of 1,024 frames are marked", chunk.ecn_ce_rx);
+            let completed_ps = chunk.completed_ps.expect("it completes");
+            // Its frames share the link with those of another chunk, and take 84 ns each: the first marked one after
+            // an interval comes that much later. 2 us of the time are on the way to the receiver.
+            let time_ps = completed_ps - chunk.start_ps.expect("it starts") - 2_000_000;
+            let count = time_ps / (interval_ps + 200_000)..=time_ps / interval_ps + 1;
+            assert!(count.contains(&chunk.cnp_tx), "{} in {time_ps} ps: {count:?}", chunk.cnp_tx);
+            assert_eq!(chunk.cnp_rx, chunk.cnp_tx);
+        }
+    }
 }

@@ -265,3 +265,31 @@ fn captured_acks_count_the_messages_that_they_acknowledge() {
         }
     }
 }
+
+/// A NAK names the first packet that is missing, so the messages that came whole are those before it.
+#[test]
+fn captured_naks_count_the_messages_before_the_missing_packet() {
+    let mut spec = collective(single_switch(5), 5, "incast", "parallel", 1 << 20);
+    spec.fabric.switch.buffer.size_bytes = 256 << 10;
+    spec.transport.message_bytes = 4 * 4096;
+    spec.transport.timeout_ps = 500_000_000;
+    let queue_pairs: Vec<u32> = (0..4).collect();
+    let frames = capture(&spec, &queue_pairs, usize::MAX).expect("the queue pairs are there");
+    let (mut first, mut naks) = ([None; 4], Vec::new());
+    let word = |bytes: &[u8], at: usize| u32::from_be_bytes([0, bytes[at], bytes[at + 1], bytes[at + 2]]);
+    for frame in frames {
+        let (psn, first) = (word(&frame.bytes, 51), &mut first[frame.queue_pair as usize]);
+        if frame.bytes[42] != 0x11 {
+            first.get_or_insert(psn);
+            continue;
+        }
+        let is_nak = frame.bytes[54] == 0x60;
+        let packets_before = psn.wrapping_sub(first.expect("data comes first")) & 0xff_ffff;
+        let messages = (packets_before + u32::from(!is_nak)) / 4;
+        assert_eq!(word(&frame.bytes, 55), messages, "queue pair {}", frame.queue_pair);
+        if is_nak {
+            naks.push(messages);
+        }
+    }
+    assert!(naks.iter().any(|&messages| messages > 1), "{naks:?}");
+}

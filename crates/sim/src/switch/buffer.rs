@@ -454,6 +454,20 @@ mod tests {
     }
 
     #[test]
+    fn a_lossy_queue_may_hold_its_share_to_the_last_byte() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        assert_eq!(buffer.admit(0, LOSSY, 380, 0), Admission::Stored);
+        // 400 are free: so much may wait with the frame.
+        assert_eq!(buffer.admit(0, LOSSY, 100, 301), Admission::Dropped(DropCause::Tail));
+        assert_eq!(buffer.admit(0, LOSSY, 100, 300), Admission::Stored);
+        let mut without_share =
+            SharedBuffer::new(BufferPlan { lossy_alpha: None, ..lossless(Xoff::Static(200)) }, 2);
+        assert_eq!(without_share.admit(0, LOSSY, 779, 0), Admission::Stored);
+        assert_eq!(without_share.admit(0, LOSSY, 2, 779), Admission::Dropped(DropCause::Tail));
+        assert_eq!(without_share.admit(0, LOSSY, 1, 779), Admission::Stored, "the last byte");
+    }
+
+    #[test]
     fn frames_take_whole_cells() {
         let buffer = SharedBuffer::new(BufferPlan { cell_bytes: 256, ..lossless(Xoff::Static(1)) }, 2);
         assert_eq!(buffer.charge(1), 256);
