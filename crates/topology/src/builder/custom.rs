@@ -260,6 +260,7 @@ mod tests {
     fn what_makes_no_fabric_is_named() {
         assert_eq!(error(&[("a", 1), ("a", 1)], &[]), "another node is called a as well");
         assert_eq!(error(&[("host3", 1)], &[]), "another node is called host3 as well");
+        assert!(["host", "hostel", "host3b"].iter().all(|name| custom(&[(name, 1)], &[]).build().is_ok()));
         assert_eq!(error(&[("a", 2)], &[("a", "c", 1)]), "no switch is called c");
         assert_eq!(error(&[("a", 2)], &[("a", "a", 1)]), "a link from a to itself");
         assert_eq!(error(&[("a", 2), ("b", 0)], &[]), "no way from b to a");

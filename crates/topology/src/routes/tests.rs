@@ -199,3 +199,15 @@ fn the_tables_of_a_large_fabric_are_small() {
     let bytes = routes.memory_bytes();
     assert!(bytes < 1_000_000, "{bytes} bytes");
 }
+
+#[test]
+fn the_size_of_the_tables_is_that_of_their_parts() {
+    let (host_link, fabric_link) = (cable(400), cable(800));
+    let shape =
+        LeafSpine { leaves: 2, hosts_per_leaf: 2, spines: 2, links_per_spine: 1, host_link, fabric_link };
+    let routes = Routes::compute(&shape.build().unwrap());
+    // A column and a port for each of four hosts; a row for each of four switches; the leaves' cells are alike, and so
+    // are the spines'; three lists of ports: both uplinks, and one for each way down.
+    let (hosts, rows, cells, lists) = (4 * (4 + 2), 4 * 16, 2 * 2 * 4, (3 + 2 + 2) * 2);
+    assert_eq!(routes.memory_bytes(), hosts + rows + cells + lists);
+}
