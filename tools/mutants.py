@@ -55,31 +55,36 @@ class Area:
     Attributes:
         files: Globs of the files.
         package: The crate; none of Python.
-        tests: What `cargo test` or pytest is told to run.
+        stages: What `cargo test` or pytest is told to run, the quick tests first; those of a later stage try
+            what those before let pass.
     """
 
     files: tuple[str, ...]
     package: str | None
-    tests: tuple[str, ...]
+    stages: tuple[tuple[str, ...], ...]
 
 
 AREAS: Mapping[str, Area] = {
-    "topology": Area(("crates/topology/src/**/*.rs",), "fabricbench-topology", ("--tests",)),
-    "workload": Area(("crates/workload/src/**/*.rs",), "fabricbench-workload", ("--tests",)),
-    "transport": Area(("crates/transport/src/**/*.rs",), "fabricbench-transport", ("--tests",)),
-    # Buffer, PFC and marking; of the whole runs those that depend on them and take seconds.
+    "topology": Area(("crates/topology/src/**/*.rs",), "fabricbench-topology", (("--lib",),)),
+    "workload": Area(("crates/workload/src/**/*.rs",), "fabricbench-workload", (("--tests",),)),
+    "transport": Area(
+        ("crates/transport/src/**/*.rs",),
+        "fabricbench-transport",
+        (("--lib", "--test", "pair"), ("--test", "tcp", "--test", "verbs")),
+    ),
+    # Buffer, PFC and marking; of the whole runs those that depend on them most.
     "switch": Area(
         tuple(
             f"crates/sim/src/switch/{name}.rs" for name in ("buffer", "pfc", "ecn", "ecn_control", "ecn_law")
         ),
         "fabricbench-sim",
-        ("--lib", "--test", "congestion", "--test", "fast_forward", "--test", "properties"),
+        (("--lib",), ("--test", "congestion", "--test", "fast_forward", "--test", "properties")),
     ),
     "analysis": Area(
         ("python/fabricbench/analysis",),
         None,
         # Time is no witness: a loaded machine would call any mutant caught.
-        ("-k", "not million", "tests/analysis", "tests/report/test_rates.py"),
+        (("-k", "not million", "tests/analysis", "tests/report/test_rates.py"),),
     ),
 }
 
@@ -152,19 +157,30 @@ def crate_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
     files = [part for file in area.files for part in ("--file", file)]
     command = ["cargo", "mutants", "--package", str(area.package), *files]
     listed = subprocess.run([*command, "--list", "--json"], cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    drawn = sampled(json.loads(listed.stdout), count, seed)
-    chosen = [part for mutant in drawn for part in ("--re", f"^{re.escape(mutant['name'])}$")]
+    names = [mutant["name"] for mutant in sampled(json.loads(listed.stdout), count, seed)]
+    found: dict[str, Mutant] = {}
+    for tests in area.stages:
+        found |= crate_stage(command, names, tests)
+        names = [name for name in names if found[name].outcome == "missed"]
+        if not names:
+            break
+    return list(found.values())
+
+
+def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[str]) -> dict[str, Mutant]:
+    """Try the mutants of these names with some tests."""
+    chosen = [part for name in names for part in ("--re", f"^{re.escape(name)}$")]
     with tempfile.TemporaryDirectory() as folder:
-        command += [*chosen, "--output", folder, "--", *area.tests]
         # A copy of the tree has the artifacts' names of the tree, so it needs a place of its own for them.
         environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "mutants")}
         # Its exit status says that something survived or failed; the outcomes say what.
-        subprocess.run(command, cwd=ROOT, check=False, env=environment)
+        run = [*command, *chosen, "--output", folder, "--", *tests]
+        subprocess.run(run, cwd=ROOT, check=False, env=environment)
         outcomes = json.loads((Path(folder) / "mutants.out" / "outcomes.json").read_text())["outcomes"]
     # Struct fields that cargo-mutants deletes come along whatever it is told to try (27.1).
-    names = {mutant["name"] for mutant in drawn}
     tried = [outcome for outcome in outcomes if outcome["scenario"] != "Baseline"]
-    return [crate_mutant(each) for each in tried if each["scenario"]["Mutant"]["name"] in names]
+    mutants = {outcome["scenario"]["Mutant"]["name"]: crate_mutant(outcome) for outcome in tried}
+    return {name: mutants[name] for name in names}
 
 
 def crate_mutant(outcome: Mapping[str, Any]) -> Mutant:
@@ -193,7 +209,7 @@ def python_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
 def python_tests(area: Area) -> list[str]:
     """Return the command that runs the tests; they stop at the first that fails."""
     pytest = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    return ["env", "PYTHONPATH=python", *pytest, *area.tests]
+    return ["env", "PYTHONPATH=python", *pytest, *(part for stage in area.stages for part in stage)]
 
 
 def timed_tests(area: Area) -> float:
@@ -206,12 +222,18 @@ def timed_tests(area: Area) -> float:
 def python_mutant(mutation: Any, area: Area, timeout_s: float) -> Mutant:
     """Try one mutant of Cosmic Ray."""
     result = mutate_and_test([mutation], shlex.join(python_tests(area)), timeout_s)
-    lines = (result.diff or "").splitlines()
-    changed = [line[1:].strip() for line in lines if line.startswith("+") and not line.startswith("+++")]
     words = {"killed": "caught", "survived": "missed"}
     outcome = words.get(result.test_outcome or "", "unviable")
-    print(f"{outcome}: {mutation.module_path}:{mutation.start_pos[0]}: {' '.join(changed)}", flush=True)
-    return Mutant(f"{mutation.module_path}:{mutation.start_pos[0]}", " ".join(changed), outcome)
+    mutant = Mutant(f"{mutation.module_path}:{mutation.start_pos[0]}", changed(result.diff or ""), outcome)
+    print(f"{mutant.outcome}: {mutant.place}: {mutant.change}", flush=True)
+    return mutant
+
+
+def changed(diff: str) -> str:
+    """Return what a line became, or which one is gone."""
+    lines = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("---", "+++")]
+    new, gone = ([line[1:].strip() for line in lines if line[0] == sign] for sign in "+-")
+    return " ".join(new or ["without", *gone])
 
 
 if __name__ == "__main__":
