@@ -13,6 +13,8 @@ from tests.analysis.memory_tables import MemoryTables, job_summary, run_summary
 from tests.support.fake_backend import chunk_row, link_row, port_row, with_noise
 from tests.support.samples import job_spec, run_spec
 
+from fabricbench.analysis.diagnosis import unfinished_jobs, unhealthy_jobs
+from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.losses import LOSS_CAUSES
 from fabricbench.analysis.metrics import METRICS
 from fabricbench.analysis.summary import Summary, summarise
@@ -228,6 +230,26 @@ def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
         "chunks_complete",
         "chunks_failed",
     }
+
+
+def test_metrics_of_a_unit_are_shown_with_the_same_decimals() -> None:
+    # A nanosecond, a tenth of a microsecond, a megabyte per second; what is counted has none.
+    decimals = {"us": 3, "ms": 4, "GB/s": 3, "1/s": 0, "frames": 0, "bytes": 0}
+    shown = {(metric.name, metric.decimals) for metric in METRICS if metric.unit in decimals}
+    assert shown == {(metric.name, decimals[metric.unit]) for metric in METRICS if metric.unit in decimals}
+
+
+def test_a_job_without_an_outcome_is_an_error_of_ours() -> None:
+    spec, run = run_spec(job_spec("one"), job_spec("two")), run_summary(job_summary(name="one"))
+    tables = MemoryTables(chunks=[chunk_row(job="one")])
+    record = Record(spec, run, tables)
+    for reading in (
+        lambda: summarise(spec, run, tables),
+        lambda: unhealthy_jobs(record),
+        lambda: unfinished_jobs(record),
+    ):
+        with pytest.raises(ValueError, match="zip"):
+            reading()
 
 
 def test_a_million_chunks_take_little_time_and_memory() -> None:
