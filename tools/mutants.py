@@ -35,8 +35,10 @@ ROOT = Path(__file__).parents[1]
 SURVIVORS = ROOT / "docs" / "mutants.md"
 CAUGHT_AT_LEAST = 0.9
 SAMPLE = 200
-COPIED = ("CHANGELOG.md", "docs", "plans", "pyproject.toml", "python", "tests")
-"""What the tests of Python code need of the tree."""
+TARGET = ROOT / "target" / "mutants"
+COPIED_OF_CRATES = (".cargo", "Cargo.lock", "Cargo.toml", "crates")
+COPIED_OF_PYTHON = ("CHANGELOG.md", "docs", "plans", "pyproject.toml", "python", "tests")
+"""What the tests need of the tree."""
 UNTRIED = re.compile(
     # `|` stands in annotations, which nothing evaluates.
     r"BinaryOperator_BitOr_"
@@ -152,6 +154,16 @@ def sampled(mutants: Sequence[Any], count: int | None, seed: int) -> list[Any]:
     return drawn
 
 
+def copy_parts(tree: Path, parts: Sequence[str]) -> None:
+    """Copy parts of the tree; the copies count as changed now."""
+    tree.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, tree / part, copy_function=shutil.copy)
+        else:
+            shutil.copy(ROOT / part, tree / part)
+
+
 def crate_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
     """Try mutants with cargo-mutants, in a copy of the tree."""
     files = [part for file in area.files for part in ("--file", file)]
@@ -170,16 +182,21 @@ def crate_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
 def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[str]) -> dict[str, Mutant]:
     """Try the mutants of these names with some tests."""
     chosen = [part for name in names for part in ("--re", f"^{re.escape(name)}$")]
-    with tempfile.TemporaryDirectory() as folder:
-        # A copy of the tree has the artifacts' names of the tree, so it needs a place of its own for them.
-        environment = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target" / "mutants")}
-        # Its exit status says that something survived or failed; the outcomes say what.
-        run = [*command, *chosen, "--output", folder, "--", *tests]
-        subprocess.run(run, cwd=ROOT, check=False, env=environment)
-        outcomes = json.loads((Path(folder) / "mutants.out" / "outcomes.json").read_text())["outcomes"]
+    # The copy is always at the same place, so that what is built of other crates serves all areas: cargo tells
+    # builds of two copies apart by nothing but the times of files, which are new here.
+    tree = TARGET / "tree"
+    shutil.rmtree(tree, ignore_errors=True)
+    copy_parts(tree, COPIED_OF_CRATES)
+    environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET / "build")}
+    run = [*command, "--in-place", *chosen, "--output", str(TARGET), "--", *tests]
+    # Its exit status says that something survived or failed; the outcomes say what.
+    subprocess.run(run, cwd=tree, check=False, env=environment)
+    outcomes = json.loads((TARGET / "mutants.out" / "outcomes.json").read_text())["outcomes"]
     # Struct fields that cargo-mutants deletes come along whatever it is told to try (27.1).
     tried = [outcome for outcome in outcomes if outcome["scenario"] != "Baseline"]
     mutants = {outcome["scenario"]["Mutant"]["name"]: crate_mutant(outcome) for outcome in tried}
+    if not mutants.keys() >= set(names):
+        raise SystemExit(f"error: cargo-mutants gave up after {len(mutants)} of {len(names)} mutants")
     return {name: mutants[name] for name in names}
 
 
@@ -194,9 +211,7 @@ def crate_mutant(outcome: Mapping[str, Any]) -> Mutant:
 def python_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
     """Try mutants with Cosmic Ray, which changes files in place, in a copy of the tree."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for part in COPIED:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, Path(folder) / part)
+        copy_parts(Path(folder), COPIED_OF_PYTHON)
         seconds = timed_tests(area)
         with use_db("mutants.sqlite") as session:
             init(sorted(find_modules([Path(file) for file in area.files])), session, {})

@@ -152,6 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn each_rank_of_each_job_draws_times_of_its_own() {
+        let mut drawn = std::collections::BTreeSet::new();
+        for job in 0..2 {
+            let schedule =
+                open_loop_for("incast", "parallel", &shape(4), arrivals(50), Seed(1), job).unwrap();
+            let mut times = [const { Vec::new() }; 4];
+            for (transfer, release) in schedule.transfers().zip(schedule.releases()) {
+                times[transfer.src.index()].push(*release);
+            }
+            drawn.extend(times.into_iter().filter(|times| !times.is_empty()));
+        }
+        assert_eq!(drawn.len(), 2 * 3, "three senders in each of two jobs");
+    }
+
+    #[test]
     fn peers_are_drawn_uniformly() {
         let schedule = schedule("uniform-random", 5, 20_000).unwrap();
         let mut counts = [[0_u64; 5]; 5];

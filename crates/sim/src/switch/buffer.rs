@@ -468,6 +468,95 @@ mod tests {
     }
 
     #[test]
+    fn no_threshold_is_near_until_what_may_arrive_reaches_one() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        assert!(buffer.is_far_from_thresholds(200) && !buffer.is_far_from_thresholds(201), "that of a group");
+        assert_eq!(buffer.admit(0, LOSSY, 50, 0), Admission::Stored);
+        assert!(buffer.is_far_from_thresholds(150) && !buffer.is_far_from_thresholds(151));
+        let lossy = BufferPlan { lossless: None, ..lossless(Xoff::Static(200)) };
+        // Of 1,000 bytes a queue may hold as much as is free.
+        let buffer = SharedBuffer::new(lossy.clone(), 2);
+        assert!(buffer.is_far_from_thresholds(500) && !buffer.is_far_from_thresholds(501), "that of a queue");
+        let mut buffer = SharedBuffer::new(BufferPlan { lossy_alpha: None, ..lossy }, 2);
+        assert!(buffer.is_far_from_thresholds(1_000) && !buffer.is_far_from_thresholds(1_001), "its size");
+        assert_eq!(buffer.limits_with(1_000), Some(Limits { queue: u64::MAX, group: u64::MAX }));
+        assert_eq!(buffer.limits_with(1_001), None);
+        buffer.change_shared(0, 400);
+        buffer.change_shared(300, 100);
+        assert!(buffer.is_far_from_thresholds(800) && !buffer.is_far_from_thresholds(801), "200 are stored");
+    }
+
+    #[test]
+    fn frames_count_where_they_are_kept_by_group_or_as_cells() {
+        let counts = |cell_bytes, lossless| {
+            let plan = BufferPlan { cell_bytes, lossless, ..self::lossless(Xoff::Static(1)) };
+            SharedBuffer::new(plan, 1).counts_frames()
+        };
+        let plan = lossless(Xoff::Static(1)).lossless;
+        assert_eq!(
+            [counts(1, None), counts(256, None), counts(1, plan.clone()), counts(256, plan)],
+            [false, true, true, true]
+        );
+    }
+
+    #[test]
+    fn what_leaves_while_nothing_is_paused_leaves_as_ever() {
+        for plan in
+            [lossless(Xoff::Static(700)), BufferPlan { lossless: None, ..lossless(Xoff::Static(700)) }]
+        {
+            let mut buffers = [SharedBuffer::new(plan.clone(), 2), SharedBuffer::new(plan, 2)];
+            for buffer in &mut buffers {
+                assert_eq!(buffer.admit(1, LOSSLESS, 100, 0), Admission::Stored);
+                assert_eq!(buffer.admit(0, LOSSY, 30, 0), Admission::Stored);
+            }
+            for (priority, port, bytes) in
+                [(LOSSLESS, 1, 60), (LOSSLESS, 1, 35), (LOSSY, 0, 30), (LOSSLESS, 1, 5)]
+            {
+                buffers[0].release_unpaused(port, priority, bytes);
+                assert!(!buffers[1].release(port, priority, bytes.into()));
+                assert_eq!(buffers[0].shared_used, buffers[1].shared_used);
+                assert_eq!(buffers[0].held_from(port), buffers[1].held_from(port));
+            }
+            assert_eq!(buffers[0].shared_used, 0);
+        }
+    }
+
+    #[test]
+    fn a_lossless_frame_that_the_shared_part_cannot_take_goes_to_the_headroom() {
+        let stored = |charge| {
+            let mut buffer = SharedBuffer::new(lossless(Xoff::Static(10_000)), 2);
+            assert_eq!(buffer.admit(1, LOSSY, 350, 0), Admission::Stored);
+            assert_eq!(buffer.admit(1, LOSSY, 350, 350), Admission::Dropped(DropCause::Tail));
+            assert_eq!(buffer.admit(1, LOSSY, 350, 80), Admission::Stored);
+            let admission = buffer.admit(0, LOSSLESS, charge, 0);
+            (admission, buffer.is_pausing(0, LOSSLESS))
+        };
+        // 80 are free; the headroom has room for 100.
+        assert_eq!(stored(80), (Admission::Stored, false));
+        assert_eq!(stored(81), (Admission::Stored, true));
+        assert_eq!(stored(100), (Admission::Stored, true));
+        assert_eq!(stored(101), (Admission::Dropped(DropCause::Headroom), false));
+    }
+
+    #[test]
+    fn a_buffer_repeats_when_it_holds_the_same_in_each_group() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(200)), 2);
+        buffer.admit(0, LOSSLESS, 100, 0);
+        let mut repeats = |release: (u16, u64), admit: (u16, u64)| {
+            let mut cycle = Cycle::record(units::Instant(0));
+            buffer.visit(&mut cycle);
+            buffer.release(release.0, LOSSLESS, release.1);
+            buffer.admit(admit.0, LOSSLESS, admit.1, 0);
+            cycle.compare(units::Instant(10));
+            buffer.visit(&mut cycle);
+            cycle.room() > 0
+        };
+        assert!(repeats((0, 50), (0, 50)));
+        assert!(!repeats((0, 50), (0, 40)), "less is stored");
+        assert!(!repeats((0, 50), (1, 50)), "the other group has it");
+    }
+
+    #[test]
     fn frames_take_whole_cells() {
         let buffer = SharedBuffer::new(BufferPlan { cell_bytes: 256, ..lossless(Xoff::Static(1)) }, 2);
         assert_eq!(buffer.charge(1), 256);

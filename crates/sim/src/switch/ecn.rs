@@ -102,4 +102,37 @@ mod tests {
             assert_eq!(packet.is_marked(), is_marked);
         }
     }
+
+    #[test]
+    fn frames_are_marked_as_often_as_the_queue_says() {
+        let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
+        let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: 1 << 31 };
+        let mut marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
+        let mut marks = |queue_bytes| {
+            let mut decide = || marker.decide(&mut frame(Priority(3), 0, Instant::ZERO).packet, queue_bytes);
+            (0..10_000).filter(|_| decide()).count()
+        };
+        assert_eq!((marks(100), marks(301)), (0, 10_000));
+        // Half of Pmax, which is one half; six standard deviations are 260.
+        assert!(marks(200).abs_diff(2_500) < 260);
+        let at_kmax = marks(300);
+        assert!(at_kmax.abs_diff(5_000) < 300, "{at_kmax}");
+    }
+
+    #[test]
+    fn a_marker_that_drew_does_not_repeat() {
+        let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
+        let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: 1 << 32 };
+        let mut marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
+        for draws in [false, true] {
+            let mut cycle = Cycle::record(Instant::ZERO);
+            marker.visit(&mut cycle);
+            if draws {
+                marker.decide(&mut frame(Priority(3), 0, Instant::ZERO).packet, 200);
+            }
+            cycle.compare(Instant(10));
+            marker.visit(&mut cycle);
+            assert_eq!(cycle.room() > 0, !draws);
+        }
+    }
 }

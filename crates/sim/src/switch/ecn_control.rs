@@ -364,6 +364,56 @@ mod tests {
         assert_eq!(control.log.len(), LOG_MAX);
     }
 
+    #[test]
+    fn a_change_is_told_with_the_figures_of_its_interval() {
+        let mut control = control();
+        control.arrive(DATA, 0, 600_000, Instant::ZERO);
+        control.arrive(Priority(6), 1, 64, us(1));
+        assert!(control.range_at(Priority(6), us(1)).is_none(), "it is not under control");
+        control.depart(Priority(6), 64, us(10), us(15));
+        assert_eq!(kmin_at(&control, us(20)), 80_000);
+        control.leave(DATA, 600_000, us(25));
+        let (change, text) = control.log().next().expect("it was lowered");
+        assert_eq!((change.at, change.kind()), (us(20), "ecn_lowered"));
+        assert_eq!(
+            text,
+            "Kmin from 100000 to 80000 and Kmax from 400000 to 320000 bytes, as the queue is long: link used for 50 %, \
+             600000 bytes waiting on average, from 0 ports"
+        );
+        let told = |cause, ingress_ports| {
+            let seen = Seen { ingress_ports, ..change.seen };
+            let change = ThresholdChange { cause, seen, ..*change };
+            (change.kind(), change.detail(Span::from_us(10)))
+        };
+        let (kind, text) = told(Cause::IdleLink, 1);
+        assert!(kind == "ecn_raised" && text.contains("as the link idles") && text.ends_with("from 1 port"));
+        let (kind, text) = told(Cause::Incast, 2);
+        assert!(
+            kind == "ecn_lowered" && text.contains("as many ports send") && text.ends_with("from 2 ports")
+        );
+    }
+
+    #[test]
+    fn a_port_repeats_when_whole_intervals_do() {
+        let mut control = control();
+        let mut repeats = |interval: u64, bytes| {
+            let (start, middle) = (us(10 * interval), us(10 * interval + 5));
+            let mut cycle = Cycle::record(start);
+            control.advance(start);
+            control.visit(&mut cycle);
+            control.arrive(DATA, 1, bytes, start);
+            control.depart(DATA, bytes, middle, middle + Span::from_us(1));
+            control.advance(us(10 * interval + 10));
+            cycle.compare(us(10 * interval + 10));
+            control.visit(&mut cycle);
+            cycle.room() > 0
+        };
+        assert!(!repeats(0, 1_000), "nothing was sent before");
+        assert!(repeats(1, 1_000));
+        assert!(repeats(2, 9_000), "what was seen has been judged");
+        assert!(!repeats(3, 2_000_000), "a long queue counts towards a change");
+    }
+
     proptest! {
         /// Looking at a port at any time in between changes nothing.
         #[test]

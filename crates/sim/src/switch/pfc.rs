@@ -148,4 +148,28 @@ mod tests {
         requests.note_arrival(&buffer, 0, LOSSLESS, Instant(500_000), &mut ports);
         assert_eq!(requests.next_renewal(), Instant(1_140_000));
     }
+
+    #[test]
+    fn requests_repeat_when_renewals_move_on_with_time() {
+        let (mut buffer, mut requests, mut ports) = set_up();
+        buffer.admit(0, LOSSLESS, 200, 0);
+        requests.note_arrival(&buffer, 0, LOSSLESS, Instant(0), &mut ports);
+        let mut cycle = Cycle::record(Instant(0));
+        requests.visit(&mut cycle);
+        requests.renew(Instant(640_000), &mut ports);
+        cycle.compare(Instant(640_000));
+        requests.visit(&mut cycle);
+        assert!(cycle.room() > 0);
+        // Moved on by three more periods it is renewed that much later.
+        assert_eq!(cycle.advance(3), Instant(4 * 640_000));
+        requests.visit(&mut cycle);
+        assert_eq!(requests.next_renewal(), Instant(5 * 640_000));
+        let mut ended = Cycle::record(Instant(0));
+        requests.visit(&mut ended);
+        requests.end(0, LOSSLESS, &mut ports);
+        ended.compare(Instant(640_000));
+        requests.visit(&mut ended);
+        assert_eq!(ended.room(), 0, "a pause has ended");
+        assert_eq!(requests.next_renewal(), Instant::NEVER);
+    }
 }
