@@ -182,7 +182,7 @@ def crate_mutants(area: Area, count: int | None, seed: int) -> list[Mutant]:
 def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[str]) -> dict[str, Mutant]:
     """Try the mutants of these names with some tests."""
     chosen = [part for name in names for part in ("--re", f"^{re.escape(name)}$")]
-    # The copy is always at the same place, so that what is built of other crates serves all areas: cargo tells
+    # The copy is always at one place, so that what is built of other crates serves all areas: cargo tells
     # builds of two copies apart by nothing but the times of files, which are new here.
     tree = TARGET / "tree"
     shutil.rmtree(tree, ignore_errors=True)
