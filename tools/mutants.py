@@ -106,10 +106,15 @@ class Mutant:
     outcome: str
 
     def reason(self, survivors: Sequence[str]) -> str | None:
-        """Return what is known of it, of the lines of docs/mutants.md; none if it is new."""
-        file = self.place.partition(":")[0]
-        marks = (f"`{file}`", f"`{self.change}`")
-        return next((line.strip() for line in survivors if all(mark in line for mark in marks)), None)
+        """Return what is known of it, of the items of docs/mutants.md; none if it is new."""
+        begin = f"`{self.place.partition(':')[0]}`: `{self.change}`: "
+        return next((item.removeprefix(begin) for item in survivors if item.startswith(begin)), None)
+
+
+def known_survivors() -> list[str]:
+    """Return the items of the list in docs/mutants.md, each in one line."""
+    items = SURVIVORS.read_text().split("\n- ")
+    return [" ".join(item.split()) for item in items[1:]]
 
 
 def main() -> int:
@@ -131,7 +136,7 @@ def main() -> int:
 
 def tell(area: str, mutants: Sequence[Mutant]) -> int:
     """Print what survived and how many were caught; 1 if they are too few."""
-    survivors = SURVIVORS.read_text().splitlines()
+    survivors = known_survivors()
     for mutant in mutants:
         if mutant.outcome == "missed":
             print(f"missed: {mutant.place}: {mutant.change}")
