@@ -239,6 +239,14 @@ def test_metrics_of_a_unit_are_shown_with_the_same_decimals() -> None:
     assert shown == {(metric.name, decimals[metric.unit]) for metric in METRICS if metric.unit in decimals}
 
 
+def test_jobs_are_unfinished_that_did_not_complete_and_unhealthy_as_well() -> None:
+    statuses = {"one": "complete", "two": "incomplete", "three": "complete"}
+    spec = run_spec(*(job_spec(name) for name in statuses))
+    run = run_summary(*(job_summary(name=name, status=status, end_ps=1) for name, status in statuses.items()))
+    record = Record(spec, run, MemoryTables())
+    assert (unfinished_jobs(record), unhealthy_jobs(record)) == (["two"], ["two"])
+
+
 def test_a_job_without_an_outcome_is_an_error_of_ours() -> None:
     spec, run = run_spec(job_spec("one"), job_spec("two")), run_summary(job_summary(name="one"))
     tables = MemoryTables(chunks=[chunk_row(job="one")])
