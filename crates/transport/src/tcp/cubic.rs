@@ -196,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn a_window_grows_by_half_at_most_while_it_is_acknowledged_once() {
+        let mss = 1000;
+        let mut window = CongestionWindow { bytes: 1000 * mss, slow_start_threshold: 1, mss };
+        let mut cubic = Cubic::default();
+        cubic.on_loss(&mut window, 1000 * mss);
+        cubic.on_ack(&mut window, &event(Instant::ZERO, mss));
+        // 91 s beyond K the curve is at 300 times the plateau.
+        let before = window.bytes;
+        cubic.on_ack(&mut window, &event(Instant::ZERO + Span::from_us(100_000_000), before));
+        assert_eq!(window.bytes, before + before / 2);
+    }
+
+    #[test]
     fn a_smaller_window_than_before_gives_way() {
         let mut window = CongestionWindow { bytes: 100_000, slow_start_threshold: 1, mss: 1000 };
         let mut cubic = Cubic::default();
