@@ -10,7 +10,7 @@ import pytest
 
 from fabricbench.analysis.capacity import uplinks_left
 from fabricbench.analysis.evidence import Record
-from fabricbench.analysis.failures import recoveries, recovery_object, steps
+from fabricbench.analysis.failures import Curve, recoveries, recovery_object, steps
 
 US = 1_000_000
 END = 1_000
@@ -175,3 +175,11 @@ def test_a_switch_that_is_down_takes_its_links_along() -> None:
         "leaf0: 1 of 2 uplinks, 50 % of their rate",
         "leaf1: 1 of 2 uplinks, 50 % of their rate",
     ]
+
+
+def test_a_curve_is_straight_between_samples_and_flat_beyond_them() -> None:
+    curve = Curve([(100, 10), (200, 30), (400, 130)])
+    times = (0, 100, 101, 150, 200, 300, 400, 401, 1000)
+    assert [curve.at(time) for time in times] == [10, 10, 10.2, 20, 30, 80, 130, 130, 130]
+    assert curve.rate(150, 300) == pytest.approx(60 / 150 * 1e12)
+    assert curve.rate(0, 1000) == pytest.approx(120 / 1000 * 1e12)

@@ -1,7 +1,10 @@
 //! Single ends at the edge of what they tell apart.
 
 use crate::poster::Poster;
-use fabricbench_transport::{Arrival, Config, Disposition, Placement, Position, Recovery, Reply, Responder};
+use fabricbench_transport::{
+    Arrival, Config, Disposition, LineRate, Placement, Position, Recovery, Reply, Responder, Verb,
+    VerbRequester,
+};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -85,4 +88,37 @@ fn with_go_back_n_the_next_packet_has_its_place_in_its_message() {
     use Position::{First, Last, Middle, Only};
     let expected = [(First, 1_000), (Middle, 1_000), (Middle, 1_000), (Last, 1_000), (Only, 500)];
     assert_eq!(packets.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_response_ahead_of_its_turn_asks_once_for_those_before_it() {
+    let config = config(Recovery::GoBackN);
+    let mut requester = VerbRequester::new(START, 4, LineRate);
+    // Answered with four packets.
+    requester.post(&config, Verb::Read, 4_000);
+    let poll = |requester: &mut VerbRequester<LineRate>| {
+        requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit)
+    };
+    assert_eq!(
+        poll(&mut requester).map(|request| (request.psn, request.message_bytes)),
+        Some((START, 4_000))
+    );
+    assert_eq!(poll(&mut requester), None);
+    let respond = |requester: &mut VerbRequester<LineRate>, packet: u32| {
+        let outcome = requester.on_read_response(&config, Instant::ZERO, START.add(packet));
+        (outcome.is_placed, outcome.is_early, outcome.completed.completed)
+    };
+    assert_eq!(respond(&mut requester, 4), (false, false, 0), "of nothing that was asked for");
+    assert_eq!(respond(&mut requester, 0), (true, false, 0));
+    assert_eq!(respond(&mut requester, 0), (false, false, 0), "it is there");
+    assert_eq!(poll(&mut requester), None);
+    assert_eq!(respond(&mut requester, 2), (false, true, 0));
+    let again = poll(&mut requester).expect("the rest is asked for again");
+    assert_eq!((again.psn, again.message_bytes, again.is_retransmission), (START.add(1), 3_000, true));
+    assert_eq!(respond(&mut requester, 3), (false, true, 0));
+    assert_eq!(poll(&mut requester), None, "the gap has been noticed");
+    assert_eq!(
+        [1, 2, 3].map(|packet| respond(&mut requester, packet)),
+        [(true, false, 0), (true, false, 0), (true, false, 1)]
+    );
 }
