@@ -120,10 +120,14 @@ def known_survivors() -> list[str]:
 def main() -> int:
     """Try mutants of each area; 1 if less than 90 % of those of one are caught."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("areas", nargs="*", help=f"of {', '.join(AREAS)} [all]")
+    parser.add_argument("areas", nargs="*", metavar="area", help=f"of {', '.join(AREAS)} [all]")
     parser.add_argument("--mutants", default=str(SAMPLE), help=f"how many of each area, or all [{SAMPLE}]")
     parser.add_argument("--seed", type=int, help="of the samples [a new one, printed]")
     arguments = parser.parse_args()
+    if unknown := set(arguments.areas) - AREAS.keys():
+        parser.error(f"no area {', '.join(sorted(unknown))}; there are {', '.join(AREAS)}")
+    if arguments.mutants != "all" and not arguments.mutants.isdecimal():
+        parser.error(f"--mutants is {arguments.mutants}; it must be a number or all")
     seed = random.SystemRandom().randrange(1 << 32) if arguments.seed is None else arguments.seed
     count = None if arguments.mutants == "all" else int(arguments.mutants)
     status = 0
