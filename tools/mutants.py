@@ -197,7 +197,9 @@ def crate_stage(command: Sequence[str], names: Sequence[str], tests: Sequence[st
     shutil.rmtree(tree, ignore_errors=True)
     copy_parts(tree, COPIED_OF_CRATES)
     environment = os.environ | {"CARGO_TARGET_DIR": str(TARGET / "build")}
-    run = [*command, "--in-place", *chosen, "--output", str(TARGET), "--", *tests]
+    # As arguments of every call of cargo: of those behind `--` the build would not know, and build all tests.
+    told = [f"--cargo-arg={argument}" for argument in tests]
+    run = [*command, "--in-place", *chosen, "--output", str(TARGET), *told]
     # Its exit status says that something survived or failed; the outcomes say what.
     subprocess.run(run, cwd=tree, check=False, env=environment)
     outcomes = json.loads((TARGET / "mutants.out" / "outcomes.json").read_text())["outcomes"]
