@@ -84,7 +84,7 @@ mod tests {
         let range = MarkingRange { kmin_bytes: 100, kmax_bytes: 300 };
         let thresholds = EcnThresholds { priorities: 8, range, pmax_2e32: (1 << 32) / 5 };
         let marker = EcnMarker::new(thresholds, Seed(1).stream("test", 0));
-        assert_eq!(marker.probability_2e32(range, 100), 0);
+        assert_eq!((marker.probability_2e32(range, 0), marker.probability_2e32(range, 100)), (0, 0));
         assert_eq!(marker.probability_2e32(range, 200), (1 << 32) / 10);
         assert_eq!(marker.probability_2e32(range, 300), (1 << 32) / 5);
         assert_eq!(marker.probability_2e32(range, 301), 1 << 32);
