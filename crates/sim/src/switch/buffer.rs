@@ -592,6 +592,15 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_frame_asks_for_the_pause_that_should_have_come_earlier() {
+        let mut buffer = SharedBuffer::new(lossless(Xoff::Static(40)), 2);
+        assert_eq!(buffer.admit(0, LOSSLESS, 30, 0), Admission::Stored);
+        assert_eq!(buffer.admit(0, LOSSLESS, 101, 0), Admission::Dropped(DropCause::Headroom));
+        assert!(buffer.is_pausing(0, LOSSLESS) && buffer.any_pausing());
+        assert!(buffer.release(0, LOSSLESS, 30), "it holds nothing any more");
+    }
+
+    #[test]
     fn an_empty_group_asks_for_no_pause_when_a_frame_finds_no_room() {
         let mut plan = lossless(Xoff::Static(40));
         plan.lossless.as_mut().unwrap().reserved_bytes = 0;
