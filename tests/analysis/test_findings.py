@@ -99,8 +99,7 @@ def test_losses_say_where_most_of_them_were() -> None:
     assert said(found) == {
         "loss-with-go-back-n": "go-back-N sent 1,200 frames again for 70 lost frames (17.1 for each, 30 % of "
         "all)",
-        "link-failure": "5 frames were lost on links that were down, or had no way left; the events tell "
-        "which",
+        "link-failure": "5 frames were lost on links that were down, or had no way left",
         "bit-errors": "2 frames arrived corrupted and were dropped (frame check sequence)",
         "headroom-overrun": "20 frames were beyond the headroom of their port: it is configured too small; "
         f"most on the way to {UPLINK}",

@@ -187,7 +187,13 @@ def _completion(record: Record, job: JobRecord) -> Figures:
 
 
 def _has_own_ports(record: Record, job: JobRecord) -> bool:
-    """Tell whether each rank has a host port of its own, and nothing besides."""
+    """Tell whether each rank has a host port of its own, nothing besides, and uses one root's at a time."""
+    if (
+        job.spec["root_shift"]
+        and not job.spec["barrier"]
+        and job.outcome["rounds"] + job.spec["warm_up_rounds"] > 1
+    ):
+        return False
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
     places = hosts
     if topology.get("scale_up_link"):

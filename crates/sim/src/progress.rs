@@ -259,7 +259,7 @@ impl JobProgress {
         // Ranks may still be at the last round to warm up when others begin those that count.
         let slowest_rank = ranks.iter().map(|rank| rank.sum).max().filter(|_| self.plan.warm_up_rounds > 0);
         let together = slowest_rank.unwrap_or(together);
-        times.map(|times| RoundTimes { sum_ps: together.0.max(times.max_ps), ..times })
+        times.map(|times| RoundTimes { sum_ps: together.0, ..times })
     }
 
     /// Complete rounds that are measured, and complete ones to warm up.

@@ -131,7 +131,8 @@ fn run_with<F: Forward>(
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
-    hand_out(&world, spec, rows, events, outcome.last.end, observer).map_err(|Stopped| RunError::Stopped)?;
+    let end = Instant(summary.end_ps);
+    hand_out(&world, spec, rows, events, end, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 

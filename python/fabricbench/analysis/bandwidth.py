@@ -86,6 +86,13 @@ def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
     return len(set(servers)) < len(servers)
 
 
+def overlaps_roots(job: Mapping[str, Any]) -> bool:
+    """Return whether rounds with different roots may overlap: they use the ports of several at a time."""
+    if not job.get("root_shift") or job.get("barrier"):
+        return False
+    return job["repeat"].get("rounds") != 1 or bool(job["warm_up_rounds"])
+
+
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:
     """Return the payload that a host port can carry at best [1e9 bytes/s]."""
     rate_bps: int = run_spec["fabric"]["topology"]["host_link"]["rate_bps"]

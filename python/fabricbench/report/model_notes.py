@@ -33,7 +33,7 @@ MODEL_NOTES = (
     ModelNote(
         "Transport",
         "Reliable connections with 24-bit PSNs, a fixed window, coalesced acknowledgements, NAK on a "
-        "sequence error, timeout and retry count; recovery by go-back-N, selectively, or none (whatever arrives "
+        "sequence error, timeout and retry count; recovery by go-back-N, selectively, or none (what arrives "
         "counts; a chunk is complete with the first acknowledgement that says that all of it is there).",
         "RNR NAKs, connection set-up. Selective recovery is of our own design: vendors' differ.",
     ),

@@ -389,8 +389,8 @@ impl Storage {
         Some(leaving.packet)
     }
 
-    /// Counts data that leaves with the operation it is of. With the completion of a read the target reports what it sent;
-    /// the last such report is the one that counts.
+    /// Counts data that leaves with the operation it is of. With the completion of a read, and with what is sent again, the target
+    /// reports what it sent; the last such report is the one that counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
         let Leaving { tag, carried, .. } = *leaving;
         let (report, is_data) = match &mut self.role {
@@ -407,10 +407,11 @@ impl Storage {
             report.frames += 1;
             report.bytes += u64::from(leaving.packet.frame_bytes());
         }
-        report.retransmits += u32::from(leaving.is_retransmission && is_data);
+        let is_resent = leaving.is_retransmission && is_data;
+        report.retransmits += u32::from(is_resent);
         let report = *report;
         let is_completion = carried == Carried::Send && leaving.is_last;
-        if matches!(self.role, Role::Target(_)) && tag.is_read && is_completion {
+        if matches!(self.role, Role::Target(_)) && tag.is_read && (is_completion || is_resent) {
             records.push(Record::Served(Box::new(report)));
         }
     }
