@@ -53,6 +53,12 @@ def test_rounds_that_overlap_take_at_least_as_long_as_their_slowest_chunk(tmp_pa
     assert job.completion_time_ms * 1e9 >= max(chunk["fct_ps"] for chunk in measured) > 0
 
 
+@pytest.mark.parametrize("name", ["duplicates-of-storage", "duplicates-of-storage-reads"])
+def test_frames_of_storage_count_at_the_operation_that_they_are_of(tmp_path: Path, name: str) -> None:
+    chunks = rows(run(tmp_path, name), "chunks")
+    assert all(chunk["rx_frames"] <= chunk["tx_frames"] for chunk in chunks)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -78,8 +84,9 @@ def test_a_run_ends_soon_after_nothing_can_come_any_more(tmp_path: Path) -> None
     assert summary_of(trial)["end_ps"] < 2e11
 
 
-def test_a_failed_chunk_tells_what_its_receiver_saw_until_the_end(tmp_path: Path) -> None:
-    chunks = rows(run(tmp_path, "failed-chunk-delivered-later"), "chunks")
+@pytest.mark.parametrize("name", ["failed-chunk-delivered-later", "failed-chunk-of-a-later-round"])
+def test_a_failed_chunk_tells_what_its_receiver_saw_until_the_end(tmp_path: Path, name: str) -> None:
+    chunks = rows(run(tmp_path, name), "chunks")
     arrived = [chunk for chunk in chunks if chunk["status"] == "failed" and chunk["delivered_ps"] is not None]
     assert arrived
     assert all(chunk["completed_ps"] is None and chunk["rx_frames"] > 0 for chunk in arrived)
@@ -91,8 +98,9 @@ def test_messages_of_handshakes_are_none_of_the_failed_chunks(tmp_path: Path) ->
     assert summary_of(trial)["jobs"][0]["chunks_failed"] == failed == 1
 
 
-def test_no_link_is_busy_for_longer_than_the_run(tmp_path: Path) -> None:
-    trial = run(tmp_path, "busy-beyond-the-end")
+@pytest.mark.parametrize("name", ["busy-beyond-the-end", "busy-by-rounding"])
+def test_no_link_is_busy_for_longer_than_the_run(tmp_path: Path, name: str) -> None:
+    trial = run(tmp_path, name)
     assert max(link["busy_ps"] for link in rows(trial, "links")) <= summary_of(trial)["end_ps"]
 
 

@@ -157,8 +157,9 @@ impl Storage {
         match &mut self.role {
             Role::Client(client) => {
                 let operation = &mut client.operations[usize::from(came.tag.command)];
-                let is_data = came.carried == Carried::Write && operation.is_open;
-                is_data.then_some(&mut operation.received)
+                // What comes late for an operation before it may come by another connection.
+                let is_open = operation.is_open && operation.connection == index as u32;
+                (came.carried == Carried::Write && is_open).then_some(&mut operation.received)
             }
             Role::Target(target) => {
                 let is_data = match came.carried {
@@ -225,12 +226,15 @@ impl Storage {
         let operation = &mut client.operations[usize::from(came.tag.command)];
         let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
         let wanted = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
-        // An operation that has ended since sends nothing any more.
-        let Some(wanted) = wanted.filter(|_| operation.is_open) else { return Taken::default() };
+        // An operation that has ended since sends nothing any more; its command may be that of another by now.
+        let is_open = operation.is_open && operation.connection == index as u32;
+        let Some(wanted) = wanted.filter(|_| is_open) else { return Taken::default() };
         let connection = &mut self.connections[index];
         let arrival = connection.responder.on_read_request(psn, wanted.packets);
-        if arrival.disposition != Disposition::OutOfOrder {
+        if arrival.disposition == Disposition::Accepted {
             operation.read_psn.get_or_insert(psn);
+        }
+        if arrival.disposition != Disposition::OutOfOrder && operation.read_psn.is_some() {
             let tag = came.tag.number(0, Carried::ReadResponse);
             connection.responses.answer(psn, wanted.bytes, tag);
         }
