@@ -232,7 +232,7 @@ def test_nothing_is_stored_if_the_last_trial_cannot_be(
     finish = store.catalog.finish
 
     def full(*arguments: Any, **given: Any) -> None:
-        if given["results"][0]["data_size_bytes"] == 2 << 20:
+        if given["outcome"]["results"][0]["data_size_bytes"] == 2 << 20:
             raise StoreError(store.root, "the disk is full", "free some space")
         finish(*arguments, **given)
 
