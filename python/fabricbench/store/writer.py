@@ -200,14 +200,17 @@ def finish_together(workspace: Workspace, ready: Sequence[ReadyTrial]) -> None:
         StoreError: The disk is full or failing, or the catalog cannot be written.
     """
     replaced: set[str] = set()
+    is_committing = False
     try:
         with workspace.database.writing() as connection:
             for trial in ready:
                 replaced |= trial.writer.note_end(connection, trial)
                 trial.swap.apply()
+            is_committing = True
     except BaseException:
-        # An error of the commit itself leaves open whether it took place.
-        is_noted = workspace.has_ended(trial.writer.attempt for trial in ready)
+        # An error of the commit itself leaves open whether it took place; one before it does not.
+        attempts = [trial.writer.attempt for trial in ready]
+        is_noted = workspace.has_ended(attempts) if is_committing else False
         if is_noted is None:
             for trial in ready:
                 trial.writer.leave_in_doubt()
