@@ -131,8 +131,8 @@ fn run_with<F: Forward>(
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
-    let end = Instant(summary.end_ps);
-    hand_out(&world, spec, rows, events, end, observer).map_err(|Stopped| RunError::Stopped)?;
+    let ends = (outcome.last.end, Instant(summary.end_ps));
+    hand_out(&world, spec, rows, events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
 }
 
@@ -160,13 +160,13 @@ fn finish_chunks<F: Forward>(
     )
 }
 
-/// Hands out everything that is known only at the end.
+/// Hands out everything that is known only at the end: of the last window, and of the run, which may have ended within it.
 fn hand_out<F: Forward>(
     world: &World<F>,
     spec: &RunSpec,
     rows: Vec<spec::ChunkRow>,
     events: Vec<spec::EventRow>,
-    end: Instant,
+    (end, run_end): (Instant, Instant),
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
@@ -174,7 +174,10 @@ fn hand_out<F: Forward>(
     observer.batch(Batch::Chunks(rows))?;
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
-    hand_out_links(world, end, |rows| observer.batch(Batch::Links(rows)))?;
+    hand_out_links(world, end, |mut rows| {
+        rows.iter_mut().for_each(|row| row.busy_ps = row.busy_ps.min(run_end.0));
+        observer.batch(Batch::Links(rows))
+    })?;
     observer.batch(Batch::Paths(path_rows))?;
     observer.batch(Batch::Reordering(reordering_rows(spec, world)))?;
     let probes = || world.partitions.iter().map(|partition| partition.probe());

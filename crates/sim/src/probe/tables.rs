@@ -279,7 +279,7 @@ pub(crate) fn hand_out_links<F: Forward>(
                 rate_bps: sent.rate.unwrap_or(link.rate).bps(),
                 frames: sent.frames,
                 bytes: sent.bytes,
-                busy_ps: sent.busy.0.min(end.0),
+                busy_ps: sent.busy.0,
             });
         }
     }
