@@ -188,11 +188,8 @@ def _completion(record: Record, job: JobRecord) -> Figures:
 
 def _has_own_ports(record: Record, job: JobRecord) -> bool:
     """Tell whether each rank has a host port of its own, nothing besides, and uses one root's at a time."""
-    if (
-        job.spec["root_shift"]
-        and not job.spec["barrier"]
-        and job.outcome["rounds"] + job.spec["warm_up_rounds"] > 1
-    ):
+    overlaps = job.spec["repeat"].get("rounds") != 1 or job.spec["warm_up_rounds"]
+    if job.spec["root_shift"] and not job.spec["barrier"] and overlaps:
         return False
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
     places = hosts

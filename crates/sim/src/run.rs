@@ -127,10 +127,11 @@ fn run_with<F: Forward>(
     assembler.events.extend(world.fabric.failures.events(&world.fabric.graph, outcome.last.end));
     assembler.events.extend(summary::threshold_events(&world, &partitions));
     assembler.events.sort_by_key(|event| event.time_ps);
-    let Assembler { rows, events, jobs, .. } = assembler;
+    let Assembler { rows, mut events, jobs, .. } = assembler;
     world.partitions = partitions;
     let mut summary = summary::summarise(spec, &world, &counts, &jobs, outcome.last, is_stalled);
     summary.fast_forward_ps = fast_forward.skipped.0;
+    events.retain(|event| event.time_ps <= summary.end_ps);
     let ends = (outcome.last.end, Instant(summary.end_ps));
     hand_out(&world, spec, rows, events, ends, observer).map_err(|Stopped| RunError::Stopped)?;
     Ok(summary)
