@@ -109,13 +109,13 @@ pub(crate) fn summarise<F: Forward>(
         counts.delivered,
     );
     let is_cut_off = jobs.iter().any(JobProgress::is_background) || !spec.tcp.is_empty();
-    let jobs: Vec<JobSummary> = (0..)
-        .zip(&spec.jobs)
+    let late = late_frames(world, spec.jobs.len());
+    let jobs: Vec<JobSummary> = spec
+        .jobs
+        .iter()
         .zip(jobs)
-        .map(|((index, job), progress)| JobSummary {
-            late: late_frames(world, index),
-            ..job_summary(spec, world, job, progress)
-        })
+        .zip(late)
+        .map(|((job, progress), late)| JobSummary { late, ..job_summary(spec, world, job, progress) })
         .collect();
     let tcp = tcp_summaries(spec, world, last.end);
     let has_ended = |(tcp, of): (&TcpSpec, &TcpSummary)| {
@@ -174,19 +174,20 @@ fn job_summary<F: Forward>(
     }
 }
 
-/// Frames of a job that came after their chunk had been delivered.
-fn late_frames<F: Forward>(world: &World<F>, job: u32) -> LateFrames {
+/// Frames of each job that came after their chunk had been delivered.
+fn late_frames<F: Forward>(world: &World<F>, jobs: usize) -> Vec<LateFrames> {
+    let mut of_jobs = vec![LateFrames::default(); jobs];
     let hosts = world.nodes().filter_map(|node| match node {
         FabricNode::Host(host) => Some(host),
         FabricNode::Switch(_) | FabricNode::Scheduled(_) => None,
     });
-    let late = hosts.flat_map(|host| host.late());
-    let late = late.filter(|&(queue_pair, _)| world.flows.queue_pair(queue_pair).job == job);
-    late.fold(LateFrames::default(), |sum, (_, late)| LateFrames {
-        frames: sum.frames + late.frames,
-        ecn_ce_rx: sum.ecn_ce_rx + late.ecn_ce_rx,
-        cnp_tx: sum.cnp_tx + late.cnp_tx,
-    })
+    for (queue_pair, late) in hosts.flat_map(|host| host.late()) {
+        let sum = &mut of_jobs[world.flows.queue_pair(queue_pair).job as usize];
+        sum.frames += late.frames;
+        sum.ecn_ce_rx += late.ecn_ce_rx;
+        sum.cnp_tx += late.cnp_tx;
+    }
+    of_jobs
 }
 
 /// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks than at others.
