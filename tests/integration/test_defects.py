@@ -78,10 +78,45 @@ def test_frames_count_at_the_chunk_that_they_are_of(tmp_path: Path, name: str) -
     assert 0 < late <= sum(chunk["retransmits"] for chunk in chunks)
 
 
-def test_a_run_ends_soon_after_nothing_can_come_any_more(tmp_path: Path) -> None:
-    trial = run(tmp_path, "lost-behind-tcp")
+@pytest.mark.parametrize("name", ["lost-behind-tcp", "waits-for-tcp-that-has-ended"])
+def test_a_run_ends_soon_after_nothing_can_come_any_more(tmp_path: Path, name: str) -> None:
+    trial = run(tmp_path, name)
     assert trial.status == "incomplete"
     assert summary_of(trial)["end_ps"] < 2e11
+
+
+def test_data_of_a_storage_operation_that_never_ended_are_counted_where_they_were_sent(
+    tmp_path: Path,
+) -> None:
+    chunks = rows(run(tmp_path, "storage-data-of-a-failed-pair"), "chunks")
+    unfinished = [chunk for chunk in chunks if chunk["status"] != "complete" and chunk["rx_frames"] > 0]
+    assert unfinished
+    assert all(chunk["rx_frames"] <= chunk["tx_frames"] for chunk in chunks)
+
+
+def test_timeouts_of_a_storage_target_are_told_of_the_operation_whose_data_were_late(tmp_path: Path) -> None:
+    (chunk,) = rows(run(tmp_path, "storage-timeouts-of-the-target"), "chunks")
+    assert chunk["retransmits"] > 0
+    assert chunk["timeouts"] > 0
+
+
+def test_clients_that_go_on_until_others_end_may_end_before(tmp_path: Path) -> None:
+    trial = run(tmp_path, "storage-until-others-end")
+    assert trial.status == "incomplete"
+
+
+def test_every_chunk_of_a_round_that_began_has_a_row(tmp_path: Path) -> None:
+    trial = run(tmp_path, "failed-chunk-before-its-round")
+    chunks = [chunk for chunk in rows(trial, "chunks") if chunk["job"] == "test"]
+    assert len(chunks) == 6
+    assert [chunk["status"] for chunk in chunks].count("unfinished") == 1
+
+
+def test_no_message_through_cells_is_faster_than_alone(tmp_path: Path) -> None:
+    chunks = rows(run(tmp_path, "idle-time-of-cells"), "chunks")
+    fastest = min(chunks, key=lambda chunk: chunk["fct_ps"] - chunk["unloaded_ps"])
+    # The first waits for nothing but its credits.
+    assert 0 <= fastest["fct_ps"] - fastest["unloaded_ps"] < 20_000_000
 
 
 @pytest.mark.parametrize("name", ["failed-chunk-delivered-later", "failed-chunk-of-a-later-round"])

@@ -23,6 +23,7 @@ _GRANT_BYTES = 6
 """A flow control packet of InfiniBand, without its 2 symbols."""
 FRAME_BYTES_MAX = 9216 + 38
 """The largest frame of TCP, with preamble and gap; those of RDMA are smaller."""
+_ONE_PATH = ("ecmp", "d-mod-k", "weighted", "pinned")
 _PS_BITS = 8 * 10**12
 
 
@@ -49,14 +50,16 @@ def _late(record: Record) -> int:
     """Return how many frames may be on the way when everything is acknowledged.
 
     What was sent again though it was only late, an answer to each of these, answers that were overtaken
-    by later ones, and congestion notifications.
+    by later ones, and congestion notifications. Where packets of one connection take several paths, any
+    answer may have been overtaken.
     """
+    takes_one_path = record.spec["fabric"]["load_balancing"]["kind"] in _ONE_PATH
+    answers = 0 if takes_one_path else record.summary["frames_sent"] - record.chunks["tx_frames"].sum()
     sums = record.chunks.select(pl.col("retransmits", "cnp_tx", "cnp_rx", "out_of_order", "naks").sum()).row(
         0, named=True
     )
-    return int(
-        2 * sums["retransmits"] + sums["cnp_tx"] - sums["cnp_rx"] + sums["out_of_order"] + sums["naks"]
-    )
+    late = 2 * sums["retransmits"] + sums["cnp_tx"] - sums["cnp_rx"] + sums["out_of_order"] + sums["naks"]
+    return int(late + answers)
 
 
 def cause_laws(record: Record) -> Iterator[Violation]:
@@ -212,9 +215,8 @@ def queue_laws(record: Record) -> Iterator[Violation]:
     """Yield queues beyond the buffer, and marks and pauses that nothing brings about."""
     switch = record.spec["fabric"]["switch"]
     size = switch["buffer"]["size_bytes"]
-    has_buffer = (
-        record.link_layer != "infiniband" and record.spec["fabric"]["topology"]["kind"] != "full-mesh"
-    )
+    # Packets that a scheduled leaf has granted credits for wait in memory of their port.
+    has_buffer = record.link_layer == "ethernet" and record.spec["fabric"]["topology"]["kind"] != "full-mesh"
     for port in record.ports:
         place = f"ports: {port['node']} port {port['port']}"
         is_crossbar = port["node"].startswith("scaleup")  # an ideal one, as the mesh
@@ -262,7 +264,7 @@ def qp_laws(record: Record) -> Iterator[Violation]:
 
 def _may_resend(record: Record) -> bool:
     kind = record.spec["fabric"]["load_balancing"]["kind"]
-    keeps_order = kind in ("ecmp", "weighted", "pinned", "d-mod-k") and not record.spec["fabric"]["failures"]
+    keeps_order = kind in _ONE_PATH and not record.spec["fabric"]["failures"]
     return not (record.is_lossless and keeps_order and not int(record.chunks["timeouts"].sum()))
 
 

@@ -71,7 +71,7 @@ pub(crate) struct Assembler<'a> {
     /// When the payload of chunks that had a handshake was announced.
     announced: NumberMap<Key, Instant>,
     /// Chunks that failed, and what their responder had reported of them until then; all of it is known at the end of the run.
-    failed: Vec<(SendReport, ReceiveReport)>,
+    pub(crate) failed: Vec<(SendReport, ReceiveReport)>,
     pub(crate) jobs: Vec<JobProgress>,
     /// The least time that a byte takes out of each host [ps].
     byte_ps: Vec<u64>,
@@ -300,7 +300,7 @@ impl<'a> Assembler<'a> {
         match sent.completed() {
             Some(at) => job.complete_chunk(place.round, sent.posted, at),
             None => {
-                job.fail(Failure { chunk: sent.chunk, loss: None });
+                job.fail_chunk(place.round, Failure { chunk: sent.chunk, loss: None });
                 self.failed.push((*sent, *received));
                 return;
             }
@@ -316,12 +316,12 @@ impl<'a> Assembler<'a> {
         &mut self.jobs[job as usize]
     }
 
-    /// Makes rows of the chunks that never ended, of every round that began. `sent` and `received` are what their
+    /// Makes rows of the chunks that never ended, of every round that began. `sent`, `received` and `served` are what their
     /// hosts know of them. A job that was cut off has rows only of what was posted. Full batches go to `hand_out`, the last
     /// rows stay.
     pub(crate) fn finish_rest(
         &mut self,
-        sent: impl Iterator<Item = SendReport>,
+        (sent, served): (impl Iterator<Item = SendReport>, impl Iterator<Item = SendReport>),
         received: impl Iterator<Item = ReceiveReport>,
         ending: Ending,
         mut hand_out: impl FnMut(Vec<ChunkRow>) -> Result<(), Stopped>,
@@ -329,6 +329,7 @@ impl<'a> Assembler<'a> {
         let keyed = |report: SendReport| ((report.chunk, report.round), report);
         let sent: BTreeMap<Key, SendReport> = sent.map(keyed).collect();
         received.for_each(|report| self.deliveries.insert_other(report));
+        self.served.extend(served.map(keyed));
         for (&(_, pass), report) in &sent {
             let round = self.flows.round(report.chunk, pass);
             let job = self.job_of(report.chunk);
@@ -339,7 +340,10 @@ impl<'a> Assembler<'a> {
             let was_delivered = received.delivered().is_some();
             let received =
                 if was_delivered { received } else { self.take_delivered(report.chunk, report.round) };
-            self.push_row(report.chunk, report.round, Some(&report), &received);
+            match self.is_operation(report.chunk) {
+                true => self.push_operation(&report, &received),
+                false => self.push_row(report.chunk, report.round, Some(&report), &received),
+            }
         }
         let flows = self.flows;
         let payload = (0..flows.chunk_count()).filter(|&chunk| flows.message(chunk) == Message::Payload);

@@ -11,12 +11,14 @@ use spec::ChunkStatus;
 use std::collections::BTreeMap;
 
 impl Assembler<'_> {
-    /// An operation ended at its client.
+    /// An operation ended at its client. Of one that failed, frames may be on the way.
     pub(crate) fn finish_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
-        match sent.completed() {
-            Some(at) => self.job_of(sent.chunk).complete_operation(at),
-            None => self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None }),
-        }
+        let Some(at) = sent.completed() else {
+            self.job_of(sent.chunk).fail(Failure { chunk: sent.chunk, loss: None });
+            self.failed.push((*sent, *received));
+            return;
+        };
+        self.job_of(sent.chunk).complete_operation(at);
         self.push_operation(sent, received);
     }
 
@@ -29,12 +31,17 @@ impl Assembler<'_> {
         }
     }
 
-    fn push_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
+    /// Makes the row of an operation, of both its ends: the data are counted where they are sent, timeouts and negative
+    /// acknowledgements at either.
+    pub(crate) fn push_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let mut sent = *sent;
-        // Of an operation that reads, the target sent the data.
-        if let Some(mut served) = self.served.remove(&(sent.chunk, sent.round)) {
-            served.posted = sent.posted;
-            sent = served.ended(sent.status, sent.completed());
+        if let Some(served) = self.served.remove(&(sent.chunk, sent.round)) {
+            sent.frames += served.frames;
+            sent.bytes += served.bytes;
+            sent.retransmits += served.retransmits;
+            sent.timeouts += served.timeouts;
+            sent.naks += served.naks;
+            sent.cnps += served.cnps;
         }
         self.push_row(sent.chunk, sent.round, Some(&sent), received);
     }

@@ -246,7 +246,7 @@ impl JobProgress {
         }
         let together = self.rounds_end.since(self.plan.start);
         let mut times = None;
-        if self.plan.rounds == Some(1) {
+        if self.plan.rounds == Some(1) || self.clients_left.is_some() {
             add_time(&mut times, together);
             return times;
         }
@@ -277,6 +277,12 @@ impl JobProgress {
     pub(crate) fn fail_control(&mut self, failure: Failure) {
         self.failed_control += 1;
         self.first_failed.get_or_insert(failure);
+    }
+
+    /// A chunk of `round` failed.
+    pub(crate) fn fail_chunk(&mut self, round: u32, failure: Failure) {
+        self.begun = self.begun.max(round + 1);
+        self.fail(failure);
     }
 
     pub(crate) fn fail(&mut self, failure: Failure) {

@@ -154,7 +154,7 @@ fn finish_chunks<F: Forward>(
         })
     };
     assembler.finish_rest(
-        hosts().flat_map(|host| host.open_chunks()),
+        (hosts().flat_map(|host| host.open_chunks()), hosts().flat_map(|host| host.served_so_far())),
         hosts().flat_map(|host| host.undelivered_chunks()),
         ending,
         |rows| observer.batch(Batch::Chunks(rows)),
@@ -202,8 +202,8 @@ fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
     of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
 }
 
-/// Longer than anything legal waits: every retry of a queue pair and one timeout more, on top of the latest start, the longest time that software takes, the longest
-/// time for which messages are offered and the times of the PFC watchdog.
+/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the latest start,
+/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC watchdog.
 fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
     let wait = |job: &JobSpec| {
@@ -220,7 +220,7 @@ fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
         LossRecovery::None => timeouts.min(queueing(spec, fabric)),
         LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
     };
-    Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(tcp_patience(spec)))
+    Span(timeouts.saturating_add(waits).saturating_add(storm))
 }
 
 /// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
@@ -262,8 +262,9 @@ struct Driver<'a> {
     /// Delivered so far, and when that last grew.
     progress: u64,
     progress_at: Instant,
-    /// Simulated time without any delivery after which the run is ended.
+    /// Simulated time without any delivery after which the run is ended; longer by the second while TCP connections are open.
     patience: Span,
+    tcp_patience: Span,
     stalled_since: Option<Instant>,
     fast_forward: FastForward,
     /// Length of a window, and the end of the last.
@@ -298,6 +299,7 @@ impl<'a> Driver<'a> {
             progress: 0,
             progress_at: Instant::ZERO,
             patience,
+            tcp_patience: Span(tcp_patience(spec)),
             stalled_since: None,
             fast_forward: FastForward::new(
                 options.fast_forward
@@ -311,11 +313,16 @@ impl<'a> Driver<'a> {
     }
 
     #[inline]
+    fn patience(&self) -> Span {
+        if self.assembler.open_tcp == 0 { self.patience } else { self.patience + self.tcp_patience }
+    }
+
+    #[inline]
     fn note_progress(&mut self, window: Window, totals: Totals) {
         if totals.progress != self.progress {
             self.progress = totals.progress;
             self.progress_at = Window::from(totals.progress_at, self.span).end;
-        } else if window.start.since(self.progress_at) > self.patience {
+        } else if window.start.since(self.progress_at) > self.patience() {
             self.stalled_since = Some(self.progress_at);
         }
     }
@@ -341,7 +348,7 @@ impl<'a> Driver<'a> {
             simulated: window.end,
             packet_hops: totals.messages,
             waiting: window.end.since(self.progress_at),
-            patience: self.patience,
+            patience: self.patience(),
             open_chunks: self.assembler.open,
             samples: self.live.take(window.end, totals.progress),
         })

@@ -239,6 +239,11 @@ impl Host {
         self.open_sends().chain(operations)
     }
 
+    /// What a storage target sent for operations that it has begun.
+    pub(crate) fn served_so_far(&self) -> impl Iterator<Item = crate::record::SendReport> {
+        self.storage.iter().flat_map(|storage| storage.served_so_far())
+    }
+
     /// What has arrived of chunks that were never delivered.
     pub(crate) fn undelivered_chunks(&self) -> impl Iterator<Item = crate::record::ReceiveReport> {
         let operations = self.storage.iter().flat_map(|storage| storage.undelivered());

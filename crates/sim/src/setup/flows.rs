@@ -561,7 +561,7 @@ impl Flows {
             let bytes = parts.of(pair.part.into());
             let idle = || match pair.is_local() {
                 true => copying(spec, bytes),
-                false => unloaded(&spec.transport, fabric, ends, bytes),
+                false => unloaded(spec, fabric, ends, bytes),
             };
             let span = *known.entry((ends, bytes)).or_insert_with(idle);
             self.unloaded.insert(pair.number, span);

@@ -12,7 +12,7 @@ use crate::switch::scheduled::{
 use spec::{RunSpec, ScheduledSpec, SpecError, TopologySpec};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};
-use units::{NodeId, Rate, Span};
+use units::{NodeId, Rate, Seed, Span, Stream};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
 
@@ -113,9 +113,9 @@ impl<'a> ScheduledFabric<'a> {
     }
 
     /// The sending side of a bundle; `wire` is one of its links.
-    fn gate(&self, plan: BundlePlan, wire: Wire, is_spraying: bool) -> GatePlan {
+    fn gate(&self, plan: BundlePlan, wire: Wire, first_links: Option<Stream>) -> GatePlan {
         let bundle = Bundle::new(plan);
-        GatePlan { bundle, latency: wire.latency, ahead: self.fabric.span, is_spraying }
+        GatePlan { bundle, latency: wire.latency, ahead: self.fabric.span, first_links }
     }
 
     /// Links between a leaf and one element.
@@ -165,8 +165,10 @@ impl<'a> ScheduledFabric<'a> {
             let port = hosts + self.element_of(leaf) * self.links_per_element();
             Way { data: wires[port].to, control: self.control(node, port, wires[port]) }
         };
+        let bundle = self.bundle_plan(wires.len() - hosts, wires[hosts]);
+        let first_links = Seed(self.spec.seed).stream("switch.cells", node.0.into());
         UplinkPlan {
-            gate: self.gate(self.bundle_plan(wires.len() - hosts, wires[hosts]), wires[hosts], true),
+            gate: self.gate(bundle, wires[hosts], Some(first_links)),
             format: self.format(),
             control_bytes: self.scheduled.control_cell_bytes,
             ways: (0..self.leaves).map(way).collect(),
@@ -208,7 +210,7 @@ impl<'a> ScheduledFabric<'a> {
             let port = leaf * per_leaf;
             let plan = self.bundle_plan(links, wires[port]);
             (self.element_of(leaf) == number).then(|| OutletPlan {
-                gate: self.gate(plan, wires[port], false),
+                gate: self.gate(plan, wires[port], None),
                 data: wires[port].to,
                 control: self.control(node, port, wires[port]),
                 up_rate: Rate::from_bps(plan.link_rate.bps().saturating_mul(links as u64)),
@@ -219,6 +221,6 @@ impl<'a> ScheduledFabric<'a> {
 }
 
 /// A rate times so many parts per million.
-fn scaled(rate: Rate, ppm: u32) -> Rate {
+pub(super) fn scaled(rate: Rate, ppm: u32) -> Rate {
     Rate::from_bps((u128::from(rate.bps()) * u128::from(ppm) / WHOLE_PPM) as u64)
 }

@@ -51,9 +51,8 @@ impl Flows {
             let pair = self.queue_pair(pair);
             let ends = self.attachments(&pair, Direction::Forward);
             let spans = *known.entry(ends).or_insert_with(|| {
-                [false, true].map(|is_read| {
-                    unloaded_operation(&spec.transport, fabric, ends, job.data_bytes, storage, is_read)
-                })
+                [false, true]
+                    .map(|is_read| unloaded_operation(spec, fabric, ends, job.data_bytes, storage, is_read))
             });
             self.unloaded_operations.insert(pair.number, spans);
         }

@@ -1,20 +1,28 @@
 //! How long a message takes on a fabric that carries nothing else: what its slowdown is measured against.
 //!
 //! Models each link of the first of the equal paths taking frame after frame at line rate, stored and forwarded or cut
-//! through. Leaves out impaired NICs, receive buffers, rate control and windows: they are part of the slowdown.
+//! through; of scheduled switches, all fabric links together taking the cells of each frame. Leaves out impaired NICs, receive
+//! buffers, rate control, windows and the wait for credits: they are part of the slowdown.
 
 use super::Fabric;
+use super::scheduled::{host_ports, scaled};
 use crate::egress::WHOLE_FRAME;
 use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
-use spec::{LossRecovery, StorageSpec, TransportSpec};
+use spec::{LossRecovery, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};
 use topology::Attachment;
 use transport::{Position, Verb};
 use units::{AttachmentId, Instant, NodeId, Rate, Span};
 use wire::size::{ACK_FRAME_BYTES, data_frame_bytes};
 use wire::{Framing, Opcode};
 
+/// A part of a path.
+enum Hop {
+    Link(Link),
+    Cells(Cells),
+}
+
 /// A link of a path.
-struct Hop {
+struct Link {
     rate: Rate,
     framing: Framing,
     /// Time after which the next node may act on a frame; none if it waits for the last bit.
@@ -24,31 +32,99 @@ struct Hop {
     free_at: Instant,
 }
 
-/// From the offer of `bytes` at one port to the acknowledgement of their last packet.
-pub(super) fn unloaded(
-    transport: &TransportSpec,
-    fabric: &Fabric,
-    [from, to]: [AttachmentId; 2],
+/// From one scheduled leaf to another: all fabric links up, and all down, take the cells of frames in one stream.
+struct Cells {
     bytes: u64,
-) -> Span {
-    let mut forward = path(fabric, from, to);
-    let arrivals = frames(transport, fabric.framing, bytes)
+    header_bytes: u64,
+    link_rate: Rate,
+    /// All links together.
+    rate: Rate,
+    up: Stream,
+    down: Stream,
+}
+
+/// One direction of fabric links.
+#[derive(Clone, Copy)]
+struct Stream {
+    /// From a link to the moment that the other end acts.
+    latency: Span,
+    free_at: Instant,
+    /// When the frame before is whole at the other end.
+    done: Instant,
+}
+
+impl Stream {
+    /// Cells that come from `head` to `last` and take `span`, the last of them `alone` on its own link.
+    fn carry(&mut self, (head, last): (Instant, Instant), span: Span, alone: Span) -> Instant {
+        let start = head.max(self.free_at);
+        self.free_at = start + span;
+        self.done = self.done.max(self.free_at).max(start.max(last) + alone);
+        self.done + self.latency
+    }
+}
+
+impl Cells {
+    /// From the leaf at `node` to that of `to`.
+    fn new(
+        scheduled: &ScheduledSpec,
+        fabric: &Fabric,
+        (node, port): (NodeId, u16),
+        to: AttachmentId,
+    ) -> Self {
+        let leaf = fabric.graph.node(node);
+        let end = leaf.ports[usize::from(port)];
+        let down = fabric.routes.next_hops(end.peer, to)[0];
+        let stream = |node, port| Stream {
+            latency: fabric.latency(node, port),
+            free_at: Instant::ZERO,
+            done: Instant::ZERO,
+        };
+        let link_rate = scaled(fabric.graph.link(end.link).rate, scheduled.fabric_speedup_ppm);
+        let links = (leaf.ports.len() - host_ports(&fabric.graph, leaf)) as u64;
+        Self {
+            bytes: scheduled.cell_bytes.into(),
+            header_bytes: scheduled.cell_header_bytes.into(),
+            link_rate,
+            rate: Rate::from_bps(link_rate.bps().saturating_mul(links)),
+            up: stream(node, port),
+            down: stream(end.peer, down),
+        }
+    }
+
+    /// A frame that is whole at one leaf at `at` is so at the other when its last cell is. Cells are counted without
+    /// rounding, as frames may share them: no real stream of them is faster.
+    fn cross(&mut self, at: Instant, frame_bytes: u32) -> Instant {
+        let frame_bytes = u64::from(frame_bytes);
+        let is_first = self.up.free_at == Instant::ZERO;
+        let last_bytes = if is_first { self.bytes.min(frame_bytes + self.header_bytes) } else { 0 };
+        let alone = self.link_rate.span_of(last_bytes);
+        let span = self.rate.span_of(frame_bytes * self.bytes / (self.bytes - self.header_bytes));
+        let up = self.up.carry((at, at), span, alone);
+        self.down.carry((Instant(up.0 - span.0), up), span, alone)
+    }
+}
+
+/// From the offer of `bytes` at one port to the acknowledgement of their last packet.
+pub(super) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentId; 2], bytes: u64) -> Span {
+    let mut forward = path(spec, fabric, from, to);
+    let arrivals = frames(&spec.transport, fabric.framing, bytes)
         .map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
     let arrived = arrivals.last().unwrap_or_default();
-    cross(&mut path(fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
+    cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
 }
 
 /// From the issue of a storage operation by the client at one port to the arrival of its completion from the target at the
 /// other.
 pub(super) fn unloaded_operation(
-    transport: &TransportSpec,
+    spec: &RunSpec,
     fabric: &Fabric,
     [client, target]: [AttachmentId; 2],
     block_bytes: u64,
     storage: &StorageSpec,
     is_read: bool,
 ) -> Span {
-    let (mut there, mut back) = (path(fabric, client, target), path(fabric, target, client));
+    let transport = &spec.transport;
+    let (mut there, mut back) = (path(spec, fabric, client, target), path(spec, fabric, target, client));
     let in_capsule = !is_read && block_bytes <= storage.in_capsule_bytes;
     let command_bytes = COMMAND_BYTES + if in_capsule { block_bytes } else { 0 };
     let mut at = Instant::ZERO;
@@ -115,29 +191,43 @@ fn message(
 
 /// Sends a frame that is ready at `at` along `path`; returns when it has arrived.
 fn cross(path: &mut [Hop], at: Instant, frame_bytes: u32) -> Instant {
-    path.iter_mut().fold(at, |at, hop| {
-        let start = at.max(hop.free_at);
-        hop.free_at = hop.rate.frame_end(start, frame_bytes, hop.framing.link_overhead_bytes());
-        hop.head.map_or(hop.free_at, |head| start + head) + hop.latency
+    path.iter_mut().fold(at, |at, hop| match hop {
+        Hop::Cells(cells) => cells.cross(at, frame_bytes),
+        Hop::Link(link) => {
+            let start = at.max(link.free_at);
+            link.free_at = link.rate.frame_end(start, frame_bytes, link.framing.link_overhead_bytes());
+            link.head.map_or(link.free_at, |head| start + head) + link.latency
+        }
     })
 }
 
-/// The links of the first of the equal paths.
-fn path(fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
+/// The first of the equal paths.
+fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -> Vec<Hop> {
     let Attachment { host, host_port, .. } = *fabric.graph.attachment(from);
     let mut hops: Vec<Hop> = Vec::new();
     let (mut node, mut port) = (NodeId(host.0), host_port);
+    let leaf = fabric.graph.attachment(to).switch;
     loop {
         let end = fabric.graph.node(node).ports[usize::from(port)];
+        let latency = fabric.latency(node, port);
+        if let Some(scheduled) = &spec.fabric.switch.scheduled
+            && node.index() >= fabric.graph.hosts()
+            && node != leaf
+        {
+            hops.push(Hop::Cells(Cells::new(scheduled, fabric, (node, port), to)));
+            (node, port) = (leaf, fabric.routes.next_hops(leaf, to)[0]);
+            continue;
+        }
         let rate = fabric.graph.link(end.link).rate;
         // Out of a port faster than the one before it, a frame that cuts through would run dry.
-        if let Some(before) = hops.last_mut().filter(|before| before.rate.bps() < rate.bps()) {
+        if let Some(Hop::Link(before)) = hops.last_mut()
+            && before.rate.bps() < rate.bps()
+        {
             before.head = None;
         }
         let head = Some(fabric.head_bytes(node, port)).filter(|&head| head != WHOLE_FRAME);
         let head = head.map(|head| rate.frame_span(head.into(), 0));
-        let (latency, framing) = (fabric.latency(node, port), fabric.framing);
-        hops.push(Hop { rate, framing, head, latency, free_at: Instant::ZERO });
+        hops.push(Hop::Link(Link { rate, framing: fabric.framing, head, latency, free_at: Instant::ZERO }));
         node = end.peer;
         if node.index() < fabric.graph.hosts() {
             return hops;

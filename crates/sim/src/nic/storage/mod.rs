@@ -29,7 +29,7 @@ use crate::record::{ReceiveReport, Record, SendReport};
 use client::Client;
 use connection::{Connection, Leaving, payload_bytes};
 use tag::{Carried, Tag, connection_of};
-use target::Target;
+use target::{Target, is_worth_a_report};
 use transport::{AckOutcome, Config, Disposition, Position, RateControl, TimeoutOutcome, Verb, wanted};
 use units::{Instant, Span};
 use wire::Psn;
@@ -319,27 +319,32 @@ impl Storage {
         let outcome =
             if is_nak { requester.on_nak(config, now, psn) } else { requester.on_ack(config, now, psn) };
         self.retire(config, index, outcome, now, records);
-        if is_nak && let Some(report) = self.sending(index) {
+        if is_nak && let Some(report) = self.waiting(index) {
             report.naks += 1;
         }
         self.touched.push(index as u32);
     }
 
-    /// The report of the operation that sent last on a connection.
-    fn sending(&mut self, index: usize) -> Option<&mut SendReport> {
-        let tag = self.connections[index].last?;
-        Some(match &mut self.role {
+    /// The report of an operation on a connection.
+    fn report_of(&mut self, index: usize, tag: Tag) -> &mut SendReport {
+        match &mut self.role {
             Role::Client(client) => &mut client.operations[usize::from(tag.command)].sent,
             Role::Target(target) => &mut target.command(index as u32, tag).sent,
-        })
+        }
+    }
+
+    /// That of the operation whose request the requester of a connection waits for.
+    fn waiting(&mut self, index: usize) -> Option<&mut SendReport> {
+        let tag = self.connections[index].posted.front()?.tag;
+        Some(self.report_of(index, tag))
     }
 
     /// A congestion notification has arrived.
     fn on_cnp(&mut self, packet: &Packet) {
         let index = connection_of(packet.queue_pair);
         self.connections[index].requester.rate().on_cnp(packet.at());
-        if let Some(report) = self.sending(index) {
-            report.cnps += 1;
+        if let Some(tag) = self.connections[index].last {
+            self.report_of(index, tag).cnps += 1;
         }
     }
 
@@ -365,7 +370,7 @@ impl Storage {
         connection.is_timed = false;
         let outcome = connection.requester.on_timeout(config, now);
         if outcome != TimeoutOutcome::NotDue
-            && let Some(report) = self.sending(index)
+            && let Some(report) = self.waiting(index)
         {
             report.timeouts += 1;
         }
@@ -393,8 +398,8 @@ impl Storage {
         Some(leaving.packet)
     }
 
-    /// Counts data that leaves with the operation it is of. With the completion of a read, and with what is sent again, the target
-    /// reports what it sent; the last such report is the one that counts.
+    /// Counts data that leaves with the operation it is of. With the completion, and with what is sent again, the target
+    /// reports what it sent and met with; the last such report is the one that counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
         let Leaving { tag, carried, .. } = *leaving;
         let (report, is_data) = match &mut self.role {
@@ -415,7 +420,8 @@ impl Storage {
         report.retransmits += u32::from(is_resent);
         let report = *report;
         let is_completion = carried == Carried::Send && leaving.is_last;
-        if matches!(self.role, Role::Target(_)) && tag.is_read && (is_completion || is_resent) {
+        let is_told = is_completion || is_resent;
+        if matches!(self.role, Role::Target(_)) && is_told && is_worth_a_report(&report) {
             records.push(Record::Served(Box::new(report)));
         }
     }
@@ -431,6 +437,15 @@ impl Storage {
             Role::Target(_) => None,
         };
         client.into_iter().flat_map(Client::open).map(|operation| operation.sent)
+    }
+
+    /// What a target sent for operations that it has begun.
+    pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
+        let target = match &self.role {
+            Role::Client(_) => None,
+            Role::Target(target) => Some(target),
+        };
+        target.into_iter().flat_map(Target::served_so_far)
     }
 
     /// What has arrived of operations that have not ended.

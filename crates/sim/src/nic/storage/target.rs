@@ -147,10 +147,20 @@ impl Target {
         connection.post(config, Verb::Send, COMPLETION_BYTES, tag);
     }
 
+    /// What it sent for the last operation of each identifier, and what befell that.
+    pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
+        self.commands.iter().flatten().map(|command| command.sent).filter(is_worth_a_report)
+    }
+
     /// What has arrived of writes that are not whole.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
         let commands = self.commands.iter().flatten();
         let open = commands.filter(|command| !command.is_delivered && command.received.report.frames > 0);
         open.map(|command| command.received.report)
     }
+}
+
+/// Whether it sent something, or met with something, that its client knows nothing of.
+pub(super) const fn is_worth_a_report(sent: &SendReport) -> bool {
+    sent.frames + sent.timeouts + sent.naks + sent.cnps > 0
 }

@@ -9,7 +9,7 @@ use super::control::Control;
 use crate::kernel::{Context, Destination, Message};
 use crate::packet::Packet;
 use crate::ring::Ring;
-use units::{Instant, Span};
+use units::{Instant, Span, Stream};
 
 /// How the sending side of a bundle is set up.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(crate) struct GatePlan {
     pub(crate) latency: Span,
     /// Messages are sent on so long before the links are free.
     pub(crate) ahead: Span,
-    /// Cells are given their links here: the first side of the fabric.
-    pub(crate) is_spraying: bool,
+    /// On the first side of the fabric, where cells are given their links: draws that of the first cell of each packet.
+    pub(crate) first_links: Option<Stream>,
 }
 
 /// A message that waits.
@@ -119,8 +119,8 @@ impl Gate {
     fn send_data<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
         let Waiting { mut packet, head, to } = waiting;
         let mut cells = Cells::unpack(packet.entropy);
-        if self.plan.is_spraying {
-            cells.first_link = self.plan.bundle.take_links(cells.count);
+        if let Some(first_links) = &mut self.plan.first_links {
+            cells.first_link = first_links.below(self.plan.bundle.links().into()) as u32;
             packet.entropy = cells.pack();
         }
         let done = self.plan.bundle.carry(head, packet.at(), cells);
@@ -130,7 +130,7 @@ impl Gate {
     #[inline]
     fn send_control<R>(&mut self, waiting: Waiting, context: &mut Context<Packet, R>) {
         let Waiting { mut packet, to, .. } = waiting;
-        if self.plan.is_spraying {
+        if self.plan.first_links.is_some() {
             packet = Control::on_link(packet, self.plan.bundle.take_control_link());
         }
         let (_, link) = Control::way(&packet);
