@@ -1,6 +1,7 @@
 """Loads a plan: file, overrides, fields, and what only the whole shows. Every error is a `PlanError`."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -192,10 +193,12 @@ def _check_differences(documents: Sequence[VariantDocument], trials: Sequence[Pl
 
 def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limits: Limits) -> None:
     """Check that no trial of a variant would cost more than it may."""
-    estimated = list(zip(loaded.trials, loaded.estimates, strict=True))
+    estimated = defaultdict(list)
+    for trial, estimate in zip(loaded.trials, loaded.estimates, strict=True):
+        estimated[shared_variant(trial.variant)].append((trial, estimate))
 
     def check(one: VariantDocument) -> None:
-        own = [each for each in estimated if shared_variant(each[0].variant) == one.label]
+        own = estimated[one.label]
         beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite_ids)))
         if beyond:
             raise PlanError(beyond)
