@@ -85,10 +85,11 @@ def test_a_run_ends_soon_after_nothing_can_come_any_more(tmp_path: Path, name: s
     assert summary_of(trial)["end_ps"] < 2e11
 
 
+@pytest.mark.parametrize("name", ["storage-data-of-a-failed-pair", "storage-responses-of-a-failed-pair"])
 def test_data_of_a_storage_operation_that_never_ended_are_counted_where_they_were_sent(
-    tmp_path: Path,
+    tmp_path: Path, name: str
 ) -> None:
-    chunks = rows(run(tmp_path, "storage-data-of-a-failed-pair"), "chunks")
+    chunks = rows(run(tmp_path, name), "chunks")
     unfinished = [chunk for chunk in chunks if chunk["status"] != "complete" and chunk["rx_frames"] > 0]
     assert unfinished
     assert all(chunk["rx_frames"] <= chunk["tx_frames"] for chunk in chunks)

@@ -60,6 +60,11 @@ impl ReadResponses {
         self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });
     }
 
+    /// Sends nothing more of what was asked for.
+    pub fn clear(&mut self) {
+        self.queue.clear();
+    }
+
     /// There is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {

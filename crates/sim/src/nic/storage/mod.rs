@@ -375,7 +375,10 @@ impl Storage {
             report.timeouts += 1;
         }
         if outcome == TimeoutOutcome::Failed {
-            let queue_pair = self.connections[index].plan().queue_pair;
+            let connection = &mut self.connections[index];
+            // A queue pair in the error state sends no responses either (IBTA 10.3.1).
+            connection.responses.clear();
+            let queue_pair = connection.plan().queue_pair;
             records.push(Record::QueuePairFailed { queue_pair, at: now });
             if let Role::Client(client) = &mut self.role {
                 client.fail(index as u32, records);
