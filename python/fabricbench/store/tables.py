@@ -22,6 +22,10 @@ from fabricbench.store.identity import (
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, conform
 
 
+_BUFFER_BYTES = 1 << 16
+"""Of a file: what is smaller is written together. Parquet has each page and its header written by themselves."""
+
+
 class TableWriter:
     """Writes one table, row group by row group. It holds at most one row group in memory."""
 
@@ -30,9 +34,10 @@ class TableWriter:
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
+        self._file = pa.BufferedOutputStream(pa.OSFile(os.fspath(path), "wb"), _BUFFER_BYTES)
         # The options are spelled out because the bytes depend on them.
         self._writer = pq.ParquetWriter(
-            path,
+            self._file,
             schema,
             version="2.6",
             data_page_version="1.0",
@@ -59,18 +64,21 @@ class TableWriter:
         columns = pa.Table.from_batches(self._pending).combine_chunks().columns
         self._pending, self._pending_rows = [], 0
         self._writer.write_table(pa.table(columns, schema=self._schema), row_group_size=ROWS_PER_GROUP)
+        self._file.flush()
 
     def close(self) -> None:
         """Write the rest and the footer, and have the file on the disk."""
         if self._pending_rows:
             self._write_group()
         self._writer.close()
+        self._file.close()
         sync(self._path)
 
     def abandon(self) -> None:
         """Let go of the file as it is; it is going to be removed."""
         try:
             self._writer.close()
+            self._file.close()
         except (OSError, pa.ArrowException):
             return  # the disk may be the reason for giving up
 
