@@ -99,9 +99,9 @@ def test_losses_say_where_most_of_them_were() -> None:
     assert said(found) == {
         "loss-with-go-back-n": "go-back-N sent 1,200 frames again for 70 lost frames (17.1 for each, 30 % of "
         "all)",
-        "link-failure": "5 frames were lost on links that were down, or had no way left",
+        "link-failure": "5 frames met a link that was down, or had no way left",
         "bit-errors": "2 frames arrived corrupted and were dropped (frame check sequence)",
-        "headroom-overrun": "20 frames were beyond the headroom of their port: it is configured too small; "
+        "headroom-overrun": "20 frames went beyond the headroom of their port: it is configured too small; "
         f"most on the way to {UPLINK}",
         "buffer-overrun": "40 frames found the switch buffer full (tail drop); most on the way to " + UPLINK,
         "host-overrun": "3 frames found the receive buffer of a NIC full",
@@ -225,7 +225,7 @@ def test_what_stands_still_says_what_would_end_it() -> None:
 
 def test_figures_have_the_digits_that_suit_them() -> None:
     times = [0, 999, 1000, 1_500_000, 10**9, 12_345_678_900_000_000]
-    assert [time_words(time) for time in times] == ["0 ps", "999 ps", "1 ns", "1.5 us", "1 ms", "1.235e+04 s"]
+    assert [time_words(time) for time in times] == ["0 ps", "999 ps", "1 ns", "1.5 us", "1 ms", "12,346 s"]
     assert [percent(share) for share in (0.0994, 0.0995, 0.5, 0.001)] == ["9.9 %", "10 %", "50 %", "0.1 %"]
     names = ["a", "b", "c"]
     assert [listed(names, most) for most in (2, 3)] == ["a, b and 1 more", "a, b, c"]

@@ -18,10 +18,17 @@ from tests.server.conftest import ClientOf
 from tests.support.samples import call
 
 import fabricbench as fb
+from fabricbench.importing import FORMATS
 from fabricbench.server.downloads import FILES
 from fabricbench.server.imports import BYTES_MAX
 
 SAMPLES = Path(__file__).parents[1] / "measured" / "samples"
+
+
+def test_every_format_that_is_read_can_be_uploaded(client: TestClient) -> None:
+    parameters = client.get("/openapi.json").json()["paths"]["/api/v1/imports"]["post"]["parameters"]
+    (schema,) = (each["schema"] for each in parameters if each["name"] == "format")
+    assert tuple(schema["anyOf"][0]["enum"]) == FORMATS
 
 
 def test_every_file_of_a_trial_is_what_the_command_line_writes(

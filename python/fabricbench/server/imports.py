@@ -41,7 +41,8 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     content: Annotated[bytes, Body(media_type="application/octet-stream", description="The output itself.")],
     file: Annotated[_Name, Query(description="Its name, for errors.")] = "upload",
     format: Annotated[  # noqa: A002 -- the name of the command line's option
-        Literal["nccl-tests", "perftest", "osu", "imb"] | None, Query(description="Detected by default.")
+        Literal["nccl-tests", "perftest", "osu", "imb", "nccl-inspector"] | None,
+        Query(description="Detected by default."),
     ] = None,
     name: Annotated[_Name, Query(description="What to call the trials.")] = "",
     tag: Annotated[list[Tag] | None, Query(max_length=20, description="Labels, to find them again.")] = None,
@@ -51,7 +52,7 @@ async def import_results(  # noqa: PLR0913, PLR0917 -- one parameter for each op
     benchmark: Annotated[_Name, Query(description="Where the output does not say it.")] = "",
     plan: Annotated[str | None, Query(max_length=80, description="Shipped plan that simulates it.")] = None,
 ) -> dict[str, Any]:
-    """Import the output of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks, text or JSON.
+    """Import the output of a benchmark, or of NCCL Inspector, as text or JSON.
 
     Each result becomes a trial; a file is imported whole or, where a line cannot be read, not at all.
     """

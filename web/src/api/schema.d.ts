@@ -402,7 +402,7 @@ export interface paths {
         put?: never;
         /**
          * Import Results
-         * @description Import the output of nccl-tests, perftest, OSU micro-benchmarks or Intel MPI Benchmarks, text or JSON.
+         * @description Import the output of a benchmark, or of NCCL Inspector, as text or JSON.
          *
          *     Each result becomes a trial; a file is imported whole or, where a line cannot be read, not at all.
          */
@@ -3290,7 +3290,7 @@ export interface operations {
                 /** @description Its name, for errors. */
                 file?: string;
                 /** @description Detected by default. */
-                format?: ("nccl-tests" | "perftest" | "osu" | "imb") | null;
+                format?: ("nccl-tests" | "perftest" | "osu" | "imb" | "nccl-inspector") | null;
                 /** @description What to call the trials. */
                 name?: string;
                 /** @description Labels, to find them again. */

@@ -33,7 +33,8 @@ def time_words(time_ps: float) -> str:
     """Write a time with four significant digits in the unit that suits it."""
     for length, unit in _PS_UNITS:
         if time_ps >= length:
-            return f"{time_ps / length:,.4g} {unit}"
+            time = time_ps / length
+            return f"{time:,.0f} {unit}" if time >= 1_000 else f"{time:.4g} {unit}"
     return f"{time_ps:.0f} ps"
 
 

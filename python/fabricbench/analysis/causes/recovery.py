@@ -15,7 +15,7 @@ _MATERIAL = 0.02
 _LOSSES = {
     "link_down": (
         "link-failure",
-        "were lost on links that were down, or had no way left",
+        "met a link that was down, or had no way left",
     ),
     "bit_error": (
         "bit-errors",
@@ -24,7 +24,7 @@ _LOSSES = {
     "buffer_full": ("buffer-overrun", "found the switch buffer full (tail drop)"),
     "headroom_overrun": (
         "headroom-overrun",
-        "were beyond the headroom of their port: it is configured too small",
+        "went beyond the headroom of their port: it is configured too small",
     ),
     "host_overrun": ("host-overrun", "found the receive buffer of a NIC full"),
 }

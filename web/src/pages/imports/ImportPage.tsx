@@ -28,8 +28,8 @@ export function Component() {
       <div>
         <Title order={1}>Import measured results</Title>
         <Text size="sm" className="muted">
-          The output of nccl-tests, perftest, the OSU micro-benchmarks or Intel MPI Benchmarks, as text or
-          JSON. Each result becomes a trial that stands beside simulated ones.
+          The output of nccl-tests, perftest, the OSU micro-benchmarks, Intel MPI Benchmarks or NCCL
+          Inspector, as text or JSON. Each result becomes a trial that stands beside simulated ones.
         </Text>
       </div>
       <FileDrop file={file} onFile={choose} />
