@@ -115,6 +115,18 @@ def test_a_slow_trial_without_evidence_has_no_finding() -> None:
     assert found_in(2 * IDEAL_PS) == {}
 
 
+def test_a_collision_explains_nothing_of_a_job_whose_ideal_ends_before_that_of_another() -> None:
+    one, other = spec(), spec()["jobs"][0] | {"name": "other", "data_bytes": 2 * SPEC_BYTES}
+    run = one | {"jobs": [one["jobs"][0], other]}
+    ports = fabric(uplinks=(3200, 400), egress_qps=4)
+    tables = MemoryTables(chunks=chunks(4 * IDEAL_PS), ports=ports, links=links_of(ports))
+    summary = run_summary(job_summary(end_ps=4 * IDEAL_PS), end_ps=4 * IDEAL_PS)
+    summary["jobs"].append(summary["jobs"][0] | {"name": "other"})
+    found = {one.job: one for one in diagnose(Record(run, summary, tables)) if one.cause == "hash-collision"}
+    assert found["test"].explained is None
+    assert share(found["other"]) > 0
+
+
 def test_an_uplink_with_too_many_queue_pairs_is_a_hash_collision() -> None:
     ports = fabric(uplinks=(1600, 400), egress_qps=4)
     found = found_in(2 * IDEAL_PS, ports=ports)

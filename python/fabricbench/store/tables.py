@@ -22,7 +22,7 @@ from fabricbench.store.identity import (
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, conform
 
 _BUFFER_BYTES = 1 << 16
-"""Of a file: what is smaller is written together. Parquet has each page and its header written by themselves."""
+"""What is smaller is written together: Parquet writes each page, and the header of each, by itself."""
 
 
 class TableWriter:
