@@ -51,6 +51,14 @@ build: $(STAMPS)/extension ## Install fabricbench with its release extension int
 wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, with the web application and the plans in it, into dist/
 	$(BIN)/maturin build --quiet --release --out dist
 
+.PHONY: dist
+dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: the wheel, the source distribution and the notes of this version
+	@rm -rf dist && mkdir dist
+	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml | head -1); \
+	awk -v version="$$version" '$$1 == "##" { inside = $$2 == version; next } inside' CHANGELOG.md >dist/NOTES.md; \
+	grep -q . dist/NOTES.md || { rm -r dist; echo "error: CHANGELOG.md has no section \"## $$version\"" >&2; exit 1; }
+	$(BIN)/maturin build --quiet --release --sdist --out dist
+
 .PHONY: tuned-wheel
 tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile of the benchmarks (some 5 % faster; needs rustup's llvm-tools or Debian's llvm-N)
 	$(BIN)/python tools/tuned_wheel.py
