@@ -1,6 +1,6 @@
 """Run every shipped plan at full size, one after the other, and print how long each takes.
 
-The issue's aim: all of them in under 10 minutes. A plan that takes longer than ``--bound`` is stopped.
+All of them are to take less than 10 minutes together. A plan that takes longer than ``--bound`` is stopped.
 """
 # ruff: noqa: T201
 
