@@ -67,6 +67,19 @@ CREDITS = {
     "fabric": {"topology": {"kind": "single-switch", "hosts": 4}, "link_layer": "infiniband"},
     "jobs": [{"name": "test", "collective": "all-to-all", "data_size": 262144}],
 }
+LOST = {
+    "fabricbench": 1,
+    "name": "lost",
+    "fabric": {
+        "topology": {"kind": "single-switch", "hosts": 4},
+        "switch": {"buffer": "150KB"},
+        "failures": [{"at": "1us", "kind": "link-down", "link": "host0-leaf0", "for": "1us"}],
+    },
+    "transport": {"recovery": "none", "timeout": "67.108864ms"},
+    "jobs": [{"name": "test", "ranks": "0,1", "collective": "send-receive", "data_size": 262144}],
+    "tcp": [{"name": "background", "ranks": "2,3", "collective": "permutation", "rate": "1Gbps"}],
+}
+"""Frames are lost that nobody sends again, while others go on."""
 PLAIN = {**RING, "fabric": {"topology": RING["fabric"]["topology"]}}  # type: ignore[index]
 
 
@@ -79,7 +92,9 @@ def sound() -> Record:
     return record_of(PLAIN)
 
 
-@pytest.mark.parametrize("plan", [RING, PLAIN, MESSAGES, BLOCKS, CREDITS], ids=lambda plan: plan["name"])
+@pytest.mark.parametrize(
+    "plan", [RING, PLAIN, MESSAGES, BLOCKS, CREDITS, LOST], ids=lambda plan: plan["name"]
+)
 def test_a_sound_run_breaks_no_law_and_is_the_same_in_every_way(plan: Mapping[str, Any]) -> None:
     assert examine(plan, compares=True).violations == []
 
@@ -179,6 +194,18 @@ def test_a_wrong_summary_breaks_the_law_about_it(
 ) -> None:
     wrong = dataclasses.replace(sound, summary={**sound.summary, name: change(sound.summary[name])})
     assert rule in _broken(wrong)
+
+
+@pytest.mark.parametrize("recovery", ["none", "go_back_n"])
+def test_a_run_that_goes_on_for_nothing_breaks_the_law_about_it(recovery: str) -> None:
+    transport = {"recovery": recovery, "timeout": "67.108864ms" if recovery == "none" else "1us"}
+    failures = [{"at": "1us", "kind": "link-down", "link": "host0-leaf0", "for": "1ms"}]
+    record = record_of({**LOST, "fabric": {**LOST["fabric"], "failures": failures}, "transport": transport})  # type: ignore[dict-item]
+    rule = "a run ends soon after nothing can come any more"
+    assert not record.is_complete
+    assert rule not in _broken(record)
+    later = dataclasses.replace(record, summary={**record.summary, "end_ps": 6 * 10**11})
+    assert rule in _broken(later)
 
 
 COUNTED = (

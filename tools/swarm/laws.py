@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from tools.swarm import laws_bounds, laws_chunks, laws_network, laws_results, laws_time
+from tools.swarm import laws_bounds, laws_chunks, laws_ends, laws_network, laws_results, laws_time
 from tools.swarm.record import Record, Violation
 
-LAWS = (*laws_chunks.LAWS, *laws_network.LAWS, *laws_time.LAWS, *laws_results.LAWS, *laws_bounds.LAWS)
+LAWS = (
+    *laws_chunks.LAWS,
+    *laws_network.LAWS,
+    *laws_time.LAWS,
+    *laws_results.LAWS,
+    *laws_bounds.LAWS,
+    *laws_ends.LAWS,
+)
 """Each takes a record and yields what is wrong with it."""
 
 
