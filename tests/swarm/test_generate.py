@@ -65,6 +65,13 @@ def test_every_part_of_a_plan_is_drawn(part: str) -> None:
     assert sum(part in plan for plan in PLANS) > 20
 
 
+def test_jobs_that_lose_frames_for_good_run_beside_tcp_that_goes_on() -> None:
+    endless = [plan for plan in PLANS if "tcp" in plan and "duration" not in plan["tcp"][0]]
+    timeouts = [plan["transport"]["timeout"] for plan in endless if plan["transport"]["recovery"] == "none"]
+    assert timeouts.count("67.108864ms") > 10
+    assert len(set(timeouts)) > 1
+
+
 def test_nearly_every_field_of_the_schema_is_drawn() -> None:
     schema = plan_schema()
     known = {name for each in schema["$defs"].values() for name in each.get("properties", {})}

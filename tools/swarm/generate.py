@@ -227,8 +227,13 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
         "write_size": draw.pick((1, "4KB", "128KB")),
     }
     goes_on = any(job.get("repeat") == "until-others-end" for job in jobs)
-    if goes_on or draw.chance(0.7):
+    is_unrecovered = transport["recovery"] == "none"
+    if goes_on or draw.chance(0.3 if is_unrecovered else 0.7):
         fields["duration"] = draw.time(10_000_000, 300_000_000)
+    elif is_unrecovered and draw.chance(0.7):
+        # What is lost is not waited for, whatever the timeout; in that time it sends little.
+        fields["rate"] = "1Gbps"
+        transport["timeout"] = "67.108864ms"
     else:
         # It sends for as long as the jobs take, timeouts included.
         transport["timeout"] = draw.pick(("16us", "100us"))
