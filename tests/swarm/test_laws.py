@@ -142,6 +142,7 @@ def _plus(value: int) -> Callable[[Any], Any]:
             lambda _: 0,
             "a rank begins a round when it is done with the one before",
         ),
+        ("chunks", "round", _plus(1), "each chunk of a round that began has a row"),
         ("chunks", "src_host", _plus(1), "a rank is on its host"),
         ("chunks", "completed_ps", lambda _: None, "a complete chunk has all its times"),
         ("chunks", "status", lambda _: "failed", "a job is complete if its chunks are"),

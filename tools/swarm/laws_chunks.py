@@ -273,6 +273,20 @@ def _early_rounds(job: JobRecord) -> Iterator[Violation]:
     )
 
 
+def row_count_laws(record: Record) -> Iterator[Violation]:
+    """Yield rounds that began of which chunks have no row, or too many; jobs that others end are cut off."""
+    for job in record.jobs.values():
+        if not job.is_collective or job.goes_on:
+            continue
+        rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
+        counts = job.chunks.group_by("round").len(name="rows").sort("round")
+        rule, bad = (
+            "each chunk of a round that began has a row",
+            pl.col("rows") * rounds != job.results["chunks"],
+        )
+        yield from first_bad(rule, f"chunks of {job.name}", counts, bad, ("round", "rows"))
+
+
 def step_laws(record: Record) -> Iterator[Violation]:
     """Yield where a rank passes a chunk on before it has arrived."""
     for job in record.jobs.values():
@@ -350,4 +364,4 @@ def path_speed_laws(record: Record) -> Iterator[Violation]:
     yield from first_bad(rule, "chunks", both, bad, ("start_ps", "delivered_ps", "rate"))
 
 
-LAWS = (row_laws, round_laws, step_laws, payload_laws, path_speed_laws)
+LAWS = (row_laws, row_count_laws, round_laws, step_laws, payload_laws, path_speed_laws)
