@@ -20,7 +20,7 @@ use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
-use units::{Instant, Rate, Span};
+use units::{Instant, NodeId, Rate, Span};
 
 /// Windows between two looks at the wall clock.
 const WINDOWS_PER_LOOK: u32 = 64;
@@ -28,6 +28,9 @@ const WINDOWS_PER_LOOK: u32 = 64;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
 const QUEUEING: Span = Span(100_000_000_000);
+/// A jumbo frame.
+const FRAME_BYTES_MAX: u64 = 9_216;
+const WHOLE_PPM: u32 = 1_000_000;
 /// Switches on the way of a frame, at the most.
 const SWITCHES_MAX: u64 = 8;
 
@@ -220,7 +223,8 @@ fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
         LossRecovery::None => timeouts.min(queueing(spec, fabric)),
         LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
     };
-    Span(timeouts.saturating_add(waits).saturating_add(storm))
+    let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
+    Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
 }
 
 /// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
@@ -229,6 +233,18 @@ fn queueing(spec: &RunSpec, fabric: &Fabric) -> u64 {
     let of_link = |rate: Rate| rate.span_of(buffer_bytes).0;
     let slowest = fabric.graph.links.iter().map(|link| of_link(link.rate)).max().unwrap_or(0);
     slowest.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
+}
+
+/// The time of the largest frame on the slowest link, or in the slowest NIC [ps].
+fn slowest_frame(spec: &RunSpec, fabric: &Fabric) -> u64 {
+    let hosts = 0..fabric.graph.hosts() as u32;
+    let changes = hosts.flat_map(|host| fabric.failures.of_host(NodeId(host))).map(|change| change.ppm);
+    let impairments = spec.fabric.nic.impairments.iter().map(|impairment| impairment.throughput_ppm);
+    let ppm = impairments.chain(changes).min().unwrap_or(WHOLE_PPM).max(1);
+    let line_bps = fabric.graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(u64::MAX);
+    let of_line_bps = (u128::from(line_bps) * u128::from(ppm) / u128::from(WHOLE_PPM)) as u64;
+    let bps = spec.fabric.nic.drain_rate_bps.map_or(of_line_bps, |drain| drain.min(of_line_bps));
+    Rate::from_bps(bps.max(1)).span_of(FRAME_BYTES_MAX).0
 }
 
 /// How long a target serves everything that the clients of a job may have outstanding, without new data.
