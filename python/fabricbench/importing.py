@@ -339,6 +339,7 @@ def _facts(
     from fabricbench.store.trial import IMPORTED, to_json
 
     name, suite, tag = named
+    program = f"{reading.format} {table.version}".strip()
     return TrialFacts(
         id=_short_hash(f"{to_json(spec)}\n{table.line}\n{position}"),
         plan=name,
@@ -356,7 +357,8 @@ def _facts(
         published=None,
         criteria=(),
         backend=IMPORTED,
-        engine_version=f"{reading.format} {table.version}".strip(),
+        backend_version=program,
+        engine_version=program,
     )
 
 

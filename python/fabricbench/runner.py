@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.backend.capture import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
-    from fabricbench.backend.protocol import Backend, RunSummary
+    from fabricbench.backend.protocol import Backend as Backend  # noqa: PLC0414 -- callers hold one
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
+    from fabricbench.backend.protocol import RunSummary
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.limits import Limits
     from fabricbench.plan.loaded import LoadedPlan as LoadedPlan  # noqa: PLC0414
@@ -190,13 +191,13 @@ class Runner:
         from fabricbench.store import TrialFacts
 
         plan = loaded.plan
-        suite = suite_id(plan.name, loaded.suite_ids, plan.tag)
+        suite = suite_id(plan.name, [trial_id(each, self.backend) for each in loaded.suite], plan.tag)
         for planned in loaded.trials:
             row, judged = _expected(planned, loaded)
             yield (
                 planned,
                 TrialFacts(
-                    id=planned.id,
+                    id=trial_id(planned, self.backend),
                     plan=plan.name,
                     title=plan.title,
                     plan_source=loaded.text,
@@ -212,7 +213,8 @@ class Runner:
                     published=row,
                     criteria=judged,
                     backend=self.backend.name,
-                    engine_version=self.backend.version,
+                    backend_version=self.backend.version,
+                    engine_version=self.backend.engine_version,
                     reference=loaded.reference,
                 ),
             )
@@ -274,6 +276,16 @@ def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     items: Mapping[str, Any] = summary
     measured = {name: value for name, value in items.items() if name not in ENGINE_FACTS}
     return measured, {name: items[name] for name in ENGINE_FACTS}
+
+
+def trial_id(planned: PlannedTrial, backend: Backend) -> str:
+    """Return the identity of a result: what was run, by which backend, and the version of its results.
+
+    It is the first 12 hex digits of SHA-256 over three lines: the RunSpec as canonical JSON, the name of the
+    backend and that version.
+    """
+    text = f"{planned.spec_json}\n{backend.name}\n{backend.version}"
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def suite_id(plan: str, trial_ids: Sequence[str], tag: str) -> str:
@@ -386,7 +398,7 @@ def engine_version() -> str:
     Raises:
         ImportError: It is missing or does not fit this interpreter.
     """
-    return simulator().version
+    return simulator().engine_version
 
 
 def wiring(planned: PlannedTrial) -> Wiring:

@@ -102,18 +102,12 @@ def test_a_run_spec_holds_every_default() -> None:
     assert first.spec_json == json.dumps(GOLDEN, sort_keys=True, separators=(",", ":"))
 
 
-def test_the_id_is_the_hash_of_spec_and_version() -> None:
-    first = expand(plan_of(SMALL))[0]
-    text = f"{first.spec_json}\n{first.engine_version}"
-    assert first.id == hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
 def test_trials_come_by_size_and_then_by_iteration() -> None:
     trials = expand(plan_of("iterations: 3\n" + SMALL))
     found = [(trial.index, trial.data_size_bytes >> 20, trial.iteration, trial.variant) for trial in trials]
     sizes = [16, 16, 16, 32, 32, 32]
     assert found == [(index, size, index % 3, "base") for index, size in enumerate(sizes)]
-    assert len({trial.id for trial in trials}) == 6
+    assert len({trial.spec_json for trial in trials}) == 6
     assert [trial.run_spec["seed"] for trial in trials[:3]] == [
         trial.run_spec["seed"] for trial in trials[3:]
     ]

@@ -20,7 +20,7 @@ def test_every_shipped_plan_can_be_carried_out(name: str) -> None:
     assert loaded.plan.name == name
     assert loaded.plan.title
     assert loaded.plan.description
-    assert len({trial.id for trial in loaded.trials}) == len(loaded.trials) > 0
+    assert len({trial.spec_json for trial in loaded.trials}) == len(loaded.trials) > 0
 
 
 @pytest.mark.parametrize(

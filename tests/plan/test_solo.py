@@ -29,7 +29,7 @@ def test_jobs_alone_come_before_the_trial_beside_and_each_once() -> None:
         ("base", 2),
     ]
     assert [trial.index for trial in trials] == [0, 1, 2, 3, 4]
-    assert len({trial.id for trial in trials}) == 5
+    assert len({trial.spec_json for trial in trials}) == 5
 
 
 def test_iterations_have_their_own_jobs_alone() -> None:

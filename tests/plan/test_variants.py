@@ -49,8 +49,8 @@ def test_variants_of_one_size_and_iteration_stand_together(tmp_path: Path) -> No
     variants = ("mesh", "spray", "clos")
     assert names(plan) == [(name, size, at) for size in (1, 2) for at in (0, 1) for name in variants]
     assert [trial.index for trial in plan.trials] == list(range(12))
-    assert plan.suite_ids == tuple(trial.id for trial in plan.trials)
-    assert len(set(plan.suite_ids)) == 12
+    assert plan.suite == tuple(plan.trials)
+    assert len({trial.spec_json for trial in plan.suite}) == 12
 
 
 def test_a_variant_differs_in_what_it_sets_and_nothing_else(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_variant_differs_in_what_it_sets_and_nothing_else(tmp_path: Path) -> N
 def test_an_unchanged_variant_is_the_plan_without_variants(tmp_path: Path) -> None:
     plan, base = loaded(tmp_path), loaded(tmp_path, FABRICS, "variants=[]")
     assert names(base) == [("base", 1, 0), ("base", 2, 0)]
-    assert [trial.id for trial in base.trials] == [t.id for t in plan.trials if t.variant == "clos"]
+    assert [t.spec_json for t in base.trials] == [t.spec_json for t in plan.trials if t.variant == "clos"]
     assert (plan.reference, base.reference) == ("mesh", None)
 
 
@@ -86,7 +86,7 @@ def test_the_reference_is_the_first_unless_another_says_so(tmp_path: Path) -> No
 def test_chosen_variants_keep_their_places_in_the_suite(tmp_path: Path) -> None:
     plan, everything = loaded(tmp_path, chosen=("clos",)), loaded(tmp_path)
     assert [(trial.variant, trial.index) for trial in plan.trials] == [("clos", 2), ("clos", 5)]
-    assert plan.suite_ids == everything.suite_ids
+    assert plan.suite == everything.suite
 
 
 def test_each_variant_has_its_jobs_alone_unless_another_has_the_same(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_each_variant_has_its_jobs_alone_unless_another_has_the_same(tmp_path: P
         *("spray/solo/ring", "spray"),
         "clos",
     ]
-    assert len(set(plan.suite_ids)) == len(plan.suite_ids)
+    assert len({trial.spec_json for trial in plan.suite}) == len(plan.suite)
 
 
 def test_overrides_reach_into_a_variant(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_overrides_reach_into_a_variant(tmp_path: Path) -> None:
         "variants.mesh.set.fabric.topology.hosts=16",
         "variants.2.set.transport.ack_every=4",
     )
-    assert len({trial.id for trial in plan.trials}) == 6
+    assert len({trial.spec_json for trial in plan.trials}) == 6
     assert spec_of(plan, "mesh")["fabric"]["topology"]["hosts"] == 16
     assert spec_of(plan, "clos")["transport"]["ack_every"] == 4
 

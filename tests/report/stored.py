@@ -114,6 +114,7 @@ def _facts(position: int, size: int, spec: dict[str, Any], changes: dict[str, An
         "published": {"table": "jct2.csv", "source": SOURCE, "values": values} if position == 0 else None,
         "criteria": (),
         "backend": "sim",
+        "backend_version": "1",
         "engine_version": "0.1.0",
     }
     return TrialFacts(**(known | changes))

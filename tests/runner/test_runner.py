@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import signal
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN
 
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import Outcome, Runner, load, problem_text, simulator, suite_id
+from fabricbench.runner import Outcome, Runner, load, problem_text, simulator, suite_id, trial_id
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
 
@@ -47,6 +48,35 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def run(workspace: Workspace, plan: Path, backend: FakeBackend, *overrides: str, **options: Any) -> Outcome:
     return Runner(workspace, backend, result_rows, **options).run(load(str(plan), overrides))
+
+
+def test_the_id_is_the_hash_of_spec_backend_and_version(plan: Path) -> None:
+    planned = load(str(plan)).trials[0]
+    text = f"{planned.spec_json}\nother\n7"
+    backend = FakeBackend(name="other", version="7")
+    assert trial_id(planned, backend) == hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def test_resuming_never_crosses_backends_or_versions(workspace: Workspace, plan: Path) -> None:
+    backends = [FakeBackend(name=name, version=version) for name in ("one", "two") for version in ("1", "2")]
+    for backend in backends:
+        listener = Recorder()
+        run(workspace, plan, backend, resume=True, listener=listener)
+        assert [call for call in listener.calls if call[0] == "finished"] == [
+            ("finished", "complete", False)
+        ] * 2
+    made_by = [(trial.facts.backend, trial.facts.backend_version) for trial in workspace.trials()]
+    assert made_by == [(backend.name, backend.version) for backend in backends for _ in range(2)]
+    again = Recorder()
+    run(workspace, plan, backends[1], resume=True, listener=again)
+    assert again.calls == [("finished", "complete", True)] * 2
+
+
+def test_a_new_release_with_the_same_results_resumes_what_is_there(workspace: Workspace, plan: Path) -> None:
+    run(workspace, plan, FakeBackend(engine_version="0.1.0"))
+    listener = Recorder()
+    run(workspace, plan, FakeBackend(engine_version="0.2.0"), resume=True, listener=listener)
+    assert listener.calls == [("finished", "complete", True)] * 2
 
 
 def test_trials_run_in_the_order_of_the_plan(workspace: Workspace, plan: Path) -> None:

@@ -38,7 +38,8 @@ def before_memberships(root: Path) -> None:
     """Make of a catalog what the version before the table of memberships wrote."""
     connection = sqlite3.connect(root / "catalog.sqlite")
     connection.execute("DROP TABLE memberships")
-    connection.execute("ALTER TABLE trials DROP COLUMN digests")
+    for column in ("digests", "backend_version"):
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0006'")
     connection.commit()
     connection.close()
@@ -72,7 +73,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("criteria", "size_kind", "reference", "tables", "digests"):
+    for column in ("criteria", "size_kind", "reference", "tables", "digests", "backend_version"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
@@ -88,7 +89,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
 def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("reference", "tables", "digests"):
+    for column in ("reference", "tables", "digests", "backend_version"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0003'")
@@ -128,7 +129,8 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    connection.execute("ALTER TABLE trials DROP COLUMN digests")
+    for column in ("digests", "backend_version"):
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.commit()
     connection.close()
@@ -139,6 +141,21 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
     run_trial(workspace, trial_facts(), FakeBackend())
     assert command_line(["workspace", "check", "--workspace", str(tmp_path)]) == 0
     assert capsys.readouterr().out == ""
+
+
+def test_a_trial_of_before_versions_of_backends_is_found_and_never_resumed(tmp_path: Path) -> None:
+    run_trial(Workspace.open(tmp_path, create=True), before := trial_facts(), FakeBackend())
+    connection = sqlite3.connect(tmp_path / "catalog.sqlite")
+    connection.execute("ALTER TABLE trials DROP COLUMN backend_version")
+    connection.execute("UPDATE alembic_version SET version_num = '0008'")
+    connection.commit()
+    connection.close()
+    workspace = Workspace.open(tmp_path)
+    assert workspace.find(before.id).facts == before
+    assert workspace.find(before.id).tables.table("chunks").num_rows == 12
+    assert workspace.resume(trial_facts(backend_version="1")) is None
+    assert workspace.resume(trial_facts(backend="other", backend_version="0.0.1")) is None
+    assert workspace.resume(before) is not None
 
 
 def test_an_up_to_date_catalog_never_loads_alembic(tmp_path: Path) -> None:

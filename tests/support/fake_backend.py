@@ -36,7 +36,8 @@ class FakeBackend:
     error: BaseException | None = None
     on_first_batch: Callable[[], None] | None = None
     name: str = "fake"
-    version: str = "0.0.1"
+    version: str = "1"
+    engine_version: str = "0.0.1"
 
     @classmethod
     def from_environment(cls) -> FakeBackend:

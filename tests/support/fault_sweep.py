@@ -250,7 +250,8 @@ def before_migration() -> None:
     for trial in (KEPT, "bbbb00000002"):
         run_trial(workspace, trial_facts(trial), FakeBackend())
     with workspace.database.writing() as connection:
-        connection.execute(text("ALTER TABLE trials DROP COLUMN digests"))
+        for column in ("digests", "backend_version"):
+            connection.execute(text(f"ALTER TABLE trials DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE memberships"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))
 

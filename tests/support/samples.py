@@ -77,6 +77,7 @@ def trial_facts(trial_id: str = "0123456789ab", **given: Any) -> TrialFacts:
         published=None,
         criteria=(),
         backend="fake",
+        backend_version="0.0.1",
         engine_version="0.0.1",
     )
     return dataclasses.replace(facts, **given)
@@ -102,10 +103,11 @@ def run_trial(workspace: Workspace, facts: TrialFacts, backend: Any) -> None:
 def call(
     *arguments: str | Path, cwd: Path, backend: FakeBackend | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the program in this process, which is much faster."""
+    """Run the program in this process, which is much faster; only a capture is the simulator's."""
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     simulator = runner.simulator
-    runner.simulator = lambda *_, **__: backend or FakeBackend()
+    if arguments[0] != "capture":
+        runner.simulator = lambda *_, **__: backend or FakeBackend()
     try:
         with contextlib.chdir(cwd), contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
             status = run([*map(str, arguments)])

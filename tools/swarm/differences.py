@@ -35,7 +35,7 @@ def plan_violations(
 ) -> Iterator[Violation]:
     """Yield what a workspace keeps otherwise than it was, and times that change with their unit."""
     rewritten = runner.load_fields(_in_smaller_units(plan))
-    if [trial.id for trial in rewritten.trials] != [trial.id for trial in trials]:
+    if [trial.spec_json for trial in rewritten.trials] != [trial.spec_json for trial in trials]:
         yield Violation("a time is the same in other units", "plan: other trials with times in ns and ps")
     with tempfile.TemporaryDirectory(prefix="swarm-") as folder:
         stored = fb.run(fb.load(plan), workspace=folder, threads=1, force=True)

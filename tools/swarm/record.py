@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import simulator
+from fabricbench.runner import simulator, trial_id
 from fabricbench.store.schema import SCHEMAS, conform
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def run_trial(
     summary = backend.run(planned, on_progress=None, on_batch=on_batch, threads=threads)
     tables = {name: pa.Table.from_batches(rows, SCHEMAS[name]) for name, rows in batches.items()}
     facts = SimpleNamespace(
-        id=planned.id,
+        id=trial_id(planned, backend),
         plan="swarm",
         variant=planned.variant,
         iteration=planned.iteration,

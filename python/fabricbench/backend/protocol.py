@@ -123,7 +123,14 @@ class Backend(Protocol):
 
     @property
     def version(self) -> str:
-        """Version of the engine, kept with the record."""
+        """Version of its results, part of the identity of a trial.
+
+        It changes when the same RunSpec gives other tables than before, and not with every release.
+        """
+
+    @property
+    def engine_version(self) -> str:
+        """Version of the program, kept with the record: a new one may give the same results."""
 
     def run(
         self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import OnBatch, OnProgress, RunSummary
     from fabricbench.plan.expand import PlannedTrial
+
+RESULTS: Final = "1"
+"""Version of the results: one more whenever a RunSpec gives other tables than before, and only then.
+
+`tests/integration/golden/results.txt` holds what it gives; it is part of the identity of each trial.
+"""
 
 
 class SimBackend:
@@ -19,13 +25,14 @@ class SimBackend:
     """
 
     name = "sim"
+    version = RESULTS
 
     def __init__(self, path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> None:
         self.path = path
         self.fast_forward = fast_forward
 
     @property
-    def version(self) -> str:
+    def engine_version(self) -> str:
         """Version of the compiled core."""
         from fabricbench import _core
 

@@ -198,10 +198,11 @@ def _write_capture(
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
     sent = runner.captured_frames(planned, qps, count)
     interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
-    seed, version = planned.run_spec["seed"], planned.engine_version
+    backend, seed = runner.simulator(), planned.run_spec["seed"]
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
-    comment = f"plan {plan_name}, {size}, trial {planned.id}, seed {seed}"
-    written = write_pcapng(out, interfaces, frames, comment=comment, application=f"fabricbench {version}")
+    comment = f"plan {plan_name}, {size}, trial {runner.trial_id(planned, backend)}, seed {seed}"
+    program = f"fabricbench {backend.engine_version}"
+    written = write_pcapng(out, interfaces, frames, comment=comment, application=program)
     frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"
     note(f"wrote {out}: {frames_of}, {plural(len(qps), 'queue pair')} {_short(qps)}")
 

@@ -82,7 +82,11 @@ def check(spec_json: str) -> "SpecError | None":
 
 
 def version() -> str:
-    """Return the version of the engine, which is part of the identity of a trial."""
+    """Return the version of the engine.
+
+    Raises:
+        ImportError: It is missing or does not fit this interpreter.
+    """
     from fabricbench import _core
 
     return _core.__version__

@@ -45,8 +45,7 @@ class PlannedTrial:
         data_size_bytes: Size of the sweep, or of the first job of a plan without one; of a job alone, its
             own.
         size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sizes`.
-        run_spec: What the engine is told; complete. Trials share its parts: never change it.
-        engine_version: Version of the engine that is to run it.
+        run_spec: What is to be run; complete. Trials share its parts: never change it.
     """
 
     index: int
@@ -55,7 +54,6 @@ class PlannedTrial:
     data_size_bytes: int
     size_kind: str
     run_spec: RunSpec
-    engine_version: str
 
     @property
     def is_solo(self) -> bool:
@@ -66,11 +64,6 @@ class PlannedTrial:
     def spec_json(self) -> str:
         """The run spec as canonical JSON: sorted keys, no spaces."""
         return canonical_json(self.run_spec)
-
-    @cached_property
-    def id(self) -> str:
-        """Identity of the result: first 12 hex digits of SHA-256 over the spec, a line feed, the version."""
-        return hashlib.sha256(f"{self.spec_json}\n{self.engine_version}".encode()).hexdigest()[:12]
 
 
 def expand(plan: Plan) -> list[PlannedTrial]:
@@ -89,17 +82,16 @@ def expand_variants(plans: Mapping[str, Plan]) -> list[PlannedTrial]:
         plans: For the label of each variant the plan with its changes; all have the same number of sizes and
             iterations.
     """
-    version = engine.version()
     found = sorted((each for name, plan in plans.items() for each in _found(plan, name)), key=_Found.order)
     trials: list[PlannedTrial] = []
     known: set[str] = set()
     for each in found:
         cast = each.cast
         sized = (each.size, each.size_kind)
-        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec, version)
-        if not cast.is_solo or trial.id not in known:
+        trial = PlannedTrial(len(trials), cast.variant, cast.iteration, *sized, each.run_spec)
+        if not cast.is_solo or trial.spec_json not in known:
             trials.append(trial)
-            known.add(trial.id)
+            known.add(trial.spec_json)
     return trials
 
 

@@ -132,7 +132,7 @@ def _load(
         overrides,
         tuple(variants),
         [trial for trial in trials if shared_variant(trial.variant) in labels],
-        tuple(trial.id for trial in trials),
+        tuple(trials),
         tuple(_in_order(warnings)),
     )
     if limits is not None:
@@ -199,7 +199,7 @@ def _check_limits(documents: Sequence[VariantDocument], loaded: LoadedPlan, limi
 
     def check(one: VariantDocument) -> None:
         own = estimated[one.label]
-        beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite_ids)))
+        beyond = list(problems_beyond(own, limits, one.document, len(loaded.suite)))
         if beyond:
             raise PlanError(beyond)
 

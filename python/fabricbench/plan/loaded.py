@@ -60,7 +60,7 @@ class LoadedPlan:
         overrides: The overrides applied to it.
         variants: Its variants.
         trials: The trials to run: all, or those of the chosen variants.
-        suite_ids: The ids of all trials, whichever are to run.
+        suite: All trials, whichever are to run.
         warnings: What can be carried out, but is hardly meant.
     """
 
@@ -71,7 +71,7 @@ class LoadedPlan:
     overrides: tuple[str, ...]
     variants: tuple[LoadedVariant, ...]
     trials: list[PlannedTrial]
-    suite_ids: tuple[str, ...]
+    suite: tuple[PlannedTrial, ...]
     warnings: tuple[Problem, ...] = ()
 
     def variant_of(self, trial: PlannedTrial) -> LoadedVariant:

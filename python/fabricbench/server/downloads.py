@@ -154,7 +154,7 @@ async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int
     facts = trial.facts
     if facts.backend != "sim":
         raise ApiError(409, f"trial {trial.id} was not simulated, so it has no frames to capture")
-    arguments = {"spec": dict(facts.run_spec), "version": facts.engine_version, "qps": qps, "count": count}
+    arguments = {"spec": dict(facts.run_spec), "qps": qps, "count": count}
     try:
         found: dict[str, Any] = await state.sandbox.run("capture", arguments)
     except SandboxError as error:

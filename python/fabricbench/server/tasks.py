@@ -66,16 +66,15 @@ def check(
     return empty | _described(loaded)
 
 
-def capture(spec: Mapping[str, Any], version: str, qps: Sequence[int], count: int) -> dict[str, Any]:
+def capture(spec: Mapping[str, Any], qps: Sequence[int], count: int) -> dict[str, Any]:
     """Run a trial until some queue pairs have sent `count` frames.
 
     Args:
         spec: Its RunSpec.
-        version: Version of the engine that ran it.
         qps: Numbers of the queue pairs; the first one if empty.
         count: How many frames at most.
     """
-    planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)), version)
+    planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
     try:
         wiring = runner.wiring(planned)
         known = len(wiring.queue_pairs)
@@ -190,6 +189,7 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 
 def _described(loaded: LoadedPlan) -> dict[str, Any]:
     estimates = [each for each in loaded.estimates if each is not None]
+    backend = runner.simulator()
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
@@ -197,7 +197,7 @@ def _described(loaded: LoadedPlan) -> dict[str, Any]:
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
         "cost": _cost(estimates, "all trials") | {"text": loaded.cost},
-        "trials": [_trial(trial) for trial in loaded.trials[:_TRIALS_MAX]],
+        "trials": [_trial(trial, backend) for trial in loaded.trials[:_TRIALS_MAX]],
         "trials_total": len(loaded.trials),
         "topology": _topology(_with_every_job(loaded.trials)),
     }
@@ -218,9 +218,9 @@ def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
     }
 
 
-def _trial(trial: PlannedTrial) -> dict[str, Any]:
+def _trial(trial: PlannedTrial, backend: runner.Backend) -> dict[str, Any]:
     return {
-        "id": trial.id,
+        "id": runner.trial_id(trial, backend),
         "position": trial.index,
         "variant": trial.variant,
         "iteration": trial.iteration,

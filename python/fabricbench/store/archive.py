@@ -233,6 +233,7 @@ def _check(row: dict[str, Any], columns: Mapping[str, Column[Any]], path: Path) 
         raise _damaged(path, f"{_ROWS}: no finished trial of this version: {found}")
     if columns is _TRIAL:
         row.setdefault("digests", None)
+        row.setdefault("backend_version", row["engine_version"])
     try:
         checked_row(row, [name for name in row if name in _TRIAL])
     except RowError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0008"
+REVISION = "0009"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -49,6 +49,7 @@ trials = Table(
     Column("size_kind", Text, nullable=False, server_default="data"),
     # By what and where.
     Column("backend", Text, nullable=False),
+    Column("backend_version", Text, nullable=False, server_default=""),
     Column("engine_version", Text, nullable=False),
     Column("record_version", Integer, nullable=False),
     Column("host", Text, nullable=False),

@@ -23,7 +23,7 @@ class TrialFacts:
     """What is known of a trial before it runs.
 
     Attributes:
-        id: Hash of the RunSpec and the engine version: the same id is the same result.
+        id: Hash of the RunSpec, the backend and the version of its results: the same id is the same result.
         plan: Name of the plan.
         title: Its title.
         plan_source: Its text as the user wrote it.
@@ -42,7 +42,8 @@ class TrialFacts:
         criteria: What metrics have to be for the test to pass: `metric`, `min`, `max` and `job`, the latter
             three none where nothing is said; empty if the plan has none.
         backend: Name of the backend.
-        engine_version: Version of its engine.
+        backend_version: Version of its results, as the id has it.
+        engine_version: Version of the program that made the record.
         reference: Name of the variant that the others of the plan are compared with; none without variants.
     """
 
@@ -62,6 +63,7 @@ class TrialFacts:
     published: Mapping[str, Any] | None
     criteria: tuple[Mapping[str, Any], ...]
     backend: str
+    backend_version: str
     engine_version: str
     reference: str | None = None
 

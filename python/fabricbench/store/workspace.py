@@ -246,7 +246,8 @@ class Workspace:
         Raises:
             StoreError: The catalog cannot be read or written.
         """
-        wanted = (places.c.id == facts.id) & places.c.status.in_(FINISHED) & ~is_deleted(places)
+        made_by = (places.c.backend == facts.backend) & (places.c.backend_version == facts.backend_version)
+        wanted = (places.c.id == facts.id) & made_by & places.c.status.in_(FINISHED) & ~is_deleted(places)
         place = (facts.plan, facts.variant, facts.iteration)
         with self.database.reading() as connection:
             known = self.catalog.where(connection, wanted)

@@ -231,6 +231,7 @@ def _metadata(facts: TrialFacts) -> dict[str, str]:
         "trial": facts.id,
         "record_version": str(SCHEMA_VERSION),
         "backend": facts.backend,
+        "backend_version": facts.backend_version,
         "engine_version": facts.engine_version,
         "run_spec": to_json(facts.run_spec),
     }
