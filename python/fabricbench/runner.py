@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from fabricbench.backend.rates import goodput_gb_per_s as goodput_gb_per_s  # noqa: PLC0414 -- displays too
 from fabricbench.backend.rates import paused_mean as paused_mean  # noqa: PLC0414
@@ -18,29 +18,16 @@ from fabricbench.backend.rates import paused_mean as paused_mean  # noqa: PLC041
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fabricbench.backend.capture import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
     from fabricbench.backend.protocol import Backend as Backend  # noqa: PLC0414 -- callers hold one
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
-    from fabricbench.backend.protocol import RunSummary
+    from fabricbench.backend.protocol import RunResult
+    from fabricbench.backend.wiring import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
     from fabricbench.plan.limits import Limits
     from fabricbench.plan.loaded import LoadedPlan as LoadedPlan  # noqa: PLC0414
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
     from fabricbench.store.writer import TrialWriter
-
-ENGINE_FACTS = (
-    "packet_hops",
-    "events",
-    "fast_windows",
-    "exact_windows",
-    "fast_forward_ps",
-    "wall_s",
-    "cpu_s",
-    "peak_rss_bytes",
-    "threads",
-)
-"""What a run cost: kept in the catalog, apart from the record, since it differs from run to run."""
 
 THREADS_MAX = 1024
 """Most worker threads that may be asked for."""
@@ -228,27 +215,36 @@ class Runner:
         if trial is None:
             self.listener.trial_started(facts, *number_of)
             with self.workspace.begin(facts, machine_facts()) as writer:
-                summary = self._execute(planned, writer, interrupts)
+                result = self._execute(planned, writer, interrupts)
                 tables = writer.close()
-                measured, engine = split_summary(summary)
-                writer.finish(measured, engine, self.results(facts, measured, tables))
+                summary = dict(result.summary)
+                writer.finish(summary, result.engine, self.results(facts, summary, tables))
             trial = self.workspace.find(facts.id)
         self.listener.trial_finished(trial, resumed=resumed)
         return trial
 
-    def _execute(self, planned: PlannedTrial, writer: TrialWriter, interrupts: Interrupts) -> RunSummary:
+    def _execute(self, planned: PlannedTrial, writer: TrialWriter, interrupts: Interrupts) -> RunResult:
         """Have the backend run the trial, and look for signals whenever it reports."""
-
-        def on_progress(progress: Progress) -> None:
-            interrupts.check()
-            self.listener.trial_progressed(progress)
-
-        def on_batch(table: str, rows: pa.RecordBatch) -> None:
-            interrupts.check()
-            writer.write(table, rows)
-
         with interrupts.allowed():
-            return self.backend.run(planned, on_progress=on_progress, on_batch=on_batch, threads=self.threads)
+            observer = _Observer(self.listener, writer, interrupts)
+            return self.backend.run(planned, observer, threads=self.threads)
+
+
+@dataclass(frozen=True)
+class _Observer:
+    """Hands on what a backend reports, and looks for signals whenever it does."""
+
+    listener: Listener
+    writer: TrialWriter
+    interrupts: Interrupts
+
+    def progressed(self, progress: Progress) -> None:
+        self.interrupts.check()
+        self.listener.trial_progressed(progress)
+
+    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+        self.interrupts.check()
+        self.writer.write(table, batch)
 
 
 def _expected(
@@ -269,13 +265,6 @@ def _expected(
         return None, judged
     note = {"note": variant.plan.published_note} if variant.plan.published_note else {}
     return {"table": table.name, "source": table.source, "values": values} | note, judged
-
-
-def split_summary(summary: RunSummary) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Part what a trial measured from what its run cost."""
-    items: Mapping[str, Any] = summary
-    measured = {name: value for name, value in items.items() if name not in ENGINE_FACTS}
-    return measured, {name: items[name] for name in ENGINE_FACTS}
 
 
 def trial_id(planned: PlannedTrial, backend: Backend) -> str:
@@ -315,7 +304,7 @@ def load(
     """
     from fabricbench.plan.load import load_plan
 
-    return load_plan(name, overrides, limits, chosen)
+    return _with_backend(load_plan(name, overrides, limits, chosen))
 
 
 def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
@@ -326,7 +315,7 @@ def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
     """
     from fabricbench.plan import load
 
-    return load.load_fields(fields)
+    return _with_backend(load.load_fields(fields))
 
 
 def load_text(
@@ -343,7 +332,7 @@ def load_text(
     """
     from fabricbench.plan import load
 
-    return load.load_text(text, source, overrides, limits, chosen)
+    return _with_backend(load.load_text(text, source, overrides, limits, chosen))
 
 
 def reload(
@@ -359,7 +348,25 @@ def reload(
     """
     from fabricbench.plan import load
 
-    return load.reload(loaded, overrides, limits, chosen)
+    return _with_backend(load.reload(loaded, overrides, limits, chosen))
+
+
+def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
+    """Return a plan whose backend is there.
+
+    Raises:
+        PlanError: There is no such backend, or a prerequisite of it is missing.
+    """
+    from fabricbench.backend.registry import BackendError, get_backend
+    from fabricbench.plan.errors import PlanError
+    from fabricbench.plan.load import document_of
+
+    try:
+        get_backend(loaded.plan.backend)
+    except BackendError as error:
+        problem = document_of(loaded).problem(("backend",), error.found, error.allowed, error.hint)
+        raise PlanError([problem]) from error
+    return loaded
 
 
 def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
@@ -371,20 +378,34 @@ def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
     return Limits(available_memory_bytes(), time_ms)
 
 
-def simulator(path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> Backend:
-    """Return the embedded simulator."""
-    from fabricbench.backend.sim import SimBackend
+def backend_names() -> list[str]:
+    """Return the names of the backends that there are."""
+    from fabricbench.backend.registry import BACKENDS
 
-    return SimBackend(path, fast_forward=fast_forward)
+    return sorted(BACKENDS)
+
+
+def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) -> Backend:
+    """Return the backend that a plan names, with settings of its own that the user gave.
+
+    Raises:
+        BackendError: It does not know one of the settings.
+    """
+    from fabricbench.backend.registry import get_backend
+
+    return get_backend(loaded.plan.backend, settings)
 
 
 def problem_text(error: Exception) -> str | None:
-    """Return what to tell the user if an error is about the plan; none if it is about anything else."""
+    """Return what to tell the user of an error about the plan or its backend; none of any other."""
     from fabricbench.backend.protocol import RefusedError
+    from fabricbench.backend.registry import BackendError
     from fabricbench.plan.errors import PlanError
 
     if isinstance(error, PlanError):
         return str(error)
+    if isinstance(error, BackendError):
+        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
     if isinstance(error, RefusedError):
         return (
             f"error: the engine refuses the trial: {error}\nhint: `fabricbench plan check PLAN` checks a plan"
@@ -392,32 +413,38 @@ def problem_text(error: Exception) -> str | None:
     return None
 
 
-def engine_version() -> str:
-    """Return the version of the compiled core.
+def wiring(planned: PlannedTrial, backend: str) -> Wiring:
+    """Return the queue pairs and hosts of a trial of a backend, without running it.
 
     Raises:
-        ImportError: It is missing or does not fit this interpreter.
-    """
-    return simulator().engine_version
-
-
-def wiring(planned: PlannedTrial) -> Wiring:
-    """Return the queue pairs and hosts of a trial, without running it.
-
-    Raises:
+        BackendError: The backend has no frames to capture.
         RefusedError: The RunSpec cannot be run.
     """
-    from fabricbench.backend import capture
+    from fabricbench.backend.registry import capturing
 
-    return capture.wiring(planned)
+    return capturing(backend).wiring(planned)
 
 
-def captured_frames(planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
-    """Run a trial until some queue pairs have sent `count` frames; see `fabricbench.backend.capture.frames`.
+def capture_problem(backend: str) -> str:
+    """Say why the frames of a backend's trials cannot be captured; empty if they can."""
+    from fabricbench.backend.registry import BackendError, capturing
+
+    try:
+        capturing(backend)
+    except BackendError as error:
+        return error.found
+    return ""
+
+
+def captured_frames(
+    planned: PlannedTrial, backend: str, qps: Sequence[int], count: int
+) -> list[tuple[int, bytes]]:
+    """Run a trial until some queue pairs have sent `count` frames; see `Capturing.frames`.
 
     Raises:
+        BackendError: The backend has no frames to capture.
         RefusedError: The RunSpec cannot be run.
     """
-    from fabricbench.backend import capture
+    from fabricbench.backend.registry import capturing
 
-    return capture.frames(planned, qps, count)
+    return capturing(backend).frames(planned, qps, count)

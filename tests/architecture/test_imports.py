@@ -35,6 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "__main__": {"cli"},
     "words": set(),
 }
+BACKENDS = ("fabricbench.backend.sim", "fabricbench.backend.capture")
+"""The modules of a backend, which only its registry names."""
 FREE = {"words"}
 """Parts that import nothing and that every other one may import."""
 
@@ -46,6 +48,8 @@ def graph_of(*edges: tuple[str, str]) -> ImportGraph:
     for part in ALLOWED:
         graph.add_module(f"fabricbench.{part}")
         graph.add_module(f"fabricbench.{part}.module")
+    for module in (*BACKENDS, "fabricbench.backend.registry"):
+        graph.add_module(module)
     graph.add_import(
         importer="fabricbench",
         imported="fabricbench.api",
@@ -109,6 +113,21 @@ def test_the_contracts_allow_every_arrow() -> None:
 def test_the_contracts_forbid_every_other_import(importer: str, imported: str) -> None:
     broken = broken_contracts(graph_of((importer, imported)))
     assert [name for name in broken if name.endswith(f"may import {imported}")] != []
+
+
+@pytest.mark.parametrize("importer", ["runner", "backend", "cli", "server"])
+@pytest.mark.parametrize("module", BACKENDS)
+def test_only_the_registry_names_a_backend(importer: str, module: str) -> None:
+    graph = graph_of()
+
+    def add(name: str) -> None:
+        text = f"import {module}"
+        graph.add_import(importer=f"fabricbench.{name}", imported=module, line_number=1, line_contents=text)
+
+    add("backend.registry")
+    assert broken_contracts(graph) == []
+    add(f"{importer}.module")
+    assert "Only the registry of backends names one" in broken_contracts(graph)
 
 
 def test_a_new_part_needs_an_arrow() -> None:

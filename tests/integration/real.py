@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.report.trials import Beside, JobReport, measured_reports, result_rows
-from fabricbench.runner import Listener, Quiet, Runner, load, simulator
+from fabricbench.runner import Listener, Quiet, Runner, backend_of, load
 from fabricbench.store import Trial, Workspace
 
 PROGRAM = Path(sys.executable).with_name("fabricbench")
@@ -56,8 +56,11 @@ def run_plan(
     """Run a plan into a workspace and return its trials."""
     path = options.pop("path", "auto")
     workspace = Workspace.open(root, create=True)
-    runner = Runner(workspace, simulator(path), result_rows, listener or Quiet(), **options)
-    return list(runner.run(load(str(plan), overrides)).trials)
+    loaded = load(str(plan), overrides)
+    runner = Runner(
+        workspace, backend_of(loaded, {"path": path}), result_rows, listener or Quiet(), **options
+    )
+    return list(runner.run(loaded).trials)
 
 
 def jobs_of(trials: list[Trial]) -> list[JobReport]:

@@ -30,8 +30,8 @@ sweep: {data_size: [1MB, 2MB]}
 class Crowded(FakeBackend):
     """Jobs that have neighbours take twice as long."""
 
-    def _job(self, spec, job, on_progress, on_batch):  # type: ignore[no-untyped-def]
-        outcome = super()._job(spec, job, on_progress, on_batch)
+    def _job(self, spec, job, observer):  # type: ignore[no-untyped-def]
+        outcome = super()._job(spec, job, observer)
         if len(spec["jobs"]) > 1:
             outcome["end_ps"] *= 2
         return outcome

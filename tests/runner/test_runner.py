@@ -14,7 +14,7 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN
 
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import Outcome, Runner, load, problem_text, simulator, suite_id, trial_id
+from fabricbench.runner import Outcome, Runner, backend_of, load, problem_text, suite_id, trial_id
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
 
@@ -201,7 +201,7 @@ def test_the_simulator_refuses_a_spec_it_cannot_run(workspace: Workspace, plan: 
     loaded = load(str(plan))
     broken = dataclasses.replace(loaded.trials[0], run_spec=loaded.trials[0].run_spec | {"jobs": []})
     with pytest.raises(Exception, match="jobs") as caught:
-        Runner(workspace, simulator(), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
+        Runner(workspace, backend_of(loaded), result_rows).run(dataclasses.replace(loaded, trials=[broken]))
     text = problem_text(caught.value)
     assert text is not None
     assert "the engine refuses the trial: jobs" in text

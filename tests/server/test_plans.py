@@ -34,6 +34,22 @@ def test_the_shipped_plans_are_listed_and_shown(reader: TestClient) -> None:
     assert reader.get("/api/v1/plans/jct-nothing").status_code == 404
 
 
+def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -> None:
+    assert reader.get("/api/v1/about").json()["backends"] == ["sim"]
+    ids = [
+        [trial["id"] for trial in check(reader, yaml=PLAN, backend=name)["trials"]] for name in (None, "sim")
+    ]
+    assert ids[0] == ids[1]
+    (error,) = check(reader, yaml=PLAN, backend="udp")["errors"]
+    assert (error["field"], error["found"], error["allowed"]) == ("backend", 'no backend "udp"', "sim")
+    named = PLAN.replace("name: small", "name: small\nbackend: udp")
+    (error,) = check(reader, yaml=named)["errors"]
+    assert (error["field"], error["line"], error["allowed"]) == ("backend", 4, "sim")
+    assert check(reader, yaml=named, backend="sim")["errors"] == []
+    refused = reader.post("/api/v1/runs", json={"yaml": named})
+    assert refused.status_code == 422
+
+
 def test_a_plan_that_this_engine_cannot_load_is_listed_with_its_error(
     reader: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from fabricbench.backend.protocol import RunResult
+
 PS_PER_BYTE = 20
 
 
@@ -49,15 +51,15 @@ class FakeBackend:
             unfinished=int(os.environ.get("FAKE_UNFINISHED", "0")),
         )
 
-    def run(self, planned: Any, *, on_progress: Any, on_batch: Any, threads: int | None) -> Any:
+    def run(self, planned: Any, observer: Any, *, threads: int | None) -> RunResult:
         spec = planned.run_spec
         started = time.monotonic()
-        jobs = [self._job(spec, job, on_progress, on_batch) for job in spec["jobs"]]
+        jobs = [self._job(spec, job, observer) for job in spec["jobs"]]
         for table, rows in self._fabric_rows(spec).items():
-            on_batch(table, rows)
+            observer.rows(table, rows)
         is_complete = all(job["status"] == "complete" for job in jobs)
         wall_s = time.monotonic() - started
-        return {
+        summary: Any = {
             "status": "complete" if is_complete else "incomplete",
             "end_ps": max((job["end_ps"] or 0) for job in jobs),
             "jobs": jobs,
@@ -65,31 +67,33 @@ class FakeBackend:
             "frames_delivered": 98,
             "frames_lost": {"buffer_full": 2},
             "frames_in_flight": 0,
+            "window_ps": 1000,
+        }
+        engine = {
             "packet_hops": 400,
             "events": 50,
             "fast_windows": 10,
             "exact_windows": 1,
-            "window_ps": 1000,
             "fast_forward_ps": 0,
             "cpu_s": wall_s,
             "wall_s": wall_s,
             "peak_rss_bytes": 1 << 20,
             "threads": threads or 1,
         }
+        return RunResult(summary, engine)
 
-    def _job(self, spec: Any, job: Any, on_progress: Any, on_batch: Any) -> dict[str, Any]:
+    def _job(self, spec: Any, job: Any, observer: Any) -> dict[str, Any]:
         rows = chunk_rows(job, spec["seed"]) * self.copies
         for row in rows[len(rows) - self.unfinished :]:
             row.update(status="unfinished", completed_ps=None, delivered_ps=None, fct_ps=None)
         for begin in range(0, len(rows), self.batch_rows):
             part = batch(rows[begin : begin + self.batch_rows])
-            on_batch("chunks", with_noise(part, begin) if self.is_noisy else part)
+            observer.rows("chunks", with_noise(part, begin) if self.is_noisy else part)
             if begin == 0 and self.on_first_batch:
                 self.on_first_batch()
             if begin == 0 and self.error:
                 raise self.error
-            if on_progress:
-                on_progress(_progress(begin, len(rows)))
+            observer.progressed(_progress(begin, len(rows)))
             time.sleep(self.pause_s)
         complete = not self.unfinished
         ends = [row["completed_ps"] for row in rows if row["completed_ps"] is not None]

@@ -6,11 +6,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.support.fake_backend import FakeBackend
+from tests.support.samples import fake_simulator
 
-from fabricbench import runner
 from fabricbench.cli.main import run
 
 if __name__ == "__main__":
-    backend = FakeBackend.from_environment()
-    runner.simulator = lambda *_, **__: backend
-    sys.exit(run(sys.argv[1:]))
+    with fake_simulator(FakeBackend.from_environment()):
+        sys.exit(run(sys.argv[1:]))

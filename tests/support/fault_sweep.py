@@ -26,9 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import psycopg
 from sqlalchemy import text
 from tests.support.fake_backend import FakeBackend
-from tests.support.samples import PLAN, run_trial, trial_facts
+from tests.support.samples import PLAN, fake_simulator, run_trial, trial_facts
 
-from fabricbench import runner
 from fabricbench.cli.main import run
 from fabricbench.report import formats, terminal, trials
 from fabricbench.store import Workspace, migrate
@@ -203,8 +202,8 @@ def check(old: Content, new: Content, *, is_done: bool) -> None:
 
 @contextmanager
 def backend(copies: int) -> Iterator[None]:
-    runner.simulator = lambda *_, **__: FakeBackend(copies=copies)
-    yield
+    with fake_simulator(FakeBackend(copies=copies)):
+        yield
 
 
 def _program(*arguments: str) -> None:

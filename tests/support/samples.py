@@ -6,15 +6,17 @@ import contextlib
 import dataclasses
 import io
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.support.fake_backend import FakeBackend
 
-from fabricbench import runner
+from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import machine_facts, split_summary
+from fabricbench.runner import machine_facts
 from fabricbench.store import TrialFacts, Workspace
 
 PROGRAM = Path(__file__).with_name("fake_program.py")
@@ -90,14 +92,34 @@ class Planned:
     run_spec: dict[str, Any]
 
 
+@dataclasses.dataclass
+class Rows:
+    """Observes a run for its rows alone."""
+
+    take: Callable[[str, Any], None]
+
+    def rows(self, table: str, batch: Any) -> None:
+        self.take(table, batch)
+
+    def progressed(self, progress: Any) -> None:
+        """Do nothing."""
+
+
+@contextlib.contextmanager
+def fake_simulator(backend: FakeBackend) -> Iterator[None]:
+    """Put a backend in the place of the simulator."""
+    fake = Registered(lambda **_: backend, ("path", "fast_forward"))
+    with mock.patch.dict(BACKENDS, {"sim": fake}):
+        yield
+
+
 def run_trial(workspace: Workspace, facts: TrialFacts, backend: Any) -> None:
     """Run one trial into a workspace, as the runner does."""
     with workspace.begin(facts, machine_facts()) as writer:
         planned = Planned(dict(facts.run_spec))
-        summary = backend.run(planned, on_progress=None, on_batch=writer.write, threads=1)
+        result = backend.run(planned, Rows(writer.write), threads=1)
         tables = writer.close()
-        measured, engine = split_summary(summary)
-        writer.finish(measured, engine, result_rows(facts, measured, tables))
+        writer.finish(result.summary, result.engine, result_rows(facts, result.summary, tables))
 
 
 def call(
@@ -105,13 +127,15 @@ def call(
 ) -> subprocess.CompletedProcess[str]:
     """Run the program in this process, which is much faster; only a capture is the simulator's."""
     output, errors = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
-    simulator = runner.simulator
-    if arguments[0] != "capture":
-        runner.simulator = lambda *_, **__: backend or FakeBackend()
-    try:
-        with contextlib.chdir(cwd), contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-            status = run([*map(str, arguments)])
-    finally:
-        runner.simulator = simulator
+    with contextlib.ExitStack() as stack:
+        if "capture" not in arguments[:1]:
+            stack.enter_context(fake_simulator(backend or FakeBackend()))
+        for context in (
+            contextlib.chdir(cwd),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+        ):
+            stack.enter_context(context)
+        status = run([*map(str, arguments)])
     output.seek(0)
     return subprocess.CompletedProcess(arguments, status, output.read(), errors.getvalue())

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 import pyarrow as pa
 
+from fabricbench.backend.registry import get_backend
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import simulator, trial_id
+from fabricbench.runner import trial_id
 from fabricbench.store.schema import SCHEMAS, conform
 
 if TYPE_CHECKING:
-    from fabricbench.runner import PlannedTrial
+    from fabricbench.runner import PlannedTrial, Progress
     from fabricbench.store import TrialFacts
     from fabricbench.store.tables import TableFolder
 
@@ -188,17 +189,28 @@ class _Tables:
         yield from (whole if columns is None else whole.select(list(columns))).to_batches()
 
 
+@dataclass(frozen=True)
+class _Collector:
+    """Observes a run for its rows alone."""
+
+    batches: Mapping[str, list[pa.RecordBatch]]
+
+    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+        self.batches[table].append(conform(table, batch))
+
+    def progressed(self, progress: Progress) -> None:
+        """Do nothing."""
+
+
 def run_trial(
     planned: PlannedTrial, *, threads: int = 1, path: str = "auto", fast_forward: bool = True
 ) -> Record:
     """Run a trial in memory, results included."""
     batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in SCHEMAS}
 
-    def on_batch(table: str, rows: pa.RecordBatch) -> None:
-        batches[table].append(conform(table, rows))
-
-    backend = simulator("exact" if path == "exact" else "auto", fast_forward=fast_forward)
-    summary = backend.run(planned, on_progress=None, on_batch=on_batch, threads=threads)
+    backend = get_backend("sim", {"path": path, "fast_forward": fast_forward})
+    result = backend.run(planned, _Collector(batches), threads=threads)
+    summary = {**result.summary, **result.engine}
     tables = {name: pa.Table.from_batches(rows, SCHEMAS[name]) for name, rows in batches.items()}
     facts = SimpleNamespace(
         id=trial_id(planned, backend),

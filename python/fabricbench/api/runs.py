@@ -151,7 +151,7 @@ def run(
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
     listener = _Listener(on_progress, len(loaded.trials)) if on_progress else runner.Quiet()
     outcome = runner.Runner(
-        kept.store, runner.simulator(), result_rows, listener, threads=threads, resume=resume
+        kept.store, runner.backend_of(loaded), result_rows, listener, threads=threads, resume=resume
     ).run(loaded)
     if outcome.stopped_by is not None:
         raise KeyboardInterrupt

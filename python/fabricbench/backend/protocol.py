@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from fabricbench.backend.wiring import Wiring
     from fabricbench.plan.expand import PlannedTrial
 
 
 class JobSummary(TypedDict):
-    """How one job of a run ended. Times in simulated picoseconds."""
+    """How one job of a run ended. Times in picoseconds since the start of the run."""
 
     name: str
     status: str
     start_ps: int
     end_ps: int | None
     rounds: int
-    warm_up_rounds: int
-    round_times: dict[str, int] | None
-    rank_times: dict[str, int] | None
     chunks: int
     chunks_complete: int
     chunks_failed: int
-    late: dict[str, int]
     reason: str
+    warm_up_rounds: NotRequired[int]
+    round_times: NotRequired[dict[str, int] | None]
+    rank_times: NotRequired[dict[str, int] | None]
+    late: NotRequired[dict[str, int]]
 
 
 class RunSummary(TypedDict):
-    """Facts of a whole run.
+    """Facts of a whole run. What a backend does not know, it leaves out: nothing is filled in.
 
-    The last four depend on the machine. The counts of the engine (`events`, `fast_windows`,
-    `exact_windows`) and `fast_forward_ps`, the simulated time it skipped because it repeated what was before,
-    depend on the path it took; the rest follows from the RunSpec.
+    `frames_lost` has the frames that were lost in the fabric by cause; `window_ps` is one of the simulator.
     """
 
     status: str
     end_ps: int
     jobs: list[JobSummary]
-    frames_sent: int
-    frames_delivered: int
-    frames_lost: dict[str, int]
-    frames_in_flight: int
-    packet_hops: int
-    events: int
-    fast_windows: int
-    exact_windows: int
-    window_ps: int
-    fast_forward_ps: int
-    cpu_s: float
-    wall_s: float
-    peak_rss_bytes: int
-    threads: int
+    frames_sent: NotRequired[int]
+    frames_delivered: NotRequired[int]
+    frames_lost: NotRequired[dict[str, int]]
+    frames_in_flight: NotRequired[int]
+    window_ps: NotRequired[int]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came of a run.
+
+    Attributes:
+        summary: What it measured; the tables say the rest.
+        engine: What it cost, by names of the backend's own; differs from run to run, so it is kept apart.
+    """
+
+    summary: RunSummary
+    engine: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Sample(TypedDict):
@@ -72,30 +76,33 @@ class Sample(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far a run is: payload bytes, simulated picoseconds, frames crossing links, wall-clock seconds.
+    """How far a run is: payload bytes, picoseconds of the run, seconds on the clock.
 
-    `waiting_ps` is the simulated time since payload was last delivered of a job that ends by itself;
-    after `patience_ps` of it the run is ended. `open_chunks` of those jobs have not ended.
     `samples` are those since the last report, in order of time, 128 at the most: of more, neighbours are
-    joined to one, with the longer queue of the two.
+    joined to one, with the longer queue of the two. The rest is the simulator's: frames crossing links
+    (`packet_hops`); `waiting_ps`, simulated time since payload was last delivered of a job that ends by
+    itself; after `patience_ps` of it the run is ended. `open_chunks` of those jobs have not ended.
     """
 
     delivered_bytes: int
     total_bytes: int
     sim_ps: int
-    packet_hops: int
     wall_s: float
-    waiting_ps: int
-    patience_ps: int
-    open_chunks: int
     samples: list[Sample]
+    packet_hops: NotRequired[int]
+    waiting_ps: NotRequired[int]
+    patience_ps: NotRequired[int]
+    open_chunks: NotRequired[int]
 
 
-OnProgress = Callable[[Progress], None]
-"""Called about ten times a second and at the end. What it raises stops the run and comes out of it."""
+class Observer(Protocol):
+    """Told what a run does. What a method raises stops the run and comes out of it."""
 
-OnBatch = Callable[[str, "pa.RecordBatch"], None]
-"""Called with a table's name and its rows, while running and at the end."""
+    def progressed(self, progress: Progress) -> None:
+        """Take how far the run is: about ten times a second and at the end."""
+
+    def rows(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take rows of a record table, while running and at the end."""
 
 
 class RefusedError(Exception):
@@ -119,7 +126,7 @@ class Backend(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the backend, kept with the record."""
+        """Name of the backend, part of the identity of a trial."""
 
     @property
     def version(self) -> str:
@@ -132,18 +139,44 @@ class Backend(Protocol):
     def engine_version(self) -> str:
         """Version of the program, kept with the record: a new one may give the same results."""
 
-    def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
-    ) -> RunSummary:
+    def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
         """Run one trial.
 
         Args:
-            planned: The trial; its RunSpec is complete.
-            on_progress: Told how far the run is.
-            on_batch: Given the rows of the record tables.
+            planned: The trial; its RunSpec is complete. `fabricbench.plan.engine.describe` gives its queue
+                pairs.
+            observer: Given the rows of the record tables, and told how far the run is.
             threads: Worker threads, as many as help if none; the result does not depend on them.
 
         Raises:
             RefusedError: The RunSpec cannot be run.
             KeyboardInterrupt: The user stopped the run.
+        """
+
+
+@runtime_checkable
+class Capturing(Protocol):
+    """A backend that can also tell the frames of a trial, byte for byte, as they leave the NICs."""
+
+    def wiring(self, planned: PlannedTrial) -> Wiring:
+        """Return the queue pairs and hosts of a trial, without running it.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run.
+        """
+
+    def frames(self, planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
+        """Run a trial until some queue pairs have sent `count` frames.
+
+        Args:
+            planned: The trial.
+            qps: Numbers of the queue pairs.
+            count: How many frames to return at most.
+
+        Returns:
+            (time in ps, Ethernet frame without FCS or InfiniBand packet) of data, acknowledgements and
+            negative acknowledgements, as they leave the sending NIC, in order of time.
+
+        Raises:
+            RefusedError: The RunSpec cannot be run.
         """

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 if TYPE_CHECKING:
-    from fabricbench.backend.protocol import OnBatch, OnProgress, RunSummary
+    from fabricbench._core import Progress as CoreProgress
+    from fabricbench.backend.protocol import Observer, RunResult, RunSummary
+    from fabricbench.backend.wiring import Wiring
     from fabricbench.plan.expand import PlannedTrial
 
 RESULTS: Final = "1"
@@ -13,6 +16,19 @@ RESULTS: Final = "1"
 
 `tests/integration/golden/results.txt` holds what it gives; it is part of the identity of each trial.
 """
+
+ENGINE_FACTS: Final = (
+    "packet_hops",
+    "events",
+    "fast_windows",
+    "exact_windows",
+    "fast_forward_ps",
+    "wall_s",
+    "cpu_s",
+    "peak_rss_bytes",
+    "threads",
+)
+"""What a run cost and which path it took: the simulator's own facts, which differ from run to run."""
 
 
 class SimBackend:
@@ -38,9 +54,7 @@ class SimBackend:
 
         return _core.__version__
 
-    def run(
-        self, planned: PlannedTrial, *, on_progress: OnProgress | None, on_batch: OnBatch, threads: int | None
-    ) -> RunSummary:
+    def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
         """Run one trial; see `Backend.run`.
 
         Raises:
@@ -48,7 +62,7 @@ class SimBackend:
             KeyboardInterrupt: The user stopped the run.
         """
         from fabricbench import _core
-        from fabricbench.backend.protocol import RefusedError
+        from fabricbench.backend.protocol import RefusedError, RunResult
 
         try:
             summary = _core.run(
@@ -56,9 +70,22 @@ class SimBackend:
                 threads=threads,
                 path=self.path,
                 fast_forward=self.fast_forward,
-                on_progress=on_progress,
-                on_batch=on_batch,
+                on_progress=cast("Callable[[CoreProgress], None]", observer.progressed),
+                on_batch=observer.rows,
             )
         except _core.SpecError as error:
             raise RefusedError(error.field, error.found, error.allowed) from error
-        return cast("RunSummary", summary)
+        engine = {name: summary.pop(name) for name in ENGINE_FACTS}
+        return RunResult(cast("RunSummary", summary), engine)
+
+    def wiring(self, planned: PlannedTrial) -> Wiring:
+        """Return the queue pairs and hosts of a trial; see `Capturing.wiring`."""
+        from fabricbench.backend import capture
+
+        return capture.wiring(planned)
+
+    def frames(self, planned: PlannedTrial, qps: Sequence[int], count: int) -> list[tuple[int, bytes]]:
+        """Return the first frames of some queue pairs; see `Capturing.frames`."""
+        from fabricbench.backend import capture
+
+        return capture.frames(planned, qps, count)

@@ -86,10 +86,10 @@ def _python() -> Check:
 
 
 def _engine() -> Check:
-    from fabricbench import runner
+    from fabricbench.plan import engine
 
     try:
-        return Check("engine", True, True, f"version {runner.engine_version()}")
+        return Check("engine", True, True, f"version {engine.version()}")
     except ImportError as error:
         hint = "build it: `make build` in the source tree, or install the package again"
         return Check("engine", False, True, str(error), hint)

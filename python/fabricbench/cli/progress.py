@@ -64,7 +64,7 @@ class _Warning:
         self._is_told, self._spec, self._hops = False, facts.run_spec, None
 
     def trial_progressed(self, progress: Progress) -> None:
-        if self._is_told or progress["packet_hops"] < _LEAST_HOPS:
+        if self._is_told or progress.get("packet_hops", 0) < _LEAST_HOPS:
             return
         if self._hops is None:
             self._hops = _estimated_hops(self._spec)
@@ -135,12 +135,14 @@ def beyond_text(progress: Progress, estimated_hops: int) -> str:
 
 
 def progress_text(progress: Progress) -> str:
-    """Return simulated time, speed and time left of a trial."""
+    """Return the time left of a trial; of a simulated one simulated time and speed as well."""
     from fabricbench.report.text_table import count
 
     wall_s, delivered = progress["wall_s"], progress["delivered_bytes"]
-    hops_per_s = round(progress["packet_hops"] / wall_s) if wall_s else 0
     left = _duration(wall_s * (progress["total_bytes"] - delivered) / delivered) if delivered else "-"
+    if "packet_hops" not in progress:
+        return f"{left} left"
+    hops_per_s = round(progress["packet_hops"] / wall_s) if wall_s else 0
     return (
         f"{progress['sim_ps'] / _PS_PER_MS:.3f} ms simulated, {count(hops_per_s)} packet-hops/s, {left} left"
     )

@@ -19,7 +19,7 @@ from fabricbench.cli.output import note, write
 from fabricbench.words import counted, plural
 
 if TYPE_CHECKING:
-    from fabricbench.runner import PlannedTrial, Wiring
+    from fabricbench.runner import LoadedPlan, PlannedTrial, Wiring
 
 DEFAULT_FRAMES = 1000
 
@@ -124,7 +124,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else runner.machine_limits(time_limit_min=None)
     loaded = runner.load(plan, overrides or (), limits, variants or ())
     planned = _chosen(loaded.trials, trial_index, data_size)
-    wiring = runner.wiring(planned)
+    wiring = runner.wiring(planned, loaded.plan.backend)
     if list_qps:
         from dataclasses import astuple
 
@@ -135,7 +135,7 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     chosen = _queue_pairs(qps, wiring)
     if out is None:
         raise typer.BadParameter("say where to write: -o FILE.pcapng")
-    _write_capture(planned, wiring, chosen, frames, out, loaded.plan.name)
+    _write_capture(loaded, planned, wiring, chosen, frames, out)
 
 
 def _check_is_pcapng(out: Path) -> None:
@@ -186,7 +186,7 @@ def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
 
 
 def _write_capture(
-    planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path, plan_name: str
+    loaded: LoadedPlan, planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path
 ) -> None:
     from fabricbench import runner
     from fabricbench.report.files import check_writable_target
@@ -196,11 +196,11 @@ def _write_capture(
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = wiring.lids if is_infiniband else wiring.ip_addresses
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
-    sent = runner.captured_frames(planned, qps, count)
+    sent = runner.captured_frames(planned, loaded.plan.backend, qps, count)
     interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
-    backend, seed = runner.simulator(), planned.run_spec["seed"]
+    backend, seed = runner.backend_of(loaded), planned.run_spec["seed"]
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
-    comment = f"plan {plan_name}, {size}, trial {runner.trial_id(planned, backend)}, seed {seed}"
+    comment = f"plan {loaded.plan.name}, {size}, trial {runner.trial_id(planned, backend)}, seed {seed}"
     program = f"fabricbench {backend.engine_version}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=program)
     frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"

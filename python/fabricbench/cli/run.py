@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,6 +38,10 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     variants: VariantsOption = None,
     workspace: WorkspaceOption = None,
     output: FormatOption = Format.TABLE,
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
     ] = None,
@@ -77,16 +81,17 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     from fabricbench.store import Workspace
 
     limits = None if force else runner.machine_limits(time_limit)
-    own = _as_overrides(seed, tag)
+    own = _as_overrides(seed, tag, backend)
     with named_as_written(own):
         loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
+    carrier = runner.backend_of(loaded, _settings(path, fast_forward=fast_forward))
     store = Workspace.open(workspace, create=True)
     with display() as listener:
         outcome = runner.Runner(
             store,
-            runner.simulator(path.value, fast_forward=fast_forward),
+            carrier,
             result_rows,
             listener,
             threads=threads,
@@ -108,11 +113,19 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         raise typer.Exit(NOT_MET)
 
 
-def _as_overrides(seed: int | None, tag: str | None) -> dict[str, str]:
-    """Write the options that are fields of a plan as overrides; a tag is quoted so that it stays a text."""
+def _settings(path: EnginePath, *, fast_forward: bool) -> dict[str, Any]:
+    """Return the settings that are another than the default; a backend may not know them."""
+    given: dict[str, Any] = {} if path is EnginePath.AUTO else {"path": path.value}
+    return given if fast_forward else given | {"fast_forward": False}
+
+
+def _as_overrides(seed: int | None, tag: str | None, backend: str | None) -> dict[str, str]:
+    """Write the options that are fields of a plan as overrides, texts quoted so that they stay texts."""
     import json
 
-    given = {"seed": None if seed is None else str(seed), "tag": None if tag is None else json.dumps(tag)}
+    texts = {"tag": tag, "backend": backend}
+    given = {name: None if text is None else json.dumps(text) for name, text in texts.items()}
+    given |= {"seed": None if seed is None else str(seed)}
     return {f"--{name}": f"{name}={value}" for name, value in given.items() if value is not None}
 
 

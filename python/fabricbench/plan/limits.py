@@ -102,6 +102,8 @@ def is_beyond(problem: Problem) -> bool:
 
 def estimate_text(estimates: Sequence["Estimate"]) -> str:
     """Say what trials are estimated to cost: the most memory, the longest trial and all together."""
+    if not estimates:
+        return "no estimate: only the simulator's cost is known before a run"
     memory_bytes = max(estimate["memory_bytes"] for estimate in estimates)
     times_ms = [estimate["time_ms"] for estimate in estimates]
     hops = sum(estimate["packet_hops"] for estimate in estimates)

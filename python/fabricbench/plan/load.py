@@ -105,6 +105,11 @@ def reload(
     return _load(document, loaded.path, (*loaded.overrides, *overrides), limits, chosen)
 
 
+def document_of(loaded: LoadedPlan) -> Document:
+    """Return the document of a plan, overrides included, to say where in it something stands."""
+    return apply_overrides(read_text(loaded.text, loaded.source), loaded.overrides)
+
+
 def _load(
     document: Document,
     path: Path,

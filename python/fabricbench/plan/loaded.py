@@ -11,7 +11,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.limits import estimate_text
-from fabricbench.plan.model import Plan
+from fabricbench.plan.model import SIMULATOR, Plan
 from fabricbench.plan.published import PublishedTable
 from fabricbench.plan.sizes import size_kind
 from fabricbench.plan.variant import shared_variant
@@ -102,7 +102,12 @@ class LoadedPlan:
 
     @cached_property
     def estimates(self) -> list["engine.Estimate | None"]:
-        """What each trial is estimated to cost; iterations differ in their seed alone, and cost the same."""
+        """What each trial is estimated to cost in the simulator; none where another backend runs it.
+
+        Iterations differ in their seed alone, and cost the same.
+        """
+        if self.plan.backend != SIMULATOR:
+            return [None] * len(self.trials)
         known: dict[tuple[str, int], engine.Estimate | None] = {}
         for trial in self.trials:
             key = (trial.variant, trial.data_size_bytes)

@@ -31,6 +31,8 @@ from fabricbench.units import QUANTITY_MAX, UnitError
 
 PLAN_VERSION: Final = 1
 """Version of the plan format, the value of the field `fabricbench`."""
+SIMULATOR: Final = "sim"
+"""Name of the backend that carries plans out unless they say otherwise; estimates of cost are about it."""
 UNTIL_OTHERS_END: Final = "until-others-end"
 """The value of `repeat` for a neighbour of the jobs under test."""
 Repeat = Annotated[
@@ -329,6 +331,13 @@ class Plan(PlanModel):
         description=(
             "Seed of every random draw: hashing, UDP source ports, patterns. Iteration 0 of "
             "each trial uses it, iteration i one derived from it."
+        ),
+    )
+    backend: Name = Field(
+        default=SIMULATOR,
+        description=(
+            "What carries the plan out: `sim`, the packet-level simulator, or another backend by its name. "
+            "`run --backend NAME` chooses one for a single run."
         ),
     )
     fabric: Fabric = Field(description="The network under test.")

@@ -15,6 +15,7 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
+from fabricbench import runner
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
@@ -152,9 +153,10 @@ def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
 async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int) -> dict[str, Any]:
     """Return the first frames that some queue pairs send, run again."""
     facts = trial.facts
-    if facts.backend != "sim":
-        raise ApiError(409, f"trial {trial.id} was not simulated, so it has no frames to capture")
-    arguments = {"spec": dict(facts.run_spec), "qps": qps, "count": count}
+    problem = runner.capture_problem(facts.backend)
+    if problem:
+        raise ApiError(409, f"trial {trial.id} has no frames to capture: {problem}")
+    arguments = {"spec": dict(facts.run_spec), "backend": facts.backend, "qps": qps, "count": count}
     try:
         found: dict[str, Any] = await state.sandbox.run("capture", arguments)
     except SandboxError as error:

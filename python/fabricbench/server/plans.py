@@ -51,6 +51,14 @@ class PlanText(BaseModel):
     variants: list[VariantName] = Field(
         default_factory=list, max_length=200, description="The variants to run; all if none is named."
     )
+    backend: str | None = Field(
+        None, max_length=80, description="What carries the plan out; by default what the plan says."
+    )
+
+    @property
+    def overrides(self) -> list[str]:
+        """All changes, the choice of a backend included."""
+        return [*self.set, *([] if self.backend is None else [f"backend={json.dumps(self.backend)}"])]
 
     @model_validator(mode="after")
     def _has_a_plan(self) -> PlanText:
@@ -59,7 +67,7 @@ class PlanText(BaseModel):
         if _is_deeper(self.document, _DEPTH_MAX):
             raise ValueError(f"found more than {_DEPTH_MAX} levels in `document`; a plan has some ten")
         # JSON can write half of a surrogate pair, and no text can hold it.
-        json.dumps([self.yaml, self.document, self.set, self.variants], ensure_ascii=False).encode()
+        json.dumps([self.yaml, self.document, self.overrides, self.variants], ensure_ascii=False).encode()
         return self
 
 
@@ -200,7 +208,7 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
     arguments = {
         "text": plan.yaml,
         "document": plan.document,
-        "overrides": plan.set,
+        "overrides": plan.overrides,
         "chosen": plan.variants,
         "memory_bytes": None if force else memory_bytes,
         "time_ms": None if force else limits.time_ms,

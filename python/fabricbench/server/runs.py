@@ -94,7 +94,7 @@ def _queued(new: NewRun, found: Mapping[str, Any], owner: str, state: ServerStat
     if queue.counts().get(QUEUED, 0) >= _QUEUE_MAX:
         raise ApiError(503, f"{_QUEUE_MAX} runs are waiting", "cancel some, or come back later")
     options = {
-        "overrides": new.set,
+        "overrides": new.overrides,
         "variants": new.variants,
         "tags": new.tags,
         "threads": new.threads,

@@ -66,22 +66,23 @@ def check(
     return empty | _described(loaded)
 
 
-def capture(spec: Mapping[str, Any], qps: Sequence[int], count: int) -> dict[str, Any]:
+def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: int) -> dict[str, Any]:
     """Run a trial until some queue pairs have sent `count` frames.
 
     Args:
         spec: Its RunSpec.
+        backend: Name of what ran it.
         qps: Numbers of the queue pairs; the first one if empty.
         count: How many frames at most.
     """
     planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
     try:
-        wiring = runner.wiring(planned)
+        wiring = runner.wiring(planned, backend)
         known = len(wiring.queue_pairs)
         unknown = [qp for qp in qps if not 0 <= qp < known]
         if unknown:
             return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
-        frames = runner.captured_frames(planned, list(qps) or [0], count)
+        frames = runner.captured_frames(planned, backend, list(qps) or [0], count)
     except Exception as error:
         told = runner.problem_text(error)
         if told is None:
@@ -189,14 +190,14 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 
 def _described(loaded: LoadedPlan) -> dict[str, Any]:
     estimates = [each for each in loaded.estimates if each is not None]
-    backend = runner.simulator()
+    backend = runner.backend_of(loaded)
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
         "extent": loaded.extent,
         "variants": [variant.name for variant in loaded.plan.variants],
         "warnings": [_fault(warning, "warning") for warning in loaded.warnings],
-        "cost": _cost(estimates, "all trials") | {"text": loaded.cost},
+        "cost": _cost(estimates, "all trials") | {"text": loaded.cost} if estimates else None,
         "trials": [_trial(trial, backend) for trial in loaded.trials[:_TRIALS_MAX]],
         "trials_total": len(loaded.trials),
         "topology": _topology(_with_every_job(loaded.trials)),

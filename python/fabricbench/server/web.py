@@ -13,6 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
 from fabricbench import runner
+from fabricbench.plan import engine
 from fabricbench.server.auth import cookie_name, login_of, user_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.logins import LOGIN_S
@@ -50,6 +51,7 @@ class About(BaseModel):
 
     version: str
     engine: str = Field(description="Version of the simulator.")
+    backends: list[str] = Field(description="Names of what can carry plans out.")
     workspace: str = Field(description="Name of the workspace's folder.")
     cores: int
     workers: int = Field(description="How many runs are carried out at once.")
@@ -76,7 +78,8 @@ def about(request: Request, state: State) -> About:
 
     return About(
         version=__version__,
-        engine=runner.engine_version(),
+        engine=engine.version(),
+        backends=runner.backend_names(),
         workspace=state.workspace.root.resolve().name,
         cores=os.cpu_count() or 1,
         workers=state.settings.workers,

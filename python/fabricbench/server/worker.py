@@ -95,7 +95,9 @@ class Teller:
             share=self._share(share),
             trial_share=share,
             left_s=wall_s * (1 - share) / share if share else None,
-            hops_per_s=round(progress["packet_hops"] / wall_s) if wall_s else 0,
+            hops_per_s=round(progress["packet_hops"] / wall_s)
+            if wall_s and "packet_hops" in progress
+            else None,
             **{name: value for name, value in progress.items() if name != "samples"},
         )
 
@@ -164,7 +166,7 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
         loaded = runner.load_text(run.plan_source, SOURCE, options["overrides"], limits, options["variants"])
         outcome = runner.Runner(
             store,
-            runner.simulator(),
+            runner.backend_of(loaded),
             result_rows,
             teller,
             threads=options["threads"],

@@ -553,6 +553,11 @@ export interface components {
              */
             engine: string;
             /**
+             * Backends
+             * @description Names of what can carry plans out.
+             */
+            backends: string[];
+            /**
              * Workspace
              * @description Name of the workspace's folder.
              */
@@ -790,6 +795,11 @@ export interface components {
              */
             variants?: string[];
             /**
+             * Backend
+             * @description What carries the plan out; by default what the plan says.
+             */
+            backend?: string | null;
+            /**
              * Tags
              * @description Tags for its trials.
              */
@@ -848,6 +858,11 @@ export interface components {
              * @description The variants to run; all if none is named.
              */
             variants?: string[];
+            /**
+             * Backend
+             * @description What carries the plan out; by default what the plan says.
+             */
+            backend?: string | null;
         };
         /**
          * PublishedPlan

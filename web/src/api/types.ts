@@ -80,8 +80,9 @@ export interface Progress {
   share: number;
   trial_share: number;
   sim_ps: number;
-  packet_hops: number;
-  hops_per_s: number;
+  /** Of the simulator alone. */
+  packet_hops?: number;
+  hops_per_s: number | null;
   wall_s: number;
   /** Estimate of the time left, once there is one. */
   left_s: number | null;

@@ -1,0 +1,89 @@
+"""Which backends there are, and how each is made: the only place that names one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend, Capturing
+
+
+class BackendError(Exception):
+    """A backend that there is not, whose prerequisites are missing, or that cannot do what was asked of it.
+
+    Attributes:
+        found: What was found.
+        allowed: What may be there; may be empty.
+        hint: What to do; may be empty.
+    """
+
+    def __init__(self, found: str, allowed: str = "", hint: str = "") -> None:
+        super().__init__(f"found {found}" + (f"; allowed: {allowed}" if allowed else ""))
+        self.found = found
+        self.allowed = allowed
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A backend that can be chosen.
+
+    Attributes:
+        make: Makes it of its settings; raises `BackendError` where a prerequisite is missing.
+        settings: Names of the settings that it knows.
+    """
+
+    make: Callable[..., Backend]
+    settings: tuple[str, ...] = ()
+
+
+def _simulator(**settings: Any) -> Backend:
+    from fabricbench.backend.sim import SimBackend
+
+    return SimBackend(**settings)
+
+
+BACKENDS: Final[dict[str, Registered]] = {"sim": Registered(_simulator, ("path", "fast_forward"))}
+"""Every backend by its name."""
+
+
+def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend:
+    """Return the backend of a name.
+
+    Args:
+        name: Its name.
+        settings: Settings of its own, those that the user gave; its defaults for all others.
+
+    Raises:
+        BackendError: There is none, a prerequisite of it is missing, or it does not know a setting.
+    """
+    known = BACKENDS.get(name)
+    if known is None:
+        close = get_close_matches(name, BACKENDS, n=1)
+        hint = f'did you mean "{close[0]}"?' if close else ""
+        raise BackendError(f'no backend "{name}"', ", ".join(sorted(BACKENDS)), hint)
+    unknown = sorted(set(settings or ()) - set(known.settings))
+    if unknown:
+        allowed = ", ".join(known.settings) or "none"
+        found = f"setting `{unknown[0]}` for backend {name}"
+        raise BackendError(found, f"{allowed}, the settings of {name}", "leave the option out")
+    return known.make(**(settings or {}))
+
+
+def capturing(name: str) -> Capturing:
+    """Return the backend of a name, which can tell the frames of a trial.
+
+    Raises:
+        BackendError: There is none, a prerequisite of it is missing, or it cannot.
+    """
+    from fabricbench.backend.protocol import Capturing
+
+    backend = get_backend(name)
+    if not isinstance(backend, Capturing):
+        raise BackendError(
+            f"backend {name}, which shows no frames", "a backend that can capture, such as sim"
+        )
+    return backend
