@@ -52,7 +52,7 @@ def test_run_prints_an_aligned_table_without_colour(tmp_path: Path) -> None:
     finished = call("run", "small.yaml", cwd=tmp_path)
     assert (finished.returncode, finished.stderr) == (0, "")
     lines = finished.stdout.splitlines()
-    assert lines[0] == "small, job test: all-to-all parallel, 4 ranks"
+    assert lines[0] == "small, job test: all-to-all parallel, 4 ranks, fake"
     assert lines[1].split() == [
         "data",
         "time",

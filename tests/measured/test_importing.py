@@ -315,7 +315,8 @@ def test_a_measured_and_a_simulated_trial_are_compared(lab: Path) -> None:
         "ratio": None,
         "verdict": None,
     }
-    assert found["parameters"] == []
+    backends = {ids[3]: "imported osu 7.3", ids[1]: "fake 1"}
+    assert found["parameters"] == [{"field": "backend", "values": backends}]
     assert "measured" in found["note"]
     text = call("compare", ids[3], ids[1], cwd=lab).stdout
     assert "Completion time" in text
@@ -332,7 +333,7 @@ def test_parameters_of_two_measurements_are_what_their_outputs_say(tmp_path: Pat
 def test_two_runs_are_compared_size_by_size(lab: Path) -> None:
     text = call("compare", "--by", "size", "latest", "latest~3", cwd=lab).stdout
     lines = text.splitlines()
-    assert lines[0] == "small [lab], measured (1) and small, simulated (2); ratios are 2 over 1"
+    assert lines[0] == "small [lab], measured (1) and small, fake (2); ratios are 2 over 1"
     assert [line.split()[:2] for line in lines[5:7]] == [["1", "MB"], ["2", "MB"]]
     found = rows(call("compare", "--by", "size", "latest", "latest~3", "--format", "csv", cwd=lab).stdout)
     pairs = {(row["first_trial"], row["second_trial"]) for row in found}
@@ -367,7 +368,7 @@ def test_a_report_sets_measured_results_beside_simulated_ones(lab: Path) -> None
     page = build_page(simulated, simulated[0], measured)
     table = next(section for section in page.sections if section.key == "summary").parts[0]
     labels = [row.cells[1].text for row in table.rows]  # type: ignore[union-attr]
-    assert labels == ["simulated", "simulated", "measured", "measured"]
+    assert labels == ["fake", "fake", "measured", "measured"]
     assert "</html>" in render_page(page)
     finished = call("report", "latest~3", "--with", "latest", "-o", "both.html", cwd=lab)
     assert finished.returncode == 0, finished.stderr

@@ -51,6 +51,8 @@ def test_a_list_has_what_the_command_line_lists(reader: TestClient, records: Pat
         ({"search": "100%"}, []),
         ({"variant": "narrow"}, [2 << 20]),
         ({"status": "failed"}, []),
+        ({"backend": "sim", "sort": "backend", "search": "jct sim", "order": "asc"}, [1 << 20, 8 << 20]),
+        ({"backend": "imported"}, []),
         ({"deleted": True}, []),
     ],
 )
@@ -64,7 +66,7 @@ def test_the_choices_of_the_filters_are_those_there_are(reader: TestClient) -> N
     found = reader.get("/api/v1/trials/choices").json()
     assert found["plan"] == ["jct-alltoall", "widths"]
     assert found["variant"] == ["base", "narrow", "wide"]
-    assert (found["status"], found["tag"]) == (["complete"], ["lab"])
+    assert (found["status"], found["tag"], found["backend"]) == (["complete"], ["lab"], ["sim"])
 
 
 def test_a_trial_has_the_figures_of_the_command_line_and_of_python(reader: TestClient, records: Path) -> None:

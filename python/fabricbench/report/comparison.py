@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.compare import Change, compare
 from fabricbench.analysis.differences import Difference, differences
 from fabricbench.analysis.isolation import is_solo
+from fabricbench.report.made_by import made, made_by
 from fabricbench.report.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
 from fabricbench.report.trials import Beside, JobReport, measured_reports, reports_of_run, stored_reports
 
@@ -59,6 +60,9 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
     first, *others = [measured_reports(trial, Beside()) for trial in trials]
     pairs = [pair for other in others for pair in compared(first, other)]
     parameters, note = _parameters(trials)
+    backends = tuple(made_by(trial) for trial in trials)
+    if len(set(backends)) > 1:
+        parameters.insert(0, Difference("backend", backends))
     return Comparison([trial.id for trial in trials], parameters, pairs, pairs, note=note)
 
 
@@ -85,10 +89,9 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
 
 
 def _run_label(trials: Sequence[Trial]) -> str:
-    """Return what a run is called beside another: its plan and tag, and whether it was measured."""
+    """Return what a run is called beside another: its plan and tag, and what made it."""
     facts = trials[0].facts
-    kind = "measured" if trials[0].is_measured else "simulated"
-    return f"{facts.plan}{f' [{facts.tag}]' if facts.tag else ''}, {kind}"
+    return f"{facts.plan}{f' [{facts.tag}]' if facts.tag else ''}, {made(trials[0])}"
 
 
 def matched(first: Sequence[Trial], second: Sequence[Trial]) -> list[tuple[Trial, Trial]]:

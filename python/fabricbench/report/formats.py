@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
     from fabricbench.store import Trial
 
-_IDENTITY = ("id", "tag", "plan", "variant", "iteration")
+_IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")
 _NESTED = ("fct_ms", "latency_us", "operation_us", "slowdown")
 """Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
 _ENGINE_SUMS = (
@@ -255,7 +255,8 @@ def _paired(job: JobReport) -> dict[str, Any]:
 COMPARISON_COLUMNS = (
     *("job", "metric", "unit", "first", "second", "ratio", "verdict"),
     *("data_size_bytes", "iteration"),
-    *("first_trial", "second_trial", "first_variant", "second_variant", "direction"),
+    *("first_trial", "second_trial", "first_variant", "second_variant"),
+    *("first_backend", "second_backend", "direction"),
 )
 """Columns of a comparison."""
 
@@ -284,6 +285,8 @@ def _pair_row(pair: JobPair) -> dict[str, Any]:
         "second_trial": second.id,
         "first_variant": first.facts.variant,
         "second_variant": second.facts.variant,
+        "first_backend": first.facts.backend,
+        "second_backend": second.facts.backend,
     }
 
 

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.trials import JobReport
 
-_TEXTS = ("id", "tag", "plan", "variant", "alone_trial", "reference_trial", "verdict")
+_TEXTS = (
+    "id",
+    "tag",
+    "plan",
+    "variant",
+    "backend",
+    "backend_version",
+    "alone_trial",
+    "reference_trial",
+    "verdict",
+)
 _INTEGERS = ("iteration", "message_size_bytes")
 
 

@@ -28,6 +28,7 @@ def measured_facts(trial: Trial) -> list[tuple[str, str]]:
         ("measured", facts.title),
         ("plan", facts.plan),
         ("tag", facts.tag or "-"),
+        ("backend", facts.backend),
         ("status", trial.status),
         ("source", f"{facts.engine_version}: {place}"),
         ("command", measured["command"]),

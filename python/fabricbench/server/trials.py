@@ -55,7 +55,8 @@ class TrialRow(BaseModel):
     size_kind: str
     status: str = Field(description="`running`, `complete`, `incomplete`, `interrupted` or `failed`.")
     message: str
-    backend: str
+    backend: str = Field(description="What made it, such as `sim`; `imported` if it was measured elsewhere.")
+    backend_version: str = Field(description="Version of the results of that.")
     engine_version: str
     started_at: str
     ended_at: str | None
@@ -110,6 +111,7 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
     plan: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[str | None, Query(max_length=20)] = None,
     variant: Annotated[str | None, Query(max_length=200)] = None,
+    backend: Annotated[str | None, Query(max_length=80)] = None,
     suite: Annotated[str | None, Query(max_length=12)] = None,
     deleted: Annotated[bool, Query(description="What is in the trash, and nothing else.")] = False,
     sort: Annotated[SortKey, Query()] = _NEWEST,
@@ -119,7 +121,18 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
 ) -> dict[str, Any]:
     """List trials, unfinished ones included, the last started first unless asked otherwise."""
     query = TrialQuery(
-        search, tag, plan, status, variant, suite, deleted, sort.value, order == "desc", limit, offset
+        search,
+        tag,
+        plan,
+        status,
+        variant,
+        backend,
+        suite,
+        deleted,
+        sort.value,
+        order == "desc",
+        limit,
+        offset,
     )
     total, found = page(state.workspace, query, lambda results: _metric(results, sort.value))
     return {"total": total, "trials": rows_of(state, found)}
@@ -127,7 +140,7 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
 
 @router.get("/trials/choices")
 def list_choices(state: State) -> dict[str, list[str]]:
-    """Return what trials can be filtered by: every `plan`, `variant`, `status` and `tag`."""
+    """Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`."""
     return choices(state.workspace)
 
 
@@ -160,6 +173,7 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
         "status": trial.status,
         "message": trial.message,
         "backend": facts.backend,
+        "backend_version": facts.backend_version,
         "engine_version": facts.engine_version,
         "started_at": trial.started_at,
         "ended_at": trial.ended_at,

@@ -20,9 +20,22 @@ if TYPE_CHECKING:
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
-COLUMNS = ("started_at", "ended_at", "plan", "title", "variant", "status", "data_size_bytes", "tag", "id")
+COLUMNS = (
+    *(
+        "started_at",
+        "ended_at",
+        "plan",
+        "title",
+        "variant",
+        "backend",
+        "status",
+        "data_size_bytes",
+        "tag",
+        "id",
+    ),
+)
 """What trials can be ordered by, beside their metrics."""
-_SEARCHED = ("id", "plan", "title", "variant", "tag", "status")
+_SEARCHED = ("id", "plan", "title", "variant", "backend", "tag", "status")
 
 
 @dataclass(frozen=True)
@@ -30,11 +43,12 @@ class TrialQuery:
     """Which trials, in which order.
 
     Attributes:
-        search: Words that all have to occur in id, plan, title, variant, status or a tag.
+        search: Words that all have to occur in id, plan, title, variant, backend, status or a tag.
         tag: A tag that they have.
         plan: Name of their plan.
         status: Their status.
         variant: Their variant.
+        backend: What made them.
         suite: The suite that they belong to.
         deleted: Those in the trash, and no others.
         sort: One of `COLUMNS`, or a metric of `results`.
@@ -48,6 +62,7 @@ class TrialQuery:
     plan: str | None = None
     status: str | None = None
     variant: str | None = None
+    backend: str | None = None
     suite: str | None = None
     deleted: bool = False
     sort: str = "started_at"
@@ -96,7 +111,7 @@ def _metric_of(results: object, metric: Callable[[str], Any]) -> float | None:
 
 
 def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
-    equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "suite")}
+    equal = {name: getattr(query, name) for name in ("plan", "status", "variant", "backend", "suite")}
     conditions = [places.c[name] == value for name, value in equal.items() if value is not None]
     if query.tag is not None:
         conditions.append(has_tag(query.tag))
@@ -141,7 +156,7 @@ def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
 
 
 def choices(workspace: Workspace) -> dict[str, list[str]]:
-    """Return the values that trials can be filtered by: plans, variants, statuses and tags.
+    """Return the values that trials can be filtered by: plans, variants, backends, statuses and tags.
 
     Raises:
         StoreError: The catalog cannot be read.
@@ -151,7 +166,7 @@ def choices(workspace: Workspace) -> dict[str, list[str]]:
             name: set(
                 connection.execute(select(places.c[name]).where(~is_deleted(places)).distinct()).scalars()
             )
-            for name in ("plan", "variant", "status", "tag")
+            for name in ("plan", "variant", "backend", "status", "tag")
         }
         values["tag"] |= set(connection.execute(select(tags.c.tag).distinct()).scalars())
     return {name: sorted(filter(_is_text, found)) for name, found in values.items()}

@@ -43,6 +43,7 @@ export interface TrialFilter {
   tag?: string;
   status?: string;
   variant?: string;
+  backend?: string;
   sort?: string;
   order?: string;
   limit?: number;

@@ -220,7 +220,7 @@ export interface paths {
         };
         /**
          * List Choices
-         * @description Return what trials can be filtered by: every `plan`, `variant`, `status` and `tag`.
+         * @description Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`.
          */
         get: operations["list_choices_api_v1_trials_choices_get"];
         put?: never;
@@ -1104,7 +1104,7 @@ export interface components {
          * SortKey
          * @enum {string}
          */
-        SortKey: "started_at" | "ended_at" | "plan" | "title" | "variant" | "status" | "data_size_bytes" | "tag" | "id" | "busbw_gb_per_s" | "algbw_gb_per_s" | "ideal_percent" | "completion_time_ms" | "fct_ms_p99" | "frames_lost";
+        SortKey: "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "busbw_gb_per_s" | "algbw_gb_per_s" | "ideal_percent" | "completion_time_ms" | "fct_ms_p99" | "frames_lost";
         /**
          * TableName
          * @enum {string}
@@ -1178,8 +1178,16 @@ export interface components {
             status: string;
             /** Message */
             message: string;
-            /** Backend */
+            /**
+             * Backend
+             * @description What made it, such as `sim`; `imported` if it was measured elsewhere.
+             */
             backend: string;
+            /**
+             * Backend Version
+             * @description Version of the results of that.
+             */
+            backend_version: string;
             /** Engine Version */
             engine_version: string;
             /** Started At */
@@ -2207,6 +2215,7 @@ export interface operations {
                 plan?: string | null;
                 status?: string | null;
                 variant?: string | null;
+                backend?: string | null;
                 suite?: string | null;
                 /** @description What is in the trash, and nothing else. */
                 deleted?: boolean;

@@ -45,6 +45,7 @@ export type Imported = Known<Schemas['Imported'], { trials: Trial[] }>;
 export interface Choices {
   plan: string[];
   variant: string[];
+  backend: string[];
   status: string[];
   tag: string[];
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.measured import has_fabric
+from fabricbench.report.made_by import made
 from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone
 from fabricbench.report.text_table import data_size
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
     from fabricbench.analysis.verdict import Judgement
     from fabricbench.store import Trial
-
-SIMULATED, MEASURED = "simulated", "measured"
-"""Names of the one curve of a run without variants or several jobs."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +121,14 @@ def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] =
 def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[ResultRow]:
     """Return one row for each job of each trial, of whatever plans."""
     many_plans = len({trial.facts.plan for trial in trials}) > 1
-    many_kinds = len({trial.is_measured for trial in trials}) > 1
+    many_kinds = len({made(trial) for trial in trials}) > 1
     many_variants = len({trial.facts.variant for trial in trials}) > 1
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
         reports = stored_reports(trial, beside)
         for report in reports:
-            kind = MEASURED if trial.is_measured else SIMULATED
+            kind = made(trial)
             parts = [trial.facts.plan] if many_plans else []
             parts += [kind] if many_kinds else []
             has_name = many_variants and not (many_kinds and trial.facts.variant == "base")

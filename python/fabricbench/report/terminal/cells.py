@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.report.held import held_metrics
+from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.sizes import size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
 from fabricbench.words import counted
@@ -51,13 +52,14 @@ def held_columns(columns: Sequence[MetricColumn], jobs: Sequence[JobReport]) -> 
 
 
 def heading(job: JobReport, *, with_variant: bool = True) -> str:
-    """Write what a table of one job is about."""
+    """Write what a table of one job is about, and what made it unless that is the simulator."""
     facts, summary = job.trial.facts, job.summary
     tag = f" [{facts.tag}]" if facts.tag else ""
     variant = f"{facts.variant}, " if with_variant and facts.variant not in ("", "base") else ""
     how = f" {summary.algorithm}" if summary.algorithm else ""
     what = f"{variant}job {summary.job}: {summary.collective}{how}, {summary.ranks} ranks"
-    return ", ".join([f"{facts.plan}{tag}", what, *round_text(job)])
+    other = [made(job.trial)] if made(job.trial) != SIMULATED else []
+    return ", ".join([f"{facts.plan}{tag}", what, *round_text(job), *other])
 
 
 def job_spec(job: JobReport) -> dict[str, Any]:

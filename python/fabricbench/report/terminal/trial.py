@@ -52,7 +52,7 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("variant, iteration", f"{facts.variant}, {facts.iteration}"),
         ("seed", str(facts.run_spec["seed"])),
         ("status", trial.status),
-        ("engine", f"{facts.backend} {facts.engine_version}"),
+        ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
         ("started", trial.started_at),
         ("took", f"{engine['wall_s']:.3g} s on {machine['host']}, threads: {engine['threads']}"),
         ("packet-hops", f"{engine['packet_hops']:,}"),
@@ -117,6 +117,7 @@ def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> 
 _LIST_COLUMNS = [
     Column(("trial",), is_text=True),
     Column(("plan",), is_text=True),
+    Column(("backend",), is_text=True),
     Column(("job",), is_text=True),
     Column(("", "size")),
     Column(("#",)),
@@ -166,6 +167,7 @@ def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     cells = [
         facts.id,
         plan,
+        facts.backend,
         job.summary.job if job else "-",
         size,
         str(facts.iteration),

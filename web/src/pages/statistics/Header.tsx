@@ -27,8 +27,8 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
           ))}
         </Group>
         <Text size="sm" className="muted">
-          <span className="mono">{trial.id}</span> · {trial.variant} · iteration {trial.iteration} ·{' '}
-          {moment(trial.started_at)}
+          <span className="mono">{trial.id}</span> · {trial.backend} {trial.backend_version} · {trial.variant}{' '}
+          · iteration {trial.iteration} · {moment(trial.started_at)}
         </Text>
       </div>
       <Group gap="xs">

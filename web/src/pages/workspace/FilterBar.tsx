@@ -7,7 +7,13 @@ import { useChoices } from '../../api/queries';
 import type { useSearch } from '../../components/useSearch';
 import { isFiltered, LISTS, type ListName } from './filters';
 
-const LABELS: Record<ListName, string> = { plan: 'Plan', tag: 'Tag', status: 'Status', variant: 'Variant' };
+const LABELS: Record<ListName, string> = {
+  plan: 'Plan',
+  tag: 'Tag',
+  status: 'Status',
+  variant: 'Variant',
+  backend: 'Backend',
+};
 
 export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
   const choices = useChoices().data;
@@ -51,6 +57,7 @@ export function FilterBar({ search, change }: ReturnType<typeof useSearch>) {
               tag: null,
               status: null,
               variant: null,
+              backend: null,
               deleted: null,
             })
           }

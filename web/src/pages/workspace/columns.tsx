@@ -50,6 +50,14 @@ export function trialColumns(selection: Selection): GridColumn<Trial>[] {
     },
     { key: 'variant', title: 'Variant', width: 'minmax(90px, 0.9fr)', sortable: true, cell: variantText },
     {
+      key: 'backend',
+      title: 'Backend',
+      hint: 'What made the trial: sim is the simulator, imported was measured elsewhere',
+      width: 84,
+      sortable: true,
+      cell: (trial) => <span title={`Results ${trial.backend_version}`}>{trial.backend}</span>,
+    },
+    {
       key: 'data_size_bytes',
       title: 'Data size',
       hint: '1 KB = 1,024 bytes, as in nccl-tests',

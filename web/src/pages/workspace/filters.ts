@@ -2,7 +2,7 @@
 import type { TrialFilter } from '../../api/queries';
 import type { Sorting } from '../../components/Grid';
 
-export const LISTS = ['plan', 'tag', 'status', 'variant'] as const;
+export const LISTS = ['plan', 'tag', 'status', 'variant', 'backend'] as const;
 export type ListName = (typeof LISTS)[number];
 
 const NEWEST_FIRST: Sorting = { key: 'started_at', order: 'desc' };

@@ -1,0 +1,24 @@
+"""What made a trial, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.store.trial import IMPORTED
+
+if TYPE_CHECKING:
+    from fabricbench.store import Trial
+
+SIMULATED: Final = "simulated"
+MEASURED: Final = "measured"
+_WORDS: Final = {"sim": SIMULATED, IMPORTED: MEASURED}
+
+
+def made(trial: Trial) -> str:
+    """Return how a trial came about: `simulated`, `measured`, or the name of any other backend."""
+    return _WORDS.get(trial.facts.backend, trial.facts.backend)
+
+
+def made_by(trial: Trial) -> str:
+    """Return the backend of a trial and the version of its results."""
+    return f"{trial.facts.backend} {trial.facts.backend_version}"
