@@ -203,6 +203,7 @@ class Runner:
                     backend_version=self.backend.version,
                     engine_version=self.backend.engine_version,
                     reference=loaded.reference,
+                    observed=self.backend.observed,
                 ),
             )
 

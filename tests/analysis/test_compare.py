@@ -49,7 +49,7 @@ def test_a_comparison_knows_which_value_is_better() -> None:
     assert changes["busbw_gb_per_s"].ratio == pytest.approx(2)
     assert changes["retransmits"].verdict == "better"
     assert changes["latency_us_max"].verdict == "same"
-    assert (changes["pfc_rx"].ratio, changes["pfc_rx"].verdict) == (None, "same")
+    assert (changes["cnp_tx"].ratio, changes["cnp_tx"].verdict) == (None, "same")
     assert (changes["queue_max_bytes"].ratio, changes["queue_max_bytes"].verdict) == (None, "")
     back = {
         change.metric.name: change for change in compare(of_time(10**9), of_time(2 * 10**9, retransmits=4))

@@ -11,6 +11,7 @@ from tests.report import synthetic
 
 from fabricbench.report.trials import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
+from fabricbench.store.observed import OF_THE_SIMULATOR
 
 SOURCE = "Test methodology of a vendor, table 2."
 PLAN = "fabricbench: 1\nname: jct-alltoall\n"
@@ -116,6 +117,7 @@ def _facts(position: int, size: int, spec: dict[str, Any], changes: dict[str, An
         "backend": "sim",
         "backend_version": "1",
         "engine_version": "0.1.0",
+        "observed": OF_THE_SIMULATOR,
     }
     return TrialFacts(**(known | changes))
 

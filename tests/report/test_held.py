@@ -10,12 +10,12 @@ from fabricbench.report.held import held_metrics
 NAMES = ("completion_time_ms", "ideal_percent", "pfc_rx")
 
 
-def row(status: str = "complete", published: tuple[str, ...] = (), is_measured: bool = False) -> Any:
+def row(status: str = "complete", published: tuple[str, ...] = (), has_chunks: bool = True) -> Any:
     """A row that holds a time alone."""
     values = {"completion_time_ms": 1.0}
     return SimpleNamespace(
         summary=SimpleNamespace(status=status, value=values.get),
-        trial=SimpleNamespace(is_measured=is_measured),
+        trial=SimpleNamespace(has=lambda _table: has_chunks),
         published_metrics=published,
     )
 
@@ -27,4 +27,4 @@ def test_what_no_row_holds_is_left_out() -> None:
 
 def test_all_stay_where_a_simulated_job_did_not_complete() -> None:
     assert held_metrics(NAMES, [row(), row("incomplete")]) == list(NAMES)
-    assert held_metrics(NAMES, [row("incomplete", is_measured=True)]) == ["completion_time_ms"]
+    assert held_metrics(NAMES, [row("incomplete", has_chunks=False)]) == ["completion_time_ms"]

@@ -107,7 +107,8 @@ def of_version_1(members: Members) -> None:
     content = json.loads(members[0][1])
     del content["digest"]
     for row in content["trials"]:
-        del row["digests"]
+        for later in ("digests", "backend_version", "observed"):
+            del row[later]
     members[0] = (members[0][0], json.dumps(content | {"version": 1}).encode())
 
 

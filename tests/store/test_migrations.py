@@ -38,7 +38,7 @@ def before_memberships(root: Path) -> None:
     """Make of a catalog what the version before the table of memberships wrote."""
     connection = sqlite3.connect(root / "catalog.sqlite")
     connection.execute("DROP TABLE memberships")
-    for column in ("digests", "backend_version"):
+    for column in ("digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0006'")
     connection.commit()
@@ -73,7 +73,7 @@ def test_an_older_catalog_is_migrated_with_its_trials(
 def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("criteria", "size_kind", "reference", "tables", "digests", "backend_version"):
+    for column in ("criteria", "size_kind", "reference", "tables", "digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0001'")
@@ -89,7 +89,7 @@ def test_a_catalog_of_before_criteria_keeps_its_trials_and_takes_new_ones(tmp_pa
 def test_a_catalog_of_before_variants_takes_a_reference(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("reference", "tables", "digests", "backend_version"):
+    for column in ("reference", "tables", "digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     without_runs(connection)
     connection.execute("UPDATE alembic_version SET version_num = '0003'")
@@ -129,7 +129,7 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
 ) -> None:
     run_trial(Workspace.open(tmp_path, create=True), trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    for column in ("digests", "backend_version"):
+    for column in ("digests", "backend_version", "observed"):
         connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0007'")
     connection.commit()
@@ -146,7 +146,8 @@ def test_a_catalog_of_before_digests_is_read_and_told_by_the_check(
 def test_a_trial_of_before_versions_of_backends_is_found_and_never_resumed(tmp_path: Path) -> None:
     run_trial(Workspace.open(tmp_path, create=True), before := trial_facts(), FakeBackend())
     connection = sqlite3.connect(tmp_path / "catalog.sqlite")
-    connection.execute("ALTER TABLE trials DROP COLUMN backend_version")
+    for column in ("backend_version", "observed"):
+        connection.execute(f"ALTER TABLE trials DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = '0008'")
     connection.commit()
     connection.close()

@@ -15,6 +15,7 @@ from tests.support.samples import run_spec, run_trial, trial_facts
 
 from fabricbench.store import StoreError, Workspace
 from fabricbench.store.identity import ROWS_PER_GROUP
+from fabricbench.store.observed import OF_THE_SIMULATOR
 from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, RecordSchemaError, conform
 from fabricbench.store.tables import RecordWriter, TableFolder
 
@@ -60,7 +61,7 @@ def test_the_bytes_do_not_depend_on_how_rows_are_batched(tmp_path: Path) -> None
 
 
 def test_full_row_groups_are_on_their_way_to_the_disk_while_running(tmp_path: Path) -> None:
-    writer = RecordWriter(tmp_path / "record", {})
+    writer = RecordWriter(tmp_path / "record", {}, OF_THE_SIMULATOR)
     rows = batch([chunk_row()] * 10_000)
     sizes = []
     for _ in range(14):
@@ -120,7 +121,7 @@ def test_a_counter_beyond_a_signed_64_bit_column_is_refused() -> None:
 
 
 def test_columns_are_read_alone_even_from_an_empty_table(tmp_path: Path) -> None:
-    writer = RecordWriter(tmp_path / "record", {})
+    writer = RecordWriter(tmp_path / "record", {}, OF_THE_SIMULATOR)
     writer.write("ports", batch([port_row("host0", 0), port_row("leaf0", 1)]))
     writer.close()
     tables = TableFolder(tmp_path / "record")
@@ -145,3 +146,21 @@ def test_a_half_written_record_is_named(tmp_path: Path, damage: str) -> None:
         trial.tables.table("chunks")
     assert caught.value.path == path
     assert "--resume" in caught.value.hint
+
+
+def test_what_was_not_measured_is_null_and_nothing_else_is(tmp_path: Path) -> None:
+    observed = {"chunks": {"at": "endpoint", "unmeasured": ["ecn_ce_rx"]}}
+    writer = RecordWriter(tmp_path / "record", {}, observed)
+    unmarked = batch([chunk_row(ecn_ce_rx=None)])
+    writer.write("chunks", unmarked)
+    with pytest.raises(RecordSchemaError, match="a value in column 'ecn_ce_rx', which was not measured"):
+        writer.write("chunks", batch([chunk_row(ecn_ce_rx=1)]))
+    with pytest.raises(RecordSchemaError, match="null in column 'cnp_tx', which was measured"):
+        writer.write("chunks", batch([chunk_row(ecn_ce_rx=None, cnp_tx=None)]))
+    with pytest.raises(RecordSchemaError, match="'ports' has rows and is none of those"):
+        writer.write("ports", batch([port_row("host0", 0)]))
+    writer.close()
+    schema = TableFolder(tmp_path / "record").schema("chunks")
+    assert [
+        field.name for field in schema if field.nullable and not SCHEMAS["chunks"].field(field.name).nullable
+    ] == ["ecn_ce_rx"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 
 from fabricbench.backend.protocol import RunResult
+from fabricbench.store.observed import OF_THE_SIMULATOR
 
 PS_PER_BYTE = 20
 
@@ -40,6 +41,7 @@ class FakeBackend:
     name: str = "fake"
     version: str = "1"
     engine_version: str = "0.0.1"
+    observed: Mapping[str, Any] = field(default_factory=lambda: OF_THE_SIMULATOR)
 
     @classmethod
     def from_environment(cls) -> FakeBackend:

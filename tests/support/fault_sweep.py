@@ -249,7 +249,7 @@ def before_migration() -> None:
     for trial in (KEPT, "bbbb00000002"):
         run_trial(workspace, trial_facts(trial), FakeBackend())
     with workspace.database.writing() as connection:
-        for column in ("digests", "backend_version"):
+        for column in ("digests", "backend_version", "observed"):
             connection.execute(text(f"ALTER TABLE trials DROP COLUMN {column}"))
         connection.execute(text("DROP TABLE memberships"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0006'"))

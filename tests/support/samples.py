@@ -18,6 +18,7 @@ from fabricbench.cli.main import run
 from fabricbench.report.trials import result_rows
 from fabricbench.runner import machine_facts
 from fabricbench.store import TrialFacts, Workspace
+from fabricbench.store.observed import OF_THE_SIMULATOR
 
 PROGRAM = Path(__file__).with_name("fake_program.py")
 LINK = {"rate_bps": 400_000_000_000, "cable": {"delay_ps": 15_000}}
@@ -81,6 +82,7 @@ def trial_facts(trial_id: str = "0123456789ab", **given: Any) -> TrialFacts:
         backend="fake",
         backend_version="0.0.1",
         engine_version="0.0.1",
+        observed=OF_THE_SIMULATOR,
     )
     return dataclasses.replace(facts, **given)
 

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 
-import { unreachedTexts } from '../src/pages/statistics/views';
+import { holds, unreachedTexts, VIEWS } from '../src/pages/statistics/views';
 
 describe('views of a trial', () => {
+  it('need what the record holds', () => {
+    const seen = { at: 'endpoint', unmeasured: [] };
+    const shown = VIEWS.filter(({ needs }) => holds({ observed: { chunks: seen } }, needs));
+    expect(shown.map(({ key }) => key)).toEqual(['summary', 'chunks', 'distribution', 'timeline', 'plan']);
+    expect(holds({ observed: {} }, ['chunks'])).toBe(false);
+  });
+
   it('name the failures that the run did not reach, with their times', () => {
     const failures = [
       { failure: 'link down: spine1-leaf0', at_ps: 10e12 },

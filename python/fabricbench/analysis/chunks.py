@@ -71,7 +71,7 @@ class ChunkFacts:
     until_ps: int = 0
     operations: OperationFacts | None = None
     warm_up_rounds: int = 0
-    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
+    counters: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(_COUNTERS, 0))
     fct_ps: list[pa.Array] = field(default_factory=list)
     rates: dict[int, RateMoments] = field(default_factory=dict)
     latency_min_ps: int | None = None
@@ -86,7 +86,7 @@ class ChunkFacts:
     def add(self, rows: pa.RecordBatch) -> None:
         """Take some rows of the job."""
         for name in _COUNTERS:
-            self.counters[name] += total(rows.column(name))
+            self._count(name, rows.column(name))
         self._add_latency(rows)
         if self.until_ps:
             self._add_traffic(rows)
@@ -107,6 +107,11 @@ class ChunkFacts:
         for size in sizes:
             same = fct_ps if len(sizes) == 1 else fct_ps.filter(pc.equal(payload_bytes, size))
             self.rates.setdefault(size, RateMoments()).add(same)
+
+    def _count(self, name: str, values: pa.Array) -> None:
+        """Add to a counter, which is none as soon as a value was not measured."""
+        known = self.counters[name]
+        self.counters[name] = None if known is None or values.null_count else known + total(values)
 
     def _add_traffic(self, rows: pa.RecordBatch) -> None:
         payload_bytes = rows.column("payload_bytes")

@@ -31,7 +31,7 @@ class FabricFacts:
             links: Rows of `links` with at least `LINK_COLUMNS`.
         """
         self.queue_max_bytes: int | None = None
-        self._has_pfc = True
+        self._has_pfc: bool | None = None
         self._pfc_rx_of_host: dict[str, int] = {}
         for batch in ports:
             self._add_ports(batch)
@@ -41,14 +41,14 @@ class FabricFacts:
         columns = (batch.column(name).to_pylist() for name in PORT_COLUMNS)
         for node, tier, pfc_rx, queue_bytes in zip(*columns, strict=True):
             # Nothing is counted where there is no PFC: on InfiniBand.
-            self._has_pfc &= pfc_rx is not None
+            self._has_pfc = pfc_rx is not None and self._has_pfc is not False
             if tier == _HOST_TIER:
                 self._pfc_rx_of_host[node] = self._pfc_rx_of_host.get(node, 0) + (pfc_rx or 0)
             else:
                 self.queue_max_bytes = max(self.queue_max_bytes or 0, queue_bytes)
 
     def pfc_rx(self, hosts: Collection[int]) -> int | None:
-        """Return the pause frames that the NICs of some hosts received; none where there is no PFC."""
+        """Return the pause frames that the NICs of some hosts received; none without PFC or without rows."""
         if not self._has_pfc:
             return None
         return sum(self._pfc_rx_of_host.get(f"host{host}", 0) for host in hosts)

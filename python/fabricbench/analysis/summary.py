@@ -190,10 +190,16 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
             ),
             **_latency(chunk_facts[job["name"]]),
             **_fabric_metrics(fabric_facts, job),
-            frames_lost=sum(summary["frames_lost"].values()),
+            frames_lost=_frames_lost(summary),
         )
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     ]
+
+
+def _frames_lost(summary: Mapping[str, Any]) -> int | None:
+    """Return the frames that were lost in the fabric; none where nobody looked."""
+    lost = summary.get("frames_lost")
+    return None if lost is None else sum(lost.values())
 
 
 def _stalls(summary: Mapping[str, Any], tables: Tables) -> list[str] | None:
@@ -327,9 +333,13 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
 
     Frames that came `late`, after their chunk had been delivered, are in the counters and in no chunk's row.
     """
-    counters = {name: count + late.get(name, 0) for name, count in facts.counters.items()}
+    counters = {
+        name: None if count is None else count + late.get(name, 0) for name, count in facts.counters.items()
+    }
     rx_frames, out_of_order = counters.pop("rx_frames"), counters.pop("out_of_order")
-    share = round(100 * out_of_order / rx_frames, _DIGITS) if rx_frames else None
+    share = None
+    if rx_frames and out_of_order is not None:
+        share = round(100 * out_of_order / rx_frames, _DIGITS)
     return counters | {"out_of_order_percent": share} | _flow_completion(facts if is_complete else None)
 
 

@@ -55,7 +55,7 @@ def _matched(first: list[Trial], second: list[Trial]) -> list[tuple[Trial, Trial
     """Pair the only trials of both sides whatever they are, and others by size and iteration."""
     if len(first) == len(second) == 1:
         return [(first[0], second[0])]
-    if any(trial.stored.is_measured for trial in (*first, *second)):
+    if any(trial.stored.is_printed for trial in (*first, *second)):
         known = {trial.stored.attempt: trial for trial in (*first, *second)}
         pairs = matched([trial.stored for trial in first], [trial.stored for trial in second])
         return [(known[one.attempt], known[other.attempt]) for one, other in pairs]

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from fabricbench.backend.wiring import Wiring
     from fabricbench.plan.expand import PlannedTrial
+
+
+class Observation(TypedDict):
+    """Where the rows of a table were seen, and which of its columns were not measured: those are null.
+
+    `at` is `fabric` (on links and in switches themselves), `device` (told by the counter of a device) or
+    `endpoint` (by what sends and receives).
+    """
+
+    at: Literal["fabric", "device", "endpoint"]
+    unmeasured: Sequence[str]
 
 
 class JobSummary(TypedDict):
@@ -138,6 +149,10 @@ class Backend(Protocol):
     @property
     def engine_version(self) -> str:
         """Version of the program, kept with the record: a new one may give the same results."""
+
+    @property
+    def observed(self) -> Mapping[str, Observation]:
+        """What its records hold: every table that it observes; the others stay without rows."""
 
     def run(self, planned: PlannedTrial, observer: Observer, *, threads: int | None) -> RunResult:
         """Run one trial.

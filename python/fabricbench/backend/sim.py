@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 if TYPE_CHECKING:
     from fabricbench._core import Progress as CoreProgress
-    from fabricbench.backend.protocol import Observer, RunResult, RunSummary
+    from fabricbench.backend.protocol import Observation, Observer, RunResult, RunSummary
     from fabricbench.backend.wiring import Wiring
     from fabricbench.plan.expand import PlannedTrial
 
@@ -30,6 +30,14 @@ ENGINE_FACTS: Final = (
 )
 """What a run cost and which path it took: the simulator's own facts, which differ from run to run."""
 
+_AT_ENDPOINTS: Final = ("chunks", "reordering", "connections")
+_IN_THE_FABRIC: Final = ("ports", "priorities", "links", "paths", "series", "events")
+OBSERVED: Final[Mapping[str, Observation]] = {
+    **{table: {"at": "endpoint", "unmeasured": ()} for table in _AT_ENDPOINTS},
+    **{table: {"at": "fabric", "unmeasured": ()} for table in _IN_THE_FABRIC},
+}
+"""Everything, where it happens."""
+
 
 class SimBackend:
     """Runs trials in the compiled core, inside this process.
@@ -42,6 +50,7 @@ class SimBackend:
 
     name = "sim"
     version = RESULTS
+    observed = OBSERVED
 
     def __init__(self, path: Literal["auto", "exact"] = "auto", *, fast_forward: bool = True) -> None:
         self.path = path

@@ -78,7 +78,7 @@ def show_command(
 ) -> None:
     """Show every metric of a trial, and why it is slow if it is, computed from its record."""
     from fabricbench.report import formats, terminal
-    from fabricbench.report.insight import insight
+    from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
     from fabricbench.report.trials import Beside, measured_reports, reports_of_run
     from fabricbench.store import Workspace
@@ -91,12 +91,14 @@ def show_command(
     jobs = measured_reports(found, Beside(family))
     if output is Format.CSV:
         write(formats.trials_csv(jobs))
-    elif output is Format.JSON:
-        write(formats.shown_json(jobs, None if found.is_measured else insight(found), tags))
-    elif found.is_measured:
+        return
+    known = insight_of(found)
+    if output is Format.JSON:
+        write(formats.shown_json(jobs, known, tags))
+    elif known is None:
         write(terminal.trial_text(jobs, tags, colour=has_colour()))
     else:
-        told = insight_text(insight(found), colour=has_colour())
+        told = insight_text(known, colour=has_colour())
         seeds = terminal.seeds_text(reports_of_run(family), colour=has_colour())
         parts = (terminal.trial_text(jobs, tags, colour=has_colour()), seeds, told)
         write("\n\n".join(part for part in parts if part))

@@ -68,9 +68,9 @@ def of_trials(trials: Sequence[Trial]) -> Comparison:
 
 def _parameters(trials: Sequence[Trial]) -> tuple[list[Difference], str]:
     """Return the parameters that differ, as far as all trials tell them, and what is left out."""
-    if not any(trial.is_measured for trial in trials):
+    if not any(trial.is_printed for trial in trials):
         return differences([trial.facts.run_spec for trial in trials]), ""
-    if all(trial.is_measured for trial in trials):
+    if all(trial.is_printed for trial in trials):
         return differences([measured_parameters(trial) for trial in trials]), ""
     return differences([job_parameters(trial) for trial in trials]), MEASURED_AND_SIMULATED
 
@@ -82,7 +82,7 @@ def of_sizes(first: Sequence[Trial], second: Sequence[Trial]) -> Comparison:
         for one, other in matched(first, second)
         for pair in compared(stored_reports(one, Beside()), stored_reports(other, Beside()))
     ]
-    mixed = {trial.is_measured for trial in (*first, *second)} == {True, False}
+    mixed = {trial.is_printed for trial in (*first, *second)} == {True, False}
     return Comparison(
         [_run_label(first), _run_label(second)], [], pairs, (), note=MEASURED_AND_SIMULATED if mixed else ""
     )

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import message_size
@@ -53,7 +53,7 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
 
     Args:
         jobs: The jobs.
-        found: What the counters tell; none of a measured trial, which has what its benchmark printed instead.
+        found: What the counters of the fabric tell; none where the record holds nothing of it.
         tags: All tags of the trial, that of its plan included.
     """
     from fabricbench.analysis.failures import recovery_object
@@ -64,7 +64,7 @@ def shown_json(jobs: Sequence[JobReport], found: Insight | None, tags: Sequence[
     content["trials"] = [shown | {"tags": list(tags)} for shown in content["trials"]]
     if found is None:
         absent = dict.fromkeys(("reordering", "recoveries", "diagnosis"))
-        measured = measured_object(jobs[0].trial)
+        measured = measured_object(jobs[0].trial) if jobs[0].trial.is_printed else None
         content["trials"] = [shown | absent | {"measured": measured} for shown in content["trials"]]
         return json.dumps(content | {"fabric": None}, indent=2, allow_nan=False)
     orders = {order.job: reordering_object(order) for order in found.orders}
@@ -143,19 +143,17 @@ def _identity(trial: Trial) -> dict[str, Any]:
 def engine_totals(trials: Sequence[Trial]) -> dict[str, Any]:
     """Return what the trials cost together: sums, but the largest memory and thread count.
 
-    Seed and version are those of the first trial that was simulated. Measured trials cost nothing: of these
-    alone every total is none.
+    What none of them tells is none: facts of an engine are its own, and measured trials have none. Seed and
+    version are those of the first trial that has any.
     """
-    run = [trial for trial in trials if not trial.is_measured]
 
-    def values(name: str) -> list[Any]:
-        return [trial.engine[name] for trial in run]
+    def total(name: str, of: Callable[[list[Any]], Any]) -> Any:
+        values = [trial.engine[name] for trial in trials if name in trial.engine]
+        return of(values) if values else None if trials else 0
 
-    totals: dict[str, Any] = {name: sum(values(name)) for name in _ENGINE_SUMS}
-    totals |= {name: max(values(name), default=0) for name in ("peak_rss_bytes", "threads")}
-    if trials and not run:
-        totals = dict.fromkeys(totals)
-    first = (run or trials)[0].facts if trials else None
+    totals: dict[str, Any] = {name: total(name, sum) for name in _ENGINE_SUMS}
+    totals |= {name: total(name, max) for name in ("peak_rss_bytes", "threads")}
+    first = next((trial.facts for trial in trials if trial.engine), trials[0].facts if trials else None)
     totals["seed"] = first.run_spec.get("seed") if first else None
     totals["version"] = first.engine_version if first else None
     totals["backend"] = first.backend if first else None

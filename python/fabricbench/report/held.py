@@ -29,9 +29,9 @@ class Shown(Protocol):
 def held_metrics(names: Iterable[str], rows: Sequence[Shown]) -> list[str]:
     """Leave out the metrics that hold nothing in any row, as those that make no sense of the jobs.
 
-    All stay where a simulated job did not complete: what is missing then says so.
+    All stay where a job with chunks did not complete: what is missing then says so.
     """
-    if any(row.summary.status != "complete" and not row.trial.is_measured for row in rows):
+    if any(row.summary.status != "complete" and row.trial.has("chunks") for row in rows):
         return list(names)
     return [name for name in names if any(_holds(row, name) for row in rows)]
 

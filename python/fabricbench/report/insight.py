@@ -74,6 +74,15 @@ def insight(trial: Trial) -> Insight:
     )
 
 
+def insight_of(trial: Trial) -> Insight | None:
+    """Return what the counters of a finished trial tell; none where its record holds nothing of the fabric.
+
+    Raises:
+        StoreError: A table is missing or cannot be read.
+    """
+    return insight(trial) if trial.has("ports", "links", "events") else None
+
+
 def record_of(trial: Trial) -> Record:
     """Return a finished trial as `fabricbench.analysis` takes it."""
     return Record(trial.facts.run_spec, trial.summary or {}, trial.tables)

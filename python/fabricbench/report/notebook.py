@@ -38,7 +38,7 @@ def write_notebook(trial: Trial, suite: Sequence[Trial], workspace: Path, path: 
     import nbformat
 
     cells = [*_opening(trial, workspace), *_run_cells(trial, suite)]
-    cells += [] if trial.is_measured else _trial_cells(trial)
+    cells += _trial_cells(trial) if trial.has("chunks") else []
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=_METADATA)
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"  # the same notebook for the same trial

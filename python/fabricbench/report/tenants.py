@@ -46,7 +46,7 @@ class Solos:
     def beside(self, trial: Trial, summaries: Iterable[Summary]) -> dict[str, Alone]:
         """Return for each job of a trial how it did alone, as far as that was run."""
         facts = trial.facts
-        if not self._by_key or trial.is_measured or is_solo(facts.variant):
+        if not self._by_key or trial.is_printed or is_solo(facts.variant):
             return {}
         keys = solo_keys(facts.iteration, facts.run_spec)
         found = {summary.job: (summary, self._find(trial, keys[summary.job])) for summary in summaries}

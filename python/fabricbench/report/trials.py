@@ -56,7 +56,7 @@ class JobReport:
     def missing(self) -> str:
         """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
         has_none = self.summary.rounds == 0 and self.summary.status == "complete"
-        return NO_ROUND if has_none and not self.trial.is_measured else ""
+        return NO_ROUND if has_none and self.trial.has("chunks") else ""
 
     @property
     def published_metrics(self) -> Collection[str]:
@@ -90,7 +90,7 @@ class Beside:
         """Tell whether a job has a size of its own while its plan sweeps several."""
         facts = trial.facts
         is_own = shown_bytes(trial, summary) != facts.data_size_bytes
-        return is_own and not trial.is_measured and len(self._sizes.get(facts.suite, ())) > 1
+        return is_own and trial.has("chunks") and len(self._sizes.get(facts.suite, ())) > 1
 
 
 def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:

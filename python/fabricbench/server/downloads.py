@@ -19,7 +19,7 @@ from fabricbench import runner
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
-from fabricbench.report.insight import insight
+from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
 from fabricbench.report.trials import Beside, measured_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
@@ -124,7 +124,7 @@ def _write_report(trial: Trial, state: ServerState, path: Path) -> None:
 
 def _write_json(trial: Trial, state: ServerState, path: Path) -> None:
     jobs = measured_reports(trial, Beside(state.workspace.family(trial)))
-    found = None if trial.is_measured else insight(trial)
+    found = insight_of(trial)
     tags = tags_of(state.workspace, [trial])[trial.id]
     path.write_text(shown_json(jobs, found, tags) + "\n", encoding="utf-8")
 
@@ -139,14 +139,14 @@ def _write_notebook(trial: Trial, state: ServerState, path: Path) -> None:
 
 
 def _write_plan(trial: Trial, _state: ServerState, path: Path) -> None:
-    if trial.is_measured:
+    if trial.is_printed:
         raise ApiError(409, f"trial {trial.id} was measured, so it has no plan", "output.txt is what it has")
     path.write_text(trial.facts.plan_source, encoding="utf-8")
 
 
 def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
-    if not trial.is_measured:
-        raise ApiError(409, f"trial {trial.id} was simulated, so no benchmark printed it")
+    if not trial.is_printed:
+        raise ApiError(409, f"trial {trial.id} was run, so no benchmark printed it")
     path.write_text(trial.facts.plan_source, encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from fabricbench.report.formats import shown_json, trial_object
-from fabricbench.report.insight import insight
+from fabricbench.report.insight import insight_of
 from fabricbench.report.trials import Beside, JobReport, measured_reports, stored_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
@@ -187,9 +187,9 @@ def _row(trial: Trial, jobs: list[JobReport], tags: list[str]) -> dict[str, Any]
 def show_trial(trial_id: TrialId, state: State) -> Response:
     """Return everything about a trial.
 
-    What a list has of it, `plan_source`, `overrides`, `run_spec`, `published`, `engine`, `machine`,
-    `suite_trials` (its run, in the order of the plan), and in `shown` what `show --format json` prints; null
-    if unfinished.
+    What a list has of it, `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
+    `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
+    `show --format json` prints; null if unfinished.
     """
     trial = found_trial(state, trial_id)
     family = state.workspace.family(trial) if trial.is_finished else []
@@ -206,6 +206,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "plan_source": facts.plan_source,
         "overrides": facts.overrides,
         "run_spec": facts.run_spec,
+        "observed": facts.observed,
         "published": facts.published,
         "reference": facts.reference,
         "engine": trial.engine,
@@ -213,7 +214,7 @@ def _shown(trial: Trial, family: list[Trial], tags: list[str]) -> bytes:
         "suite_trials": [_member(each) for each in family if each.facts.suite == facts.suite],
     }
     del content["jobs"]
-    found = insight(trial) if trial.is_finished and not trial.is_measured else None
+    found = insight_of(trial) if trial.is_finished else None
     shown = shown_json(jobs, found, tags) if trial.is_finished else "null"
     return f'{{"shown": {shown}, {json.dumps(content, allow_nan=False)[1:]}'.encode()
 

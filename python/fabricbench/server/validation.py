@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from fabricbench import runner
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
+from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.published import published_rows
 from fabricbench.report.trials import Beside, stored_reports
 from fabricbench.server.errors import ERRORS
@@ -106,7 +107,7 @@ def list_published(state: State) -> Validation:
 def _finished(state: ServerState, plan: str) -> list[Trial]:
     """Return the simulated trials of a plan, the newest last."""
     found = state.workspace.trials(plan=plan, states=FINISHED)
-    return [trial for trial in found if not trial.is_measured]
+    return [trial for trial in found if made(trial) == SIMULATED]
 
 
 def _is_as_shipped(trial: Trial, about: dict[str, Any]) -> bool:

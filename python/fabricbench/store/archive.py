@@ -28,10 +28,11 @@ from fabricbench.store.identity import Identity, digest_of, digests_of
 from fabricbench.store.inspection import identity_of, table_problem
 from fabricbench.store.members import MemberError, Members
 from fabricbench.store.memberships import NEWEST_FIRST, add_place, places
+from fabricbench.store.observed import OF_THE_SIMULATOR
 from fabricbench.store.rows import RowError, checked_row
 from fabricbench.store.schema import TABLES
 from fabricbench.store.tables import damaged, sync
-from fabricbench.store.trial import Trial, to_json
+from fabricbench.store.trial import IMPORTED, Trial, to_json
 from fabricbench.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -234,6 +235,7 @@ def _check(row: dict[str, Any], columns: Mapping[str, Column[Any]], path: Path) 
     if columns is _TRIAL:
         row.setdefault("digests", None)
         row.setdefault("backend_version", row["engine_version"])
+        row.setdefault("observed", "{}" if row["backend"] == IMPORTED else to_json(OF_THE_SIMULATOR))
     try:
         checked_row(row, [name for name in row if name in _TRIAL])
     except RowError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import DDL, BigInteger, Column, Index, Integer, MetaData, String, Table, Text, event
 
-REVISION = "0009"
+REVISION = "0010"
 """Revision of the catalog that this version reads and writes."""
 
 REVISION_TABLE = "alembic_version"
@@ -51,6 +51,7 @@ trials = Table(
     Column("backend", Text, nullable=False),
     Column("backend_version", Text, nullable=False, server_default=""),
     Column("engine_version", Text, nullable=False),
+    Column("observed", Text, nullable=False, server_default="{}"),
     Column("record_version", Integer, nullable=False),
     Column("host", Text, nullable=False),
     Column("pid", Integer, nullable=False),

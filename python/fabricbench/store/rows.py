@@ -30,6 +30,8 @@ RECORD_NAME: Final = re.compile(r"([0-9a-f]{12})\.[0-9a-f]{12}")
 """Name of a record at a location: the trial's id and a token made up for the attempt."""
 _STATES: Final = (RUNNING, COMPLETE, INCOMPLETE, INTERRUPTED, FAILED)
 _SIZE_KINDS: Final = ("data", "message")
+_POINTS: Final = ("fabric", "device", "endpoint")
+"""Where rows may have been seen."""
 _SHOWN: Final = 60
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
@@ -201,6 +203,18 @@ def _is_published(value: object) -> bool:
     return texts and _is_sound(value) and all(map(_is_scalar, value["values"].values()))
 
 
+def _is_observed(value: object) -> bool:
+    """Tell whether a value says which tables a record holds, where they were seen and what they lack."""
+    return isinstance(value, dict) and all(
+        isinstance(each, dict) and each.get("at") in _POINTS and _are_texts(each.get("unmeasured"))
+        for each in value.values()
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
 def _is_list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
@@ -215,6 +229,7 @@ _JSON: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "results": (_is_results, "a list of objects with job, status and finite numbers"),
     "engine": (_is_object, "an object of finite numbers"),
     "machine": (_is_object, "an object"),
+    "observed": (_is_observed, "an object with `at` and `unmeasured` of tables"),
     "digests": (_is_object, "an object with the digests of tables"),
 }
 

@@ -5,6 +5,8 @@ Every integer is a signed 64-bit one: readers of Parquet and CSV agree about tho
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 SCHEMA_VERSION = 1
@@ -103,19 +105,28 @@ class RecordSchemaError(Exception):
     """A backend handed over rows that do not have a table's columns: a fault of the backend."""
 
 
-def conform(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+def observed_schema(table: str, unmeasured: Collection[str] = ()) -> pa.Schema:
+    """Return the columns of a table some of which were not measured, and so may be null."""
+    return pa.schema(
+        [field.with_nullable(True) if field.name in unmeasured else field for field in SCHEMAS[table]]
+    )
+
+
+def conform(table: str, batch: pa.RecordBatch, unmeasured: Collection[str] = ()) -> pa.RecordBatch:
     """Return the rows with exactly the columns, order and types of the table.
 
     Args:
         table: Name of the table.
         batch: Rows as a backend gives them, in any column order and integer width.
+        unmeasured: Columns that the backend does not measure: they hold nothing but null.
 
     Raises:
-        RecordSchemaError: There is no such table, a column is missing or too many, or a value does not fit.
+        RecordSchemaError: There is no such table, a column is missing or too many, a value does not fit, is
+            null where something was measured, or is there where nothing was.
     """
-    schema = SCHEMAS.get(table)
-    if schema is None:
+    if table not in SCHEMAS:
         raise RecordSchemaError(f"table {table!r} is none of {', '.join(RECORD_TABLES)}")
+    schema = observed_schema(table, unmeasured)
     missing = set(schema.names) - set(batch.schema.names)
     unknown = set(batch.schema.names) - set(schema.names)
     if missing or unknown:
@@ -126,4 +137,11 @@ def conform(table: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [batch.column(field.name).cast(field.type) for field in schema]
     except pa.ArrowInvalid as error:
         raise RecordSchemaError(f"table {table!r}: {error}") from error
+    for field, column in zip(schema, columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise RecordSchemaError(f"table {table!r}: null in column {field.name!r}, which was measured")
+        if field.name in unmeasured and column.null_count < len(column):
+            raise RecordSchemaError(
+                f"table {table!r}: a value in column {field.name!r}, which was not measured"
+            )
     return pa.RecordBatch.from_arrays(columns, schema=schema)

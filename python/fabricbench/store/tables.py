@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +20,7 @@ from fabricbench.store.identity import (
     digests_in,
     opened_table,
 )
-from fabricbench.store.schema import RECORD_TABLES, SCHEMAS, TABLES, conform
+from fabricbench.store.schema import RECORD_TABLES, TABLES, RecordSchemaError, conform, observed_schema
 
 _BUFFER_BYTES = 1 << 16
 """What is smaller is written together: Parquet writes each page, and the header of each, by itself."""
@@ -85,11 +86,14 @@ class TableWriter:
 class RecordWriter:
     """Writes the record tables of one trial into a folder."""
 
-    def __init__(self, folder: Path, metadata: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, metadata: Mapping[str, str], observed: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         """Create the folder and the empty tables.
 
         Args:
             folder: Must not exist.
+            observed: The tables that get rows; see `TrialFacts.observed`.
             metadata: What every file says about itself, such as the RunSpec; the same for the same trial.
 
         Raises:
@@ -97,11 +101,14 @@ class RecordWriter:
         """
         self.folder = folder
         self._metadata = {(METADATA_PREFIX + key).encode(): value.encode() for key, value in metadata.items()}
+        self._unmeasured = {table: tuple(each["unmeasured"]) for table, each in observed.items()}
         self._writers: dict[str, TableWriter] = {}
         try:
             folder.mkdir()
             for table in RECORD_TABLES:
-                self._writers[table] = self._open(table, SCHEMAS[table])
+                self._writers[table] = self._open(
+                    table, observed_schema(table, self._unmeasured.get(table, ()))
+                )
         except OSError as error:
             raise write_error(folder, error) from error
 
@@ -114,9 +121,13 @@ class RecordWriter:
 
         Raises:
             StoreError: The disk is full or failing.
-            RecordSchemaError: The rows do not have the table's columns.
+            RecordSchemaError: The rows do not have the table's columns, or the table is not observed.
         """
-        rows = conform(table, batch)
+        if table in RECORD_TABLES and table not in self._unmeasured:
+            raise RecordSchemaError(
+                f"table {table!r} has rows and is none of those that the backend observes"
+            )
+        rows = conform(table, batch, self._unmeasured.get(table, ()))
         try:
             self._writers[table].write(rows)
         except OSError as error:

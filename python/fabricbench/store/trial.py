@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from fabricbench.store.tables import TableFolder
 
 
+MEASURED = "measured"
+"""What the run spec of such a trial has in place of a fabric: the benchmark and what it printed of itself."""
 IMPORTED = "imported"
 """Backend of trials that were measured elsewhere."""
 
@@ -45,6 +47,8 @@ class TrialFacts:
         backend_version: Version of its results, as the id has it.
         engine_version: Version of the program that made the record.
         reference: Name of the variant that the others of the plan are compared with; none without variants.
+        observed: What the record holds, as its backend says: for each table that has rows `at`, where they
+            were seen (`fabric`, `device` or `endpoint`), and `unmeasured`, the columns that are null.
     """
 
     id: str
@@ -66,6 +70,7 @@ class TrialFacts:
     backend_version: str
     engine_version: str
     reference: str | None = None
+    observed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,16 +114,21 @@ class Trial:
         """Whether the trial has a record: it is complete or incomplete."""
         return self.status in FINISHED
 
+    def has(self, *tables: str) -> bool:
+        """Tell whether the record holds all of some tables, as it says of itself."""
+        return all(table in self.facts.observed for table in tables)
+
     @property
-    def is_measured(self) -> bool:
-        """Whether it was measured on a real fabric and imported: nothing is below its metrics."""
-        return self.facts.backend == IMPORTED
+    def is_printed(self) -> bool:
+        """Whether its run spec says what a benchmark printed, in place of what was run."""
+        return MEASURED in self.facts.run_spec
 
 
 def row_of(facts: TrialFacts) -> dict[str, Any]:
     """Return the columns of the catalog that hold the facts."""
     row = {name: getattr(facts, name) for name in facts.__dataclass_fields__}
     row["run_spec"] = to_json(facts.run_spec)
+    row["observed"] = to_json(facts.observed)
     row["overrides"] = to_json(list(facts.overrides))
     row["criteria"] = to_json(list(facts.criteria))
     row["published"] = to_json(facts.published) if facts.published is not None else None

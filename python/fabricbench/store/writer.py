@@ -50,7 +50,7 @@ class TrialWriter:
             StoreError: The folder cannot be written, or the disk is full.
         """
         try:
-            self._record = RecordWriter(self._folder, _metadata(self._facts))
+            self._record = RecordWriter(self._folder, _metadata(self._facts), self._facts.observed)
         except StoreError as error:
             self._give_up(error)
             raise
@@ -233,5 +233,6 @@ def _metadata(facts: TrialFacts) -> dict[str, str]:
         "backend": facts.backend,
         "backend_version": facts.backend_version,
         "engine_version": facts.engine_version,
+        "observed": to_json(facts.observed),
         "run_spec": to_json(facts.run_spec),
     }

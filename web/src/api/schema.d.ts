@@ -242,9 +242,9 @@ export interface paths {
          * Show Trial
          * @description Return everything about a trial.
          *
-         *     What a list has of it, `plan_source`, `overrides`, `run_spec`, `published`, `engine`, `machine`,
-         *     `suite_trials` (its run, in the order of the plan), and in `shown` what `show --format json` prints; null
-         *     if unfinished.
+         *     What a list has of it, `plan_source`, `overrides`, `run_spec`, `observed` (what its record holds),
+         *     `published`, `engine`, `machine`, `suite_trials` (its run, in the order of the plan), and in `shown` what
+         *     `show --format json` prints; null if unfinished.
          */
         get: operations["show_trial_api_v1_trials__trial_id__get"];
         put?: never;

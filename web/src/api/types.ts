@@ -228,6 +228,8 @@ export interface TrialDetail extends Omit<Trial, 'jobs'> {
   shown: { trials: JobDetail[]; engine: Facts; fabric: FabricInsight | null } | null;
   plan_source: string | null;
   overrides: string[];
+  /** What the record holds: of each table where its rows were seen, and the columns that were not measured. */
+  observed: Record<string, { at: string; unmeasured: string[] }>;
   engine: Facts | null;
   machine: Facts | null;
   suite_trials: Sibling[];

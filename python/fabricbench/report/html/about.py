@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.rates import packet_hops_per_s
 from fabricbench.report.html.model import Cell, Column, FactsPart, Part, Row, Section, TablePart, TextPart
 from fabricbench.report.html.scales import byte_count_text, significant, time_text
+from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.model_notes import MODEL_NOTES
 
 if TYPE_CHECKING:
@@ -47,28 +48,58 @@ def _identity(trials: Sequence[Trial], focus: Trial) -> list[tuple[str, str]]:
 
 
 def _engine(focus: Trial) -> list[tuple[str, str]]:
+    """Give what the run cost and what it counted, as far as its backend tells."""
     engine, summary = focus.engine, focus.summary or {}
-    speed = packet_hops_per_s(engine["packet_hops"], engine["wall_s"])
-    return [
-        ("Simulated time", time_text(summary["end_ps"])),
-        ("Wall time", f"{significant(engine['wall_s'])} s"),
-        ("Processor time", f"{significant(engine['cpu_s'])} s"),
-        ("Threads", f"{engine['threads']:,}"),
-        ("Packet-hops", f"{engine['packet_hops']:,}"),
-        ("Packet-hops / s", "–" if speed is None else f"{speed:,.0f}"),
-        ("Engine events", f"{engine['events']:,}"),
-        ("Engine path", f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"),
-        ("Skipped, as it repeated", time_text(engine.get("fast_forward_ps", 0))),
-        ("Time window", time_text(summary["window_ps"])),
-        ("Peak memory", byte_count_text(engine["peak_rss_bytes"])),
-        ("Frames sent", f"{summary['frames_sent']:,}"),
-        ("Frames delivered", f"{summary['frames_delivered']:,}"),
-        ("Frames in flight at the end", f"{summary['frames_in_flight']:,}"),
-        *(
-            (f"Lost: {cause.replace('_', ' ')}", f"{count:,}")
-            for cause, count in summary["frames_lost"].items()
-        ),
+    told = {name: text(engine[name]) for name, text in _ENGINE.items() if name in engine}
+    pairs = [
+        ("Time of the run", time_text(summary["end_ps"])),
+        *((_TITLES[name], told[name]) for name in told),
     ]
+    if {"packet_hops", "wall_s"} <= set(engine):
+        speed = packet_hops_per_s(engine["packet_hops"], engine["wall_s"])
+        pairs.append(("Packet-hops / s", "–" if speed is None else f"{speed:,.0f}"))
+    if {"fast_windows", "exact_windows"} <= set(engine):
+        paths = f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"
+        pairs.append(("Engine path", paths))
+    pairs += [(name, f"{value:,}") for name, value in engine.items() if name not in _KNOWN]
+    pairs += [(title, text(summary[name])) for name, (title, text) in _SUMMARY.items() if name in summary]
+    lost = summary.get("frames_lost", {})
+    return [*pairs, *((f"Lost: {cause.replace('_', ' ')}", f"{count:,}") for cause, count in lost.items())]
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"
+
+
+def _seconds(value: float) -> str:
+    return f"{significant(value)} s"
+
+
+_ENGINE: dict[str, Callable[[Any], str]] = {
+    "wall_s": _seconds,
+    "cpu_s": _seconds,
+    "threads": _count,
+    "packet_hops": _count,
+    "events": _count,
+    "fast_forward_ps": time_text,
+    "peak_rss_bytes": byte_count_text,
+}
+_TITLES = {
+    "wall_s": "Wall time",
+    "cpu_s": "Processor time",
+    "threads": "Threads",
+    "packet_hops": "Packet-hops",
+    "events": "Engine events",
+    "fast_forward_ps": "Skipped, as it repeated",
+    "peak_rss_bytes": "Peak memory",
+}
+_KNOWN = {*_ENGINE, "fast_windows", "exact_windows"}
+_SUMMARY: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "window_ps": ("Time window", time_text),
+    "frames_sent": ("Frames sent", _count),
+    "frames_delivered": ("Frames delivered", _count),
+    "frames_in_flight": ("Frames in flight at the end", _count),
+}
 
 
 def _machine(focus: Trial) -> list[tuple[str, str]]:
@@ -80,8 +111,10 @@ def _utc(moment: str | None) -> str:
     return "–" if moment is None else f"{moment[:19].replace('T', ' ')} UTC"
 
 
-def model_section() -> Section:
-    """Give what the simulator models and what it leaves out."""
+def model_section(focus: Trial) -> Section | None:
+    """Give what the simulator models and what it leaves out; none of what another backend made."""
+    if made(focus) != SIMULATED:
+        return None
     columns = [Column(title, numeric=False) for title in ("part", "modelled", "left out")]
     rows = [Row([Cell(note.part), Cell(note.modelled), Cell(note.left_out)]) for note in MODEL_NOTES]
     return Section("model", "Assumptions and limits", [TablePart(columns, rows)])

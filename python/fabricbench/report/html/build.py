@@ -25,10 +25,11 @@ from fabricbench.report.html.summary import bandwidth_section, fct_section, summ
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.variant_details import RunVariants
-from fabricbench.report.insight import insight
+from fabricbench.report.insight import insight_of
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
+    from fabricbench.report.insight import Insight
     from fabricbench.store import Trial
 
 
@@ -59,35 +60,42 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
     rows = result_rows(trials, focus, others)
     own = [row for row in rows if row.is_focus]
     label = own[0].label if len(own) == 1 else trial_label(own)
-    if focus.is_measured:
+    if focus.is_printed:
         return measured_page(rows, focus, label)
-    found = insight(focus)
+    found = insight_of(focus)
     variants = RunVariants(trials, focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
-        verdict=_verdict(rows, cause_words(found, with_jobs=len(own) > 1), label),
+        verdict=_verdict(rows, cause_words(found, with_jobs=len(own) > 1) if found else "", label),
         good=all(row.summary.status == "complete" for row in rows) and not _not_met(rows),
         focus=f"Detailed plots: {label}, trial {focus.id}",
         sections=[
             *_present(variants.comparison()),
             summary_section(rows),
-            *_told([diagnosis_section(found)], label, focus),
+            *(_told([diagnosis_section(found)], label, focus) if found else []),
             *_present(tenants_section(rows)),
-            *_told([recovery_section(found.recoveries, found.unreached)], label, focus),
+            *(_told([recovery_section(found.recoveries, found.unreached)], label, focus) if found else []),
             *_present(tcp_section(rows)),
             *_present(bandwidth_section(rows)),
             fct_section(rows),
             *_present(variants.headline(focus)),
-            *_told([uplinks_section(found.distributions)], label, focus),
-            *_told(TrialDetail(focus, found, loss_and_pause_parts(found)).sections(), label, focus),
+            *(_told([uplinks_section(found.distributions)], label, focus) if found else []),
+            *_told(_detail_sections(focus, found), label, focus),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),
-            model_section(),
+            *_present(model_section(focus)),
         ],
         footer=f"fabricbench {focus.facts.engine_version}",
     )
+
+
+def _detail_sections(focus: Trial, found: Insight | None) -> list[Section]:
+    """Give what the tables of the focus trial hold; of one that holds no more, its chunks."""
+    if found is None:
+        return TrialDetail(focus).chunk_sections()
+    return TrialDetail(focus, found, loss_and_pause_parts(found)).sections()
 
 
 def _present(section: Section | None) -> list[Section]:
@@ -112,7 +120,7 @@ def _not_met(rows: Sequence[ResultRow]) -> int:
 
 def _ending(rows: Sequence[ResultRow]) -> str:
     """Say how the run ended, and whether it met the criteria of the plan; measured results do not count."""
-    rows = [row for row in rows if not row.trial.is_measured]
+    rows = [row for row in rows if not row.trial.is_printed]
     complete = sum(1 for row in rows if row.summary.status == "complete")
     results = counted(len(rows), "result")
     if complete == len(rows) and _not_met(rows):

@@ -62,7 +62,7 @@ def titles(rows: Sequence[ResultRow]) -> dict[str, str]:
 
 def _titles_of_kinds(rows: Sequence[ResultRow]) -> dict[str, str]:
     """Return the metrics of the kinds of the jobs; measured results have the fewest."""
-    if all(row.trial.is_measured for row in rows):
+    if not any(row.trial.has("chunks") for row in rows):
         return _TIME | _BANDWIDTH
     kinds = {job_kind(row.job_spec) for row in rows}
     if kinds == {JobKind.STORAGE}:

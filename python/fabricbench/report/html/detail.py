@@ -92,6 +92,10 @@ class TrialDetail:
             self._counters(),
         ]
 
+    def chunk_sections(self) -> list[Section]:
+        """Give the sections of the table `chunks` alone."""
+        return [self._transfers()]
+
     def timeline(self, window: Window | None = None) -> Plot | None:
         """Draw the chunk transfers, or those in a window."""
         return timeline_plot(self._chunks, self._end_ps, window)

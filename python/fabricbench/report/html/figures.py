@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.report.html.detail import TrialDetail
@@ -18,13 +18,22 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 
+def drawn(trial: Trial, draw: Callable[[TrialDetail], Plot | None], *tables: str) -> Plot | None:
+    """Draw a plot of a trial whose record holds the tables that it needs; none of any other.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    return draw(TrialDetail(trial)) if trial.has(*tables) else None
+
+
 def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
     """Draw the distribution of flow completion times of each trial.
 
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
-    rows = [row for row in rows_of(trials, focus, Beside(trials)) if not row.trial.is_measured]
+    rows = [row for row in rows_of(trials, focus, Beside(trials)) if row.trial.has("chunks")]
     return fct_plot([fct_sample(row) for row in chosen_rows(rows)]) if rows else None
 
 
@@ -37,29 +46,29 @@ def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot 
 
 def timeline(trial: Trial) -> Plot | None:
     """Draw the chunk transfers of a trial."""
-    return None if trial.is_measured else TrialDetail(trial).timeline()
+    return drawn(trial, TrialDetail.timeline, "chunks")
 
 
 def links(trial: Trial) -> Plot | None:
     """Draw the use of each link as a matrix."""
-    return None if trial.is_measured else TrialDetail(trial).link_matrix()
+    return drawn(trial, TrialDetail.link_matrix, "links", "ports")
 
 
 def topology(trial: Trial) -> Plot | None:
     """Draw the use of each link on a map of the fabric."""
-    return None if trial.is_measured else TrialDetail(trial).link_map()
+    return drawn(trial, TrialDetail.link_map, "links", "ports")
 
 
 def queues(trial: Trial) -> Plot | None:
     """Draw the sampled queues."""
-    return None if trial.is_measured else TrialDetail(trial).queues()
+    return drawn(trial, TrialDetail.queues, "series")
 
 
 def link_use(trial: Trial) -> Plot | None:
     """Draw the sampled use of links."""
-    return None if trial.is_measured else TrialDetail(trial).link_use()
+    return drawn(trial, TrialDetail.link_use, "series")
 
 
 def latency(trial: Trial) -> Plot | None:
     """Draw the latency of frames."""
-    return None if trial.is_measured else TrialDetail(trial).latency()
+    return drawn(trial, TrialDetail.latency, "chunks")

@@ -39,22 +39,22 @@ class Figure:
     of_run: bool = False
 
 
-def _of_detail(draw: Callable[[TrialDetail], Plot | None]) -> _Drawing:
-    return lambda trial, _run: None if trial.is_measured else draw(TrialDetail(trial))
+def _of_detail(draw: Callable[[TrialDetail], Plot | None], *tables: str) -> _Drawing:
+    return lambda trial, _run: figures.drawn(trial, draw, *tables)
 
 
-def _over_time(draw: Callable[[TrialDetail], Plot | None]) -> _Drawing:
+def _over_time(draw: Callable[[TrialDetail], Plot | None], table: str = "series") -> _Drawing:
     """Draw failures, repairs and convergences into a plot over time, as the report does."""
 
     def drawing(trial: Trial, _run: Sequence[Trial]) -> Plot | None:
-        plot = None if trial.is_measured else draw(TrialDetail(trial))
+        plot = figures.drawn(trial, draw, table)
         return plot and marked(plot, marks_of(steps(record_of(trial))))
 
     return drawing
 
 
 def _order(trial: Trial, _run: Sequence[Trial]) -> Plot | None:
-    return None if trial.is_measured else reordering_plot(reorderings(record_of(trial)))
+    return reordering_plot(reorderings(record_of(trial))) if trial.has("reordering") else None
 
 
 FIGURES: Final[dict[str, Figure]] = {
@@ -72,11 +72,11 @@ FIGURES: Final[dict[str, Figure]] = {
     "cdf-run": Figure(
         "Flow completion times of the run", lambda trial, run: figures.cdf(run, trial), of_run=True
     ),
-    "timeline": Figure("Chunk transfers", _over_time(TrialDetail.timeline)),
-    "progress": Figure("Share of chunks complete", _over_time(TrialDetail.progress)),
-    "topology": Figure("Link use on a map of the fabric", _of_detail(TrialDetail.link_map)),
-    "links": Figure("Link use as a matrix", _of_detail(TrialDetail.link_matrix)),
-    "latency": Figure("Frame latency", _of_detail(TrialDetail.latency)),
+    "timeline": Figure("Chunk transfers", _over_time(TrialDetail.timeline, "chunks")),
+    "progress": Figure("Share of chunks complete", _over_time(TrialDetail.progress, "chunks")),
+    "topology": Figure("Link use on a map of the fabric", _of_detail(TrialDetail.link_map, "links", "ports")),
+    "links": Figure("Link use as a matrix", _of_detail(TrialDetail.link_matrix, "links", "ports")),
+    "latency": Figure("Frame latency", _of_detail(TrialDetail.latency, "chunks")),
     "order": Figure("How late frames came that were overtaken", _order),
     "goodput": Figure("Goodput over time", _over_time(TrialDetail.goodput), "delivered_bytes"),
     "link-use": Figure("Link use over time", _over_time(TrialDetail.link_use), "tx_bytes"),
@@ -95,7 +95,7 @@ def timeline_of(trial: Trial, window: Window) -> Plot | None:
     Raises:
         StoreError: A table cannot be read.
     """
-    plot = None if trial.is_measured else TrialDetail(trial).timeline(window)
+    plot = figures.drawn(trial, lambda detail: detail.timeline(window), "chunks")
     return plot and marked(plot, marks_of(steps(record_of(trial))))
 
 
@@ -125,7 +125,7 @@ def has_figure(
         rows: How many rows the tables have.
     """
     figure = FIGURES[name]
-    if trial.is_measured:
+    if not trial.has("chunks"):
         return figure.of_run and figure.draw(trial, [trial]) is not None
     if figure.metric:
         if figure.metric not in sampled:

@@ -84,14 +84,14 @@ def _metric_cell(row: ResultRow, name: str) -> Cell:
 
 def _caption(rows: Sequence[ResultRow]) -> str:
     text = "Sizes in binary units (1 MB = 2^20 bytes), bandwidths in GB/s of 10^9 bytes."
-    if any((row.summary.rounds or 0) > 1 for row in rows if not row.trial.is_measured):
+    if any((row.summary.rounds or 0) > 1 for row in rows if row.trial.has("chunks")):
         text += " Of jobs that repeat, the time is the mean of their rounds."
-    if not all(row.trial.is_measured for row in rows):
+    if any(row.trial.has("chunks") for row in rows):
         text += (
             " FCT is the time from the first byte of a data chunk offered to its last byte acknowledged, "
             "percentiles by nearest rank."
         )
-    if any(row.trial.is_measured for row in rows):
+    if any(row.trial.is_printed for row in rows):
         text += f" {NO_CHUNKS}"
     if any(row.summary.iops is not None for row in rows):
         text += (
@@ -175,7 +175,7 @@ def fct_section(rows: Sequence[ResultRow]) -> Section:
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
-    rows = [row for row in rows if not row.trial.is_measured]
+    rows = [row for row in rows if row.trial.has("chunks")]
     chosen = chosen_rows(rows)
     plot = fct_plot([fct_sample(row) for row in chosen])
     if plot is None:

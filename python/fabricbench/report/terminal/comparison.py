@@ -59,7 +59,7 @@ def _short(text: str) -> str:
 def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
     """Return every metric of a job, with its ratio to the first for each of the others."""
     first, is_pair = pairs[0].first, len(pairs) == 1
-    measured = any(job.trial.is_measured for job in (first, *(pair.second for pair in pairs)))
+    measured = any(job.trial.is_printed for job in (first, *(pair.second for pair in pairs)))
     columns = [Column(("metric",), is_text=True), Column(("unit",), is_text=True), Column((_name(first),))]
     for pair in pairs:
         is_text = Column(("second is" if is_pair else "is",), is_text=True)

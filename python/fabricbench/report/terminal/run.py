@@ -97,7 +97,6 @@ def _unreached_text(jobs: Sequence[JobReport], *, colour: bool) -> str:
         styled(f"{name}: {text}", Style.RED, colour=colour)
         for name, trial in _named_trials(jobs)
         for text in unreached_failures(trial.facts.run_spec, (trial.summary or {}).get("end_ps", 0))
-        if not trial.is_measured
     ]
     more = [f"and {len(lines) - _MAX_UNREACHED} more"] if len(lines) > _MAX_UNREACHED else []
     return "\n".join([*lines[:_MAX_UNREACHED], *more])
@@ -188,7 +187,7 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
 
 def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
     """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
-    if all(job.trial.is_measured for job in jobs):
+    if not any(job.trial.has("chunks") for job in jobs):
         return (*METRIC_COLUMNS[:4], MetricColumn("rounds", ("measured", "times")))
     if all(job_spec(job).get("arrivals") for job in jobs):
         return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])

@@ -35,15 +35,15 @@ def trial_text(jobs: Sequence[JobReport], tags: Sequence[str] = (), *, colour: b
     facts = render([Column((), is_text=True)] * 2, [Row(pair) for pair in told], colour=False)
     beside = [job for job in jobs if job.alone]
     tenants = [tenants_table(beside, colour=colour)] if beside else []
-    if trial.is_measured:
+    if trial.is_printed:
         return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *_printed(trial)])
     tcp = [table for table in [tcp_table([("this", jobs[0].trial)], colour=colour)] if table]
     return "\n\n".join([facts, *(_job_text(job, colour=colour) for job in jobs), *tenants, *tcp])
 
 
 def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
-    facts, engine, machine = trial.facts, trial.engine, trial.machine
-    if trial.is_measured:
+    facts = trial.facts
+    if trial.is_printed:
         return measured_facts(trial)
     return [
         ("trial", facts.id),
@@ -54,10 +54,23 @@ def _trial_facts(trial: Trial) -> list[tuple[str, str]]:
         ("status", trial.status),
         ("backend", f"{facts.backend}, results {facts.backend_version}, engine {facts.engine_version}"),
         ("started", trial.started_at),
-        ("took", f"{engine['wall_s']:.3g} s on {machine['host']}, threads: {engine['threads']}"),
+        *_cost(trial),
+    ]
+
+
+def _cost(trial: Trial) -> list[tuple[str, str]]:
+    """Write what a run cost: the facts of the simulator, and those of any other backend by their names."""
+    engine, host = trial.engine, trial.machine["host"]
+    if not set(_OF_SIMULATOR) <= set(engine):
+        return [("machine", host), *((name, f"{value:,}") for name, value in engine.items())]
+    return [
+        ("took", f"{engine['wall_s']:.3g} s on {host}, threads: {engine['threads']}"),
         ("packet-hops", f"{engine['packet_hops']:,}"),
         ("memory", f"{engine['peak_rss_bytes'] / 2**20:.0f} MiB"),
     ]
+
+
+_OF_SIMULATOR = ("wall_s", "threads", "packet_hops", "peak_rss_bytes")
 
 
 def _tags_text(trial: Trial, tags: Sequence[str]) -> str:
@@ -74,7 +87,7 @@ def _printed(trial: Trial) -> list[str]:
 def _job_text(job: JobReport, *, colour: bool) -> str:
     summary = job.summary
     parts = [heading(job), sized(job)]
-    if not job.trial.is_measured:
+    if job.trial.has("chunks"):
         parts.append(f"{summary.chunks_complete} of {summary.chunks} chunks complete")
     lines = [styled(", ".join(parts), Style.BOLD, colour=colour)]
     if summary.reason:
@@ -95,7 +108,7 @@ def _is_shown(job: JobReport, metric: Metric) -> bool:
     """Whether a job has a metric; one that is missing since the job did not complete is shown as missing."""
     if job.summary.value(metric.name) is not None:
         return True
-    is_ended_early = job.summary.status != "complete" and not job.trial.is_measured
+    is_ended_early = job.summary.status != "complete" and job.trial.has("chunks")
     return is_ended_early and metric.concerns(job_kind(job_spec(job)))
 
 

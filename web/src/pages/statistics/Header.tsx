@@ -8,7 +8,7 @@ import type { Sibling, TrialDetail } from '../../api/types';
 import { StatusBadge } from '../../components/StatusBadge';
 import { TagDialog } from '../../components/TagDialog';
 import { dataSize, moment } from '../../format/numbers';
-import { isMeasured } from './views';
+import { holds, isPrinted } from './views';
 
 /** Which trial this is, the others of its run, and what can be done with it. */
 export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
@@ -19,7 +19,7 @@ export function Header({ trial, view }: { trial: TrialDetail; view: string }) {
         <Group gap="xs">
           <Title order={1}>{trial.plan}</Title>
           <StatusBadge status={trial.status} />
-          {isMeasured(trial) ? <Badge color="grape">measured</Badge> : null}
+          {isPrinted(trial) ? <Badge color="grape">measured</Badge> : null}
           {trial.tags.map((tag) => (
             <Badge key={tag} color="gray">
               {tag}
@@ -82,8 +82,14 @@ function siblingLabel(other: Sibling) {
   return `${variant}${dataSize(other.data_size_bytes)}${iteration}`;
 }
 
-/** What was measured has neither a plan nor chunks nor frames. */
-const OF_SIMULATED = ['plan.yaml', 'chunks.csv', 'chunks.parquet', 'capture.pcapng'];
+/** The files that need a plan, chunks or a fabric whose frames can be captured. */
+function hiddenFiles(trial: TrialDetail): string[] {
+  return [
+    isPrinted(trial) ? 'plan.yaml' : 'output.txt',
+    ...(holds(trial, ['chunks']) ? [] : ['chunks.csv', 'chunks.parquet']),
+    ...(holds(trial, ['links']) ? [] : ['capture.pcapng']),
+  ];
+}
 
 const TITLES: Record<string, string> = {
   'report.html': 'Report (HTML, opens offline)',
@@ -98,7 +104,7 @@ const TITLES: Record<string, string> = {
 };
 
 function Downloads({ trial }: { trial: TrialDetail }) {
-  const hidden = isMeasured(trial) ? OF_SIMULATED : ['output.txt'];
+  const hidden = hiddenFiles(trial);
   const offered = Object.fromEntries(Object.entries(TITLES).filter(([name]) => !hidden.includes(name)));
   return (
     <Menu position="bottom-end" withinPortal>

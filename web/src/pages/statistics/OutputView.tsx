@@ -4,6 +4,7 @@ import { Link } from 'react-router';
 import { useShippedPlans } from '../../api/queries';
 import type { TrialDetail } from '../../api/types';
 import { Empty } from '../../components/States';
+import type { View } from './views';
 
 /** In place of the plan of a measured trial: what its benchmark printed. */
 export function OutputView({ trial }: { trial: TrialDetail }) {
@@ -29,12 +30,13 @@ export function OutputView({ trial }: { trial: TrialDetail }) {
   );
 }
 
-/** What stands where a simulated trial has a view. */
-export function NotMeasured({ title }: { title: string }) {
+/** What stands in place of a view of tables that the record does not hold. */
+export function NotMeasured({ trial, view }: { trial: TrialDetail; view: View }) {
+  const held = Object.keys(trial.observed);
+  const tables = held.length === 0 ? 'no table at all' : `the tables ${held.join(', ')} alone`;
   return (
     <Empty title="Not measured">
-      {title}: a benchmark prints times and rates of whole operations. It tells nothing of chunks, frames,
-      queues or links.
+      {view.title}: backend {trial.backend} observes {tables}.
     </Empty>
   );
 }

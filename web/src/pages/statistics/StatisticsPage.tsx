@@ -16,7 +16,7 @@ import { NotMeasured, OutputView } from './OutputView';
 import { PlanView } from './PlanView';
 import { SummaryView } from './SummaryView';
 import { TablesView } from './TablesView';
-import { isMeasured, jobsOf, type View, VIEWS } from './views';
+import { holds, isPrinted, jobsOf, type View, VIEWS } from './views';
 
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
@@ -52,7 +52,7 @@ function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefine
         <Tabs.List aria-label="Views of the trial">
           {VIEWS.map(({ key, title }) => (
             <Tabs.Tab key={key} value={key} px="sm" py={7}>
-              {key === 'plan' && isMeasured(trial) ? 'Output' : title}
+              {key === 'plan' && isPrinted(trial) ? 'Output' : title}
               {key === 'diagnosis' ? findingsText(trial) : ''}
             </Tabs.Tab>
           ))}
@@ -71,8 +71,8 @@ function findingsText(trial: TrialDetail) {
 }
 
 function ViewBody({ trial, view }: { trial: TrialDetail; view: View }) {
-  if (view.key === 'plan' && isMeasured(trial)) return <OutputView trial={trial} />;
-  if (view.key !== 'summary' && isMeasured(trial)) return <NotMeasured title={view.title} />;
+  if (view.key === 'plan' && isPrinted(trial)) return <OutputView trial={trial} />;
+  if (trial.shown !== null && !holds(trial, view.needs)) return <NotMeasured trial={trial} view={view} />;
   if (view.key === 'diagnosis') return <DiagnosisView trial={trial} />;
   if (view.key === 'plan') return <PlanView trial={trial} />;
   return (

@@ -9,29 +9,33 @@ export interface View {
   /** Names of the figures. */
   figures: readonly string[];
   tables: readonly string[];
+  /** The tables that a record has to hold for the view to show anything. */
+  needs: readonly string[];
 }
 
 export const VIEWS: readonly View[] = [
-  { key: 'summary', title: 'Summary', figures: ['bandwidth', 'ideal-share'], tables: [] },
-  { key: 'diagnosis', title: 'Diagnosis', figures: [], tables: [] },
-  { key: 'chunks', title: 'Data chunks', figures: [], tables: ['chunks'] },
+  { key: 'summary', title: 'Summary', figures: ['bandwidth', 'ideal-share'], tables: [], needs: [] },
+  { key: 'diagnosis', title: 'Diagnosis', figures: [], tables: [], needs: ['ports', 'links', 'events'] },
+  { key: 'chunks', title: 'Data chunks', figures: [], tables: ['chunks'], needs: ['chunks'] },
   {
     key: 'distribution',
     title: 'Distribution',
     figures: ['cdf', 'cdf-run', 'latency', 'order'],
     tables: ['reordering'],
+    needs: ['chunks'],
   },
-  { key: 'timeline', title: 'Timeline', figures: ['timeline', 'progress'], tables: [] },
+  { key: 'timeline', title: 'Timeline', figures: ['timeline', 'progress'], tables: [], needs: ['chunks'] },
   {
     key: 'over-time',
     title: 'Over time',
     figures: ['goodput', 'queues', 'link-use', 'voqs', 'thresholds', 'pauses', 'rates'],
     tables: ['series', 'events'],
+    needs: ['series'],
   },
-  { key: 'flows', title: 'Flows', figures: [], tables: ['paths', 'connections'] },
-  { key: 'ports', title: 'Ports', figures: [], tables: ['ports', 'priorities'] },
-  { key: 'links', title: 'Links', figures: ['topology', 'links'], tables: ['links'] },
-  { key: 'plan', title: 'Plan and run', figures: [], tables: [] },
+  { key: 'flows', title: 'Flows', figures: [], tables: ['paths', 'connections'], needs: ['paths'] },
+  { key: 'ports', title: 'Ports', figures: [], tables: ['ports', 'priorities'], needs: ['ports'] },
+  { key: 'links', title: 'Links', figures: ['topology', 'links'], tables: ['links'], needs: ['links'] },
+  { key: 'plan', title: 'Plan and run', figures: [], tables: [], needs: [] },
 ];
 
 /** The view that shows a figure; what no view names stands with what is drawn over time. */
@@ -40,9 +44,14 @@ export function viewOfFigure(name: string): string {
   return view?.key ?? 'over-time';
 }
 
-/** Whether a trial was imported: there is then nothing in it but what the benchmark printed. */
-export function isMeasured(trial: { backend: string }): boolean {
-  return trial.backend === 'imported';
+/** Whether a benchmark printed the trial: it then has that output in place of a plan. */
+export function isPrinted(trial: TrialDetail): boolean {
+  return jobsOf(trial).some((job) => Boolean(job.measured));
+}
+
+/** Whether a record holds some tables, as it says of itself. */
+export function holds(trial: Pick<TrialDetail, 'observed'>, tables: readonly string[]): boolean {
+  return tables.every((table) => table in trial.observed);
 }
 
 /** The jobs of a trial with their metrics; none before it has finished. */
