@@ -296,16 +296,23 @@ def machine_facts() -> dict[str, Any]:
 
 
 def load(
-    name: str, overrides: Sequence[str] = (), limits: Limits | None = None, chosen: Sequence[str] = ()
+    name: str,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+    *,
+    quick: bool = False,
 ) -> LoadedPlan:
     """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
+
+    With `quick` it is changed first as its own `quick` says.
 
     Raises:
         PlanError: It cannot be carried out as it is written, or would cost more than the limits.
     """
     from fabricbench.plan.load import load_plan
 
-    return _with_backend(load_plan(name, overrides, limits, chosen))
+    return _with_backend(load_plan(name, overrides, limits, chosen, quick=quick))
 
 
 def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:

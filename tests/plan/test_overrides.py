@@ -97,3 +97,27 @@ def test_overrides_are_kept_with_the_loaded_plan(tmp_path: Path) -> None:
 def test_any_override_gives_a_plan_or_a_plan_error(field: str, value: str) -> None:
     with contextlib.suppress(PlanError):
         overridden(f"{field}={value}")
+
+
+def test_quick_is_what_the_plan_says_it_is_and_other_overrides_come_after(tmp_path: Path) -> None:
+    changes = "quick: {sweep.data_size: [1MB], seed: 7, transport.ack_every: 4}\n"
+    name = write_plan(tmp_path, SMALL + changes)
+    quick = load_plan(name, ["transport.ack_every=2"], quick=True)
+    assert [trial.data_size_bytes for trial in quick.trials] == [2**20]
+    assert (quick.plan.seed, quick.plan.transport.ack_every) == (7, 2)
+    assert quick.overrides[0] == 'sweep.data_size=["1MB"]'
+    assert load_plan(name).trials[0].spec_json == load_plan(write_plan(tmp_path, SMALL)).trials[0].spec_json
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "plan.yaml: quick: found nothing; allowed: quick: {FIELD: VALUE}, what --quick changes"),
+        ("quick: 3\n", "quick: found 3; allowed: a mapping of fields"),
+        ("quick: {sweep.sizes: 1}\n", "-s sweep.sizes=1: sweep.sizes: found an unknown key"),
+    ],
+)
+def test_a_plan_that_does_not_say_what_is_quick_is_refused(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        load_plan(write_plan(tmp_path, SMALL + text), quick=True)
+    assert expected in str(caught.value)

@@ -23,6 +23,14 @@ def test_every_shipped_plan_can_be_carried_out(name: str) -> None:
     assert len({trial.spec_json for trial in loaded.trials}) == len(loaded.trials) > 0
 
 
+@pytest.mark.parametrize("name", shipped_plans())
+def test_every_shipped_plan_has_a_quick_form(name: str) -> None:
+    quick, whole = load_plan(name, quick=True), load_plan(name)
+    hops = [[each["packet_hops"] for each in one.estimates if each is not None] for one in (quick, whole)]
+    assert sum(hops[0]) <= sum(hops[1])
+    assert quick.overrides == () if name == "imb-link-failure" else quick.overrides != ()
+
+
 @pytest.mark.parametrize(
     ("name", "hosts", "algorithm", "sizes"),
     [

@@ -42,6 +42,9 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         str | None,
         typer.Option(metavar="NAME", help="What carries the plan out; the plan's `backend` by default."),
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Change the plan as its `quick` says, for a look in seconds.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of every random draw; the plan's by default.")
     ] = None,
@@ -83,7 +86,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     limits = None if force else runner.machine_limits(time_limit)
     own = _as_overrides(seed, tag, backend)
     with named_as_written(own):
-        loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or ())
+        loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     for warning in loaded.warnings:
         note(warning.text("warning"))
     carrier = runner.backend_of(loaded, _settings(path, fast_forward=fast_forward))

@@ -37,7 +37,12 @@ _T = TypeVar("_T")
 
 
 def load_plan(
-    name: str, overrides: Iterable[str] = (), limits: Limits | None = None, chosen: Sequence[str] = ()
+    name: str,
+    overrides: Iterable[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+    *,
+    quick: bool = False,
 ) -> LoadedPlan:
     """Load a plan and check everything that can be checked before it runs.
 
@@ -46,12 +51,31 @@ def load_plan(
         overrides: Changes for this run, each FIELD=VALUE.
         limits: What a trial may be estimated to cost; anything by default.
         chosen: Names of the variants to run; all by default.
+        quick: Change it first as its `quick` says.
 
     Raises:
         PlanError: With everything that is wrong with it, or with the first trial beyond a limit.
     """
     path, source = find_plan(name)
-    return _load(read_file(path, source), path, tuple(overrides), limits, chosen)
+    document = read_file(path, source)
+    first = _quick_overrides(document) if quick else []
+    return _load(document, path, (*first, *overrides), limits, chosen)
+
+
+def _quick_overrides(document: Document) -> list[str]:
+    """Return the overrides that make a plan quick.
+
+    Raises:
+        PlanError: It does not say how.
+    """
+    changes = document.data.get("quick")
+    if changes is None:
+        hint = "choose what is small enough: -s sweep.data_size=[1MB]"
+        allowed = "quick: {FIELD: VALUE}, what --quick changes"
+        raise PlanError([Problem(Place(document.source), "quick", "nothing", allowed, hint)])
+    if not isinstance(changes, dict):
+        return []  # the check of the fields says so
+    return [f"{name}={json.dumps(value)}" for name, value in changes.items()]
 
 
 def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:

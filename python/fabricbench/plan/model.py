@@ -362,6 +362,13 @@ class Plan(PlanModel):
             "iteration and seed. Without variants the plan runs as it stands."
         ),
     )
+    quick: dict[str, Any] = Field(
+        default={},
+        description=(
+            "What `run --quick` changes for a look that takes seconds: fields and their values, as "
+            "`-s FIELD=VALUE` has them. Criteria need not hold then."
+        ),
+    )
     iterations: int = Field(
         default=1, ge=1, le=10_000, description="Times that each trial runs, each time with another seed."
     )
