@@ -12,6 +12,7 @@
 //! | `--runs N` | takes the fastest of N runs, 3 without it |
 //! | `--times N` | moves N times the data |
 //! | `--exact` | takes the exact path in every window |
+//! | `--fast-forward` | looks for what repeats and skips it, as runs of users do; without it every packet is simulated |
 //! | `--instructions` | counts instructions with valgrind, some fifty times slower |
 //! | `--lines` | prints figures as `name=value`, for `tools/compare_benchmarks.py` |
 #![allow(clippy::print_stdout, clippy::float_arithmetic, reason = "a benchmark prints what it measures")]
@@ -21,7 +22,7 @@ mod common;
 mod measure;
 mod workloads;
 
-use fabricbench_sim::Path;
+use fabricbench_sim::{Options, Path};
 use measure::Figures;
 use std::process::{Command, Stdio};
 use workloads::{WORKLOADS, Workload};
@@ -33,6 +34,7 @@ struct Choices {
     /// Times the data of the workload.
     times: u64,
     is_exact: bool,
+    fast_forward: bool,
     instructions: bool,
     lines: bool,
     /// The workload to carry out in this very process.
@@ -53,6 +55,7 @@ impl Choices {
             runs: number("--runs").unwrap_or(3).max(1),
             times: number("--times").unwrap_or(1).max(1) as u64,
             is_exact: has("--exact"),
+            fast_forward: has("--fast-forward"),
             instructions: has("--instructions"),
             lines: has("--lines"),
             only: value("--only"),
@@ -60,8 +63,9 @@ impl Choices {
         }
     }
 
-    fn path(&self) -> Path {
-        if self.is_exact { Path::Exact } else { Path::Auto }
+    fn options(&self, threads: usize) -> Options {
+        let path = if self.is_exact { Path::Exact } else { Path::Auto };
+        Options { threads, path, fast_forward: self.fast_forward }
     }
 
     fn wants(&self, workload: &Workload) -> bool {
@@ -85,8 +89,8 @@ fn main() {
     let choices = Choices::parse(&arguments);
     if let Some(name) = &choices.only {
         let workload = WORKLOADS.iter().find(|workload| workload.name == name).expect("a known workload");
-        let threads = choices.threads.unwrap_or(1);
-        let figures = Figures::measure(workload, threads, choices.path(), choices.times);
+        let options = choices.options(choices.threads.unwrap_or(1));
+        let figures = Figures::measure(workload, options, choices.times);
         println!("{}", figures.to_line());
         return;
     }
@@ -125,6 +129,9 @@ fn run_apart(workload: &Workload, threads: usize, choices: &Choices) -> Figures 
     command.args(["--times", &choices.times.to_string()]);
     if choices.is_exact {
         command.arg("--exact");
+    }
+    if choices.fast_forward {
+        command.arg("--fast-forward");
     }
     let output = command.stdin(Stdio::null()).output().expect("the benchmark (or valgrind) can be started");
     let complaints = String::from_utf8_lossy(&output.stderr);

@@ -2,7 +2,7 @@
 
 use crate::common::Counter;
 use crate::workloads::Workload;
-use fabricbench_sim::{Options, Path};
+use fabricbench_sim::Options;
 use std::time::Instant;
 
 /// The figures of one run.
@@ -18,20 +18,22 @@ pub(crate) struct Figures {
     pub(crate) fast_windows: f64,
     pub(crate) exact_windows: f64,
     pub(crate) rows: f64,
+    /// Simulated time that fast-forward skipped [%].
+    pub(crate) skipped_percent: f64,
     /// Instructions of the whole process; 0 if nobody counted.
     pub(crate) instructions: f64,
 }
 
 impl Figures {
     /// Carries `workload` out. Rows are counted and dropped, as a writer that streams them to disk would.
-    pub(crate) fn measure(workload: &Workload, threads: usize, path: Path, times: u64) -> Self {
+    pub(crate) fn measure(workload: &Workload, options: Options, times: u64) -> Self {
         let mut spec = (workload.spec)();
         spec.observe.series_ports = 256;
         spec.jobs.iter_mut().for_each(|job| job.data_bytes *= times);
         let mut rows = Counter::default();
         let (start, cpu) = (Instant::now(), cpu_s());
-        let summary = fabricbench_sim::run(&spec, Options { threads, path, fast_forward: false }, &mut rows)
-            .expect("every workload can be carried out");
+        let summary =
+            fabricbench_sim::run(&spec, options, &mut rows).expect("every workload can be carried out");
         assert!(summary.jobs.iter().all(|job| job.end_ps.is_some()), "{} did not complete", workload.name);
         Self {
             hops: summary.packet_hops as f64,
@@ -41,6 +43,7 @@ impl Figures {
             fast_windows: summary.fast_windows as f64,
             exact_windows: summary.exact_windows as f64,
             rows: rows.rows as f64,
+            skipped_percent: 100.0 * summary.fast_forward_ps as f64 / summary.end_ps as f64,
             instructions: 0.0,
         }
     }
@@ -65,11 +68,12 @@ impl Figures {
             fast_windows: value("fast_windows")?,
             exact_windows: value("exact_windows")?,
             rows: value("rows")?,
+            skipped_percent: value("skipped_percent")?,
             instructions: value("instructions")?,
         })
     }
 
-    fn pairs(self) -> [(&'static str, f64); 8] {
+    fn pairs(self) -> [(&'static str, f64); 9] {
         [
             ("hops", self.hops),
             ("wall_s", self.wall_s),
@@ -78,6 +82,7 @@ impl Figures {
             ("fast_windows", self.fast_windows),
             ("exact_windows", self.exact_windows),
             ("rows", self.rows),
+            ("skipped_percent", self.skipped_percent),
             ("instructions", self.instructions),
         ]
     }
