@@ -231,8 +231,11 @@ impl RateControl for Dcqcn {
         self.byte_rounds = 0;
         self.ready_at = self.paid_at();
     }
+}
 
-    fn visit(&mut self, cycle: &mut Cycle) {
+impl Dcqcn {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             config: _,
             current_bps,

@@ -14,9 +14,6 @@ pub trait RateControl {
 
     /// A congestion notification packet arrived.
     fn on_cnp(&mut self, now: Instant);
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle);
 }
 
 /// No control: as fast as the port takes it.
@@ -34,8 +31,6 @@ impl RateControl for LineRate {
 
     #[inline]
     fn on_cnp(&mut self, _now: Instant) {}
-
-    fn visit(&mut self, _cycle: &mut Cycle) {}
 }
 
 /// One of the controllers, chosen when a run is set up. All queue pairs of a run agree, so the branch is always
@@ -53,6 +48,14 @@ impl Controller {
     #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::LineRate(_))
+    }
+
+    /// See [`Cycle`].
+    pub fn visit(&mut self, cycle: &mut Cycle) {
+        match self {
+            Self::LineRate(LineRate) => {}
+            Self::Dcqcn(pacer) => pacer.visit(cycle),
+        }
     }
 }
 
@@ -89,6 +92,16 @@ impl DcqcnPacer {
         }
         Box::new(dcqcn)
     }
+
+    /// See [`Cycle`].
+    fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
+        cycle.time(ready_at);
+        cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
+        if let Some(dcqcn) = dcqcn {
+            dcqcn.visit(cycle);
+        }
+    }
 }
 
 impl RateControl for DcqcnPacer {
@@ -115,15 +128,6 @@ impl RateControl for DcqcnPacer {
         self.ready_at = dcqcn.ready_at();
         self.dcqcn = Some(dcqcn);
     }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { config: _, ready_at, wire_bytes, dcqcn } = self;
-        cycle.time(ready_at);
-        cycle.same_list([*wire_bytes, u32::from(dcqcn.is_some())].into_iter().map(u64::from));
-        if let Some(dcqcn) = dcqcn {
-            dcqcn.visit(cycle);
-        }
-    }
 }
 
 impl RateControl for Controller {
@@ -146,12 +150,6 @@ impl RateControl for Controller {
     fn on_cnp(&mut self, now: Instant) {
         if let Self::Dcqcn(pacer) = self {
             pacer.on_cnp(now);
-        }
-    }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        if let Self::Dcqcn(pacer) = self {
-            pacer.visit(cycle);
         }
     }
 }

@@ -66,7 +66,7 @@ use std::sync::Arc;
 use storage::Storage;
 use timers::{Timer, Timers};
 use transfers::Transfers;
-use transport::{Config, Controller, RateControl};
+use transport::{Config, Controller};
 use unconfirmed::Unconfirmed;
 use units::{Cycle, Instant, Rate, Span};
 
