@@ -326,8 +326,11 @@ impl Message for Packet {
     fn at(&self) -> Instant {
         self.at
     }
+}
 
-    fn visit(&mut self, cycle: &mut Cycle) {
+impl Packet {
+    /// See [`Cycle`].
+    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let kind = self.kind();
         let Self { at, sent, queue_pair, entropy, header, size_destination } = self;
         cycle.time(at);

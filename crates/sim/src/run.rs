@@ -321,6 +321,7 @@ impl<'a> Driver<'a> {
                 options.fast_forward
                     && options.threads <= 1
                     && fast_forward::applies(spec, flows.queue_pair_count().into()),
+                world.fabric.span,
             ),
             span: world.fabric.span,
             now: Instant::ZERO,

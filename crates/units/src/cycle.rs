@@ -6,7 +6,8 @@
 //!
 //! Every part of such a state has a `visit` that hands each of its fields to a [`Cycle`], always in the same order. The
 //! first pass writes the fields down, the second compares them, the third moves them on. A `visit` takes its struct
-//! apart by name, so that a new field cannot be forgotten.
+//! apart by name, so that a new field cannot be forgotten. Whoever walks over many such parts asks between them whether a pass
+//! [is over](Cycle::is_over): the first has written down as much as it may, the second has found a difference.
 
 use crate::{Instant, Span};
 
@@ -27,6 +28,8 @@ pub struct Cycle {
     pass: Pass,
     /// Fields as first seen.
     seen: Vec<u64>,
+    /// The first pass is over with so many of them.
+    limit: usize,
     /// What a period adds to each, modulo 2^64.
     steps: Vec<u64>,
     /// The field that comes next.
@@ -42,9 +45,16 @@ impl Cycle {
     /// A first pass over the state at `now`.
     #[must_use]
     pub const fn record(now: Instant) -> Self {
+        Self::record_some(now, usize::MAX)
+    }
+
+    /// The same of the parts that come first, until they are `limit` fields or more.
+    #[must_use]
+    pub const fn record_some(now: Instant, limit: usize) -> Self {
         Self {
             pass: Pass::Record,
             seen: Vec::new(),
+            limit,
             steps: Vec::new(),
             next: 0,
             start: now,
@@ -61,14 +71,41 @@ impl Cycle {
         (self.repeats, self.room) = (true, u64::MAX);
     }
 
-    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat.
+    /// The parts of the state that follow need not be visited in this pass.
+    #[inline]
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        match self.pass {
+            Pass::Record => self.is_partial(),
+            Pass::Compare => !self.repeats || self.is_partial() && self.next >= self.seen.len(),
+            Pass::Advance(_) => false,
+        }
+    }
+
+    /// Not all of the state may have been written down: it cannot be moved on.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.seen.len() >= self.limit
+    }
+
+    /// Fields visited in this pass.
+    #[must_use]
+    pub const fn visited(&self) -> u64 {
+        self.next as u64
+    }
+
+    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat, as far as it was written down.
     #[must_use]
     pub const fn room(&self) -> u64 {
         if self.repeats && self.next == self.seen.len() { self.room } else { 0 }
     }
 
     /// Begins a third pass that moves every field on by `periods`; returns the time at its end.
+    ///
+    /// # Panics
+    /// If not all of the state was written down.
     pub fn advance(&mut self, periods: u64) -> Instant {
+        assert!(!self.is_partial(), "what was not seen cannot be moved on");
         (self.pass, self.next) = (Pass::Advance(periods), 0);
         self.now + Span(self.period().0 * periods)
     }
@@ -268,6 +305,38 @@ mod tests {
         ] {
             assert_eq!(room(STATE, other), 0, "{other:?}");
         }
+    }
+
+    /// How many of `values` are visited.
+    fn visited(cycle: &mut Cycle, values: [u64; 4]) -> u64 {
+        for value in values {
+            if cycle.is_over() {
+                break;
+            }
+            cycle.same(value);
+        }
+        cycle.visited()
+    }
+
+    #[test]
+    fn a_pass_is_over_at_the_first_difference() {
+        let mut cycle = Cycle::record(Instant(0));
+        assert_eq!(visited(&mut cycle, [1, 2, 3, 4]), 4);
+        cycle.compare(Instant(10));
+        assert_eq!((visited(&mut cycle, [1, 9, 3, 4]), cycle.room()), (2, 0));
+        cycle.compare(Instant(20));
+        assert_eq!((visited(&mut cycle, [1, 2, 3, 4]), cycle.room()), (4, u64::MAX));
+    }
+
+    #[test]
+    fn no_more_is_compared_than_was_written_down() {
+        let mut cycle = Cycle::record_some(Instant(0), 2);
+        assert_eq!(visited(&mut cycle, [1, 2, 3, 4]), 2);
+        assert!(cycle.is_partial());
+        cycle.compare(Instant(10));
+        assert_eq!((visited(&mut cycle, [1, 2, 9, 9]), cycle.room()), (2, u64::MAX));
+        cycle.compare(Instant(20));
+        assert_eq!((visited(&mut cycle, [1, 9, 9, 9]), cycle.room()), (2, 0));
     }
 
     #[test]

@@ -3,13 +3,16 @@
 //! One queue pair is watched for the time between two of its messages. If the whole state is the same after that time,
 //! or a few times that, but for what a period adds, it is moved on by as many periods as fit before something else is due:
 //! a timer, the end of a chunk. If series are sampled meanwhile, one more period is simulated, to know what the samples
-//! show. The result is the same to the bit; see [`Cycle`]. Nothing repeats while packets
-//! are marked at random or paused without rhythm; then attempts become rare and cost nothing to speak of. On InfiniBand,
-//! where credits would have to be compared at both ends, and where a way
-//! is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state cuts one
-//! in two.
+//! show. The result is the same to the bit; see [`Cycle`].
+//!
+//! Nothing repeats while queues grow, packets are marked at random or paused without rhythm. Then attempts become rare, end at
+//! the first difference, and are made when the run so far has [paid for](Budget) them: they look at a part of the state, and at
+//! all of it once that part has repeated. On InfiniBand, where credits would have to be compared at both ends, and
+//! where a way is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state
+//! cuts one in two.
 
 mod rehearsal;
+mod state;
 
 use crate::kernel::{Partition, Window};
 use crate::probe::SeriesProbe;
@@ -18,6 +21,7 @@ use crate::setup::FabricNode;
 use crate::switch::forward::{Choice, Forward, balancing, with_forward};
 use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
+use state::Budget;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span};
@@ -26,6 +30,8 @@ use units::{Cycle, Instant, Span};
 const WAIT: Span = Span::from_us(10);
 /// The state is looked for after so many times the period of the watched queue pair.
 const MULTIPLES: u64 = 4;
+/// A first look takes no more than this part of what may be looked at.
+const FIRST_LOOK: u64 = 4;
 /// Above so many queue pairs, looking at all of them takes longer than it saves.
 const QUEUE_PAIRS_MAX: u64 = 20_000;
 
@@ -56,15 +62,29 @@ pub(crate) struct FastForward {
     wait: Span,
     /// Attempts so far: each watches another host.
     attempts: usize,
+    /// The host being watched, by its place among the nodes.
+    watched: Option<usize>,
+    budget: Budget,
     is_on: bool,
+    /// Length of a window.
+    window: Span,
     /// Simulated time skipped.
     pub(crate) skipped: Span,
 }
 
 impl FastForward {
     /// Does nothing unless `is_on`.
-    pub(crate) const fn new(is_on: bool) -> Self {
-        Self { state: State::Waiting(Instant(WAIT.0)), wait: WAIT, attempts: 0, is_on, skipped: Span::ZERO }
+    pub(crate) fn new(is_on: bool, window: Span) -> Self {
+        Self {
+            state: State::Waiting(Instant(WAIT.0)),
+            wait: WAIT,
+            attempts: 0,
+            watched: None,
+            budget: Budget::default(),
+            is_on,
+            window,
+            skipped: Span::ZERO,
+        }
     }
 
     /// Where the coming window is to be cut to look at the state.
@@ -99,36 +119,39 @@ impl FastForward {
         match self.state {
             _ if !self.is_on => Instant::NEVER,
             State::Waiting(until) | State::Watching(_, until) => until,
-            State::Looking { .. } | State::Rehearsing(_) => Instant::ZERO,
+            // Until the window in which that is.
+            State::Looking { at, .. } => Instant((at.0 + 1).saturating_sub(self.window.0)),
+            State::Rehearsing(_) => Instant::ZERO,
         }
     }
 
     fn watch<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
-        Self::unwatch(partition);
+        self.unwatch(partition);
+        let may_look = self.budget.left(partition.totals()) > 0;
         let nodes = partition.nodes_mut();
-        let first = self.attempts % nodes.len();
-        let (before, from) = nodes.split_at_mut(first);
-        let is_watching = from.iter_mut().chain(before).any(|node| match node {
+        let (first, count) = (self.attempts, nodes.len());
+        let mut places = (0..count).map(|place| (first + place) % count);
+        let watches = |node: &mut FabricNode<F>| match node {
             FabricNode::Host(host) => host.watch(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => false,
-        });
+        };
+        self.watched = if may_look { places.find(|&place| watches(&mut nodes[place])) } else { None };
         self.attempts += 1;
         self.state = State::Watching(None, now + self.wait + WAIT);
-        if !is_watching {
+        if self.watched.is_none() {
             self.give_up(now, partition);
         }
     }
 
-    fn unwatch<F: Forward>(partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
-        for node in partition.nodes_mut() {
-            if let FabricNode::Host(host) = node {
-                host.unwatch();
-            }
+    fn unwatch<F: Forward>(&mut self, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
+        let watched = self.watched.take().map(|place| &mut partition.nodes_mut()[place]);
+        if let Some(FabricNode::Host(host)) = watched {
+            host.unwatch();
         }
     }
 
     fn give_up<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
-        Self::unwatch(partition);
+        self.unwatch(partition);
         self.back_off(now);
     }
 
@@ -176,8 +199,9 @@ impl FastForward {
         }
         match std::mem::replace(&mut self.state, State::Waiting(Instant::NEVER)) {
             State::Looking { period, first: None, .. } => {
-                Self::unwatch(partition);
-                self.record(now, period, partition);
+                self.unwatch(partition);
+                let limit = self.budget.left(partition.totals()) / FIRST_LOOK;
+                self.record(now, period, usize::try_from(limit).unwrap_or(usize::MAX), partition);
                 now
             }
             State::Looking { period, first: Some(cycle), .. } => self.compare(now, period, cycle, partition),
@@ -198,7 +222,7 @@ impl FastForward {
         partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Instant {
         cycle.compare(now);
-        partition.visit(&mut cycle);
+        self.budget.walk(&mut cycle, partition);
         let found = cycle.period();
         match cycle.room() {
             0 if found.0 < period.0 * MULTIPLES => {
@@ -209,10 +233,16 @@ impl FastForward {
                 self.give_up(now, partition);
                 now
             }
+            // What was seen of it repeats: now all of it is looked at, which later attempts may have to pay for.
+            _ if cycle.is_partial() => {
+                self.record(now, found, usize::MAX, partition);
+                now
+            }
             periods => {
                 let later = now + Span(found.0 * periods);
                 if partition.probe().due() <= later && periods > 1 {
-                    self.state = State::Rehearsing(Rehearsal::new(now, found, later, partition));
+                    self.state =
+                        State::Rehearsing(Rehearsal::new((now, later), found, &mut self.budget, partition));
                     return now;
                 }
                 cycle.stop_before(partition.probe().due());
@@ -230,7 +260,7 @@ impl FastForward {
     ) -> Instant {
         let period = cycle.period();
         let later = cycle.advance(cycle.room());
-        partition.visit(&mut cycle);
+        self.budget.walk(&mut cycle, partition);
         self.go_on(now, later, period, partition)
     }
 
@@ -247,7 +277,7 @@ impl FastForward {
             return now;
         }
         let period = rehearsal.period();
-        match rehearsal.skip(now, partition) {
+        match rehearsal.skip(now, &mut self.budget, partition) {
             Some(later) => self.go_on(now, later, period, partition),
             None => {
                 self.give_up(now, partition);
@@ -266,19 +296,20 @@ impl FastForward {
     ) -> Instant {
         self.skipped = self.skipped + later.since(now);
         self.wait = WAIT;
-        self.record(later, period, partition);
+        self.record(later, period, usize::MAX, partition);
         later
     }
 
-    /// Looks at the state for the first time.
+    /// Looks at the state for the first time, or at the first fields of it until they are `limit`.
     fn record<F: Forward>(
         &mut self,
         now: Instant,
         period: Span,
+        limit: usize,
         partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) {
-        let mut cycle = Cycle::record(now);
-        partition.visit(&mut cycle);
+        let mut cycle = Cycle::record_some(now, limit);
+        self.budget.walk(&mut cycle, partition);
         self.state = State::Looking { at: now + period, period, first: Some(cycle) };
     }
 }

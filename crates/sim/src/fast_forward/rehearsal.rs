@@ -4,6 +4,7 @@
 //! each place within it that a sample of the time to be skipped falls on, what is sampled is noted. See
 //! [`crate::probe::Sample`].
 
+use super::state::Budget;
 use crate::kernel::Partition;
 use crate::probe::{Sample, SeriesProbe};
 use crate::setup::FabricNode;
@@ -37,13 +38,13 @@ pub(super) struct Rehearsal {
 impl Rehearsal {
     /// Begins at `now`; samples until `later` are to be made of it.
     pub(super) fn new<F: Forward>(
-        now: Instant,
+        (now, later): (Instant, Instant),
         period: Span,
-        later: Instant,
+        budget: &mut Budget,
         partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Self {
         let mut cycle = Cycle::record(now);
-        partition.visit(&mut cycle);
+        budget.walk(&mut cycle, partition);
         let end = now + period;
         let skipped = partition.probe().moments(later, partition.span()).into_iter().filter(|at| *at > end);
         let moment = |at: Instant| {
@@ -98,10 +99,11 @@ impl Rehearsal {
     pub(super) fn skip<F: Forward>(
         mut self,
         now: Instant,
+        budget: &mut Budget,
         partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Option<Instant> {
         self.cycle.compare(now);
-        partition.visit(&mut self.cycle);
+        budget.walk(&mut self.cycle, partition);
         let step = partition.probe().look(partition.nodes(), partition.totals(), now).since(&self.first);
         self.moments.sort_by_key(|moment| moment.at);
         // Where a sample cannot be made the run goes on as ever.
@@ -113,7 +115,7 @@ impl Rehearsal {
             return None;
         }
         let later = self.cycle.advance(periods);
-        partition.visit(&mut self.cycle);
+        budget.walk(&mut self.cycle, partition);
         for moment in self.moments.iter().take_while(|moment| moment.at <= later) {
             let (Some(seen), Some(step)) = (&moment.seen, &step) else { break };
             partition.probe_mut().add_skipped(moment.at, seen, moment.periods, step);

@@ -5,7 +5,7 @@ use super::{Inbox, Message, Window};
 use crate::prefetch::prefetch;
 use std::iter::Sum;
 use std::ops::Range;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span};
 
 /// With more inboxes than this a partition is larger than a second-level cache of 1 MiB.
 const LARGE_INBOXES: usize = 1_024;
@@ -247,18 +247,9 @@ impl<M: Message, R> Context<M, R> {
         &mut self.post.remote[partition]
     }
 
-    /// See [`Cycle`]. What leaves for other partitions has left: this is called between windows.
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { inboxes, post: _, records: _, totals } = self;
-        let Totals { messages, progress, progress_at, delivered, last_retry_until } = totals;
-        inboxes.iter_mut().for_each(|inbox| inbox.visit(cycle));
-        cycle.count(messages);
-        cycle.count(progress);
-        cycle.time(progress_at);
-        cycle.count(delivered);
-        if *last_retry_until > cycle.now() {
-            cycle.never_repeats();
-        }
+    /// All inboxes, and the totals.
+    pub(super) fn state_mut(&mut self) -> (&mut [Inbox<M>], &mut Totals) {
+        (&mut self.inboxes, &mut self.totals)
     }
 
     /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for every

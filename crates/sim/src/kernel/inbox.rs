@@ -2,7 +2,7 @@
 
 use super::Message;
 use crate::ring::Ring;
-use units::{Cycle, Instant};
+use units::Instant;
 
 /// Messages on their way over one link, in the order in which they were sent and arrive.
 ///
@@ -74,11 +74,9 @@ impl<M: Message> Inbox<M> {
         self.messages.push_with(make);
     }
 
-    /// See [`Cycle`].
-    pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { messages, known_until: _ } = self;
-        cycle.same(messages.len() as u64);
-        messages.change_all(|message| message.visit(cycle));
+    /// Changes every message, in order. For times see [`Partition::jump`](super::Partition::jump).
+    pub(crate) fn change_all(&mut self, change: impl FnMut(&mut M)) {
+        self.messages.change_all(change);
     }
 
     /// Asks for the memory of the first messages, of no more than so many.
@@ -105,8 +103,6 @@ mod tests {
         fn at(&self) -> Instant {
             Instant(self.0)
         }
-
-        fn visit(&mut self, _cycle: &mut Cycle) {}
     }
 
     #[test]

@@ -26,15 +26,12 @@ pub(crate) use threads::{Hooks, run};
 pub(crate) use turns::Side;
 
 use std::ops::Range;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span};
 
 /// A value that travels between nodes.
 pub(crate) trait Message: Copy + Send {
     /// When the receiving node acts on it, fixed latencies included.
     fn at(&self) -> Instant;
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle);
 }
 
 /// A node of the simulated world.
@@ -57,9 +54,6 @@ pub(crate) trait Node: Send {
         scratch: &mut Self::Scratch,
         context: &mut Context<Self::Message, Self::Record>,
     ) -> Instant;
-
-    /// See [`Cycle`].
-    fn visit(&mut self, cycle: &mut Cycle);
 
     /// Asks for the memory that processing it will need: the node is one of the next. `stage` 0 comes first, when
     /// nothing of the node may be read without waiting; then 1 and 2, when what the stage before asked for is there.

@@ -3,11 +3,11 @@
 use super::bits::BitSet;
 use super::context::Totals;
 use super::turns::{Due, Side, Step, window_from};
-use super::{Context, Destination, Node, Probe, Window};
+use super::{Context, Destination, Inbox, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span};
 
 /// How many nodes ahead each stage of [`Node::prefetch`] is.
 const PREFETCH_AHEAD: [usize; 3] = [6, 3, 1];
@@ -163,10 +163,11 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// See [`Cycle`]: everything between two windows, or parts of one.
-    pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        self.nodes.iter_mut().for_each(|node| node.visit(cycle));
-        self.context.visit(cycle);
+    /// Everything there is between two windows, or parts of one: nodes, what is on its way to them, and totals. Who changes
+    /// times in it jumps.
+    pub(crate) fn state_mut(&mut self) -> (&mut [N], &mut [Inbox<N::Message>], &mut Totals) {
+        let (inboxes, totals) = self.context.state_mut();
+        (&mut self.nodes, inboxes, totals)
     }
 
     /// Time has jumped to the start of `window`, which goes to [`Self::process_rest`] next.

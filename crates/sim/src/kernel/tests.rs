@@ -4,7 +4,7 @@ use super::{
     Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Side, Totals, Window, run,
 };
 use std::ops::{ControlFlow, Range};
-use units::{Cycle, Instant, Span};
+use units::{Instant, Span};
 
 const SPAN: Span = Span(100);
 
@@ -18,10 +18,6 @@ struct Token {
 impl Message for Token {
     fn at(&self) -> Instant {
         self.at
-    }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        cycle.time(&mut self.at);
     }
 }
 
@@ -66,10 +62,6 @@ impl Node for Relay {
             self.pass(token, context);
         }
         self.starts.unwrap_or(Instant::NEVER)
-    }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        cycle.same(u64::from(self.node));
     }
 }
 

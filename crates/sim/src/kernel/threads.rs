@@ -35,7 +35,7 @@ pub(crate) trait Hooks<N: Node, P> {
         None
     }
 
-    /// Called at such a time. May move the partition on ([`Partition::visit`]); returns the time it is then at.
+    /// Called at such a time. May move the partition on ([`Partition::state_mut`]); returns the time it is then at.
     fn look(&mut self, now: Instant, partition: &mut Partition<N, P>) -> Instant {
         let _ = partition;
         now

@@ -3,7 +3,6 @@
 //! Models one FIFO for payload, drained at a rate that may change at given times, that asks the switch for a pause above a level and ends
 //! it at half of that level. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
 
-use crate::kernel::Message;
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;
 use units::{Cycle, Instant, Rate, Span};

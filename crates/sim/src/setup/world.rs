@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 use transport::{Config, Recovery};
-use units::{Cycle, HostId, Instant, NodeId, Span};
+use units::{HostId, Instant, NodeId, Span};
 
 /// A node of the fabric.
 #[expect(
@@ -57,14 +57,6 @@ impl<F: Forward> Node for FabricNode<F> {
             Self::Host(host) => host.process(window, inboxes, context),
             Self::Switch(switch) => switch.process(window, inboxes, scratch, context),
             Self::Scheduled(switch) => switch.process(window, inboxes, &mut scratch.scheduled, context),
-        }
-    }
-
-    fn visit(&mut self, cycle: &mut Cycle) {
-        match self {
-            Self::Host(host) => host.visit(cycle),
-            Self::Switch(switch) => switch.visit(cycle),
-            Self::Scheduled(switch) => switch.visit(cycle),
         }
     }
 

@@ -343,6 +343,11 @@ impl SharedBuffer {
         ends
     }
 
+    /// What is stored but in what is set aside for groups [bytes].
+    pub(crate) const fn shared_used(&self) -> u64 {
+        self.shared_used
+    }
+
     /// Whether a group asks for a pause now.
     pub(crate) fn is_pausing(&self, ingress: u16, priority: Priority) -> bool {
         self.any_pausing() && self.groups[self.group_index(ingress, priority)].is_pausing

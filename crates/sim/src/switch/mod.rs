@@ -531,6 +531,11 @@ fn prefetch_routes(routes: &SwitchRoutes<'_>, to_come: &[Stored]) {
 }
 
 impl<F: Forward> Switch<F> {
+    /// What waits in its shared buffer [bytes]: what is the first to differ where queues grow or shrink.
+    pub(crate) const fn stored_bytes(&self) -> u64 {
+        self.buffer.shared_used()
+    }
+
     /// See [`Cycle`]. A choice made anew for each packet does not repeat.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         self.take_routes(cycle.now());

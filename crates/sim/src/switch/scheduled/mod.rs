@@ -39,7 +39,7 @@ pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 use crate::kernel::{Context, Destination, Window};
 use crate::packet::Packet;
 use std::ops::Range;
-use units::{AttachmentId, Cycle, Instant};
+use units::{AttachmentId, Instant};
 
 /// The element that stands for all links down to a leaf: where its data and its control messages go.
 #[derive(Clone, Copy, Debug)]
@@ -112,10 +112,5 @@ impl Scheduled {
             Self::Leaf(leaf) => leaf.process(window, inboxes, arrivals, context),
             Self::Element(element) => element.process(window, inboxes, arrivals, context),
         }
-    }
-
-    /// See [`Cycle`]: such states are not looked at.
-    pub(crate) const fn visit(&self, cycle: &mut Cycle) {
-        cycle.never_repeats();
     }
 }
