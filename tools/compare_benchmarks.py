@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("-w", "--workload", action="append", default=[], help="B1 to B8, repeatable [all]")
     parser.add_argument("-n", "--rounds", type=int, default=5, help="times each commit runs, in turn [5]")
     parser.add_argument("--threads", type=int, default=1, help="threads of each run [1]")
+    parser.add_argument("--fast-forward", action="store_true", help="skip what repeats, as runs of users do")
     parser.add_argument("--instructions", action="store_true", help="count instructions, slowly")
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="fabricbench-compare-"))
@@ -67,6 +68,8 @@ def compare(programs: list[Path], arguments: argparse.Namespace) -> None:
 def measure(program: Path, name: str, figure: str, arguments: argparse.Namespace) -> float:
     """The figure of one run of workload ``name``."""
     command = [str(program), name, "--lines", "--runs", "1", "--threads", str(arguments.threads)]
+    if arguments.fast_forward:
+        command.append("--fast-forward")
     if arguments.instructions:
         command.append("--instructions")
     line = subprocess.run(command, check=True, capture_output=True, text=True).stdout
