@@ -12,7 +12,7 @@ const LINES_MIN: usize = 32;
 /// Reports that wait for the other end of their chunk.
 ///
 /// Few wait at a time, most of them plain. Those are in a table in which the line where a report belongs follows from its chunk,
-/// so that it can be asked for ahead; the line beside it is looked at only where that one is full, or was.
+/// so that it can be prefetched; the line beside it is looked at only where that one is full, or was.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     /// As many as a power of two; half of the places are free at least.
@@ -23,7 +23,7 @@ pub(crate) struct Deliveries {
     others: NumberMap<Key, ReceiveReport>,
 }
 
-/// The reports that belong in a line of the cache.
+/// The reports that belong in a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line([PlainReceive; 2]);

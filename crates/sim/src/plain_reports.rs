@@ -1,4 +1,4 @@
-//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a line of the cache: a
+//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a cache line: a
 //! million of them are written, kept and read again.
 
 use crate::assemble::Key;

@@ -1,9 +1,9 @@
 //! Asking for memory before it is needed.
 
-/// For so many frames that wait or are on a link memory is asked for ahead.
+/// For so many frames that wait or are on a link memory is prefetched.
 pub(crate) const FRAMES_AHEAD: usize = 16;
 
-/// Bytes of a line of the cache.
+/// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
 
 /// Asks for the first line of `items[index]`; does nothing if there is no such item.

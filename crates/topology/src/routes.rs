@@ -138,7 +138,7 @@ impl<'a> SwitchRoutes<'a> {
         self.cells.get(column.wrapping_sub(self.first_column) as usize)
     }
 
-    /// What [`Self::next_hops`] reads first, to be asked for ahead; none for what is not of the graph.
+    /// What [`Self::next_hops`] reads first, to be prefetched; none for what is not of the graph.
     #[inline]
     #[must_use]
     pub fn first_read(&self, destination: AttachmentId) -> Option<&'a impl Sized> {

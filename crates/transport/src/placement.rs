@@ -12,7 +12,7 @@ const NONE: u32 = u32::MAX;
 
 /// The responder of selective recovery: places packets within the window that begins with the first missing one.
 ///
-/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is one line of the cache.
+/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Placement {
@@ -50,7 +50,7 @@ impl More {
     }
 }
 
-const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one line of the cache");
+const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one cache line");
 
 impl Placement {
     /// A queue pair whose first packet will carry `initial_psn`, and whose packets may be out of order within a window of

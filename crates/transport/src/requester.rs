@@ -95,7 +95,7 @@ pub struct Requester {
     starts_message: bool,
 }
 
-const _: () = assert!(size_of::<Requester>() == 40, "with what else a sender has it is a line of the cache");
+const _: () = assert!(size_of::<Requester>() == 40, "with what else a sender has it is a cache line");
 
 impl Requester {
     /// The most packets of a work request.

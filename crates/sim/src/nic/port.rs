@@ -54,7 +54,7 @@ pub(super) enum Next {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct NicPort {
-    // The first line of the cache, and the second: all that a frame needs.
+    // The first cache line, and the second: all that a frame needs.
     transmitter: Transmitter,
     /// Where the link leads.
     to: Destination,

@@ -1,6 +1,6 @@
 //! The responder side of a queue pair, with what is recorded of the chunk that it receives.
 //!
-//! A million of them are looked at in turn, so each is one line of the cache. What follows from something else is not kept
+//! A million of them are looked at in turn, so each is one cache line. What follows from something else is not kept
 //! (frames that came for the first time are those of so many packets), nor what most never need: see [`Rare`].
 
 use super::chunk_frames::Frames;
@@ -77,7 +77,7 @@ pub(super) struct Receiver {
     rare: Option<Box<Rare>>,
 }
 
-const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one line of the cache");
+const _: () = assert!(size_of::<Receiver>() == 64, "a packet touches one cache line");
 
 /// What most receivers never need.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub(crate) struct Reordering {
     /// Largest distance.
     distance_max: u32,
     queue_pair: u32,
-    /// Packets in each bucket; those of distances up to 8,191 are in the same line of the cache as the rest.
+    /// Packets in each bucket; those of distances up to 8,191 are in the same cache line as the rest.
     late: [u32; BUCKETS],
 }
 

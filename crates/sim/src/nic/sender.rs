@@ -54,7 +54,7 @@ enum Course {
     Local,
 }
 
-/// The requester side of a queue pair, in one line of the cache. How its packets are paced, if they are, stands beside it (see
+/// The requester side of a queue pair, in one cache line. How its packets are paced, if they are, stands beside it (see
 /// [`super::Host`]), and which number the queue pair has is known to [`Sends`].
 #[derive(Debug)]
 #[repr(C, align(64))]

@@ -105,7 +105,7 @@ pub(crate) struct Switch<F> {
     returns: Option<Box<Returns>>,
     /// A port is paused or has a pause frame to send; only a window on the exact path changes it.
     is_pause_active: bool,
-    /// Routes are asked for ahead.
+    /// Routes are prefetched.
     has_large_routes: bool,
     exact_only: bool,
     paths: PathCounters,
@@ -364,7 +364,7 @@ impl<F: Forward> Switch<F> {
         arrivals.tell_ports(&mut self.busy);
     }
 
-    /// The same by routes that are asked for ahead, or not.
+    /// The same by routes that are prefetched, or not.
     #[inline]
     fn direct_as<const ASKS_AHEAD: bool>(&mut self, arrivals: &mut Arrivals) {
         let Self { node, routes, forward, loads, stranded, .. } = self;

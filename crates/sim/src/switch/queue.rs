@@ -135,7 +135,7 @@ pub(crate) struct EgressPlan {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct EgressPort {
-    // The first line of the cache: all that a frame needs besides its queue.
+    // The first cache line: all that a frame needs besides its queue.
     transmitter: Transmitter<Arc<Link>>,
     /// Where the link leads.
     to: Destination,
