@@ -146,6 +146,17 @@ def test_delivered_bytes_are_payload_without_what_fills_it_up(tmp_path: Path) ->
     assert max(delivered) == 2  # one byte each way
 
 
+def test_rounds_that_find_data_of_theirs_there_have_no_ideal(tmp_path: Path) -> None:
+    overlapping = jobs_of([run(tmp_path, "ideal-above-100-warm-up")])[0].summary
+    apart = jobs_of([run(tmp_path, "ideal-above-100-warm-up", "jobs.0.barrier=true")])[0].summary
+    assert overlapping.ideal_percent is None
+    assert apart.ideal_percent is not None
+    assert 0 < apart.ideal_percent < 100
+    assert overlapping.completion_time_ms is not None
+    assert apart.completion_time_ms is not None
+    assert overlapping.completion_time_ms < apart.completion_time_ms
+
+
 def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
     trial = run(tmp_path, "ideal-above-100-scale-up")
     job = jobs_of([trial])[0].summary

@@ -221,8 +221,8 @@ def _tcp(draw: Draw, drawn: Drawn, jobs: Sequence[Fields], transport: Fields) ->
         "rate": draw.pick(("unlimited", "1Gbps", "3Gbps")),
         "congestion": draw.pick(("cubic", "newreno")),
         "start_spread": draw.pick(("1us", "5us", "100us")),
-        "rto_initial": "5ms",
-        "rto_min": draw.pick(("1ms", "5ms")),
+        "rto_initial": "1ms",
+        "rto_min": draw.pick(("200us", "1ms")),
         "window": draw.pick(("64KB", "256KB", "2MB")),
         "write_size": draw.pick((1, "4KB", "128KB")),
     }

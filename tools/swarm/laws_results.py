@@ -187,9 +187,9 @@ def _completion(record: Record, job: JobRecord) -> Figures:
 
 
 def _has_own_ports(record: Record, job: JobRecord) -> bool:
-    """Tell whether each rank has a host port of its own, nothing besides, and uses one root's at a time."""
-    overlaps = job.spec["repeat"].get("rounds") != 1 or job.spec["warm_up_rounds"]
-    if job.spec["root_shift"] and not job.spec["barrier"] and overlaps:
+    """Tell whether each rank has a host port of its own and nothing besides, and only what counts uses it."""
+    moves = job.spec["root_shift"] and job.spec["repeat"].get("rounds") != 1
+    if (moves or job.spec["warm_up_rounds"]) and not job.spec["barrier"]:
         return False
     topology, hosts = record.spec["fabric"]["topology"], job.spec["hosts"]
     places = hosts

@@ -28,8 +28,8 @@ const WINDOWS_PER_LOOK: u32 = 64;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
 const QUEUEING: Span = Span(100_000_000_000);
-/// A jumbo frame.
-const FRAME_BYTES_MAX: u64 = 9_216;
+/// More than a frame has besides its payload, gap and preamble included.
+const HEADERS_BYTES_MAX: u64 = 128;
 const WHOLE_PPM: u32 = 1_000_000;
 /// Switches on the way of a frame, at the most.
 const SWITCHES_MAX: u64 = 8;
@@ -244,7 +244,8 @@ fn slowest_frame(spec: &RunSpec, fabric: &Fabric) -> u64 {
     let line_bps = fabric.graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(u64::MAX);
     let of_line_bps = (u128::from(line_bps) * u128::from(ppm) / u128::from(WHOLE_PPM)) as u64;
     let bps = spec.fabric.nic.drain_rate_bps.map_or(of_line_bps, |drain| drain.min(of_line_bps));
-    Rate::from_bps(bps.max(1)).span_of(FRAME_BYTES_MAX).0
+    let mtus = spec.tcp.iter().map(|tcp| tcp.mtu_bytes).chain([spec.transport.mtu_bytes]);
+    Rate::from_bps(bps.max(1)).span_of(u64::from(mtus.max().unwrap_or(0)) + HEADERS_BYTES_MAX).0
 }
 
 /// How long a target serves everything that the clients of a job may have outstanding, without new data.

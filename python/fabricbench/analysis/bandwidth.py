@@ -86,11 +86,15 @@ def uses_scale_up(run_spec: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
     return len(set(servers)) < len(servers)
 
 
-def overlaps_roots(job: Mapping[str, Any]) -> bool:
-    """Return whether rounds with different roots may overlap: they use the ports of several at a time."""
-    if not job.get("root_shift") or job.get("barrier"):
+def has_rounds_in_common(job: Mapping[str, Any]) -> bool:
+    """Return whether the rounds that count share the network with others, which makes them no measure of it.
+
+    Rounds to warm up without barriers are still on when those that count begin, with some of their data there
+    already. Rounds with different roots use the ports of several at a time.
+    """
+    if job.get("barrier"):
         return False
-    return job["repeat"].get("rounds") != 1 or bool(job["warm_up_rounds"])
+    return bool(job.get("warm_up_rounds") or (job.get("root_shift") and job["repeat"].get("rounds") != 1))
 
 
 def ideal_goodput_gb_per_s(run_spec: Mapping[str, Any]) -> float:

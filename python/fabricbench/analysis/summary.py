@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fabricbench.analysis.bandwidth import (
     bus_factor,
+    has_rounds_in_common,
     ideal_goodput_gb_per_s,
-    overlaps_roots,
     shares_ports,
     uses_scale_up,
 )
@@ -277,7 +277,7 @@ def _completion(
         job["data_bytes"] / (time_ps / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
-    has_ideal = not (shares_ports(job) or uses_scale_up(run_spec, job) or overlaps_roots(job))
+    has_ideal = not (shares_ports(job) or uses_scale_up(run_spec, job) or has_rounds_in_common(job))
     ideal_percent = 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None
     bandwidths = (algbw, algbw * factor, slowest * factor, fastest * factor, ideal_percent)
     return known | dict(zip(_COMPLETION[len(times) :], bandwidths, strict=True))
