@@ -59,7 +59,7 @@ def _late(record: Record) -> int:
         0, named=True
     )
     late = 2 * sums["retransmits"] + sums["cnp_tx"] - sums["cnp_rx"] + sums["out_of_order"] + sums["naks"]
-    return int(late + answers)
+    return int(late + answers + sum(2 * row["retransmits"] for row in record.rows("connections")))
 
 
 def cause_laws(record: Record) -> Iterator[Violation]:
