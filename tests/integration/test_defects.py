@@ -157,6 +157,12 @@ def test_rounds_that_find_data_of_theirs_there_have_no_ideal(tmp_path: Path) -> 
     assert overlapping.completion_time_ms < apart.completion_time_ms
 
 
+def test_the_one_round_before_others_end_is_the_shortest_and_the_longest(tmp_path: Path) -> None:
+    job = jobs_of([run(tmp_path, "one-round-until-others-end")])[1].summary
+    assert job.rounds == 1
+    assert job.completion_time_ms == job.round_ms_min == job.round_ms_max
+
+
 def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
     trial = run(tmp_path, "ideal-above-100-scale-up")
     job = jobs_of([trial])[0].summary

@@ -71,7 +71,8 @@ def _longest_wait(record: Record) -> int:
     watchdog = (fabric["switch"]["pfc"] or {}).get("watchdog")
     storm = watchdog["detection_ps"] + watchdog["restoration_ps"] if watchdog else 0
     memory = fabric["shared_memory"]
-    frame = _sending(record, transport["mtu_bytes"])
+    # It may stand behind one of TCP.
+    frame = _sending(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
     return wait + storm + frame + max(_software(job, memory) for job in spec["jobs"])
 
 

@@ -246,7 +246,8 @@ impl JobProgress {
         }
         let together = self.rounds_end.since(self.plan.start);
         let mut times = None;
-        if self.plan.rounds == Some(1) || self.clients_left.is_some() {
+        // Where others end the job, ranks may not have ended the one round that is complete.
+        if self.rounds == 1 || self.clients_left.is_some() {
             add_time(&mut times, together);
             return times;
         }
