@@ -39,6 +39,7 @@ mod observer;
 mod on_threads;
 mod packet;
 mod paths;
+mod patience;
 mod pause;
 mod plain_reports;
 mod prefetch;

@@ -9,30 +9,24 @@ use crate::fast_forward::{self, FastForward};
 use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
+use crate::patience::patience;
 use crate::probe::{LiveView, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows};
 use crate::progress::JobProgress;
 use crate::record::Record;
 use crate::reordering::reordering_rows;
-use crate::setup::{BuildOptions, Fabric, FabricNode, World, build};
+use crate::setup::{BuildOptions, FabricNode, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, balancing, with_forward};
-use spec::{JobSpec, LossRecovery, RunSpec, RunSummary, SpecError};
+use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
 use thiserror::Error;
-use units::{Instant, NodeId, Rate, Span};
+use units::{Instant, Span};
 
 /// Windows between two looks at the wall clock.
 const WINDOWS_PER_LOOK: u32 = 64;
 /// Wall time between two progress reports.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
-const QUEUEING: Span = Span(100_000_000_000);
-/// More than a frame has besides its payload, gap and preamble included.
-const HEADERS_BYTES_MAX: u64 = 128;
-const WHOLE_PPM: u32 = 1_000_000;
-/// Switches on the way of a frame, at the most.
-const SWITCHES_MAX: u64 = 8;
 
 /// Which path switches take through a window. The result is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,67 +197,6 @@ fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
         operations.saturating_mul(job.data_bytes)
     });
     of_schedules.chain(of_storage).fold(offered_bytes(spec), u64::saturating_add)
-}
-
-/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the latest start,
-/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC watchdog.
-fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
-    let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
-    let wait = |job: &JobSpec| {
-        let software = job.start_ps.saturating_add(software(spec, job)).saturating_add(offers(job));
-        software.saturating_add(service_ps(job))
-    };
-    let waits = spec.jobs.iter().map(wait).max().unwrap_or(0);
-    let retries = u64::from(spec.transport.retry_count) + 2;
-    let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
-    let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
-    let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
-    let timeouts = match spec.transport.recovery {
-        // Nothing is sent again: what comes at all waits in queues.
-        LossRecovery::None => timeouts.min(queueing(spec, fabric)),
-        LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
-    };
-    let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
-    Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
-}
-
-/// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
-fn queueing(spec: &RunSpec, fabric: &Fabric) -> u64 {
-    let buffer_bytes = spec.fabric.switch.buffer.size_bytes;
-    let of_link = |rate: Rate| rate.span_of(buffer_bytes).0;
-    let slowest = fabric.graph.links.iter().map(|link| of_link(link.rate)).max().unwrap_or(0);
-    slowest.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
-}
-
-/// The time of the largest frame on the slowest link, or in the slowest NIC [ps].
-fn slowest_frame(spec: &RunSpec, fabric: &Fabric) -> u64 {
-    let hosts = 0..fabric.graph.hosts() as u32;
-    let changes = hosts.flat_map(|host| fabric.failures.of_host(NodeId(host))).map(|change| change.ppm);
-    let impairments = spec.fabric.nic.impairments.iter().map(|impairment| impairment.throughput_ppm);
-    let ppm = impairments.chain(changes).min().unwrap_or(WHOLE_PPM).max(1);
-    let line_bps = fabric.graph.links.iter().map(|link| link.rate.bps()).min().unwrap_or(u64::MAX);
-    let of_line_bps = (u128::from(line_bps) * u128::from(ppm) / u128::from(WHOLE_PPM)) as u64;
-    let bps = spec.fabric.nic.drain_rate_bps.map_or(of_line_bps, |drain| drain.min(of_line_bps));
-    let mtus = spec.tcp.iter().map(|tcp| tcp.mtu_bytes).chain([spec.transport.mtu_bytes]);
-    Rate::from_bps(bps.max(1)).span_of(u64::from(mtus.max().unwrap_or(0)) + HEADERS_BYTES_MAX).0
-}
-
-/// How long a target serves everything that the clients of a job may have outstanding, without new data.
-fn service_ps(job: &JobSpec) -> u64 {
-    let storing = |rate| Rate::from_bps(rate).span_of(job.data_bytes).0;
-    job.storage.map_or(0, |storage| {
-        let each = storage.service_time_ps + storage.service_rate_bps.map_or(0, storing);
-        each.saturating_mul(u64::from(storage.clients) * u64::from(storage.depth))
-    })
-}
-
-/// The most time for which a rank is busy with one message from each other rank, and with a copy of its data.
-fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
-    let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
-    let memory = spec.fabric.shared_memory;
-    let copy = Rate::from_bps(memory.rate_bps).span_of(job.data_bytes).0.saturating_add(memory.latency_ps);
-    let busy = each.saturating_mul(job.hosts.len() as u64).saturating_add(job.step_overhead_ps);
-    busy.saturating_mul(estimate::transfers_per_message(job)).saturating_add(copy)
 }
 
 /// The hooks of a run: collects reports, hands out rows and progress, ends the run.

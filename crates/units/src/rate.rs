@@ -45,6 +45,13 @@ impl Rate {
         self.bits_per_second
     }
 
+    /// The rate times so many parts per million, rounded down to whole bit/s and at least one.
+    #[must_use]
+    pub const fn scaled(self, ppm: u32) -> Self {
+        let bits_per_second = (self.bits_per_second as u128 * ppm as u128 / 1_000_000) as u64;
+        Self::from_bps(if bits_per_second == 0 { 1 } else { bits_per_second })
+    }
+
     /// The time of one byte.
     #[inline]
     #[must_use]
@@ -128,6 +135,13 @@ mod tests {
         let told = [400_000_000_000, 2_500_000_000, 50_000_000_001, 100_000]
             .map(|bps| Rate::from_bps(bps).to_string());
         assert_eq!(told, ["400 Gb/s", "2.5 Gb/s", "50.000000001 Gb/s", "0.1 Mb/s"]);
+    }
+
+    #[test]
+    fn a_part_of_a_rate_is_rounded_down_and_never_nothing() {
+        assert_eq!(Rate::from_gbps(400).scaled(1_030_000), Rate::from_gbps(412));
+        assert_eq!(Rate::from_bps(2_999_999).scaled(500_000), Rate::from_bps(1_499_999));
+        assert_eq!(Rate::from_bps(999_999).scaled(1), Rate::from_bps(1));
     }
 
     #[test]

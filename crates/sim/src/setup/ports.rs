@@ -60,8 +60,7 @@ struct SlowRates {
 
 impl SlowRates {
     fn new(line_rate: Rate, ppm: u32, direction: NicDirection) -> Self {
-        let part = Rate::from_bps(line_rate.bps() / 1_000_000 * u64::from(ppm));
-        let slow = (ppm < 1_000_000).then_some(part);
+        let slow = (ppm < 1_000_000).then_some(line_rate.scaled(ppm));
         Self { pace: slow.filter(|_| direction.sends()), drain: slow.filter(|_| direction.receives()) }
     }
 }

@@ -16,9 +16,6 @@ use units::{NodeId, Rate, Seed, Span, Stream};
 use wire::Opcode;
 use wire::size::data_frame_bytes;
 
-/// All, in parts per million.
-const WHOLE_PPM: u128 = 1_000_000;
-
 /// Checks that the fabric is one of leaves and elements that messages have room for.
 pub(crate) fn check_scheduled(spec: &RunSpec, fabric: &Fabric) -> Result<(), SpecError> {
     if spec.fabric.switch.scheduled.is_none() {
@@ -106,7 +103,7 @@ impl<'a> ScheduledFabric<'a> {
     fn bundle_plan(&self, links: usize, wire: Wire) -> BundlePlan {
         BundlePlan {
             links: links as u32,
-            link_rate: scaled(wire.rate, self.scheduled.fabric_speedup_ppm),
+            link_rate: wire.rate.scaled(self.scheduled.fabric_speedup_ppm),
             format: self.format(),
             control_bytes: self.scheduled.control_cell_bytes,
         }
@@ -176,7 +173,7 @@ impl<'a> ScheduledFabric<'a> {
     }
 
     fn credit_plan(&self, wire: Wire, node: NodeId, fabric_wire: Option<&Wire>) -> CreditPlan {
-        let rate = scaled(wire.rate, self.scheduled.credit_speedup_ppm);
+        let rate = wire.rate.scaled(self.scheduled.credit_speedup_ppm);
         let round_trip = fabric_wire.map_or(Span::ZERO, |up| {
             let down = self
                 .fabric
@@ -218,9 +215,4 @@ impl<'a> ScheduledFabric<'a> {
         };
         Element::new(Arc::clone(&self.directory), self.format(), (0..self.leaves).map(outlet).collect())
     }
-}
-
-/// A rate times so many parts per million.
-pub(super) fn scaled(rate: Rate, ppm: u32) -> Rate {
-    Rate::from_bps((u128::from(rate.bps()) * u128::from(ppm) / WHOLE_PPM) as u64)
 }

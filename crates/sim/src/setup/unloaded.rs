@@ -5,9 +5,10 @@
 //! buffers, rate control, windows and the wait for credits: they are part of the slowdown.
 
 use super::Fabric;
-use super::scheduled::{host_ports, scaled};
+use super::scheduled::host_ports;
 use crate::egress::WHOLE_FRAME;
 use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
+use crate::switch::scheduled::CellStream;
 use spec::{LossRecovery, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};
 use topology::Attachment;
 use transport::{Position, Verb};
@@ -39,28 +40,10 @@ struct Cells {
     link_rate: Rate,
     /// All links together.
     rate: Rate,
-    up: Stream,
-    down: Stream,
-}
-
-/// One direction of fabric links.
-#[derive(Clone, Copy)]
-struct Stream {
-    /// From a link to the moment that the other end acts.
-    latency: Span,
-    free_at: Instant,
-    /// When the frame before is whole at the other end.
-    done: Instant,
-}
-
-impl Stream {
-    /// Cells that come from `head` to `last` and take `span`, the last of them `alone` on its own link.
-    fn carry(&mut self, (head, last): (Instant, Instant), span: Span, alone: Span) -> Instant {
-        let start = head.max(self.free_at);
-        self.free_at = start + span;
-        self.done = self.done.max(self.free_at).max(start.max(last) + alone);
-        self.done + self.latency
-    }
+    up: CellStream,
+    down: CellStream,
+    /// From the last bit on a link up, and on one down, until the other end acts.
+    latencies: [Span; 2],
 }
 
 impl Cells {
@@ -74,20 +57,16 @@ impl Cells {
         let leaf = fabric.graph.node(node);
         let end = leaf.ports[usize::from(port)];
         let down = fabric.routes.next_hops(end.peer, to)[0];
-        let stream = |node, port| Stream {
-            latency: fabric.latency(node, port),
-            free_at: Instant::ZERO,
-            done: Instant::ZERO,
-        };
-        let link_rate = scaled(fabric.graph.link(end.link).rate, scheduled.fabric_speedup_ppm);
+        let link_rate = fabric.graph.link(end.link).rate.scaled(scheduled.fabric_speedup_ppm);
         let links = (leaf.ports.len() - host_ports(&fabric.graph, leaf)) as u64;
         Self {
             bytes: scheduled.cell_bytes.into(),
             header_bytes: scheduled.cell_header_bytes.into(),
             link_rate,
             rate: Rate::from_bps(link_rate.bps().saturating_mul(links)),
-            up: stream(node, port),
-            down: stream(end.peer, down),
+            up: CellStream::default(),
+            down: CellStream::default(),
+            latencies: [fabric.latency(node, port), fabric.latency(end.peer, down)],
         }
     }
 
@@ -99,8 +78,8 @@ impl Cells {
         let last_bytes = if is_first { self.bytes.min(frame_bytes + self.header_bytes) } else { 0 };
         let alone = self.link_rate.span_of(last_bytes);
         let span = self.rate.span_of(frame_bytes * self.bytes / (self.bytes - self.header_bytes));
-        let up = self.up.carry((at, at), span, alone);
-        self.down.carry((Instant(up.0 - span.0), up), span, alone)
+        let at_spine = self.up.carry(at, at, span, alone) + self.latencies[0];
+        self.down.carry(Instant(at_spine.0 - span.0), at_spine, span, alone) + self.latencies[1]
     }
 }
 
@@ -209,7 +188,6 @@ fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -
     let leaf = fabric.graph.attachment(to).switch;
     loop {
         let end = fabric.graph.node(node).ports[usize::from(port)];
-        let latency = fabric.latency(node, port);
         if let Some(scheduled) = &spec.fabric.switch.scheduled
             && node.index() >= fabric.graph.hosts()
             && node != leaf
@@ -227,6 +205,7 @@ fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -
         }
         let head = Some(fabric.head_bytes(node, port)).filter(|&head| head != WHOLE_FRAME);
         let head = head.map(|head| rate.frame_span(head.into(), 0));
+        let latency = fabric.latency(node, port);
         hops.push(Hop::Link(Link { rate, framing: fabric.framing, head, latency, free_at: Instant::ZERO }));
         node = end.peer;
         if node.index() < fabric.graph.hosts() {

@@ -29,6 +29,27 @@ pub(crate) struct Carried {
     pub(crate) bytes: u64,
 }
 
+/// Packets in cells, one after the other, over all links together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CellStream {
+    /// When what was booked so far is through.
+    pub(crate) free_at: Instant,
+    /// When the last packet is whole at the other end of its links.
+    done: Instant,
+}
+
+impl CellStream {
+    /// Sends cells that are there from `head` to `last` and take `span`, the last of them `alone` on its own link. Returns
+    /// when the last is at the other end, propagation excluded; never sooner than the packet before.
+    #[inline]
+    pub(crate) fn carry(&mut self, head: Instant, last: Instant, span: Span, alone: Span) -> Instant {
+        let start = head.max(self.free_at);
+        self.free_at = start + span;
+        self.done = self.done.max(self.free_at).max(start.max(last) + alone);
+        self.done
+    }
+}
+
 /// One direction of all fabric links of a leaf.
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
@@ -36,11 +57,10 @@ pub(crate) struct Bundle {
     /// All links together.
     rate: Rate,
     cell_span: Span,
-    /// When what was booked so far is through.
-    data_free: Instant,
+    data: CellStream,
+    /// When the control booked so far is through.
     control_free: Instant,
-    /// When the last packet and the last control message are whole at the other end of their links.
-    data_done: Instant,
+    /// When the last control message is whole at the other end of its link.
     control_done: Instant,
     /// Control is sprayed in turns of its own, so that small messages do not fall on the same links as ever the same cells.
     next_control_link: u32,
@@ -52,9 +72,8 @@ impl Bundle {
         Self {
             rate: Rate::from_bps(plan.link_rate.bps().saturating_mul(u64::from(plan.links))),
             cell_span: plan.link_rate.span_of(u64::from(plan.format.cell_bytes)),
-            data_free: Instant::ZERO,
+            data: CellStream::default(),
             control_free: Instant::ZERO,
-            data_done: Instant::ZERO,
             control_done: Instant::ZERO,
             next_control_link: 0,
             counters: LinkCounters::new(plan.links, plan.format.cell_bytes),
@@ -85,7 +104,7 @@ impl Bundle {
     /// When what was booked so far is through: cells, which control goes ahead of.
     #[inline]
     pub(super) fn data_free(&self) -> Instant {
-        self.data_free.max(self.control_free)
+        self.data.free_at.max(self.control_free)
     }
 
     /// The same of control messages.
@@ -98,17 +117,14 @@ impl Bundle {
     /// is whole at the other end, propagation excluded; never sooner than the packet before.
     #[inline]
     pub(super) fn carry(&mut self, head: Instant, last: Instant, cells: Cells) -> Instant {
-        let start = head.max(self.data_free).max(self.control_free);
-        self.data_free = start + self.rate.span_of(cells.bytes(self.plan.format));
         let alone = match cells.count {
             0 => Span::ZERO,
             1 => self.plan.link_rate.span_of(u64::from(cells.tail_bytes)),
             _ => self.cell_span,
         };
-        let done = self.data_free.max(start.max(last) + alone);
-        self.data_done = self.data_done.max(done);
+        let span = self.rate.span_of(cells.bytes(self.plan.format));
         self.counters.add(cells);
-        self.data_done
+        self.data.carry(head.max(self.control_free), last, span, alone)
     }
 
     /// Sends a request or a grant on `link`, ahead of cells.
@@ -117,7 +133,7 @@ impl Bundle {
         let bytes = u64::from(self.plan.control_bytes);
         let (start, span) = (now.max(self.control_free), self.rate.span_of(bytes));
         self.control_free = start + span;
-        self.data_free = self.data_free.max(start) + span;
+        self.data.free_at = self.data.free_at.max(start) + span;
         self.control_done = self.control_done.max(start + self.plan.link_rate.span_of(bytes));
         self.counters.add(Cells { first_link: link, count: 1, tail_bytes: self.plan.control_bytes });
         self.control_done
@@ -125,7 +141,7 @@ impl Bundle {
 
     /// What is booked and not through at `now` [bytes].
     pub(crate) fn backlog_bytes(&self, now: Instant) -> u64 {
-        let span = u128::from(self.data_free.0.saturating_sub(now.0));
+        let span = u128::from(self.data.free_at.0.saturating_sub(now.0));
         (span * u128::from(self.rate.bps()) / 8_000_000_000_000) as u64
     }
 
@@ -143,7 +159,7 @@ impl Bundle {
     /// than the bundle.
     pub(crate) fn busy(&self, link: u32, end: Instant) -> Span {
         let busy = self.plan.link_rate.span_of(self.carried(link).bytes);
-        Span(busy.0.saturating_sub(self.data_free.0.saturating_sub(end.0)).min(end.0))
+        Span(busy.0.saturating_sub(self.data.free_at.0.saturating_sub(end.0)).min(end.0))
     }
 }
 

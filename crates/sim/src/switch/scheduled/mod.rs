@@ -28,7 +28,7 @@ mod reassembly;
 mod voq;
 
 pub(crate) use arrivals::Arrivals;
-pub(crate) use bundle::{Bundle, BundlePlan};
+pub(crate) use bundle::{Bundle, BundlePlan, CellStream};
 pub(crate) use cells::{CellFormat, LINKS_MAX};
 pub(crate) use control::LEAVES_MAX;
 pub(crate) use credits::{CreditPlan, Granted};

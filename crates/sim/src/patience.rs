@@ -1,0 +1,79 @@
+//! How long a run goes on without anything arriving before it is ended as one that has stalled.
+
+use crate::estimate;
+use crate::setup::Fabric;
+use spec::{FailureSpec, JobSpec, LossRecovery, RunSpec};
+use units::{Rate, Span};
+
+/// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
+const QUEUEING: Span = Span(100_000_000_000);
+/// More than a frame has besides its payload, gap and preamble included.
+const HEADERS_BYTES_MAX: u64 = 128;
+/// Switches on the way of a frame, at the most.
+const SWITCHES_MAX: u64 = 8;
+
+/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the latest start,
+/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC watchdog.
+pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
+    let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
+    let wait = |job: &JobSpec| {
+        let software = job.start_ps.saturating_add(software(spec, job)).saturating_add(offers(job));
+        software.saturating_add(service_ps(job))
+    };
+    let waits = spec.jobs.iter().map(wait).max().unwrap_or(0);
+    let retries = u64::from(spec.transport.retry_count) + 2;
+    let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
+    let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
+    let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
+    let timeouts = match spec.transport.recovery {
+        // Nothing is sent again: what comes at all waits in queues.
+        LossRecovery::None => timeouts.min(queueing(spec, fabric)),
+        LossRecovery::GoBackN | LossRecovery::Selective => timeouts,
+    };
+    let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
+    Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
+}
+
+/// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
+fn queueing(spec: &RunSpec, fabric: &Fabric) -> u64 {
+    let of_one = slowest_link(fabric).span_of(spec.fabric.switch.buffer.size_bytes).0;
+    of_one.saturating_mul(SWITCHES_MAX).max(QUEUEING.0)
+}
+
+/// The time of the largest frame on the slowest link, or in the slowest NIC [ps].
+fn slowest_frame(spec: &RunSpec, fabric: &Fabric) -> u64 {
+    let changes = spec.fabric.failures.iter().filter_map(|failure| match *failure {
+        FailureSpec::NicThroughput { throughput_ppm, .. } => Some(throughput_ppm),
+        _ => None,
+    });
+    let impairments = spec.fabric.nic.impairments.iter().map(|impairment| impairment.throughput_ppm);
+    let of_nics = impairments.chain(changes).min().map(|ppm| slowest_link(fabric).scaled(ppm));
+    let drain = spec.fabric.nic.drain_rate_bps.map(Rate::from_bps);
+    let rates = [Some(slowest_link(fabric)), of_nics, drain].into_iter().flatten();
+    let rate = rates.min_by_key(|rate| rate.bps()).expect("there is a link");
+    let mtus = spec.tcp.iter().map(|tcp| tcp.mtu_bytes).chain([spec.transport.mtu_bytes]);
+    rate.span_of(u64::from(mtus.max().unwrap_or(0)) + HEADERS_BYTES_MAX).0
+}
+
+fn slowest_link(fabric: &Fabric) -> Rate {
+    let rates = fabric.graph.links.iter().map(|link| link.rate);
+    rates.min_by_key(|rate| rate.bps()).expect("a fabric has links")
+}
+
+/// How long a target serves everything that the clients of a job may have outstanding, without new data.
+fn service_ps(job: &JobSpec) -> u64 {
+    let storing = |rate| Rate::from_bps(rate).span_of(job.data_bytes).0;
+    job.storage.map_or(0, |storage| {
+        let each = storage.service_time_ps + storage.service_rate_bps.map_or(0, storing);
+        each.saturating_mul(u64::from(storage.clients) * u64::from(storage.depth))
+    })
+}
+
+/// The most time for which a rank is busy with one message from each other rank, and with a copy of its data.
+fn software(spec: &RunSpec, job: &JobSpec) -> u64 {
+    let each = job.send_overhead_ps.saturating_add(job.receive_overhead_ps);
+    let memory = spec.fabric.shared_memory;
+    let copy = Rate::from_bps(memory.rate_bps).span_of(job.data_bytes).0.saturating_add(memory.latency_ps);
+    let busy = each.saturating_mul(job.hosts.len() as u64).saturating_add(job.step_overhead_ps);
+    busy.saturating_mul(estimate::transfers_per_message(job)).saturating_add(copy)
+}
