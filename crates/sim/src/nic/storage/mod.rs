@@ -120,20 +120,28 @@ impl Storage {
         }
     }
 
-    /// When the first operations are issued.
-    pub(super) const fn start(&self) -> Option<Instant> {
+    const fn client(&self) -> Option<&Client> {
         match &self.role {
-            Role::Client(client) => Some(client.plan().start),
+            Role::Client(client) => Some(client),
             Role::Target(_) => None,
         }
     }
 
-    /// When an operation will have been served.
-    fn next_served(&self) -> Option<Instant> {
+    const fn target(&self) -> Option<&Target> {
         match &self.role {
             Role::Client(_) => None,
-            Role::Target(target) => target.next_served(),
+            Role::Target(target) => Some(target),
         }
+    }
+
+    /// When the first operations are issued.
+    pub(super) fn start(&self) -> Option<Instant> {
+        self.client().map(|client| client.plan().start)
+    }
+
+    /// When an operation will have been served.
+    fn next_served(&self) -> Option<Instant> {
+        self.target().and_then(Target::next_served)
     }
 
     /// Takes in a packet with a place in a message.
@@ -435,30 +443,18 @@ impl Storage {
 
     /// Operations that were issued and have not ended, as their client knows them.
     pub(super) fn open_operations(&self) -> impl Iterator<Item = SendReport> {
-        let client = match &self.role {
-            Role::Client(client) => Some(client),
-            Role::Target(_) => None,
-        };
-        client.into_iter().flat_map(Client::open).map(|operation| operation.sent)
+        self.client().into_iter().flat_map(Client::open).map(|operation| operation.sent)
     }
 
     /// What a target sent for operations that it has begun.
     pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
-        let target = match &self.role {
-            Role::Client(_) => None,
-            Role::Target(target) => Some(target),
-        };
-        target.into_iter().flat_map(Target::served_so_far)
+        self.target().into_iter().flat_map(Target::served_so_far)
     }
 
     /// What has arrived of operations that have not ended.
     pub(super) fn undelivered(&self) -> impl Iterator<Item = ReceiveReport> {
-        let (client, target) = match &self.role {
-            Role::Client(client) => (Some(client), None),
-            Role::Target(target) => (None, Some(target)),
-        };
-        let reads = client.into_iter().flat_map(Client::open).map(|operation| operation.received.report);
-        let reads = reads.filter(|report| report.frames > 0);
-        reads.chain(target.into_iter().flat_map(Target::undelivered))
+        let open = self.client().into_iter().flat_map(Client::open);
+        let reads = open.map(|operation| operation.received.report).filter(|report| report.frames > 0);
+        reads.chain(self.target().into_iter().flat_map(Target::undelivered))
     }
 }
