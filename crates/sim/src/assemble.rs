@@ -332,8 +332,7 @@ impl<'a> Assembler<'a> {
         self.served.extend(served.map(keyed));
         for (&(_, pass), report) in &sent {
             let round = self.flows.round(report.chunk, pass);
-            let job = self.job_of(report.chunk);
-            job.begun = job.begun.max(round + 1);
+            self.job_of(report.chunk).post_chunk(round);
         }
         self.finish_operations(&sent);
         for (report, received) in std::mem::take(&mut self.failed) {

@@ -44,7 +44,7 @@ pub(crate) struct JobProgress {
     /// Rows made.
     pub(crate) rows: u64,
     /// One past the last round of which a chunk was posted.
-    pub(crate) begun: u32,
+    begun: u32,
     /// Complete rounds before the first that is not.
     pub(crate) rounds: u32,
     /// When the last chunk of those completed.
@@ -170,10 +170,15 @@ impl JobProgress {
         if self.is_background() { 0 } else { self.begun.max(1) }
     }
 
+    /// A chunk of `round` was posted.
+    pub(crate) fn post_chunk(&mut self, round: u32) {
+        self.begun = self.begun.max(round + 1);
+    }
+
     /// A chunk of `round` completed. Without recovery a round may complete before one that lost a frame.
     pub(crate) fn complete_chunk(&mut self, round: u32, posted: Instant, at: Instant) {
         self.complete += 1;
-        self.begun = self.begun.max(round + 1);
+        self.post_chunk(round);
         let open = self.open_round(round);
         open.left -= 1;
         open.last = open.last.max(at);
@@ -282,7 +287,7 @@ impl JobProgress {
 
     /// A chunk of `round` failed.
     pub(crate) fn fail_chunk(&mut self, round: u32, failure: Failure) {
-        self.begun = self.begun.max(round + 1);
+        self.post_chunk(round);
         self.fail(failure);
     }
 
