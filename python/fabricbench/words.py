@@ -1,4 +1,11 @@
-"""Words that every part uses: counts with their nouns, and what a user wrote as one line of a message."""
+"""Words for every part: counts with their nouns, what a user wrote on one line, names that were meant."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+_BEGUN_MAX: Final = 5
+"""Most names that a beginning may stand for."""
 
 
 def one_line(text: str, length_max: int) -> str:
@@ -25,3 +32,11 @@ def counted(number: int, noun: str) -> str:
 def plural(number: int, noun: str) -> str:
     """Write the noun of a count, in the plural unless it is 1."""
     return noun if number == 1 else f"{noun}s"
+
+
+def close_match_hint(found: object, allowed: Iterable[object]) -> str:
+    """Suggest the allowed names that begin with what was found, if they are few, or else the nearest one."""
+    names = [str(name) for name in allowed]
+    begun = [name for name in names if found and name.startswith(str(found))]
+    close = begun if 0 < len(begun) <= _BEGUN_MAX else get_close_matches(str(found), names, n=1)
+    return f"did you mean {' or '.join(f'`{name}`' for name in close)}?" if close else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fabricbench.plan.hints import close_match_hint
+from fabricbench.words import close_match_hint
 
 NAMES = (
     "busbw_gb_per_s",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,9 +20,8 @@ def check_table(name: str) -> None:
     from fabricbench.store.schema import TABLES
 
     if name not in TABLES:
-        close = get_close_matches(name, TABLES, n=1)
-        hint = f'; did you mean "{close[0]}"?' if close else ""
-        raise ValueError(f'no table "{name}"; there are {", ".join(TABLES)}{hint}')
+        hint = close_match_hint(name, TABLES)
+        raise ValueError(f'no table "{name}"; there are {", ".join(TABLES)}{hint and "; "}{hint}')
 
 
 class RecordFrames(ABC):

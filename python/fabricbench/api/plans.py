@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from fabricbench import runner
 from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.validate import UNKNOWN_KEY
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.runner import LoadedPlan

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.backend.protocol import Backend, Capturing
@@ -62,8 +63,7 @@ def get_backend(name: str, settings: Mapping[str, Any] | None = None) -> Backend
     """
     known = BACKENDS.get(name)
     if known is None:
-        close = get_close_matches(name, BACKENDS, n=1)
-        hint = f'did you mean "{close[0]}"?' if close else ""
+        hint = close_match_hint(name, BACKENDS)
         raise BackendError(f'no backend "{name}"', ", ".join(sorted(BACKENDS)), hint)
     unknown = sorted(set(settings or ()) - set(known.settings))
     if unknown:

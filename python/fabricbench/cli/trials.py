@@ -62,10 +62,10 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
     Raises:
         StoreError: It is neither.
     """
-    from fabricbench.plan.hints import close_match_hint
     from fabricbench.plan.shipped import shipped_plans
     from fabricbench.store import StoreError
     from fabricbench.store.listing import choices
+    from fabricbench.words import close_match_hint
 
     known = dict.fromkeys([*choices(store)["plan"], *shipped_plans()])
     if plan not in known:

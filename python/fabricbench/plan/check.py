@@ -19,12 +19,12 @@ from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields import HOSTS_MAX
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan
 from fabricbench.plan.sizes import job_ranks
 from fabricbench.plan.storage import STORAGE
 from fabricbench.plan.topology import RailOptimised
 from fabricbench.plan.variant import BASE_VARIANT
+from fabricbench.words import close_match_hint
 
 CABLES_MAX: Final = 1 << 24
 """Most cables of a fabric."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from fabricbench.plan.criteria import Criterion, value_range
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
 from fabricbench.plan.variant import BASE_VARIANT
 from fabricbench.plan.variants import reference_variant
+from fabricbench.words import close_match_hint
 
 
 def check_criteria(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Final
 from fabricbench.plan.custom import Custom
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.hints import close_match_hint
+from fabricbench.words import close_match_hint
 
 _PATH: FieldPath = ("fabric", "topology")
 _HOST_NAME: Final = re.compile(r"host[0-9]+")

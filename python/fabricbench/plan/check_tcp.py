@@ -6,9 +6,9 @@ from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
 from fabricbench.plan.tcp import TCP_WINDOW_SEGMENTS_MAX, Tcp
+from fabricbench.words import close_match_hint
 
 
 def check_tcp(plan: Plan, document: Document) -> Iterator[Problem]:

@@ -5,10 +5,10 @@ from typing import Final
 
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
 from fabricbench.plan.variant import RESERVED_NAMES
 from fabricbench.plan.variants import VARIANT_FIELDS, Variant
+from fabricbench.words import close_match_hint
 
 _COMMON_HINTS: Final = {
     "criteria": "a criterion has a field `variant`",

@@ -7,8 +7,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from fabricbench.plan.base import PlanModel
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.units import UnitError, describe
+from fabricbench.words import close_match_hint
 
 _SWITCHES = {"true": "on", "yes": "on", "false": "off", "no": "off"}
 

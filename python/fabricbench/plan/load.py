@@ -15,7 +15,6 @@ from fabricbench.plan.document import Document, read_file, read_text
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.graph_names import near_name_hint
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.limits import Limits, memory_problem, problems_beyond, routes_problem
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
@@ -31,6 +30,7 @@ from fabricbench.plan.spec_fields import plan_path
 from fabricbench.plan.validate import problems_of
 from fabricbench.plan.variant import BASE_VARIANT, shared_variant
 from fabricbench.plan.variants import Variant
+from fabricbench.words import close_match_hint
 
 _FIELDS: Final = "<fields>"
 _T = TypeVar("_T")

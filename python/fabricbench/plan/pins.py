@@ -8,7 +8,7 @@ from fabricbench.plan.balancing import Pin
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.flows import QueuePairIndex
-from fabricbench.plan.hints import close_match_hint
+from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import Description, QueuePairDescription

@@ -1,11 +1,11 @@
 """Finds the shipped plans and the published tables, in an installed package as in a source tree."""
 
 from contextlib import suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
 from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.words import close_match_hint
 
 _PLANS: Final = Path(__file__).parent.parent / "plans"
 _PUBLISHED: Final = _PLANS / "published"
@@ -43,8 +43,7 @@ def find_plan(name: str) -> tuple[Path, str]:
         return shipped[name], name
     if name and "\0" not in name and _may_be_there(path):
         return path, name
-    close = get_close_matches(path.stem, shipped, n=1)
-    hint = f"did you mean `{close[0]}`?" if close else "`fabricbench plans` lists the shipped plans"
+    hint = close_match_hint(path.stem, shipped) or "`fabricbench plans` lists the shipped plans"
     raise PlanError(
         [Problem(Place(name or '""'), "", "no such plan", "a shipped plan's name, or a file", hint)]
     )

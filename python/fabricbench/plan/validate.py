@@ -10,9 +10,9 @@ from pydantic_core import ErrorDetails
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.document import Document
 from fabricbench.plan.errors import FieldPath, Problem, dotted
-from fabricbench.plan.hints import close_match_hint
 from fabricbench.plan.model import Plan
 from fabricbench.plan.nodes import kind_name, shorten
+from fabricbench.words import close_match_hint
 
 UNKNOWN_KEY: Final = "an unknown key"
 _TAGGED: Final[tuple[FieldPath, ...]] = (
