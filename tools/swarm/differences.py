@@ -142,7 +142,7 @@ def _is_paced_by_rates(record: Record) -> bool:
         and record.is_lossless
         and record.link_layer == "ethernet"
         and not (switch["pfc"] or switch["ecn"] or spec["tcp"] or fabric["failures"])
-        and fabric["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
+        and record.takes_one_path
         and len(jobs) == 1
         and jobs[0]["arrivals"] is None
         and jobs[0]["storage"] is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 from tools.swarm.patterns import payload_bytes
-from tools.swarm.record import JobRecord, Record, Row, Violation
+from tools.swarm.record import PS_BITS, JobRecord, Record, Row, Violation
 
 _SHOWN = (
     "job",
@@ -22,8 +22,6 @@ _SHOWN = (
     "status",
     "payload_bytes",
 )
-_PS_BITS = 8 * 10**12
-"""Picoseconds that a byte takes at 1 bit/s."""
 ROCE_BYTES, INFINIBAND_BYTES, RETH_BYTES = 62, 26, 16
 """Headers of a packet of the middle of a message, and what its first one has besides."""
 GAP_BYTES, PREAMBLE_BYTES = 12, 8
@@ -233,7 +231,7 @@ def _least_time(record: Record) -> pl.Expr:
     if record.link_layer != "infiniband":
         wire = wire + (PREAMBLE_BYTES + GAP_BYTES) * pl.col("packets") - GAP_BYTES
     # The last packet is rounded down, hence the picosecond for each.
-    return (wire * _PS_BITS / rate).floor() - pl.col("packets")
+    return (wire * PS_BITS / rate).floor() - pl.col("packets")
 
 
 def round_laws(record: Record) -> Iterator[Violation]:
@@ -280,10 +278,8 @@ def row_count_laws(record: Record) -> Iterator[Violation]:
             continue
         rounds = job.spec["repeat"]["rounds"] + job.spec["warm_up_rounds"]
         counts = job.chunks.group_by("round").len(name="rows").sort("round")
-        rule, bad = (
-            "each chunk of a round that began has a row",
-            pl.col("rows") * rounds != job.results["chunks"],
-        )
+        rule = "each chunk of a round that began has a row"
+        bad = pl.col("rows") * rounds != job.results["chunks"]
         yield from first_bad(rule, f"chunks of {job.name}", counts, bad, ("round", "rows"))
 
 
@@ -358,7 +354,7 @@ def path_speed_laws(record: Record) -> Iterator[Violation]:
     rates = record.frame("links").select(node="from", port="from_port", rate="rate_bps")
     slowest = paths.join(rates, on=["node", "port"]).group_by("qp").agg(pl.col("rate").min())
     both = record.chunks.with_columns(packets=_packets(record.spec)).join(slowest, on="qp")
-    least = (_frame_bytes(record) * _PS_BITS / pl.col("rate")).floor() - pl.col("packets")
+    least = (_frame_bytes(record) * PS_BITS / pl.col("rate")).floor() - pl.col("packets")
     bad = complete() & _is_written(record) & (pl.col("delivered_ps") - pl.col("start_ps") < least)
     rule = "no chunk is faster than the slowest link of its path"
     yield from first_bad(rule, "chunks", both, bad, ("start_ps", "delivered_ps", "rate"))

@@ -11,9 +11,8 @@ from typing import Any
 
 import polars as pl
 from tools.swarm.laws_chunks import complete
-from tools.swarm.record import JobRecord, Record, Violation
+from tools.swarm.record import PS_BITS, JobRecord, Record, Violation
 
-_PS_BITS = 8 * 10**12
 _FLAT_PS = 10**11
 """What queues of small buffers and fast links take at most to empty; once more for what nobody counts."""
 SWITCHES_MAX = 8
@@ -66,7 +65,7 @@ def _longest_wait(record: Record) -> int:
     wait: int = transport["timeout_ps"] * (transport["retry_count"] + 2)
     if transport["recovery"] == "none":
         slowest = min(link["rate_bps"] for link in record.links)
-        empties = SWITCHES_MAX * fabric["switch"]["buffer"]["size_bytes"] * _PS_BITS // slowest
+        empties = SWITCHES_MAX * fabric["switch"]["buffer"]["size_bytes"] * PS_BITS // slowest
         wait = min(wait, max(_FLAT_PS, empties))
     watchdog = (fabric["switch"]["pfc"] or {}).get("watchdog")
     storm = watchdog["detection_ps"] + watchdog["restoration_ps"] if watchdog else 0
@@ -79,14 +78,14 @@ def _longest_wait(record: Record) -> int:
 def _software(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:
     """Return more than a job takes without anything on the network."""
     each: int = (job["send_overhead_ps"] + job["receive_overhead_ps"]) * len(job["hosts"])
-    copy = job["data_bytes"] * _PS_BITS // memory["rate_bps"] + memory["latency_ps"]
+    copy = job["data_bytes"] * PS_BITS // memory["rate_bps"] + memory["latency_ps"]
     busy = STEPS_MAX * (each + job["step_overhead_ps"] + copy) + job["start_ps"]
     if job["arrivals"]:
         busy += job["arrivals"]["duration_ps"]
     if job["storage"]:
         storage = job["storage"]
         rate = storage["service_rate_bps"]
-        serving = storage["service_time_ps"] + (job["data_bytes"] * _PS_BITS // rate if rate else 0)
+        serving = storage["service_time_ps"] + (job["data_bytes"] * PS_BITS // rate if rate else 0)
         busy += serving * storage["clients"] * storage["depth"]
     return int(busy)
 
@@ -100,7 +99,7 @@ def _sending(record: Record, payload_bytes: int) -> int:
     slow = [*fabric["nic"]["impairments"], *(each for each in fabric["failures"] if "throughput_ppm" in each)]
     share_ppm = min((each["throughput_ppm"] for each in slow), default=10**6)
     slowest: int = min(rates) * max(1, share_ppm)
-    return SHARED * payload_bytes * _PS_BITS * 10**6 // slowest
+    return SHARED * payload_bytes * PS_BITS * 10**6 // slowest
 
 
 def _control_messages(job: JobRecord) -> int:

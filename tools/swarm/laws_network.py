@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import polars as pl
 from tools.swarm.laws_chunks import GAP_BYTES, PREAMBLE_BYTES, first_bad
-from tools.swarm.record import Record, Row, Violation
+from tools.swarm.record import PS_BITS, Record, Row, Violation
 
 _CAUSES = {
     "buffer_full": "dropped_frames",
@@ -23,8 +23,6 @@ _GRANT_BYTES = 6
 """A flow control packet of InfiniBand, without its 2 symbols."""
 FRAME_BYTES_MAX = 9216 + 38
 """The largest frame of TCP, with preamble and gap; those of RDMA are smaller."""
-_ONE_PATH = ("ecmp", "d-mod-k", "weighted", "pinned")
-_PS_BITS = 8 * 10**12
 
 
 def conservation_laws(record: Record) -> Iterator[Violation]:
@@ -53,8 +51,7 @@ def _late(record: Record) -> int:
     by later ones, and congestion notifications. Where packets of one connection take several paths, any
     answer may have been overtaken.
     """
-    takes_one_path = record.spec["fabric"]["load_balancing"]["kind"] in _ONE_PATH
-    answers = 0 if takes_one_path else record.summary["frames_sent"] - record.chunks["tx_frames"].sum()
+    answers = 0 if record.takes_one_path else record.summary["frames_sent"] - record.chunks["tx_frames"].sum()
     sums = record.chunks.select(pl.col("retransmits", "cnp_tx", "cnp_rx", "out_of_order", "naks").sum()).row(
         0, named=True
     )
@@ -130,12 +127,12 @@ def _use(record: Record, link: Row, place: str) -> Iterator[Violation]:
     if record.link_layer == "scheduled" or _has(record, "link_rate"):
         return
     gap = 2 if record.link_layer == "infiniband" else PREAMBLE_BYTES + GAP_BYTES
-    exact = (link["bytes"] + gap * link["frames"]) * _PS_BITS // link["rate_bps"]
+    exact = (link["bytes"] + gap * link["frames"]) * PS_BITS // link["rate_bps"]
     # Of a frame that is on a link when a run ends, the part until then counts.
     # Pauses and credits are not among the frames that are told to be on the way.
     is_whole = record.is_complete and record.ends_by_itself and not record.summary["frames_in_flight"]
     is_whole &= record.link_layer == "ethernet" and record.spec["fabric"]["switch"]["pfc"] is None
-    missing = 0 if is_whole else (FRAME_BYTES_MAX * _PS_BITS) // link["rate_bps"]
+    missing = 0 if is_whole else (FRAME_BYTES_MAX * PS_BITS) // link["rate_bps"]
     slack = link["frames"] + 1
     if not -slack - missing <= link["busy_ps"] - exact <= slack:
         found = f"links: {place}: busy_ps {link['busy_ps']}, {exact} by its frames {link['frames']}, "
@@ -263,8 +260,7 @@ def qp_laws(record: Record) -> Iterator[Violation]:
 
 
 def _may_resend(record: Record) -> bool:
-    kind = record.spec["fabric"]["load_balancing"]["kind"]
-    keeps_order = kind in _ONE_PATH and not record.spec["fabric"]["failures"]
+    keeps_order = record.takes_one_path and not record.spec["fabric"]["failures"]
     return not (record.is_lossless and keeps_order and not int(record.chunks["timeouts"].sum()))
 
 

@@ -252,8 +252,7 @@ def _operations(job: JobRecord) -> Figures:
 def idle_laws(record: Record) -> Iterator[Violation]:
     """Yield messages that were faster than on an idle fabric, along the first of equal paths."""
     fabric = record.spec["fabric"]
-    takes_one = fabric["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
-    if fabric["topology"]["kind"] == "custom" or fabric["extra_delays"] or not takes_one:
+    if fabric["topology"]["kind"] == "custom" or fabric["extra_delays"] or not record.takes_one_path:
         return  # equal paths may differ in length and rate, and several together are faster than one
     bad = pl.col("fct_ps") < pl.col("unloaded_ps")
     columns = ("fct_ps", "unloaded_ps", "start_ps", "tx_frames")

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from fabricbench.backend.registry import get_backend
+from fabricbench.backend.sim import ENGINE_FACTS
 from fabricbench.report.trials import result_rows
 from fabricbench.runner import trial_id
 from fabricbench.store.schema import SCHEMAS, conform
@@ -23,16 +24,9 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MACHINE_FACTS = (
-    "events",
-    "fast_windows",
-    "exact_windows",
-    "fast_forward_ps",
-    "cpu_s",
-    "wall_s",
-    "peak_rss_bytes",
-    "threads",
-)
+PS_BITS = 8 * 10**12
+"""Picoseconds that a byte takes at 1 bit/s."""
+MACHINE_FACTS = tuple(name for name in ENGINE_FACTS if name != "packet_hops")
 """Facts of a summary that depend on the path taken or on the machine."""
 
 
@@ -104,6 +98,11 @@ class Record:
         if self.spec["fabric"]["switch"]["scheduled"] is not None:
             return "scheduled"
         return str(self.spec["fabric"]["link_layer"]["kind"])
+
+    @property
+    def takes_one_path(self) -> bool:
+        """Whether every frame of a queue pair takes the same of the equal paths."""
+        return self.spec["fabric"]["load_balancing"]["kind"] in ("ecmp", "d-mod-k", "weighted", "pinned")
 
     @property
     def is_lossless(self) -> bool:
