@@ -121,18 +121,18 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
 ) -> dict[str, Any]:
     """List trials, unfinished ones included, the last started first unless asked otherwise."""
     query = TrialQuery(
-        search,
-        tag,
-        plan,
-        status,
-        variant,
-        backend,
-        suite,
-        deleted,
-        sort.value,
-        order == "desc",
-        limit,
-        offset,
+        search=search,
+        tag=tag,
+        plan=plan,
+        status=status,
+        variant=variant,
+        backend=backend,
+        suite=suite,
+        deleted=deleted,
+        sort=sort.value,
+        descending=order == "desc",
+        limit=limit,
+        offset=offset,
     )
     total, found = page(state.workspace, query, lambda results: _metric(results, sort.value))
     return {"total": total, "trials": rows_of(state, found)}

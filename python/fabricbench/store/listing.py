@@ -21,18 +21,16 @@ if TYPE_CHECKING:
     from fabricbench.store.workspace import Workspace
 
 COLUMNS = (
-    *(
-        "started_at",
-        "ended_at",
-        "plan",
-        "title",
-        "variant",
-        "backend",
-        "status",
-        "data_size_bytes",
-        "tag",
-        "id",
-    ),
+    "started_at",
+    "ended_at",
+    "plan",
+    "title",
+    "variant",
+    "backend",
+    "status",
+    "data_size_bytes",
+    "tag",
+    "id",
 )
 """What trials can be ordered by, beside their metrics."""
 _SEARCHED = ("id", "plan", "title", "variant", "backend", "tag", "status")

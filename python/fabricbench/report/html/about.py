@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.rates import packet_hops_per_s
@@ -50,11 +50,7 @@ def _identity(trials: Sequence[Trial], focus: Trial) -> list[tuple[str, str]]:
 def _engine(focus: Trial) -> list[tuple[str, str]]:
     """Give what the run cost and what it counted, as far as its backend tells."""
     engine, summary = focus.engine, focus.summary or {}
-    told = {name: text(engine[name]) for name, text in _ENGINE.items() if name in engine}
-    pairs = [
-        ("Time of the run", time_text(summary["end_ps"])),
-        *((_TITLES[name], told[name]) for name in told),
-    ]
+    pairs = [("Time of the run", time_text(summary["end_ps"])), *_facts(engine, _ENGINE)]
     if {"packet_hops", "wall_s"} <= set(engine):
         speed = packet_hops_per_s(engine["packet_hops"], engine["wall_s"])
         pairs.append(("Packet-hops / s", "–" if speed is None else f"{speed:,.0f}"))
@@ -62,9 +58,17 @@ def _engine(focus: Trial) -> list[tuple[str, str]]:
         paths = f"{engine['fast_windows']:,} fast, {engine['exact_windows']:,} exact windows"
         pairs.append(("Engine path", paths))
     pairs += [(name, f"{value:,}") for name, value in engine.items() if name not in _KNOWN]
-    pairs += [(title, text(summary[name])) for name, (title, text) in _SUMMARY.items() if name in summary]
+    pairs += _facts(summary, _SUMMARY)
     lost = summary.get("frames_lost", {})
     return [*pairs, *((f"Lost: {cause.replace('_', ' ')}", f"{count:,}") for cause, count in lost.items())]
+
+
+_Facts = Mapping[str, tuple[str, Callable[[Any], str]]]
+"""Title of each, and how its value is written."""
+
+
+def _facts(found: Mapping[str, Any], known: _Facts) -> list[tuple[str, str]]:
+    return [(title, text(found[name])) for name, (title, text) in known.items() if name in found]
 
 
 def _count(value: int) -> str:
@@ -75,26 +79,17 @@ def _seconds(value: float) -> str:
     return f"{significant(value)} s"
 
 
-_ENGINE: dict[str, Callable[[Any], str]] = {
-    "wall_s": _seconds,
-    "cpu_s": _seconds,
-    "threads": _count,
-    "packet_hops": _count,
-    "events": _count,
-    "fast_forward_ps": time_text,
-    "peak_rss_bytes": byte_count_text,
-}
-_TITLES = {
-    "wall_s": "Wall time",
-    "cpu_s": "Processor time",
-    "threads": "Threads",
-    "packet_hops": "Packet-hops",
-    "events": "Engine events",
-    "fast_forward_ps": "Skipped, as it repeated",
-    "peak_rss_bytes": "Peak memory",
+_ENGINE: _Facts = {
+    "wall_s": ("Wall time", _seconds),
+    "cpu_s": ("Processor time", _seconds),
+    "threads": ("Threads", _count),
+    "packet_hops": ("Packet-hops", _count),
+    "events": ("Engine events", _count),
+    "fast_forward_ps": ("Skipped, as it repeated", time_text),
+    "peak_rss_bytes": ("Peak memory", byte_count_text),
 }
 _KNOWN = {*_ENGINE, "fast_windows", "exact_windows"}
-_SUMMARY: dict[str, tuple[str, Callable[[Any], str]]] = {
+_SUMMARY: _Facts = {
     "window_ps": ("Time window", time_text),
     "frames_sent": ("Frames sent", _count),
     "frames_delivered": ("Frames delivered", _count),

@@ -64,6 +64,12 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
         return measured_page(rows, focus, label)
     found = insight_of(focus)
     variants = RunVariants(trials, focus)
+
+    def told(*sections: Section | None) -> list[Section]:
+        """Keep the sections that there are, each with the trial that it shows."""
+        about = f"{label} · trial {focus.id}"
+        return [replace(section, about=about) for section in sections if section is not None]
+
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title or focus.facts.plan,
@@ -73,15 +79,15 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
         sections=[
             *_present(variants.comparison()),
             summary_section(rows),
-            *(_told([diagnosis_section(found)], label, focus) if found else []),
+            *told(diagnosis_section(found) if found else None),
             *_present(tenants_section(rows)),
-            *(_told([recovery_section(found.recoveries, found.unreached)], label, focus) if found else []),
+            *told(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
             *_present(bandwidth_section(rows)),
             fct_section(rows),
             *_present(variants.headline(focus)),
-            *(_told([uplinks_section(found.distributions)], label, focus) if found else []),
-            *_told(_detail_sections(focus, found), label, focus),
+            *told(uplinks_section(found.distributions) if found else None),
+            *told(*_detail_sections(focus, found)),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),
@@ -100,12 +106,6 @@ def _detail_sections(focus: Trial, found: Insight | None) -> list[Section]:
 
 def _present(section: Section | None) -> list[Section]:
     return [] if section is None else [section]
-
-
-def _told(sections: Sequence[Section | None], label: str, focus: Trial) -> list[Section]:
-    """Keep the sections that there are, each with the trial that it shows."""
-    about = f"{label} · trial {focus.id}"
-    return [replace(section, about=about) for section in sections if section is not None]
 
 
 def _verdict(rows: Sequence[ResultRow], causes: str, label: str) -> str:
