@@ -47,6 +47,7 @@
 
 mod config;
 mod dcqcn;
+mod in_flight;
 mod packet;
 mod placement;
 mod rate;

@@ -1,5 +1,6 @@
 //! The sending side of a reliable connection.
 
+use crate::in_flight::{InFlight, Mode};
 use crate::segment::Cursor;
 use crate::selective::Resends;
 use crate::{Config, NextPacket, Position, Recovery, Transmit};
@@ -53,22 +54,11 @@ impl More {
     }
 }
 
-/// What is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    /// What was never sent, or everything from the oldest packet that is not acknowledged.
-    InOrder,
-    /// First packets that are sent again one by one.
-    OneByOne,
-    /// Nothing: the retries are used up.
-    Failed,
-}
-
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
 ///
-/// Packets are counted from the oldest that is not acknowledged. At any time `ahead <= outstanding <= window`; `ahead <
-/// outstanding` while going back. The timer runs exactly while `ahead > 0`, except that selective recovery, which never
-/// goes back, stops it from a timeout until something was sent.
+/// Packets are counted from the oldest that is not acknowledged, at most a window of them. The timer runs exactly while
+/// something is `ahead`, except that selective recovery, which never goes back, stops it from a timeout until something was
+/// sent.
 ///
 /// How many bytes each work request has is known to who posted them, and is asked for where it is needed: `bytes_of` gives the size of
 /// one of those that were not completed when the call began, the oldest being 0.
@@ -76,23 +66,12 @@ enum Mode {
 pub struct Requester {
     /// From the first time on that work is posted behind other work, or that packets are sent again one by one.
     more: Option<Box<More>>,
-    deadline: Instant,
-    /// The oldest packet that is not acknowledged.
-    unacked: Psn,
-    /// Packets from that one to the one that is sent next.
-    ahead: u32,
-    /// The same to one past the highest ever sent.
-    outstanding: u32,
+    flight: InFlight,
     /// Packets of the oldest work request that are not acknowledged; [`NO_WORK`] if there is none.
     left: u32,
     /// Bytes of its message from the next packet on; [`NO_MESSAGE`] behind the last. Where in its work request that is follows from how
     /// many packets were sent.
     message_left_bytes: u32,
-    /// Timeouts since the last progress.
-    retries: u16,
-    mode: Mode,
-    /// The next packet is the first of its message.
-    starts_message: bool,
 }
 
 const _: () = assert!(size_of::<Requester>() == 40, "with what else a sender has it is a cache line");
@@ -104,18 +83,7 @@ impl Requester {
     /// A queue pair whose first packet will carry `initial_psn`.
     #[must_use]
     pub const fn new(initial_psn: Psn) -> Self {
-        Self {
-            more: None,
-            deadline: Instant::NEVER,
-            unacked: initial_psn,
-            ahead: 0,
-            outstanding: 0,
-            left: NO_WORK,
-            message_left_bytes: NO_MESSAGE,
-            retries: 0,
-            mode: Mode::InOrder,
-            starts_message: false,
-        }
+        Self { more: None, flight: InFlight::new(initial_psn), left: NO_WORK, message_left_bytes: NO_MESSAGE }
     }
 
     /// Posts a write of `bytes`, cut into messages; one of no bytes is a packet without payload. A failed queue pair
@@ -134,7 +102,7 @@ impl Requester {
             let more = self.more.get_or_insert_default();
             more.behind += 1;
             more.waiting += u32::from(!is_exhausted);
-            more.before = if is_exhausted { self.ahead } else { more.before };
+            more.before = if is_exhausted { self.flight.ahead() } else { more.before };
         }
         if is_exhausted {
             self.begin_message(config, bytes);
@@ -145,7 +113,7 @@ impl Requester {
     #[inline]
     #[must_use]
     pub const fn can_transmit(&self, config: &Config) -> bool {
-        match self.mode {
+        match self.flight.mode {
             Mode::InOrder => self.has_next(config),
             Mode::OneByOne => true,
             Mode::Failed => false,
@@ -155,7 +123,7 @@ impl Requester {
     /// The window lets the next packet out.
     #[inline]
     const fn has_next(&self, config: &Config) -> bool {
-        !self.is_exhausted() && self.ahead < config.window_packets
+        !self.is_exhausted() && self.flight.ahead() < config.window_packets
     }
 
     /// All that was posted was sent.
@@ -179,8 +147,8 @@ impl Requester {
             return Some(self.transmit_alone(config, now, bytes_of));
         }
         let packet = self.describe(config);
-        if self.ahead == 0 {
-            self.deadline = config.deadline(now);
+        if self.flight.ahead() == 0 {
+            self.flight.start_timer(config, now);
         }
         self.advance(config, bytes_of);
         Some(packet)
@@ -192,7 +160,7 @@ impl Requester {
         if !self.can_transmit(config) {
             return None;
         }
-        if self.mode == Mode::OneByOne {
+        if self.flight.mode == Mode::OneByOne {
             return Some((Position::Only, config.mtu_bytes));
         }
         let position = if config.recovery.is_selective() { Position::Only } else { self.position(config) };
@@ -206,7 +174,7 @@ impl Requester {
         packet: &NextPacket,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Transmit {
-        let (_, cursor) = self.place(config, self.packets_before(packet.psn) as u64, bytes_of);
+        let (_, cursor) = self.place(config, self.flight.packets_before(packet.psn) as u64, bytes_of);
         let NextPacket { psn, position, ack_request, payload_bytes, is_retransmission, work } = *packet;
         let is_alone = config.recovery.is_selective();
         let message_bytes = if is_alone { payload_bytes } else { cursor.message_bytes };
@@ -225,7 +193,7 @@ impl Requester {
     /// Index of the work request that the next packet belongs to, among those not completed.
     #[inline]
     fn sending(&self) -> usize {
-        if self.ahead < self.left { 0 } else { self.sending_behind() }
+        if self.flight.ahead() < self.left { 0 } else { self.sending_behind() }
     }
 
     /// The same, of one that is not the oldest.
@@ -237,7 +205,7 @@ impl Requester {
     /// Place of the next packet in its message.
     #[inline]
     fn position(&self, config: &Config) -> Position {
-        Position::new(self.starts_message, self.message_left_bytes <= config.mtu_bytes)
+        Position::new(self.flight.starts_message, self.message_left_bytes <= config.mtu_bytes)
     }
 
     /// Payload of the next packet [bytes].
@@ -251,11 +219,11 @@ impl Requester {
     fn describe(&self, config: &Config) -> NextPacket {
         let position = self.position(config);
         NextPacket {
-            psn: self.unacked.add(self.ahead),
+            psn: self.flight.next_psn(),
             position,
             ack_request: position.ends_message(),
             payload_bytes: self.payload_bytes(config),
-            is_retransmission: self.ahead < self.outstanding,
+            is_retransmission: self.flight.is_resending(),
             work: self.sending(),
         }
     }
@@ -263,10 +231,9 @@ impl Requester {
     /// Moves on to the packet after the next one.
     #[inline]
     fn advance(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        self.ahead += 1;
-        self.outstanding = self.outstanding.max(self.ahead);
+        self.flight.advance(1);
         self.message_left_bytes -= self.payload_bytes(config);
-        self.starts_message = false;
+        self.flight.starts_message = false;
         if self.message_left_bytes == 0 {
             self.end_message(config, bytes_of);
         }
@@ -275,7 +242,7 @@ impl Requester {
     /// A message was sent whole: goes on with the next one, of this work request or of one that waits.
     #[inline]
     fn end_message(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        if self.ahead != self.left || self.more.is_some() {
+        if self.flight.ahead() != self.left || self.more.is_some() {
             return self.begin_next_message(config, bytes_of);
         }
         self.message_left_bytes = NO_MESSAGE;
@@ -291,7 +258,7 @@ impl Requester {
             && more.waiting > 0
         {
             more.waiting -= 1;
-            more.before = self.ahead;
+            more.before = self.flight.ahead();
             let next = more.sending();
             self.begin_message(config, bytes_of(next));
         }
@@ -302,8 +269,8 @@ impl Requester {
         let index = self.sending();
         let packets = config.packets(bytes_of(index));
         let packet = match &self.more {
-            Some(more) if index > 0 => u64::from(self.ahead - more.before),
-            _ => packets - u64::from(self.left - self.ahead),
+            Some(more) if index > 0 => u64::from(self.flight.ahead() - more.before),
+            _ => packets - u64::from(self.left - self.flight.ahead()),
         };
         (packet < packets).then_some((index, packet))
     }
@@ -312,14 +279,14 @@ impl Requester {
     #[inline]
     fn begin_message(&mut self, config: &Config, rest_bytes: u64) {
         self.message_left_bytes = rest_bytes.min(config.message_bytes) as u32;
-        self.starts_message = true;
+        self.flight.starts_message = true;
     }
 
     /// Goes on with packet number `packet` of a work request of `bytes`.
     fn seek(&mut self, config: &Config, bytes: u64, packet: u64) {
         let cursor = Cursor::at(config, bytes, packet);
         self.message_left_bytes = cursor.message_left();
-        self.starts_message = cursor.message_left() == cursor.message_bytes;
+        self.flight.starts_message = cursor.message_left() == cursor.message_bytes;
     }
 
     /// The next packet under selective recovery: what is missing first.
@@ -329,10 +296,10 @@ impl Requester {
         now: Instant,
         bytes_of: impl Fn(usize) -> u64,
     ) -> NextPacket {
-        if self.deadline == Instant::NEVER {
-            self.deadline = config.deadline(now);
+        if self.flight.deadline == Instant::NEVER {
+            self.flight.start_timer(config, now);
         }
-        let resend = if self.mode == Mode::OneByOne { self.take_resend() } else { None };
+        let resend = if self.flight.mode == Mode::OneByOne { self.take_resend() } else { None };
         let packet = match resend {
             Some(beyond) => self.describe_resend(config, beyond, bytes_of),
             None => {
@@ -348,7 +315,7 @@ impl Requester {
     fn take_resend(&mut self) -> Option<u64> {
         let resends = &mut self.more.as_mut()?.resends;
         let beyond = resends.pop();
-        self.mode = if resends.is_empty() { Mode::InOrder } else { Mode::OneByOne };
+        self.flight.mode = if resends.is_empty() { Mode::InOrder } else { Mode::OneByOne };
         beyond
     }
 
@@ -357,11 +324,11 @@ impl Requester {
     fn describe_resend(&self, config: &Config, beyond: u64, bytes_of: impl Fn(usize) -> u64) -> NextPacket {
         let (work, cursor) = self.place(config, beyond, bytes_of);
         NextPacket {
-            psn: self.unacked.add(beyond as u32),
+            psn: self.flight.unacked().add(beyond as u32),
             position: cursor.position(config),
             ack_request: true,
             payload_bytes: cursor.payload_bytes(config),
-            is_retransmission: beyond < u64::from(self.outstanding),
+            is_retransmission: beyond < u64::from(self.flight.outstanding()),
             work,
         }
     }
@@ -387,7 +354,7 @@ impl Requester {
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
-        self.deadline
+        self.flight.deadline
     }
 
     /// An ACK for everything up to and with `psn`.
@@ -399,7 +366,7 @@ impl Requester {
         psn: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
-        self.acknowledge(config, now, self.packets_before(psn) + 1, bytes_of)
+        self.acknowledge(config, now, self.flight.packets_before(psn) + 1, bytes_of)
     }
 
     /// A NAK "PSN sequence error": everything before `psn` arrived, `psn` did not. Goes back to it.
@@ -410,11 +377,11 @@ impl Requester {
         psn: Psn,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
-        let outcome = self.acknowledge(config, now, self.packets_before(psn), &bytes_of);
+        let outcome = self.acknowledge(config, now, self.flight.packets_before(psn), &bytes_of);
         // A NAK from before the last progress asks for nothing that is still missing, and one of a packet that
         // was never sent for nothing that there is.
-        if config.recovery == Recovery::GoBackN && psn == self.unacked {
-            self.go_back(config, |index| bytes_of(index + outcome.completed as usize));
+        if config.recovery == Recovery::GoBackN && psn == self.flight.unacked() {
+            self.seek_unacked(config, |index| bytes_of(index + outcome.completed as usize));
         }
         outcome
     }
@@ -427,10 +394,10 @@ impl Requester {
         (newest, highest): (Psn, Psn),
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
-        let (outstanding, highest_end) = (self.outstanding, self.packets_before(highest) + 1);
-        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1, bytes_of);
+        let (outstanding, highest_end) = (self.flight.outstanding(), self.flight.packets_before(highest) + 1);
+        let outcome = self.acknowledge(config, now, self.flight.packets_before(newest) + 1, bytes_of);
         if let Some(more) = self.more.as_mut().filter(|_| outcome.progressed) {
-            let acknowledged = outstanding - self.outstanding;
+            let acknowledged = outstanding - self.flight.outstanding();
             let highest_end = (highest_end - i64::from(acknowledged)).max(0) as u64;
             more.resends.on_progress(acknowledged, Some(highest_end));
             self.look_at_resends();
@@ -447,18 +414,18 @@ impl Requester {
         (newest, missing): (Psn, Psn),
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
-        let (outstanding, missing) = (self.outstanding, self.packets_before(missing));
-        let outcome = self.acknowledge(config, now, self.packets_before(newest) + 1, bytes_of);
+        let (outstanding, missing) = (self.flight.outstanding(), self.flight.packets_before(missing));
+        let outcome = self.acknowledge(config, now, self.flight.packets_before(newest) + 1, bytes_of);
         if self.is_failed() {
             return outcome;
         }
-        let acknowledged = outstanding - self.outstanding;
+        let acknowledged = outstanding - self.flight.outstanding();
         let missing = missing - i64::from(acknowledged);
         let resends = &mut self.more.get_or_insert_default().resends;
         if outcome.progressed {
             resends.on_progress(acknowledged, None);
         }
-        if (0..i64::from(self.outstanding)).contains(&missing) {
+        if (0..i64::from(self.flight.outstanding())).contains(&missing) {
             resends.report(missing as u64);
         }
         self.look_at_resends();
@@ -468,7 +435,7 @@ impl Requester {
     /// Packets are sent again one by one as long as there are any; a failed queue pair does not get here.
     fn look_at_resends(&mut self) {
         let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());
-        self.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
+        self.flight.mode = if has_any { Mode::OneByOne } else { Mode::InOrder };
     }
 
     /// Fires the timer if it is due at `now`.
@@ -478,48 +445,43 @@ impl Requester {
         now: Instant,
         bytes_of: impl Fn(usize) -> u64,
     ) -> TimeoutOutcome {
-        if now < self.deadline {
-            return TimeoutOutcome::NotDue;
+        let outcome = self.flight.expire(config, now);
+        if outcome != TimeoutOutcome::Resend {
+            return outcome;
         }
-        if self.is_at_last_retry(config) {
-            self.mode = Mode::Failed;
-            self.deadline = Instant::NEVER;
-            return TimeoutOutcome::Failed;
-        }
-        self.retries += 1;
         if config.recovery.is_selective() {
-            self.more.get_or_insert_default().resends.probe(self.outstanding);
-            self.mode = Mode::OneByOne;
-            self.deadline = Instant::NEVER;
+            self.more.get_or_insert_default().resends.probe(self.flight.outstanding());
+            self.flight.mode = Mode::OneByOne;
+            self.flight.deadline = Instant::NEVER;
         } else {
-            self.go_back(config, bytes_of);
+            self.seek_unacked(config, bytes_of);
         }
-        TimeoutOutcome::Resend
+        outcome
     }
 
     /// The next timeout finds the retries used up.
     #[must_use]
     pub const fn is_at_last_retry(&self, config: &Config) -> bool {
-        self.retries as u32 == config.retry_count
+        self.flight.is_at_last_retry(config)
     }
 
     /// The retries are used up.
     #[must_use]
     pub fn is_failed(&self) -> bool {
-        self.mode == Mode::Failed
+        self.flight.is_failed()
     }
 
     /// Packets sent and not acknowledged.
     #[must_use]
     pub const fn outstanding_packets(&self) -> u64 {
-        self.outstanding as u64
+        self.flight.outstanding() as u64
     }
 
     /// The first packet of the oldest work request that is not completed; the next packet of all if there is none.
     pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {
         let acknowledged = if self.open() == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
         // Modulo 2^24.
-        self.unacked.add((acknowledged as u32).wrapping_neg())
+        self.flight.unacked().add((acknowledged as u32).wrapping_neg())
     }
 
     /// Work requests that are not completed.
@@ -536,7 +498,7 @@ impl Requester {
     ) -> impl Iterator<Item = (u64, u64)> {
         let open = self.open();
         let acknowledged = if open == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
-        let mut sent = acknowledged + u64::from(self.outstanding);
+        let mut sent = acknowledged + u64::from(self.flight.outstanding());
         (0..open).map(move |index| {
             let bytes = bytes_of(index);
             let of_work = sent.min(config.packets(bytes));
@@ -545,13 +507,7 @@ impl Requester {
         })
     }
 
-    /// Packets from the oldest unacknowledged one to `psn`; negative when `psn` lies before it.
-    #[inline]
-    fn packets_before(&self, psn: Psn) -> i64 {
-        i64::from(psn.distance_from(self.unacked))
-    }
-
-    /// Acknowledges `count` packets beyond `unacked`; ignores what is stale or was never sent.
+    /// Acknowledges `count` packets from the oldest on; ignores what is stale or was never sent.
     #[inline]
     fn acknowledge(
         &mut self,
@@ -560,22 +516,13 @@ impl Requester {
         count: i64,
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
-        if count <= 0 || count > i64::from(self.outstanding) || self.mode == Mode::Failed {
+        let Some(progress) = self.flight.acknowledge(config, now, count) else {
             return AckOutcome::default();
-        }
-        let count = count as u32;
-        self.unacked = self.unacked.add(count);
-        self.outstanding -= count;
-        self.retries = 0;
-        let completed = self.retire(config, count, &bytes_of);
-        if count > self.ahead {
-            // A late ACK overtook the resending.
+        };
+        let completed = self.retire(config, progress.packets, &bytes_of);
+        if progress.overtook {
             self.seek_unacked(config, |index| bytes_of(index + completed as usize));
-        } else {
-            self.ahead -= count;
         }
-        // IBTA 9.7.6.1.3: progress restarts the timer, and stops it when nothing is left to wait for.
-        self.deadline = if self.ahead == 0 { Instant::NEVER } else { config.deadline(now) };
         AckOutcome { completed, progressed: true }
     }
 
@@ -601,17 +548,10 @@ impl Requester {
         completed
     }
 
-    /// Everything unacknowledged is to be sent again; the timer waits for the first of it to leave.
-    #[cold]
-    fn go_back(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        self.seek_unacked(config, bytes_of);
-        self.deadline = Instant::NEVER;
-    }
-
-    /// Makes the oldest packet that is not acknowledged the next one to send.
+    /// Makes the oldest packet that is not acknowledged the next one to send; the timer waits for it to leave.
     #[cold]
     fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        self.ahead = 0;
+        self.flight.go_back(0);
         if let Some(more) = &mut self.more {
             more.waiting = more.behind;
         }
@@ -643,34 +583,20 @@ impl Requester {
             Some((index, packet)) => (Cursor::at(config, bytes_of(index), packet), bytes_of(index)),
             None => (Cursor::EXHAUSTED, 0),
         };
-        let Self {
-            deadline,
-            // It is where the cursor is.
-            message_left_bytes: _,
-            starts_message: _,
-            left,
-            more,
-            unacked,
-            ahead,
-            outstanding,
-            retries,
-            mode,
-        } = self;
-        // What is sent again is so only until it has caught up.
-        cycle.same_list([*ahead, *outstanding].into_iter().map(u64::from));
-        cycle.time(deadline);
+        // The bytes left of the message are where the cursor is.
+        let Self { flight, message_left_bytes: _, left, more } = self;
+        // Its end stands still: it is the same work request.
+        let end = flight.unacked().add(*left);
+        let mut packets = (open > 0).then_some(u64::from(*left));
+        flight.visit(cycle);
         cursor.visit(cycle, cursor_bytes);
         cycle.same_list((0..open).map(&bytes_of));
-        // Its end stands still: it is the same work request.
-        let end = unacked.add(*left);
         cycle.same(u64::from(end.value()));
-        if open > 0 {
-            let mut packets = u64::from(*left);
-            cycle.left(&mut packets, 1);
-            *left = packets as u32;
-            *unacked = end.add(left.wrapping_neg());
+        if let Some(packets) = &mut packets {
+            cycle.left(packets, 1);
+            *left = *packets as u32;
+            flight.set_unacked(end.add(left.wrapping_neg()));
         }
-        cycle.same_list([u64::from(*retries), *mode as u64].into_iter());
         if let Some(more) = more {
             more.visit(cycle);
         }

@@ -1,6 +1,7 @@
 //! The requester of a connection with every verb.
 
 use super::Verb;
+use crate::in_flight::InFlight;
 use crate::segment::Cursor;
 use crate::{AckOutcome, Config, Position, RateControl, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
@@ -46,17 +47,13 @@ pub struct ResponseOutcome {
     pub completed: AckOutcome,
 }
 
-/// The requester. `unacked <= next <= sent`; the timer runs while something sent is unacknowledged, and from going back
-/// until something is sent only if a READ is still being answered.
+/// The requester. The timer runs while something sent is unacknowledged, and from going back until something is sent only
+/// if a READ is still being answered.
 #[derive(Clone, Debug)]
 pub struct VerbRequester<R> {
-    initial_psn: Psn,
-    /// What is sent next.
-    next: u64,
+    flight: InFlight,
     /// The oldest that is not complete.
     unacked: u64,
-    /// One past the highest ever sent.
-    sent: u64,
     /// Acknowledged up to here, but for READs that are being answered.
     acknowledged: u64,
     /// READs that are being answered, oldest first.
@@ -69,10 +66,6 @@ pub struct VerbRequester<R> {
     work: VecDeque<Work>,
     /// Place in `work` of what is sent next.
     sending: usize,
-    deadline: Instant,
-    /// Timeouts since the last progress.
-    retries: u32,
-    failed: bool,
     rate: R,
 }
 
@@ -81,19 +74,14 @@ impl<R: RateControl> VerbRequester<R> {
     #[must_use]
     pub const fn new(initial_psn: Psn, readings_max: usize, rate: R) -> Self {
         Self {
-            initial_psn,
-            next: 0,
+            flight: InFlight::new(initial_psn),
             unacked: 0,
-            sent: 0,
             acknowledged: 0,
             readings: VecDeque::new(),
             readings_max,
             gap_noticed: false,
             work: VecDeque::new(),
             sending: 0,
-            deadline: Instant::NEVER,
-            retries: 0,
-            failed: false,
             rate,
         }
     }
@@ -104,8 +92,18 @@ impl<R: RateControl> VerbRequester<R> {
     /// When `bytes` is zero.
     pub fn post(&mut self, config: &Config, verb: Verb, bytes: u64) {
         assert!(bytes > 0, "a work request moves at least one byte");
-        let first = self.work.back().map_or(self.next, |work| work.end);
+        let first = self.work.back().map_or_else(|| self.next(), |work| work.end);
         self.work.push_back(Work { verb, first, end: first + config.packets(bytes), bytes });
+    }
+
+    /// What is sent next.
+    fn next(&self) -> u64 {
+        self.unacked + u64::from(self.flight.ahead())
+    }
+
+    /// One past the highest ever sent.
+    fn sent(&self) -> u64 {
+        self.unacked + u64::from(self.flight.outstanding())
     }
 
     /// The rate controller; the caller reports to it what was sent.
@@ -122,7 +120,7 @@ impl<R: RateControl> VerbRequester<R> {
     /// Something is posted that may be sent: the window is for packets, READs have a limit of their own.
     #[must_use]
     pub fn can_transmit(&self, config: &Config) -> bool {
-        !self.failed
+        !self.flight.is_failed()
             && self.work.get(self.sending).is_some_and(|work| match work.verb {
                 Verb::Read => self.readings.len() < self.readings_max,
                 Verb::Send | Verb::Write => self.outstanding_packets() < u64::from(config.window_packets),
@@ -132,7 +130,7 @@ impl<R: RateControl> VerbRequester<R> {
     /// Packets sent and not acknowledged; responses to READs are none of them.
     fn outstanding_packets(&self) -> u64 {
         let responses = self.readings.iter().map(|reading| reading.end - reading.next.max(self.unacked));
-        self.next - self.unacked - responses.sum::<u64>()
+        u64::from(self.flight.ahead()) - responses.sum::<u64>()
     }
 
     /// The next request, if there is one that may be sent.
@@ -141,20 +139,19 @@ impl<R: RateControl> VerbRequester<R> {
             return None;
         }
         let work = self.work[self.sending];
-        let cursor = Cursor::at(config, work.bytes, self.next - work.first);
+        let cursor = Cursor::at(config, work.bytes, self.next() - work.first);
         let transmit = self.describe(config, work.verb, &cursor);
-        let end = match work.verb {
-            Verb::Read => self.next + cursor.packets_left(config),
-            Verb::Send | Verb::Write => self.next + 1,
+        let packets = match work.verb {
+            Verb::Read => cursor.packets_left(config) as u32,
+            Verb::Send | Verb::Write => 1,
         };
         if work.verb == Verb::Read {
-            self.readings.push_back(Reading { next: self.next, end });
+            self.readings.push_back(Reading { next: self.next(), end: self.next() + u64::from(packets) });
         }
-        self.next = end;
-        self.sent = self.sent.max(end);
-        self.sending += usize::from(end == work.end);
-        if self.deadline == Instant::NEVER {
-            self.deadline = config.deadline(now);
+        self.flight.advance(packets);
+        self.sending += usize::from(self.next() == work.end);
+        if self.flight.deadline == Instant::NEVER {
+            self.flight.start_timer(config, now);
         }
         Some(transmit)
     }
@@ -163,14 +160,14 @@ impl<R: RateControl> VerbRequester<R> {
         let is_read = verb == Verb::Read;
         let position = if is_read { Position::Only } else { cursor.position(config) };
         let transmit = Transmit {
-            psn: self.psn_of(self.next),
+            psn: self.flight.next_psn(),
             position,
             // The response is the acknowledgement.
             ack_request: !is_read && position.ends_message(),
             payload_bytes: if is_read { 0 } else { cursor.payload_bytes(config) },
             message_bytes: u64::from(if is_read { cursor.message_left() } else { cursor.message_bytes }),
             offset_bytes: cursor.offset_bytes,
-            is_retransmission: self.next < self.sent,
+            is_retransmission: self.flight.is_resending(),
             work: self.sending,
         };
         VerbTransmit { verb, transmit }
@@ -185,7 +182,7 @@ impl<R: RateControl> VerbRequester<R> {
     pub fn on_nak(&mut self, config: &Config, now: Instant, psn: Psn) -> AckOutcome {
         let missing = self.sequence_of(psn);
         let outcome = self.acknowledge(config, now, missing);
-        if missing >= self.unacked as i64 && missing < self.next as i64 {
+        if (self.unacked as i64..self.next() as i64).contains(&missing) {
             self.go_back(config, now, missing as u64);
         }
         outcome
@@ -194,12 +191,13 @@ impl<R: RateControl> VerbRequester<R> {
     /// A response to a READ.
     pub fn on_read_response(&mut self, config: &Config, now: Instant, psn: Psn) -> ResponseOutcome {
         let sequence = self.sequence_of(psn);
-        let Some(reading) = self.readings.front_mut().filter(|_| !self.failed) else {
+        let sent = self.sent();
+        let Some(reading) = self.readings.front_mut().filter(|_| !self.flight.is_failed()) else {
             return ResponseOutcome::default();
         };
         let expected = reading.next;
         if sequence != expected as i64 {
-            let is_early = sequence > expected as i64 && sequence < self.sent as i64;
+            let is_early = sequence > expected as i64 && sequence < sent as i64;
             // IBTA 9.7.5.2.8: a response ahead of its turn tells that those before it are lost; once for each gap.
             if is_early && !std::mem::replace(&mut self.gap_noticed, true) {
                 self.go_back(config, now, expected);
@@ -218,55 +216,43 @@ impl<R: RateControl> VerbRequester<R> {
     /// When [`Self::on_timeout`] is due.
     #[must_use]
     pub const fn deadline(&self) -> Instant {
-        self.deadline
+        self.flight.deadline
     }
 
     /// Fires the timer if it is due at `now`.
     pub fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
-        if now < self.deadline {
-            return TimeoutOutcome::NotDue;
+        let outcome = self.flight.expire(config, now);
+        if outcome == TimeoutOutcome::Resend {
+            self.go_back(config, now, self.unacked);
         }
-        if self.retries == config.retry_count {
-            self.failed = true;
-            self.deadline = Instant::NEVER;
-            return TimeoutOutcome::Failed;
-        }
-        self.retries += 1;
-        self.go_back(config, now, self.unacked);
-        TimeoutOutcome::Resend
+        outcome
     }
 
     /// The retries are used up.
     #[must_use]
-    pub const fn is_failed(&self) -> bool {
-        self.failed
-    }
-
-    const fn psn_of(&self, sequence: u64) -> Psn {
-        self.initial_psn.add(sequence as u32)
+    pub fn is_failed(&self) -> bool {
+        self.flight.is_failed()
     }
 
     /// The sequence with that PSN that is closest to the oldest one that is not complete; negative before the first.
-    const fn sequence_of(&self, psn: Psn) -> i64 {
-        self.unacked as i64 + psn.distance_from(self.psn_of(self.unacked)) as i64
+    fn sequence_of(&self, psn: Psn) -> i64 {
+        self.unacked as i64 + self.flight.packets_before(psn)
     }
 
     /// Everything before `end` has arrived, but for READs that are being answered.
     fn acknowledge(&mut self, config: &Config, now: Instant, end: i64) -> AckOutcome {
-        if end > self.sent as i64 || self.failed {
+        if end > self.sent() as i64 || self.flight.is_failed() {
             return AckOutcome::default();
         }
         self.acknowledged = self.acknowledged.max(end.max(0) as u64);
         // What is to be sent again is acknowledged again.
-        let limit = self.readings.front().map_or(self.next, |reading| reading.next);
+        let limit = self.readings.front().map_or_else(|| self.next(), |reading| reading.next);
         let reached = self.acknowledged.min(limit);
-        if reached <= self.unacked {
+        let count = reached.saturating_sub(self.unacked) as i64;
+        let Some(progress) = self.flight.acknowledge(config, now, count) else {
             return AckOutcome::default();
-        }
-        self.unacked = reached;
-        self.retries = 0;
-        // IBTA 9.7.6.1.3: progress restarts the timer, and stops it when nothing is left to wait for.
-        self.deadline = if self.next == reached { Instant::NEVER } else { config.deadline(now) };
+        };
+        self.unacked += u64::from(progress.packets);
         AckOutcome { completed: self.retire(), progressed: true }
     }
 
@@ -283,10 +269,12 @@ impl<R: RateControl> VerbRequester<R> {
 
     /// Sends again from `sequence` on; READs before it go on.
     fn go_back(&mut self, config: &Config, now: Instant, sequence: u64) {
-        self.next = sequence;
+        self.flight.go_back((sequence - self.unacked) as u32);
         self.acknowledged = self.acknowledged.min(sequence);
         self.sending = self.work.partition_point(|work| work.end <= sequence);
         self.readings.retain(|reading| reading.end <= sequence);
-        self.deadline = if self.readings.is_empty() { Instant::NEVER } else { config.deadline(now) };
+        if !self.readings.is_empty() {
+            self.flight.start_timer(config, now);
+        }
     }
 }
