@@ -163,6 +163,15 @@ def test_the_one_round_before_others_end_is_the_shortest_and_the_longest(tmp_pat
     assert job.completion_time_ms == job.round_ms_min == job.round_ms_max
 
 
+def test_ranks_that_take_in_the_last_round_when_others_end_have_taken_as_long_as_before(tmp_path: Path) -> None:
+    job = jobs_of([run(tmp_path, "last-round-until-others-end")])[1].summary
+    assert job.rounds == 8
+    assert None not in (job.completion_time_ms, job.round_ms_min, job.round_ms_max)
+    # Each takes in what two others send, 5 us each; the rest is two messages of one packet.
+    assert 0.0126 < job.round_ms_min == pytest.approx(job.round_ms_max) < 0.0128
+    assert job.completion_time_ms <= job.round_ms_max
+
+
 def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
     trial = run(tmp_path, "ideal-above-100-scale-up")
     job = jobs_of([trial])[0].summary

@@ -188,16 +188,21 @@ impl Transfers {
         }
     }
 
-    /// What measured rounds took at each rank of the host, at the end of a run. A job that has ended has, at the most, to
-    /// take in what has arrived.
+    /// What measured rounds took at each rank of the host, at the end of a run. In a round whose chunks are complete a rank has,
+    /// at the most, to take in what has arrived: that of a job that others end may not be.
     pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
-        self.processes.iter().map(|process| match process.left {
-            1.. if !self.is_background() => {
-                let took = process.busy_until.since(process.begun);
-                let open = self.times.round_of(process.phase).map(|round| (round, took));
-                Measured { open, ..self.measured_until(process, process.busy_until) }
+        self.processes.iter().map(|process| {
+            if process.left == 0 {
+                return process.measured;
             }
-            _ => process.measured,
+            let took = process.busy_until.max(process.begun).since(process.begun);
+            let open = self.times.round_of(process.phase).map(|round| (round, took));
+            let ended = if self.is_background() {
+                process.measured
+            } else {
+                self.measured_until(process, process.busy_until)
+            };
+            Measured { open, ..ended }
         })
     }
 
