@@ -163,7 +163,7 @@ def test_the_one_round_before_others_end_is_the_shortest_and_the_longest(tmp_pat
     assert job.completion_time_ms == job.round_ms_min == job.round_ms_max
 
 
-def test_ranks_that_take_in_the_last_round_when_others_end_have_taken_as_long_as_before(tmp_path: Path) -> None:
+def test_ranks_that_take_in_the_last_round_when_others_end_took_as_long(tmp_path: Path) -> None:
     job = jobs_of([run(tmp_path, "last-round-until-others-end")])[1].summary
     assert job.rounds == 8
     assert None not in (job.completion_time_ms, job.round_ms_min, job.round_ms_max)

@@ -244,6 +244,61 @@ def test_presets_of_dcqcn_are_those_of_their_sources(name: str) -> None:
     assert [spec[field] for field in names] == expected
 
 
+def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
+    us, one = 10**6, 2**20
+    assert transport_of("rate_control: swift")["rate_control"] == {
+        "kind": "swift",
+        "base_target_ps": 20 * us,
+        "hop_target_ps": 3_053_435,
+        "scaling_range_ps": 100 * us,
+        "scaling_window_min_2e20": round(one / 10),
+        "scaling_window_max_2e20": 100 * one,
+        "additive_increase_2e20": one,
+        "beta_ppm": 800_000,
+        "decrease_max_ppm": 500_000,
+        "window_min_2e20": round(one / 100),
+        "window_max_2e20": 1024 * one,
+        "reset_timeouts": 5,
+    }
+    assert transport_of("rate_control: timely")["rate_control"] == {
+        "kind": "timely",
+        "alpha_ppm": 875_000,
+        "beta_ppm": 800_000,
+        "rtt_low_ps": 50 * us,
+        "rtt_high_ps": 500 * us,
+        "rtt_min_ps": 20 * us,
+        # 10 Mb/s at 10 Gb/s.
+        "additive_increase_bps": 400_000_000,
+        "segment_bytes": 16 << 10,
+        "rate_min_bps": 100_000_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("control", "message"),
+    [
+        ("{}", "found nothing; allowed: one of `dcqcn`, `swift` and `timely`"),
+        ("{swift: {}, timely: {}}", "found `swift` and `timely`; allowed: one of"),
+        ("{swift: {beta: 2}}", "swift.beta: found 2; allowed: a ratio above 0 and at most 1"),
+        (
+            "{swift: {window_max: 1e8}}",
+            "window_max: found 1e.08 packets; allowed: 0.001 to 8,388,608 packets",
+        ),
+        ("{swift: {window_min: 8, window_max: 4}}", "window_min: found 8 packets, above `window_max`"),
+        ("{swift: {additive_increase: 2000}}", "found 2000 packets; allowed: at most 1,000 packets"),
+        ("{timely: {rtt_low: 1ms}}", "rtt_low: found 1 ms, above `rtt_high`; allowed: at most 500 us"),
+        (
+            "{timely: {rate_min: 1Tbps}}",
+            "rate_min: found 1 Tb/s; allowed: at most the rate of the host's port",
+        ),
+    ],
+)
+def test_delay_based_control_that_cannot_work_is_refused(control: str, message: str) -> None:
+    text = plan_text("fabric", "switch: {}").replace("ack_every: 2", f"rate_control: {control}")
+    with pytest.raises(PlanError, match=message):
+        plan_of(text)
+
+
 def test_what_is_given_replaces_the_preset_and_is_not_scaled() -> None:
     given = "preset: hpcc, g: 1/16, additive_increase: 1Gbps, byte_counter: 1MB, rate_min: 10Mbps"
     spec = transport_of(f"rate_control: {{dcqcn: {{{given}}}}}")["rate_control"]

@@ -17,7 +17,7 @@ def test_a_mistake_is_named_with_its_line(case: dict[str, str]) -> None:
 
 def test_dcqcn_has_no_marks_to_react_to() -> None:
     text = fabric_with("  link_layer: infiniband").replace("ack_every: 2", "rate_control: dcqcn")
-    assert "transport.rate_control: found DCQCN with `link_layer: infiniband`" in errors_of(text)
+    assert "transport.rate_control: found rate control with `link_layer: infiniband`" in errors_of(text)
 
 
 def test_ethernet_is_the_default() -> None:

@@ -60,9 +60,13 @@ def _transport(draw: Draw) -> Fields:
 
 
 def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
-    """Add what depends on the fabric: DCQCN where data are marked, buffers that hold a packet."""
+    """Add what depends on the fabric: rate control, DCQCN where data are marked, buffers that hold a packet."""
     ecn = drawn.fields["switch"].get("ecn")
-    if ecn and draw.chance(0.5):
+    if draw.chance(0.1):
+        transport["rate_control"] = draw.pick(
+            ("swift", "timely", {"swift": {"window_max": draw.pick((1, 4))}}, {"timely": {"segment": "4KB"}})
+        )
+    elif ecn and draw.chance(0.5):
         preset = {"preset": draw.pick(("nvidia", "paper", "hpcc")), "rate_min": "100Mbps"}
         transport["rate_control"] = {"dcqcn": preset} if draw.chance(0.7) else "dcqcn"
     if drawn.kind == "infiniband" and draw.chance(0.5):

@@ -31,7 +31,7 @@ fn paper() -> RateControl {
             clamp_target_rate,
             cnp_interval_ps,
         },
-        other @ RateControl::LineRate {} => other,
+        other => other,
     }
 }
 
@@ -62,14 +62,17 @@ fn fixed_point_queue_bytes(flows: u32) -> f64 {
     40_000.0 + probability / 0.05 * 800_000.0
 }
 
-/// Mean queue of the bottleneck between a quarter and seven eighths of the run.
+/// Queue of the bottleneck at each sample between a quarter and seven eighths of the run [bytes].
+fn settled_queue(series: &[SeriesRow]) -> Vec<u64> {
+    let is_bottleneck =
+        |row: &&SeriesRow| row.metric == "queue_bytes" && &*row.node == "leaf0" && row.port == 0;
+    let queue: Vec<u64> = series.iter().filter(is_bottleneck).map(|row| row.value).collect();
+    queue[queue.len() / 4..queue.len() * 7 / 8].to_vec()
+}
+
+/// The mean of it.
 fn settled_queue_bytes(series: &[SeriesRow]) -> u64 {
-    let queue: Vec<u64> = series
-        .iter()
-        .filter(|row| row.metric == "queue_bytes" && &*row.node == "leaf0" && row.port == 0)
-        .map(|row| row.value)
-        .collect();
-    let settled = &queue[queue.len() / 4..queue.len() * 7 / 8];
+    let settled = settled_queue(series);
     settled.iter().sum::<u64>() / settled.len() as u64
 }
 
@@ -93,6 +96,92 @@ fn dcqcn_settles_at_its_fixed_point_and_is_fair() {
         let deviation = queue as f64 / theory - 1.0;
         assert!(deviation.abs() < 0.15, "{flows} flows: {queue} bytes, theory {theory:.0}");
         assert!(jain_thousandths(&recorder.chunks) >= 990, "{flows} flows");
+    }
+}
+
+/// Two windows' worth of time for a frame and its acknowledgement on an empty switch, within which nothing can queue.
+const IDLE_RTT_NS: u64 = 1_500;
+
+/// Bytes that a port of 40 Gb/s sends in so many nanoseconds.
+const fn sent_in(ns: u64) -> u64 {
+    ns * 5
+}
+
+/// Swift with that target, the same on all paths and for all windows, and that largest window.
+fn swift(base_target_us: u64, window_max_2e20: u64) -> RateControl {
+    RateControl::Swift {
+        base_target_ps: base_target_us * 1_000_000,
+        hop_target_ps: 0,
+        scaling_range_ps: 0,
+        scaling_window_min_2e20: (1 << 20) / 10,
+        scaling_window_max_2e20: 100 << 20,
+        additive_increase_2e20: 1 << 20,
+        beta_ppm: 800_000,
+        decrease_max_ppm: 500_000,
+        window_min_2e20: 1 << 13,
+        window_max_2e20,
+        reset_timeouts: 5,
+    }
+}
+
+/// When the last flow ends, in parts of a thousand of the time that the port needs for its payload at the least.
+fn time_thousandths(spec: &RunSpec, chunks: &[ChunkRow]) -> u64 {
+    let last = chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap_or_default();
+    let payload: u64 = chunks.iter().map(|chunk| chunk.payload_bytes).sum();
+    let wire = payload / 1024 * (1024 + 62 + 20);
+    assert_eq!(spec.transport.mtu_bytes, 1024);
+    last * 1_000 / (wire * 200)
+}
+
+#[test]
+fn swift_holds_the_delay_at_its_target_and_the_link_full() {
+    // The paper, section 5: fabric delay stays at its target while the link is close to 100 % busy.
+    for (flows, target_us) in [(2, 20), (4, 30), (8, 20), (8, 50), (16, 30)] {
+        let mut spec = long_flows(flows, 400_000_000 / u64::from(flows) / 1024 * 1024);
+        (spec.fabric.switch.ecn, spec.transport.rate_control) = (None, swift(target_us, 1 << 30));
+        let (_, recorder) = run(&spec);
+        let (queue, target) =
+            (settled_queue_bytes(&recorder.series), sent_in(target_us * 1_000 - IDLE_RTT_NS));
+        assert!((target * 85 / 100..=target).contains(&queue), "{flows} flows: {queue} of {target} bytes");
+        assert!(jain_thousandths(&recorder.chunks) >= 990, "{flows} flows");
+        assert!(time_thousandths(&spec, &recorder.chunks) <= 1_005, "{flows} flows");
+    }
+}
+
+#[test]
+fn swift_paces_an_incast_that_has_no_room_for_a_packet_each() {
+    // 20 us hold 90 packets, of 500 flows: the paper, section 3.1, paces windows below one packet.
+    let mut spec = long_flows(500, 1 << 20);
+    (spec.fabric.switch.ecn, spec.transport.rate_control) = (None, swift(20, 2 << 20));
+    let (_, recorder) = run(&spec);
+    let (queue, target) = (settled_queue_bytes(&recorder.series), sent_in(20_000 - IDLE_RTT_NS));
+    assert!((target * 3 / 4..=target * 4 / 3).contains(&queue), "{queue} of {target} bytes");
+    assert!(jain_thousandths(&recorder.chunks) >= 940);
+    assert!(time_thousandths(&spec, &recorder.chunks) <= 1_010);
+}
+
+#[test]
+fn timely_turns_the_queue_round_at_its_lower_threshold() {
+    for flows in [2, 8, 16] {
+        let mut spec = long_flows(flows, 800_000_000 / u64::from(flows) / 1024 * 1024);
+        spec.fabric.switch.ecn = None;
+        spec.transport.rate_control = RateControl::Timely {
+            alpha_ppm: 875_000,
+            beta_ppm: 800_000,
+            rtt_low_ps: 50_000_000,
+            rtt_high_ps: 500_000_000,
+            rtt_min_ps: 20_000_000,
+            additive_increase_bps: 40_000_000,
+            segment_bytes: 16_384,
+            rate_min_bps: 10_000_000,
+        };
+        let (_, recorder) = run(&spec);
+        // Below it rates only rise, and beyond it they fall with the gradient, long before the upper threshold.
+        let most = *settled_queue(&recorder.series).iter().max().unwrap_or(&0);
+        assert!((sent_in(45_000)..=sent_in(100_000)).contains(&most), "{flows} flows: {most} bytes");
+        assert!(jain_thousandths(&recorder.chunks) >= 930, "{flows} flows");
+        // It oscillates: Zhu et al., "ECN or Delay", CoNEXT 2016.
+        assert!(time_thousandths(&spec, &recorder.chunks) <= 1_400, "{flows} flows");
     }
 }
 

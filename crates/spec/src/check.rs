@@ -3,6 +3,7 @@
 use crate::check_failures::check_failures;
 use crate::check_link_layer::check_link_layer;
 use crate::check_mpi::check_mpi;
+use crate::check_rate_control::check_rate_control;
 use crate::check_scheduled::check_scheduled;
 use crate::check_storage::check_storage;
 use crate::check_switch::check_switch;
@@ -198,7 +199,8 @@ fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
     require(transport.timeout_ps > 0, || value(field("timeout_ps"), 0, "more than 0"))?;
     require(transport.retry_count <= RETRY_COUNT_MAX, || {
         value(field("retry_count"), transport.retry_count, format!("0 to {RETRY_COUNT_MAX}"))
-    })
+    })?;
+    check_rate_control(&transport.rate_control)
 }
 
 fn check_jobs(spec: &RunSpec) -> Result<(), SpecError> {

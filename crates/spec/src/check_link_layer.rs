@@ -52,7 +52,7 @@ fn check_absent(spec: &RunSpec) -> Result<(), SpecError> {
         (
             "transport.rate_control",
             !matches!(spec.transport.rate_control, RateControl::LineRate {}),
-            "line rate on InfiniBand: there are no CNPs",
+            "line rate on InfiniBand",
         ),
     ];
     let found = absent.into_iter().find(|&(_, is_there, _)| is_there);

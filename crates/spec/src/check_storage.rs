@@ -93,6 +93,10 @@ fn check_protocol(
     transport: &TransportSpec,
     field: &dyn Fn(&str) -> String,
 ) -> Result<(), SpecError> {
+    require(!transport.rate_control.is_delay_based(), || {
+        let allowed = "line-rate or dcqcn with storage: data of a READ are not acknowledged one by one";
+        value("transport.rate_control", "a control that follows round-trip times", allowed)
+    })?;
     require(transport.recovery == LossRecovery::GoBackN, || {
         let allowed = "go_back_n with a storage job: its commands are taken in order";
         value("transport.recovery", format!("{:?}", transport.recovery), allowed)

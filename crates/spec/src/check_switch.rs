@@ -2,8 +2,7 @@
 
 use crate::check::{SpecError, require, value};
 use crate::{
-    DynamicEcnSpec, EcnSpec, FabricSpec, PfcSpec, PrioritySpec, RateControl, RatioSpec, RunSpec,
-    SchedulingSpec, XoffSpec,
+    DynamicEcnSpec, EcnSpec, FabricSpec, PfcSpec, PrioritySpec, RatioSpec, RunSpec, SchedulingSpec, XoffSpec,
 };
 use std::ops::RangeInclusive;
 
@@ -43,7 +42,7 @@ fn used_priorities(spec: &RunSpec) -> Vec<u8> {
     let PrioritySpec { data, ack, cnp } = spec.transport.priorities;
     let mut used = vec![data, ack];
     used.extend(spec.tcp.iter().map(|tcp| tcp.priority));
-    if !matches!(spec.transport.rate_control, RateControl::LineRate {}) {
+    if spec.transport.rate_control.has_cnps() {
         used.push(cnp);
     }
     used.sort_unstable();

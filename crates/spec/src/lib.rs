@@ -8,6 +8,7 @@ mod check;
 mod check_failures;
 mod check_link_layer;
 mod check_mpi;
+mod check_rate_control;
 mod check_scheduled;
 mod check_storage;
 mod check_switch;

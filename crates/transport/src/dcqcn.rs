@@ -101,14 +101,6 @@ impl Dcqcn {
         self.current_bps
     }
 
-    /// Current rate at `now` [bit/s], the timers that have expired by then applied.
-    #[must_use]
-    pub fn rate_bps_at(&self, now: Instant) -> u64 {
-        let mut ahead = *self;
-        ahead.advance(now);
-        ahead.current_bps
-    }
-
     /// Alpha, of 2^20.
     #[must_use]
     pub const fn alpha_2e20(&self) -> u64 {
@@ -230,6 +222,13 @@ impl RateControl for Dcqcn {
         self.timer_rounds = 0;
         self.byte_rounds = 0;
         self.ready_at = self.paid_at();
+    }
+
+    /// The timers that have expired by then are applied.
+    fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+        let mut ahead = *self;
+        ahead.advance(now);
+        Some(ahead.current_bps)
     }
 }
 

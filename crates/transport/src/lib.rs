@@ -4,7 +4,8 @@
 //!
 //! 1. [`Config`]: what every queue pair of a host agrees on.
 //! 2. [`Requester`]: work is posted, packets come out ([`Requester::poll_transmit`]), ACKs and NAKs go in.
-//! 3. [`RateControl`]: when the requester may send next; [`LineRate`] and [`Dcqcn`] are two.
+//! 3. [`RateControl`]: when the requester may send next, and how much; [`Controller`] is one of [`LineRate`], [`Dcqcn`],
+//!    [`Swift`] and [`Timely`].
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
 //! 5. [`VerbRequester`] and [`ReadResponses`]: the same with SEND, WRITE and READ on one connection, for storage.
 //!
@@ -55,16 +56,20 @@ mod requester;
 mod responder;
 mod segment;
 mod selective;
+mod swift;
 pub mod tcp;
+mod timely;
 mod verbs;
 
 pub use config::{Config, Recovery};
 pub use dcqcn::{Dcqcn, DcqcnConfig};
 pub use packet::{NextPacket, Position, Transmit};
 pub use placement::Placement;
-pub use rate::{Controller, DcqcnPacer, LineRate, RateControl};
+pub use rate::{Ack, Controller, DcqcnPacer, LineRate, Loss, RateControl, Timed};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};
+pub use swift::{Swift, SwiftConfig};
+pub use timely::{Timely, TimelyConfig};
 pub use verbs::{
     ReadResponse, ReadResponses, ResponseOutcome, Verb, VerbRequester, VerbTransmit, Wanted, wanted,
 };

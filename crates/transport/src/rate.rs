@@ -1,39 +1,66 @@
-//! When a requester may send.
+//! When a requester may send, and how much.
 
-use crate::{Dcqcn, DcqcnConfig};
+use crate::{Dcqcn, DcqcnConfig, Swift, SwiftConfig, Timely, TimelyConfig};
+use std::collections::VecDeque;
 use std::sync::Arc;
-use units::{Cycle, Instant};
+use units::{Cycle, Instant, Span};
+use wire::Psn;
 
-/// Paces one requester. Timers are applied lazily, when the queue pair next sends or hears something.
+/// What an acknowledgement tells a rate controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Instant,
+    /// Packets newly acknowledged by it, at least one.
+    pub packets: u32,
+    /// From the sending of the newest of them to the arrival of the acknowledgement; none if that packet was sent more than
+    /// once, as nobody knows which of them is acknowledged (Karn and Partridge, SIGCOMM 1987).
+    pub rtt: Option<Span>,
+    /// It arrived with congestion experienced: on its way back. What its data met with, RoCEv2 tells by CNPs.
+    pub is_marked: bool,
+}
+
+/// How a requester learns that something was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The responder misses a packet.
+    Nak,
+    /// Nothing was heard for a whole timeout.
+    Timeout,
+}
+
+/// Paces one requester: by a rate, by a window, or by both. Timers are applied lazily, when the queue pair next sends or hears
+/// something.
 pub trait RateControl {
     /// The earliest time of the next packet.
     fn ready_at(&self) -> Instant;
 
+    /// Most packets in flight. The window of [`crate::Config`] holds as well.
+    fn window_packets(&self) -> u32 {
+        u32::MAX
+    }
+
     /// A packet that occupies `wire_bytes` of the link was sent at `now`.
     fn on_sent(&mut self, now: Instant, wire_bytes: u32);
 
+    /// Packets were acknowledged.
+    fn on_ack(&mut self, _ack: &Ack) {}
+
     /// A congestion notification packet arrived.
-    fn on_cnp(&mut self, now: Instant);
+    fn on_cnp(&mut self, _now: Instant) {}
+
+    /// Something was lost.
+    fn on_loss(&mut self, _now: Instant, _loss: Loss) {}
+
+    /// Current rate at `now` [bit/s], if there is one.
+    fn rate_bps_at(&self, now: Instant) -> Option<u64>;
 }
 
 /// No control: as fast as the port takes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineRate;
 
-impl RateControl for LineRate {
-    #[inline]
-    fn ready_at(&self) -> Instant {
-        Instant::ZERO
-    }
-
-    #[inline]
-    fn on_sent(&mut self, _now: Instant, _wire_bytes: u32) {}
-
-    #[inline]
-    fn on_cnp(&mut self, _now: Instant) {}
-}
-
-/// One of the controllers, chosen when a run is set up. All queue pairs of a run agree, so the branch is always
+/// How a queue pair is paced, chosen when a run is set up. All queue pairs of a run agree, so the branch is always
 /// predicted; at line rate nothing more than it is paid.
 #[derive(Clone, Debug)]
 pub enum Controller {
@@ -41,21 +68,163 @@ pub enum Controller {
     LineRate(LineRate),
     /// See [`Dcqcn`].
     Dcqcn(DcqcnPacer),
+    /// See [`Swift`].
+    Swift(Box<Timed<Swift>>),
+    /// See [`Timely`].
+    Timely(Box<Timed<Timely>>),
 }
 
 impl Controller {
+    /// See [`Swift`].
+    #[must_use]
+    pub fn swift(config: Arc<SwiftConfig>) -> Self {
+        Self::Swift(Box::new(Timed::new(Swift::new(config))))
+    }
+
+    /// See [`Timely`].
+    #[must_use]
+    pub fn timely(config: Arc<TimelyConfig>) -> Self {
+        Self::Timely(Box::new(Timed::new(Timely::new(config))))
+    }
+
+    /// Tells it that its path has so many links.
+    pub const fn set_links(&mut self, links: u32) {
+        if let Self::Swift(swift) = self {
+            swift.control.set_links(links);
+        }
+    }
+
     /// A packet may have to wait for it.
     #[must_use]
     pub const fn is_paced(&self) -> bool {
         !matches!(self, Self::LineRate(_))
     }
 
-    /// See [`Cycle`].
+    /// It acts on acknowledgements and losses, so [`Self::on_ack`] and [`Self::on_loss`] are to be called.
+    #[must_use]
+    pub const fn hears_acks(&self) -> bool {
+        matches!(self, Self::Swift(_) | Self::Timely(_))
+    }
+
+    /// The earliest time of the next packet.
+    #[inline]
+    #[must_use]
+    pub fn ready_at(&self) -> Instant {
+        match self {
+            Self::LineRate(_) => Instant::ZERO,
+            Self::Dcqcn(pacer) => pacer.ready_at(),
+            Self::Swift(swift) => swift.control.ready_at(),
+            Self::Timely(timely) => timely.control.ready_at(),
+        }
+    }
+
+    /// Most packets in flight; see [`RateControl::window_packets`].
+    #[inline]
+    #[must_use]
+    pub fn window_packets(&self) -> u32 {
+        match self {
+            Self::LineRate(_) | Self::Dcqcn(_) => u32::MAX,
+            Self::Swift(swift) => swift.control.window_packets(),
+            Self::Timely(timely) => timely.control.window_packets(),
+        }
+    }
+
+    /// The packet `psn`, which occupies `wire_bytes` of the link, was sent at `now`.
+    #[inline]
+    pub fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
+        match self {
+            Self::LineRate(_) => {}
+            Self::Dcqcn(pacer) => pacer.on_sent(now, wire_bytes),
+            Self::Swift(swift) => swift.on_sent(now, psn, wire_bytes),
+            Self::Timely(timely) => timely.on_sent(now, psn, wire_bytes),
+        }
+    }
+
+    /// So many packets more were acknowledged; [`Ack::is_marked`] tells what `is_marked` is.
+    pub fn on_ack(&mut self, now: Instant, packets: u32, is_marked: bool) {
+        match self {
+            Self::LineRate(_) | Self::Dcqcn(_) => {}
+            Self::Swift(swift) => swift.on_ack(now, packets, is_marked),
+            Self::Timely(timely) => timely.on_ack(now, packets, is_marked),
+        }
+    }
+
+    /// A congestion notification packet arrived.
+    #[inline]
+    pub fn on_cnp(&mut self, now: Instant) {
+        match self {
+            Self::LineRate(_) => {}
+            Self::Dcqcn(pacer) => pacer.on_cnp(now),
+            Self::Swift(swift) => swift.control.on_cnp(now),
+            Self::Timely(timely) => timely.control.on_cnp(now),
+        }
+    }
+
+    /// Something was lost.
+    pub fn on_loss(&mut self, now: Instant, loss: Loss) {
+        match self {
+            Self::LineRate(_) | Self::Dcqcn(_) => {}
+            Self::Swift(swift) => swift.control.on_loss(now, loss),
+            Self::Timely(timely) => timely.control.on_loss(now, loss),
+        }
+    }
+
+    /// Current rate at `now` [bit/s]; none at line rate.
+    #[must_use]
+    pub fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+        match self {
+            Self::LineRate(_) => None,
+            Self::Dcqcn(pacer) => pacer.rate_bps_at(now),
+            Self::Swift(swift) => swift.control.rate_bps_at(now),
+            Self::Timely(timely) => timely.control.rate_bps_at(now),
+        }
+    }
+
+    /// See [`Cycle`]. One that follows round-trip times hardly ever stands still.
     pub fn visit(&mut self, cycle: &mut Cycle) {
         match self {
             Self::LineRate(LineRate) => {}
             Self::Dcqcn(pacer) => pacer.visit(cycle),
+            Self::Swift(_) | Self::Timely(_) => cycle.never_repeats(),
         }
+    }
+}
+
+/// A controller that follows round-trip times, with the send times of what is in flight.
+#[derive(Clone, Debug)]
+pub struct Timed<C> {
+    control: C,
+    /// The oldest packet of `sent_at`.
+    oldest: Psn,
+    /// When each packet in flight was sent; none of those sent again.
+    sent_at: VecDeque<Option<Instant>>,
+}
+
+impl<C: RateControl> Timed<C> {
+    const fn new(control: C) -> Self {
+        Self { control, oldest: Psn::new(0), sent_at: VecDeque::new() }
+    }
+
+    fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
+        if self.sent_at.is_empty() {
+            self.oldest = psn;
+        }
+        let place = psn.distance_from(self.oldest) as usize;
+        match self.sent_at.get_mut(place) {
+            Some(sent_at) => *sent_at = None,
+            None => {
+                debug_assert!(place == self.sent_at.len(), "packets are sent one after the other");
+                self.sent_at.push_back(Some(now));
+            }
+        }
+        self.control.on_sent(now, wire_bytes);
+    }
+
+    fn on_ack(&mut self, now: Instant, packets: u32, is_marked: bool) {
+        let newest = self.sent_at.drain(..packets as usize).next_back().flatten();
+        self.oldest = self.oldest.add(packets);
+        let rtt = newest.map(|sent_at| now.since(sent_at));
+        self.control.on_ack(&Ack { now, packets, rtt, is_marked });
     }
 }
 
@@ -75,12 +244,6 @@ impl DcqcnPacer {
     #[must_use]
     pub const fn new(config: Arc<DcqcnConfig>) -> Self {
         Self { config, ready_at: Instant::ZERO, wire_bytes: 0, dcqcn: None }
-    }
-
-    /// Current rate at `now` [bit/s].
-    #[must_use]
-    pub fn rate_bps_at(&self, now: Instant) -> u64 {
-        self.dcqcn.as_ref().map_or(self.config.line_rate_bps, |dcqcn| dcqcn.rate_bps_at(now))
     }
 
     #[cold]
@@ -128,29 +291,10 @@ impl RateControl for DcqcnPacer {
         self.ready_at = dcqcn.ready_at();
         self.dcqcn = Some(dcqcn);
     }
-}
 
-impl RateControl for Controller {
-    #[inline]
-    fn ready_at(&self) -> Instant {
-        match self {
-            Self::LineRate(_) => Instant::ZERO,
-            Self::Dcqcn(pacer) => pacer.ready_at(),
-        }
-    }
-
-    #[inline]
-    fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
-        if let Self::Dcqcn(pacer) = self {
-            pacer.on_sent(now, wire_bytes);
-        }
-    }
-
-    #[inline]
-    fn on_cnp(&mut self, now: Instant) {
-        if let Self::Dcqcn(pacer) = self {
-            pacer.on_cnp(now);
-        }
+    fn rate_bps_at(&self, now: Instant) -> Option<u64> {
+        let line_rate_bps = self.config.line_rate_bps;
+        self.dcqcn.as_ref().map_or(Some(line_rate_bps), |dcqcn| dcqcn.rate_bps_at(now))
     }
 }
 
@@ -158,7 +302,6 @@ impl RateControl for Controller {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use units::Span;
 
     fn config(byte_counter_bytes: u64, clamp_target_rate: bool) -> DcqcnConfig {
         DcqcnConfig {

@@ -12,8 +12,16 @@ use wire::Psn;
 pub struct AckOutcome {
     /// Work requests completed by it, oldest first.
     pub completed: u32,
+    /// Packets newly acknowledged.
+    pub packets: u32,
+}
+
+impl AckOutcome {
     /// Something was newly acknowledged.
-    pub progressed: bool,
+    #[must_use]
+    pub const fn progressed(&self) -> bool {
+        self.packets > 0
+    }
 }
 
 /// What a timeout led to.
@@ -118,6 +126,14 @@ impl Requester {
             Mode::OneByOne => true,
             Mode::Failed => false,
         }
+    }
+
+    /// A window of so many packets, a rate controller's, lets the next packet out; what is sent again one by one goes out in
+    /// any case.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, window_packets: u32) -> bool {
+        self.flight.ahead() < window_packets || self.flight.mode == Mode::OneByOne
     }
 
     /// The window lets the next packet out.
@@ -396,7 +412,7 @@ impl Requester {
     ) -> AckOutcome {
         let (outstanding, highest_end) = (self.flight.outstanding(), self.flight.packets_before(highest) + 1);
         let outcome = self.acknowledge(config, now, self.flight.packets_before(newest) + 1, bytes_of);
-        if let Some(more) = self.more.as_mut().filter(|_| outcome.progressed) {
+        if let Some(more) = self.more.as_mut().filter(|_| outcome.progressed()) {
             let acknowledged = outstanding - self.flight.outstanding();
             let highest_end = (highest_end - i64::from(acknowledged)).max(0) as u64;
             more.resends.on_progress(acknowledged, Some(highest_end));
@@ -422,7 +438,7 @@ impl Requester {
         let acknowledged = outstanding - self.flight.outstanding();
         let missing = missing - i64::from(acknowledged);
         let resends = &mut self.more.get_or_insert_default().resends;
-        if outcome.progressed {
+        if outcome.progressed() {
             resends.on_progress(acknowledged, None);
         }
         if (0..i64::from(self.flight.outstanding())).contains(&missing) {
@@ -523,7 +539,7 @@ impl Requester {
         if progress.overtook {
             self.seek_unacked(config, |index| bytes_of(index + completed as usize));
         }
-        AckOutcome { completed, progressed: true }
+        AckOutcome { completed, packets: progress.packets }
     }
 
     /// Takes `count` acknowledged packets off the oldest work, and drops what is completed.
@@ -642,7 +658,7 @@ mod tests {
     fn exchange(requester: &mut Requester, config: &Config, now: Instant, count: u32) {
         for _ in 0..count {
             let sent = requester.poll_transmit(config, now, |_| BYTES).expect("the window is open");
-            assert!(requester.on_ack(config, now, sent.psn, |_| BYTES).progressed);
+            assert!(requester.on_ack(config, now, sent.psn, |_| BYTES).progressed());
         }
     }
 

@@ -1,7 +1,7 @@
 //! SEND, WRITE and READ between two ends over a network that loses, duplicates and reorders.
 
 use fabricbench_transport::{
-    Config, Disposition, LineRate, Position, ReadResponses, Recovery, Reply, Responder, TimeoutOutcome, Verb,
+    Config, Disposition, Position, ReadResponses, Recovery, Reply, Responder, TimeoutOutcome, Verb,
     VerbRequester, wanted,
 };
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ struct Pair {
     config: Config,
     case: Case,
     random: Stream,
-    requester: VerbRequester<LineRate>,
+    requester: VerbRequester,
     responder: Responder,
     responses: ReadResponses,
     /// First packet sequence number of each READ, as its responder learnt it.
@@ -63,7 +63,7 @@ struct Pair {
 impl Pair {
     fn new(case: Case) -> Self {
         let first = Psn::new(case.first_psn);
-        let mut requester = VerbRequester::new(first, case.reads_max, LineRate);
+        let mut requester = VerbRequester::new(first, case.reads_max);
         case.work.iter().for_each(|&(verb, bytes)| requester.post(&config(), verb, bytes));
         Self {
             config: config(),
@@ -218,12 +218,12 @@ proptest! {
 
 #[test]
 fn reads_beyond_the_limit_wait_and_hold_up_what_follows() {
-    let mut requester = VerbRequester::new(Psn::new(7), 2, LineRate);
+    let mut requester = VerbRequester::new(Psn::new(7), 2);
     let config = config();
     for verb in [Verb::Read, Verb::Read, Verb::Read, Verb::Send] {
         requester.post(&config, verb, 1024);
     }
-    let psn = |requester: &mut VerbRequester<LineRate>| {
+    let psn = |requester: &mut VerbRequester| {
         requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit.psn.value())
     };
     // Each takes four numbers, those of its responses.
@@ -239,7 +239,7 @@ fn reads_beyond_the_limit_wait_and_hold_up_what_follows() {
 
 #[test]
 fn an_acknowledgement_beyond_a_read_completes_nothing_before_its_responses() {
-    let mut requester = VerbRequester::new(Psn::new(0), 16, LineRate);
+    let mut requester = VerbRequester::new(Psn::new(0), 16);
     let config = config();
     requester.post(&config, Verb::Read, 512);
     requester.post(&config, Verb::Send, 16);

@@ -545,7 +545,99 @@ class DcqcnRateControl(TypedDict):
     """
 
 
-RateControl: TypeAlias = LineRateRateControl | DcqcnRateControl
+class SwiftRateControl(TypedDict):
+    """
+    Swift (Kumar et al., SIGCOMM 2020).
+    """
+
+    additive_increase_2e20: int
+    """
+    Additive increase of the window for each round trip [1/2^20 packets].
+    """
+    base_target_ps: int
+    """
+    Target delay, without the parts for hops and for small windows [ps].
+    """
+    beta_ppm: int
+    """
+    Multiplicative decrease beta [ppm].
+    """
+    decrease_max_ppm: int
+    """
+    What one decrease takes off the window at the most [ppm].
+    """
+    hop_target_ps: int
+    """
+    What each link of the path adds to the target [ps].
+    """
+    kind: Literal["swift"]
+    reset_timeouts: int
+    """
+    Timeouts in a row that lead to the smallest window.
+    """
+    scaling_range_ps: int
+    """
+    What flow scaling adds to the target at the most [ps].
+    """
+    scaling_window_max_2e20: int
+    """
+    Window from which on there is none [1/2^20 packets].
+    """
+    scaling_window_min_2e20: int
+    """
+    Window at which flow scaling is full [1/2^20 packets].
+    """
+    window_max_2e20: int
+    """
+    Largest window, with which a queue pair begins [1/2^20 packets].
+    """
+    window_min_2e20: int
+    """
+    Smallest window [1/2^20 packets].
+    """
+
+
+class TimelyRateControl(TypedDict):
+    """
+    TIMELY (Mittal et al., SIGCOMM 2015).
+    """
+
+    additive_increase_bps: int
+    """
+    Additive increase delta [bit/s].
+    """
+    alpha_ppm: int
+    """
+    Weight alpha of the newest difference of round-trip times [ppm].
+    """
+    beta_ppm: int
+    """
+    Multiplicative decrease beta [ppm].
+    """
+    kind: Literal["timely"]
+    rate_min_bps: int
+    """
+    Smallest rate [bit/s].
+    """
+    rtt_high_ps: int
+    """
+    Above this round-trip time the rate falls [ps].
+    """
+    rtt_low_ps: int
+    """
+    Below this round-trip time the rate rises [ps].
+    """
+    rtt_min_ps: int
+    """
+    What differences of round-trip times are set against [ps].
+    """
+    segment_bytes: int
+    """
+    The rate is looked at each time that so much has been acknowledged [bytes].
+    """
+
+
+RateControl: TypeAlias = LineRateRateControl | DcqcnRateControl | SwiftRateControl | TimelyRateControl
 """
 How the requester paces itself.
 """

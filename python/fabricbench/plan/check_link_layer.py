@@ -63,8 +63,8 @@ def _check_absent(plan: Plan, document: Document) -> Iterator[Problem]:
         ),
         ("transport", "rate_control"): (
             plan.transport.rate_control is not None,
-            "DCQCN",
-            "there are no CNPs on InfiniBand",
+            "rate control",
+            "rate control is modelled for RoCEv2 alone",
         ),
     }
     for path, (is_given, name, hint) in given.items():

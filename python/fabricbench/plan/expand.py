@@ -185,7 +185,7 @@ def _fabric(plan: Plan, iteration: int, jobs: Sequence[int]) -> FabricSpec:
 def _without_tcp(fabric: FabricSpec, plan: Plan) -> FabricSpec:
     """Return the fabric of a job alone: switches mark no priority that TCP alone uses."""
     priorities, ecn = plan.transport.priorities, fabric["switch"]["ecn"]
-    own = {priorities.data, priorities.ack, *([priorities.cnp] if plan.transport.rate_control else [])}
+    own = {priorities.data, priorities.ack, *([priorities.cnp] if plan.transport.has_cnps else [])}
     others = {tcp.priority for tcp in plan.tcp} - own
     if ecn is None or others.isdisjoint(ecn["priorities"]):
         return fabric

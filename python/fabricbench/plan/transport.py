@@ -6,7 +6,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from fabricbench.plan._run_spec import DcqcnRateControl, PrioritySpec, TransportSpec
+from fabricbench.plan._run_spec import (
+    DcqcnRateControl,
+    PrioritySpec,
+    SwiftRateControl,
+    TimelyRateControl,
+    TransportSpec,
+)
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.base import PlanModel
 from fabricbench.plan.fields import AnySize, Duration, MessageSize, Priority, Rate, Ratio
@@ -16,7 +22,10 @@ from fabricbench.units import parse_size
 
 WINDOW_PACKETS_MAX: Final = 1 << 23
 """Half of the 24-bit PSN space: more in flight could not be told from duplicates (IBTA 1.7, 9.7.2)."""
-_G_ONE: Final = 1 << 20
+_ONE: Final = 1 << 20
+"""One, of the gain of DCQCN and of the windows of Swift."""
+_PPM: Final = 10**6
+_HOPS_OF_BASE: Final = Fraction(655, 100)
 _OF_PRESET: Final = "Default: the preset's."
 
 
@@ -110,7 +119,7 @@ class Dcqcn(PlanModel):
         chosen |= {name: value for name in chosen if (value := getattr(self, name, None)) is not None}
         return {
             "kind": "dcqcn",
-            "g_2e20": max(1, round(chosen["g"] * _G_ONE)),
+            "g_2e20": max(1, round(chosen["g"] * _ONE)),
             "alpha_timer_ps": chosen["alpha_timer_ps"],
             "rate_cut_period_ps": chosen["rate_cut_period_ps"],
             "increase_timer_ps": chosen["increase_timer_ps"],
@@ -124,10 +133,193 @@ class Dcqcn(PlanModel):
         }
 
 
-class RateControl(PlanModel):
-    """How the requester paces itself, if not by the port alone."""
+class Swift(PlanModel):
+    """Swift (Kumar et al., SIGCOMM 2020): a window that keeps the round-trip time at a target."""
 
-    dcqcn: Dcqcn = Field(description="DCQCN.")
+    base_target_ps: Duration = Field(
+        default="20us",
+        alias="base_target",
+        validate_default=True,
+        description=(
+            "Target of the round-trip time, without the parts for hops and small windows [time]. Source: the "
+            "htsim simulator (Handley et al.), whose author calls it to be confirmed: it belongs to a fabric."
+        ),
+    )
+    hop_target_ps: Duration | None = Field(
+        default=None,
+        alias="hop_target",
+        description=(
+            "What each link of the path adds to it [time]. Default: the base over 6.55. Source: htsim."
+        ),
+    )
+    scaling_range_ps: Duration | None = Field(
+        default=None,
+        alias="scaling_range",
+        description=(
+            "What flow scaling adds to the target at the most, at small windows [time]. Default: five times "
+            "the base. Source: htsim."
+        ),
+    )
+    scaling_window_min: Ratio = Field(
+        default="0.1",
+        validate_default=True,
+        description="Flow scaling is full at this window [packets]. Source: the paper, fs_min_cwnd.",
+    )
+    scaling_window_max: Ratio = Field(
+        default="100",
+        validate_default=True,
+        description="No flow scaling from this window on [packets]. Source: the paper, fs_max_cwnd.",
+    )
+    additive_increase: Ratio = Field(
+        default="1",
+        validate_default=True,
+        description="Increase of the window for each round trip [packets]. Source: htsim, ai.",
+    )
+    beta: Ratio = Field(
+        default="0.8",
+        validate_default=True,
+        description="Multiplicative decrease [ratio], at most 1. Source: htsim, beta.",
+    )
+    decrease_max: Ratio = Field(
+        default="0.5",
+        validate_default=True,
+        description="Largest decrease at once [ratio], at most 1. Source: the paper.",
+    )
+    window_min: Ratio = Field(
+        default="0.01",
+        validate_default=True,
+        description=(
+            "Smallest window [packets]: below one, a packet every so many round trips. Source: an estimate: "
+            "an incast of a hundred hosts at the smallest windows fills a link."
+        ),
+    )
+    window_max: Ratio = Field(
+        default="1024",
+        validate_default=True,
+        description=(
+            "Largest window, with which a queue pair begins [packets]. Source: an estimate: 4 MB at an MTU "
+            "of 4096, twice what 400 Gb/s takes in 40 us, so that a lone flow is not held back."
+        ),
+    )
+    reset_timeouts: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=5,
+        description="Timeouts in a row that lead to the smallest window. Source: htsim.",
+    )
+
+    def run_spec(self) -> SwiftRateControl:
+        """Write Swift out for the engine."""
+        base_ps = self.base_target_ps
+        hop_ps = round(base_ps / _HOPS_OF_BASE) if self.hop_target_ps is None else self.hop_target_ps
+        scaling_ps = 5 * base_ps if self.scaling_range_ps is None else self.scaling_range_ps
+        return {
+            "kind": "swift",
+            "base_target_ps": base_ps,
+            "hop_target_ps": hop_ps,
+            "scaling_range_ps": scaling_ps,
+            "scaling_window_min_2e20": round(self.scaling_window_min * _ONE),
+            "scaling_window_max_2e20": round(self.scaling_window_max * _ONE),
+            "additive_increase_2e20": round(self.additive_increase * _ONE),
+            "beta_ppm": round(self.beta * _PPM),
+            "decrease_max_ppm": round(self.decrease_max * _PPM),
+            "window_min_2e20": round(self.window_min * _ONE),
+            "window_max_2e20": round(self.window_max * _ONE),
+            "reset_timeouts": self.reset_timeouts,
+        }
+
+
+class Timely(PlanModel):
+    """TIMELY (Mittal et al., SIGCOMM 2015): a rate that follows the gradient of the round-trip time."""
+
+    alpha: Ratio = Field(
+        default="0.875",
+        validate_default=True,
+        description=(
+            "Weight of the newest difference of round-trip times [ratio], at most 1. Source: the simulator "
+            "of Li et al., HPCC, SIGCOMM 2019."
+        ),
+    )
+    beta: Ratio = Field(
+        default="0.8",
+        validate_default=True,
+        description="Multiplicative decrease [ratio], at most 1. Source: the paper.",
+    )
+    rtt_low_ps: Duration = Field(
+        default="50us",
+        alias="rtt_low",
+        validate_default=True,
+        description="Below this round-trip time the rate rises [time]. Source: the paper, T_low.",
+    )
+    rtt_high_ps: Duration = Field(
+        default="500us",
+        alias="rtt_high",
+        validate_default=True,
+        description="Above this round-trip time the rate falls [time]. Source: the paper, T_high.",
+    )
+    rtt_min_ps: Duration = Field(
+        default="20us",
+        alias="rtt_min",
+        validate_default=True,
+        description="What differences of round-trip times are set against [time]. Source: the paper, minRTT.",
+    )
+    additive_increase_bps: Rate | None = Field(
+        default=None,
+        alias="additive_increase",
+        description=(
+            "Increase of the rate for each segment [bit/s]. Default: 10 Mb/s for each 10 Gb/s of the host's "
+            "port. Source: the paper, delta, at the ports of its testbed."
+        ),
+    )
+    segment_bytes: MessageSize = Field(
+        default="16KB",
+        alias="segment",
+        validate_default=True,
+        description=(
+            "The rate is looked at each time that so much has been acknowledged [size]. Source: the paper, "
+            "segments of 16 to 64 KB."
+        ),
+    )
+    rate_min_bps: Rate = Field(
+        default="100Mb/s",
+        alias="rate_min",
+        validate_default=True,
+        description="Smallest rate [bit/s]. Source: the simulator of Li et al., HPCC, SIGCOMM 2019.",
+    )
+
+    def run_spec(self, port_bps: int) -> TimelyRateControl:
+        """Write TIMELY out for the engine, for hosts with ports of `port_bps`."""
+        increase_bps = self.additive_increase_bps
+        return {
+            "kind": "timely",
+            "alpha_ppm": round(self.alpha * _PPM),
+            "beta_ppm": round(self.beta * _PPM),
+            "rtt_low_ps": self.rtt_low_ps,
+            "rtt_high_ps": self.rtt_high_ps,
+            "rtt_min_ps": self.rtt_min_ps,
+            "additive_increase_bps": max(1, port_bps // 1000) if increase_bps is None else increase_bps,
+            "segment_bytes": self.segment_bytes,
+            "rate_min_bps": self.rate_min_bps,
+        }
+
+
+class RateControl(PlanModel):
+    """How the requester paces itself, if not by the port alone: one of these."""
+
+    dcqcn: Dcqcn | None = Field(default=None, description="DCQCN: by the CNPs that ECN marks bring about.")
+    swift: Swift | None = Field(default=None, description="Swift: by a target of the round-trip time.")
+    timely: Timely | None = Field(default=None, description="TIMELY: by the gradient of the round-trip time.")
+
+    @property
+    def kinds(self) -> list[str]:
+        """Names of those that are given: one, in a plan that was checked."""
+        return [name for name in ("dcqcn", "swift", "timely") if getattr(self, name) is not None]
+
+    def run_spec(self, port_bps: int) -> RateControlSpec:
+        """Write the control out for the engine, for hosts with ports of `port_bps`."""
+        if self.swift is not None:
+            return self.swift.run_spec()
+        if self.timely is not None:
+            return self.timely.run_spec(port_bps)
+        return (self.dcqcn or Dcqcn()).run_spec(port_bps)
 
 
 class Transport(PlanModel):
@@ -222,21 +414,29 @@ class Transport(PlanModel):
             "Timeouts in a row before the queue pair fails. Source: the largest value of the 3-bit field."
         ),
     )
-    rate_control: Annotated[RateControl | None, Named({"line-rate": None, "dcqcn": {"dcqcn": {}}})] = Field(
+    rate_control: Annotated[
+        RateControl | None,
+        Named({"line-rate": None, "dcqcn": {"dcqcn": {}}, "swift": {"swift": {}}, "timely": {"timely": {}}}),
+    ] = Field(
         default=None,
         description=(
             "How the requester paces itself. `line-rate`: as fast as the port takes it. `dcqcn`: by the CNPs "
-            "that ECN marks bring about. "
+            "that ECN marks bring about. `swift`, `timely`: by round-trip times. "
             "Source: the published completion times were taken without congestion control."
         ),
         json_schema_extra={"default": "line-rate"},
     )
 
+    @property
+    def has_cnps(self) -> bool:
+        """Whether receivers answer marked packets with CNPs."""
+        return self.rate_control is not None and self.rate_control.dcqcn is not None
+
     def run_spec(self, port_bps: int) -> TransportSpec:
         """Write the transport out for the engine, for hosts with ports of `port_bps`."""
         rate_control: RateControlSpec = {"kind": "line-rate"}
         if self.rate_control:
-            rate_control = self.rate_control.dcqcn.run_spec(port_bps)
+            rate_control = self.rate_control.run_spec(port_bps)
         return {
             "mtu_bytes": self.mtu_bytes,
             "message_bytes": self.message_bytes,

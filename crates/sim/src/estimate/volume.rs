@@ -3,8 +3,7 @@
 use crate::setup::{Fabric, arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
-use topology::Attachment;
-use units::{HostId, NodeId, Seed};
+use units::{HostId, Seed};
 use workload::{HANDSHAKE_TRANSFERS, Volume, barrier_transfers, volume_for};
 
 /// Paths of a job whose length is looked at.
@@ -228,13 +227,5 @@ fn links(fabric: &Fabric, src: u32, dst: u32) -> u64 {
         return 0;
     }
     let (from, to) = fabric.graph.attachments_between(HostId(src), HostId(dst));
-    let Attachment { switch, .. } = *fabric.graph.attachment(from);
-    let mut links = 1;
-    let mut node = switch;
-    while node != NodeId(dst) {
-        let Some(&port) = fabric.routes.next_hops(node, to).first() else { return 0 };
-        node = fabric.graph.node(node).ports[usize::from(port)].peer;
-        links += 1;
-    }
-    links
+    fabric.links_between(from, to).into()
 }

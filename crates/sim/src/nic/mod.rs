@@ -100,6 +100,8 @@ pub(crate) struct HostPlan {
     pub(crate) throughput: Vec<Throughput>,
     pub(crate) settings: QueuePairSettings,
     pub(crate) senders: Box<[Sender]>,
+    /// Links on the way of each, where a rate controller goes by them.
+    pub(crate) links: Vec<u32>,
     pub(crate) sends: Sends,
     pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
@@ -173,7 +175,7 @@ impl Host {
             is_background: transfers.is_background(),
             data_frames: DataFrames::new(settings, plan.sends.first_bytes()),
             chunk_frames: ChunkFrames::new(settings.framing, &settings.config),
-            pacers: pacers(&plan.senders, settings),
+            pacers: pacers(&plan.senders, &plan.links, settings),
             senders: plan.senders,
             sends: plan.sends,
             receivers: plan.receivers,
@@ -195,12 +197,10 @@ impl Host {
     pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
-            None => match self.pacers.get(sender as usize)? {
-                Controller::Dcqcn(pacer) if self.senders[sender as usize].oldest().is_some() => {
-                    Some(pacer.rate_bps_at(now))
-                }
-                _ => None,
-            },
+            None => {
+                self.senders.get(sender as usize)?.oldest()?;
+                self.pacers.get(sender as usize)?.rate_bps_at(now)
+            }
         }
     }
 
@@ -498,11 +498,14 @@ fn prefetch_sender(senders: &[Sender], pacers: &[Controller], sender: u32) {
 }
 
 /// How each sender is paced; nothing at line rate.
-fn pacers(senders: &[Sender], settings: &QueuePairSettings) -> Box<[Controller]> {
+fn pacers(senders: &[Sender], links: &[u32], settings: &QueuePairSettings) -> Box<[Controller]> {
     if !settings.controllers.iter().any(Controller::is_paced) {
         return Box::default();
     }
-    senders.iter().map(|sender| settings.controllers[usize::from(sender.port())].clone()).collect()
+    let begin = |sender: &Sender| settings.controllers[usize::from(sender.port())].clone();
+    let mut pacers: Box<[Controller]> = senders.iter().map(begin).collect();
+    pacers.iter_mut().zip(links).for_each(|(pacer, &links)| pacer.set_links(links));
+    pacers
 }
 
 /// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].

@@ -1,6 +1,6 @@
 //! How a host gets from what has arrived or was acknowledged to what is posted next.
 
-use super::sending::make_ready;
+use super::sending::{make_ready, window_packets};
 use super::{Host, Timer};
 use crate::kernel::Context;
 use crate::packet::Packet;
@@ -131,7 +131,7 @@ impl Host {
     ) {
         for part in self.transfers.parts(outgoing) {
             let (sender, send) = self.transfers.part(part);
-            let Self { senders, sends, transfers, ports, config, .. } = self;
+            let Self { senders, pacers, sends, transfers, ports, config, data_frames, .. } = self;
             sends.make_ready(send);
             let state = &mut senders[sender as usize];
             if state.is_local() {
@@ -140,7 +140,8 @@ impl Host {
             }
             let pass = || transfers.pass_of(outgoing);
             state.post_ready(config, sends, sends.end_of(sender), (pass, now), context);
-            make_ready(ports, config, sender, state, now);
+            let window = window_packets(pacers, data_frames, sender);
+            make_ready(ports, config, (sender, state), window, now);
         }
     }
 }

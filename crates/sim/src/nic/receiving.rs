@@ -3,7 +3,7 @@
 
 use super::receivers::Delivery;
 use super::sender::Sender;
-use super::sending::make_ready;
+use super::sending::{make_ready, window_packets};
 use super::sends::Sends;
 use super::storage::is_storage;
 use super::unconfirmed::Vouched;
@@ -13,7 +13,7 @@ use crate::packet::{Kind, Packet};
 use crate::record::Record;
 use spec::ChunkStatus;
 use std::ops::Range;
-use transport::{AckOutcome, Config, Position, RateControl, Recovery};
+use transport::{AckOutcome, Config, Loss, Position, Recovery};
 use units::{Instant, Span};
 
 impl Host {
@@ -218,6 +218,7 @@ impl Host {
             self.sends.mishaps_of(oldest).naks += 1;
         }
         self.follow_up(packet, context, Sender::on_nak);
+        self.tell_loss(packet.queue_pair, Loss::Nak, packet.at());
     }
 
     /// A congestion notification arrived.
@@ -241,13 +242,16 @@ impl Host {
         context: &mut Context<Packet, Record>,
         acknowledge: impl FnOnce(&mut Sender, &Config, &Sends, &Packet) -> AckOutcome,
     ) {
-        let Self { senders, sends, ports, config, .. } = self;
+        let Self { senders, pacers, sends, ports, config, data_frames, .. } = self;
         let (sender, now) = (packet.queue_pair, packet.at());
         let state = &mut senders[sender as usize];
         let outcome = acknowledge(state, config, sends, packet);
+        if data_frames.hears_acks && outcome.progressed() {
+            pacers[sender as usize].on_ack(now, outcome.packets, packet.is_marked());
+        }
         let is_befallen = state.is_befallen();
         let completed = state.complete(outcome.completed);
-        make_ready(ports, config, sender, state, now);
+        make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
         if config.recovery == Recovery::None {
             return self.follow_up_unrecovered(packet, completed, context);
         }

@@ -21,8 +21,21 @@ pub(super) struct DataFrames {
     pub(super) priority: Priority,
     /// A rate controller paces it.
     pub(super) is_paced: bool,
+    /// The rate controller acts on acknowledgements and losses.
+    pub(super) hears_acks: bool,
     /// Much of it ends a message: messages are short.
     pub(super) ends_often: bool,
+}
+
+/// A sender is served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// When that is decided.
+    pub(super) now: Instant,
+    /// From when on the packet is on the link.
+    pub(super) sent: Instant,
+    /// The window of its rate controller.
+    pub(super) window_packets: u32,
 }
 
 /// A message of so few packets is short.
@@ -36,6 +49,7 @@ impl DataFrames {
             framing: settings.framing,
             priority: settings.data,
             is_paced: settings.controllers.iter().any(Controller::is_paced),
+            hears_acks: settings.controllers.iter().any(Controller::hears_acks),
             ends_often: settings.config.packets(message_bytes) <= SHORT_MESSAGE_PACKETS,
         }
     }
@@ -242,18 +256,24 @@ impl Sender {
         self.standing & Self::IN_ROUND != 0
     }
 
-    /// Whether the sender now enters its port's round.
+    /// Whether the sender now enters its port's round; `window_packets` is the window of its rate controller.
     #[inline]
-    pub(super) fn enters_round(&mut self, config: &Config) -> bool {
-        let enters = !self.is_in_round() && self.requester.can_transmit(config);
+    pub(super) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
+        let enters = !self.is_in_round() && self.may_send(config, window_packets);
         self.standing |= u8::from(enters) * Self::IN_ROUND;
         enters
     }
 
+    /// Something is posted that both windows let out.
+    #[inline]
+    pub(super) fn may_send(&self, config: &Config, window_packets: u32) -> bool {
+        self.requester.can_transmit(config) && self.requester.fits(window_packets)
+    }
+
     /// Whether the sender, just served, has more to send.
     #[inline]
-    pub(super) fn stays_in_round(&mut self, config: &Config) -> bool {
-        let stays = self.requester.can_transmit(config);
+    pub(super) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
+        let stays = self.may_send(config, window_packets);
         if !stays {
             self.standing &= !Self::IN_ROUND;
         }
@@ -266,19 +286,22 @@ impl Sender {
         next.map_or(0, |(position, bytes)| framing.frame_bytes(write_opcode(position), bytes))
     }
 
-    /// The next data packet of sender `number`, decided at `now`, on the link from `sent`.
+    /// The next data packet of sender `number`.
     #[inline]
     pub(super) fn next_packet(
         &mut self,
         number: u32,
         config: &Config,
         frames: &DataFrames,
-        (now, sent): (Instant, Instant),
+        turn: Turn,
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
         let bytes_of = self.sizes(sends);
-        let next = self.requester.poll_transmit(config, now, bytes_of)?;
+        let Turn { now, sent, window_packets } = turn;
+        let mut next = self.requester.poll_transmit(config, now, bytes_of)?;
+        // What fills the window of the rate controller asks, or the window might open after a timeout only.
+        next.ack_request |= !self.requester.fits(window_packets);
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {

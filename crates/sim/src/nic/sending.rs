@@ -2,7 +2,7 @@
 
 use super::chunk_frames::Frames;
 use super::port::{Control, Next, NicPort};
-use super::sender::Sender;
+use super::sender::{DataFrames, Sender, Turn};
 use super::storage::is_storage;
 use super::tcp_lane::NextTcp;
 use super::timers::Timers;
@@ -11,7 +11,7 @@ use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::{Record, SendReport};
 use spec::ChunkStatus;
-use transport::{Config, RateControl, TimeoutOutcome};
+use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;
 
 impl Host {
@@ -117,16 +117,22 @@ impl Host {
             prefetch_sender(senders, pacers, ahead);
         }
         let state = &mut senders[sender as usize];
+        let window_packets = window_packets(pacers, data_frames, sender);
+        let turn = Turn { now, sent, window_packets };
         let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender as usize]) } else { None };
-        if pacer.as_ref().is_none_or(|pacer| pacer.ready_at() <= now)
-            && let Some(packet) = state.next_packet(sender, config, data_frames, (now, sent), sends, context)
+        // The window may have become smaller since the sender entered the round.
+        if pacer
+            .as_ref()
+            .is_none_or(|pacer| pacer.ready_at() <= now && state.may_send(config, window_packets))
+            && let Some(packet) = state.next_packet(sender, config, data_frames, turn, sends, context)
         {
             if let Some(pacer) = &mut pacer {
-                pacer.on_sent(now, packet.frame_bytes() + data_frames.framing.link_overhead_bytes());
+                let wire_bytes = packet.frame_bytes() + data_frames.framing.link_overhead_bytes();
+                pacer.on_sent(now, packet.psn(), wire_bytes);
             }
             port.transmit_data(&packet.leaving(sent), now, context);
         }
-        if !state.stays_in_round(config) {
+        if !state.stays_in_round(config, window_packets) {
             port.drop_sender();
         } else if let Some(pacer) = pacer {
             port.turn_round_paced(sender, pacer.ready_at(), now);
@@ -154,14 +160,23 @@ impl Host {
         {
             state.befall();
             self.sends.mishaps_of(oldest).timeouts += 1;
+            self.tell_loss(sender, Loss::Timeout, now);
         }
         if outcome == TimeoutOutcome::Failed {
             self.fail_sender(sender, now, context);
         }
-        let Self { ports, senders, config, timers, .. } = self;
+        let Self { ports, senders, pacers, config, data_frames, timers, .. } = self;
         let state = &mut senders[sender as usize];
         arm_timer(timers, sender, state, config, context);
-        make_ready(ports, config, sender, state, now);
+        make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
+    }
+
+    /// Tells the rate controller of a sender of a loss.
+    #[cold]
+    pub(super) fn tell_loss(&mut self, sender: u32, loss: Loss, now: Instant) {
+        if let Some(pacer) = self.pacers.get_mut(sender as usize) {
+            pacer.on_loss(now, loss);
+        }
     }
 
     /// A queue pair has failed: reports every open chunk of it as failed.
@@ -228,16 +243,24 @@ impl Host {
     }
 }
 
-/// Puts a sender into its port's round, if it has something to send and is not there yet.
+/// The window of a sender's rate controller [packets].
+#[inline]
+pub(super) fn window_packets(pacers: &[Controller], frames: &DataFrames, sender: u32) -> u32 {
+    // One that does not hear acknowledgements has no window, and its memory is not looked at.
+    if frames.hears_acks { pacers[sender as usize].window_packets() } else { u32::MAX }
+}
+
+/// Puts a sender into its port's round, if it has something to send that the window of its rate controller lets out, and is
+/// not there yet.
 #[inline]
 pub(super) fn make_ready(
     ports: &mut [NicPort],
     config: &Config,
-    sender: u32,
-    state: &mut Sender,
+    (sender, state): (u32, &mut Sender),
+    window_packets: u32,
     now: Instant,
 ) {
-    if state.enters_round(config) {
+    if state.enters_round(config, window_packets) {
         ports[usize::from(state.port())].enqueue_sender(sender, now);
     }
 }

@@ -3,22 +3,22 @@
 use spec::{RateControl, RunSpec};
 use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::{Controller, DcqcnConfig, DcqcnPacer, LineRate};
+use transport::{Controller, DcqcnConfig, DcqcnPacer, LineRate, SwiftConfig, TimelyConfig};
 use units::{AttachmentId, Rate, Span};
 
-/// The rate controllers of a run: their parameters are shared by all queue pairs of one line rate.
+/// The rate controllers of a run, one for each line rate: queue pairs share its parameters.
 pub(super) struct Controllers<'a> {
     graph: &'a Graph,
-    by_rate: Vec<(Rate, Arc<DcqcnConfig>)>,
+    by_rate: Vec<(Rate, Controller)>,
 }
 
 impl<'a> Controllers<'a> {
     pub(super) fn new(spec: &RunSpec, graph: &'a Graph) -> Self {
-        let mut by_rate: Vec<(Rate, Arc<DcqcnConfig>)> = Vec::new();
+        let mut by_rate: Vec<(Rate, Controller)> = Vec::new();
         for attachment in &graph.attachments {
             let rate = port_rate(graph, attachment);
             if by_rate.iter().all(|known| known.0 != rate) {
-                by_rate.extend(dcqcn_config(spec, rate).map(|config| (rate, Arc::new(config))));
+                by_rate.push((rate, controller(spec, rate)));
             }
         }
         Self { graph, by_rate }
@@ -31,18 +31,23 @@ impl<'a> Controllers<'a> {
 
     /// The controller of a queue pair that sends by a port of that rate.
     pub(super) fn at(&self, rate: Rate) -> Controller {
-        if self.by_rate.is_empty() {
-            return Controller::LineRate(LineRate);
-        }
         let known = self.by_rate.iter().find(|known| known.0 == rate).expect("every port's rate is known");
-        Controller::Dcqcn(DcqcnPacer::new(Arc::clone(&known.1)))
+        known.1.clone()
     }
+}
+
+/// The controller of queue pairs that send by a port of that rate, as it begins.
+fn controller(spec: &RunSpec, line_rate: Rate) -> Controller {
+    let dcqcn = dcqcn_config(spec, line_rate).map(|config| DcqcnPacer::new(Arc::new(config)));
+    let swift = || swift_config(spec, line_rate).map(|config| Controller::swift(Arc::new(config)));
+    let timely = || timely_config(spec, line_rate).map(|config| Controller::timely(Arc::new(config)));
+    let controller = dcqcn.map(Controller::Dcqcn).or_else(swift).or_else(timely);
+    controller.unwrap_or(Controller::LineRate(LineRate))
 }
 
 /// The parameters of DCQCN at a port, if it is used.
 const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
     match spec.transport.rate_control {
-        RateControl::LineRate {} => None,
         RateControl::Dcqcn {
             g_2e20,
             alpha_timer_ps,
@@ -68,12 +73,73 @@ const fn dcqcn_config(spec: &RunSpec, line_rate: Rate) -> Option<DcqcnConfig> {
             clamp_target_rate,
             line_rate_bps: line_rate.bps(),
         }),
+        _ => None,
+    }
+}
+
+/// The parameters of Swift at a port, if it is used.
+const fn swift_config(spec: &RunSpec, line_rate: Rate) -> Option<SwiftConfig> {
+    match spec.transport.rate_control {
+        RateControl::Swift {
+            base_target_ps,
+            hop_target_ps,
+            scaling_range_ps,
+            scaling_window_min_2e20,
+            scaling_window_max_2e20,
+            additive_increase_2e20,
+            beta_ppm,
+            decrease_max_ppm,
+            window_min_2e20,
+            window_max_2e20,
+            reset_timeouts,
+        } => Some(SwiftConfig {
+            base_target: Span(base_target_ps),
+            hop_target: Span(hop_target_ps),
+            scaling_range: Span(scaling_range_ps),
+            scaling_windows: [scaling_window_min_2e20, scaling_window_max_2e20],
+            additive_increase: additive_increase_2e20,
+            beta_ppm,
+            decrease_max_ppm,
+            window_range: [window_min_2e20, window_max_2e20],
+            reset_timeouts,
+            mtu_bytes: spec.transport.mtu_bytes,
+            line_rate_bps: line_rate.bps(),
+        }),
+        _ => None,
+    }
+}
+
+/// The parameters of TIMELY at a port, if it is used.
+const fn timely_config(spec: &RunSpec, line_rate: Rate) -> Option<TimelyConfig> {
+    match spec.transport.rate_control {
+        RateControl::Timely {
+            alpha_ppm,
+            beta_ppm,
+            rtt_low_ps,
+            rtt_high_ps,
+            rtt_min_ps,
+            additive_increase_bps,
+            segment_bytes,
+            rate_min_bps,
+        } => Some(TimelyConfig {
+            alpha_ppm,
+            beta_ppm,
+            rtt_low: Span(rtt_low_ps),
+            rtt_high: Span(rtt_high_ps),
+            rtt_min: Span(rtt_min_ps),
+            additive_increase_bps,
+            segment_bytes,
+            rate_min_bps,
+            mtu_bytes: spec.transport.mtu_bytes,
+            line_rate_bps: line_rate.bps(),
+        }),
+        _ => None,
     }
 }
 
 pub(super) fn cnp_interval(spec: &RunSpec) -> Option<Span> {
     match spec.transport.rate_control {
-        RateControl::LineRate {} => None,
+        RateControl::LineRate {} | RateControl::Swift { .. } | RateControl::Timely { .. } => None,
         RateControl::Dcqcn { cnp_interval_ps, .. } => Some(Span(cnp_interval_ps)),
     }
 }

@@ -16,7 +16,7 @@ use topology::{
     Builder, Custom, CustomLink, CustomSwitch, FatTree, FullMesh, Graph, LeafSpine, LinkParams, Node,
     NodeKind, RailOptimised, Routes, SingleSwitch,
 };
-use units::{LinkId, NodeId, Rate, Seed, Span};
+use units::{AttachmentId, LinkId, NodeId, Rate, Seed, Span};
 use wire::Framing;
 use wire::flow_control::BLOCK_BYTES;
 
@@ -48,6 +48,18 @@ pub(crate) struct Fabric {
 }
 
 impl Fabric {
+    /// Links from one host port to another along the first of equal paths; 0 if there is none.
+    pub(crate) fn links_between(&self, from: AttachmentId, to: AttachmentId) -> u32 {
+        let destination = self.graph.attachment(to).host;
+        let (mut links, mut node) = (1, self.graph.attachment(from).switch);
+        while node != NodeId(destination.0) {
+            let Some(&port) = self.routes.next_hops(node, to).first() else { return 0 };
+            node = self.graph.node(node).ports[usize::from(port)].peer;
+            links += 1;
+        }
+        links
+    }
+
     /// Builds the graph and its routes.
     ///
     /// # Errors

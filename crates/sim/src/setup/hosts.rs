@@ -10,10 +10,9 @@ use crate::nic::{
     TransfersPlan,
 };
 use crate::packet::{Path, Priority};
-use spec::{FabricSpec, JobSpec, LoadBalancing, RunSpec};
+use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
-use topology::Graph;
 use transport::{Config, Recovery};
 use units::{AttachmentId, HostId, Instant, Rate, Span};
 
@@ -22,6 +21,8 @@ pub(crate) struct HostFlows {
     pub(crate) settings: QueuePairSettings,
     pub(crate) senders: Box<[Sender]>,
     pub(crate) sends: Sends,
+    /// Links on the way of each sender, where a rate controller goes by them.
+    pub(crate) links: Vec<u32>,
     pub(crate) receivers: Receivers,
     pub(crate) transfers: TransfersPlan,
     pub(crate) storage: Option<StoragePlan>,
@@ -30,7 +31,7 @@ pub(crate) struct HostFlows {
 /// What the flows of hosts are made from, one host after the other.
 pub(super) struct HostMaker<'a> {
     spec: &'a RunSpec,
-    graph: &'a Graph,
+    fabric: &'a Fabric,
     flows: &'a Flows,
     /// Queue pairs of which frames are recorded.
     captured: &'a HashSet<u32>,
@@ -44,7 +45,7 @@ impl<'a> HostMaker<'a> {
         flows: &'a Flows,
         captured: &'a HashSet<u32>,
     ) -> Self {
-        Self { spec, graph: &fabric.graph, flows, captured, places: Places::new(spec, &fabric.graph, flows) }
+        Self { spec, fabric, flows, captured, places: Places::new(spec, &fabric.graph, flows) }
     }
 
     /// The share of a host, with what it does in a storage job.
@@ -63,7 +64,16 @@ impl<'a> HostMaker<'a> {
             let [source, destination] = self.flows.attachments_between(peer, host);
             [destination, source]
         });
+        let to_peers =
+            of_host.from.iter().map(|queue_pair| self.flows.attachments_between(host, queue_pair.peer));
+        let links = match self.spec.transport.rate_control {
+            RateControl::Swift { .. } => {
+                to_peers.map(|[from, to]| self.fabric.links_between(from, to)).collect()
+            }
+            _ => Vec::new(),
+        };
         HostFlows {
+            links,
             senders: Sender::all(senders, &sends),
             sends,
             receivers: Receivers::new(receivers, receives, &settings),
@@ -180,7 +190,7 @@ impl<'a> HostMaker<'a> {
                 queue_pair: number,
                 initial_psn: job.initial_psn(number),
                 path: Path { destination, queue_pair: number_at_peer, entropy },
-                port: self.graph.attachment(own).host_port,
+                port: self.fabric.graph.attachment(own).host_port,
                 is_captured: is_any_captured && self.captured.contains(&number),
                 is_local: peer == of_host.host,
             }

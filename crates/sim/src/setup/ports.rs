@@ -37,6 +37,7 @@ pub(super) fn host_plan(
         throughput,
         settings: flows.settings,
         senders: flows.senders,
+        links: flows.links,
         sends: flows.sends,
         receivers: flows.receivers,
         transfers: flows.transfers,

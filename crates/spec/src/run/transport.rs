@@ -89,6 +89,64 @@ pub enum RateControl {
         /// A receiver sends at most one CNP per queue pair in this time [ps].
         cnp_interval_ps: u64,
     },
+    /// Swift (Kumar et al., SIGCOMM 2020).
+    Swift {
+        /// Target delay, without the parts for hops and for small windows [ps].
+        base_target_ps: u64,
+        /// What each link of the path adds to the target [ps].
+        hop_target_ps: u64,
+        /// What flow scaling adds to the target at the most [ps].
+        scaling_range_ps: u64,
+        /// Window at which flow scaling is full [1/2^20 packets].
+        scaling_window_min_2e20: u64,
+        /// Window from which on there is none [1/2^20 packets].
+        scaling_window_max_2e20: u64,
+        /// Additive increase of the window for each round trip [1/2^20 packets].
+        additive_increase_2e20: u64,
+        /// Multiplicative decrease beta [ppm].
+        beta_ppm: u32,
+        /// What one decrease takes off the window at the most [ppm].
+        decrease_max_ppm: u32,
+        /// Smallest window [1/2^20 packets].
+        window_min_2e20: u64,
+        /// Largest window, with which a queue pair begins [1/2^20 packets].
+        window_max_2e20: u64,
+        /// Timeouts in a row that lead to the smallest window.
+        reset_timeouts: u32,
+    },
+    /// TIMELY (Mittal et al., SIGCOMM 2015).
+    Timely {
+        /// Weight alpha of the newest difference of round-trip times [ppm].
+        alpha_ppm: u32,
+        /// Multiplicative decrease beta [ppm].
+        beta_ppm: u32,
+        /// Below this round-trip time the rate rises [ps].
+        rtt_low_ps: u64,
+        /// Above this round-trip time the rate falls [ps].
+        rtt_high_ps: u64,
+        /// What differences of round-trip times are set against [ps].
+        rtt_min_ps: u64,
+        /// Additive increase delta [bit/s].
+        additive_increase_bps: u64,
+        /// The rate is looked at each time that so much has been acknowledged [bytes].
+        segment_bytes: u64,
+        /// Smallest rate [bit/s].
+        rate_min_bps: u64,
+    },
+}
+
+impl RateControl {
+    /// Receivers answer marked packets with congestion notifications.
+    #[must_use]
+    pub const fn has_cnps(&self) -> bool {
+        matches!(self, Self::Dcqcn { .. })
+    }
+
+    /// It follows round-trip times.
+    #[must_use]
+    pub const fn is_delay_based(&self) -> bool {
+        matches!(self, Self::Swift { .. } | Self::Timely { .. })
+    }
 }
 
 /// Priority of each kind of packet (IEEE 802.1Q), 0 to 7.

@@ -3,7 +3,7 @@
 use super::Verb;
 use crate::in_flight::InFlight;
 use crate::segment::Cursor;
-use crate::{AckOutcome, Config, Position, RateControl, TimeoutOutcome, Transmit};
+use crate::{AckOutcome, Config, Position, TimeoutOutcome, Transmit};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::Psn;
@@ -50,7 +50,7 @@ pub struct ResponseOutcome {
 /// The requester. The timer runs while something sent is unacknowledged, and from going back until something is sent only
 /// if a READ is still being answered.
 #[derive(Clone, Debug)]
-pub struct VerbRequester<R> {
+pub struct VerbRequester {
     flight: InFlight,
     /// The oldest that is not complete.
     unacked: u64,
@@ -66,13 +66,12 @@ pub struct VerbRequester<R> {
     work: VecDeque<Work>,
     /// Place in `work` of what is sent next.
     sending: usize,
-    rate: R,
 }
 
-impl<R: RateControl> VerbRequester<R> {
+impl VerbRequester {
     /// A connection whose first packet will carry `initial_psn`, with at most `readings_max` READ requests unanswered.
     #[must_use]
-    pub const fn new(initial_psn: Psn, readings_max: usize, rate: R) -> Self {
+    pub const fn new(initial_psn: Psn, readings_max: usize) -> Self {
         Self {
             flight: InFlight::new(initial_psn),
             unacked: 0,
@@ -82,7 +81,6 @@ impl<R: RateControl> VerbRequester<R> {
             gap_noticed: false,
             work: VecDeque::new(),
             sending: 0,
-            rate,
         }
     }
 
@@ -104,17 +102,6 @@ impl<R: RateControl> VerbRequester<R> {
     /// One past the highest ever sent.
     fn sent(&self) -> u64 {
         self.unacked + u64::from(self.flight.outstanding())
-    }
-
-    /// The rate controller; the caller reports to it what was sent.
-    pub const fn rate(&mut self) -> &mut R {
-        &mut self.rate
-    }
-
-    /// The rate controller, to look at.
-    #[must_use]
-    pub const fn controller(&self) -> &R {
-        &self.rate
     }
 
     /// Something is posted that may be sent: the window is for packets, READs have a limit of their own.
@@ -253,7 +240,7 @@ impl<R: RateControl> VerbRequester<R> {
             return AckOutcome::default();
         };
         self.unacked += u64::from(progress.packets);
-        AckOutcome { completed: self.retire(), progressed: true }
+        AckOutcome { completed: self.retire(), packets: progress.packets }
     }
 
     /// Drops completed work from the front.

@@ -149,7 +149,7 @@ pub(crate) fn completions_follow_delivery(history: &History) {
             Step::Heard { outcome, .. } => {
                 completed += outcome.completed as usize;
                 assert!(completed <= delivered, "{completed} complete, {delivered} delivered at {at}");
-                assert!(outcome.completed == 0 || outcome.progressed, "{outcome:?} at {at}");
+                assert!(outcome.completed == 0 || outcome.progressed(), "{outcome:?} at {at}");
             }
             _ => {}
         }
@@ -161,7 +161,7 @@ pub(crate) fn retries_are_counted(history: &History, config: &Config) {
     let (mut retries, mut has_failed) = (0, false);
     for (at, step) in &history.steps {
         match step {
-            Step::Heard { outcome: AckOutcome { progressed: true, .. }, .. } => {
+            Step::Heard { outcome, .. } if outcome.progressed() => {
                 assert!(!has_failed, "progress after the failure, at {at}");
                 retries = 0;
             }

@@ -2,8 +2,7 @@
 
 use crate::poster::Poster;
 use fabricbench_transport::{
-    Arrival, Config, Disposition, LineRate, Placement, Position, Recovery, Reply, Responder, Verb,
-    VerbRequester,
+    Arrival, Config, Disposition, Placement, Position, Recovery, Reply, Responder, Verb, VerbRequester,
 };
 use units::{Instant, Span};
 use wire::Psn;
@@ -93,10 +92,10 @@ fn with_go_back_n_the_next_packet_has_its_place_in_its_message() {
 #[test]
 fn a_response_ahead_of_its_turn_asks_once_for_those_before_it() {
     let config = config(Recovery::GoBackN);
-    let mut requester = VerbRequester::new(START, 4, LineRate);
+    let mut requester = VerbRequester::new(START, 4);
     // Answered with four packets.
     requester.post(&config, Verb::Read, 4_000);
-    let poll = |requester: &mut VerbRequester<LineRate>| {
+    let poll = |requester: &mut VerbRequester| {
         requester.poll_transmit(&config, Instant::ZERO).map(|request| request.transmit)
     };
     assert_eq!(
@@ -104,7 +103,7 @@ fn a_response_ahead_of_its_turn_asks_once_for_those_before_it() {
         Some((START, 4_000))
     );
     assert_eq!(poll(&mut requester), None);
-    let respond = |requester: &mut VerbRequester<LineRate>, packet: u32| {
+    let respond = |requester: &mut VerbRequester, packet: u32| {
         let outcome = requester.on_read_response(&config, Instant::ZERO, START.add(packet));
         (outcome.is_placed, outcome.is_early, outcome.completed.completed)
     };

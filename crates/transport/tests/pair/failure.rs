@@ -36,10 +36,11 @@ fn expected_timeouts(from: Instant, retry_count: u32) -> Vec<(Instant, TimeoutOu
 
 /// When the timer was last started anew before it first went off.
 fn last_progress(history: &History) -> Option<Instant> {
-    let progress =
-        history.steps.iter().rev().find(|(_, step)| {
-            matches!(step, Step::Heard { outcome: AckOutcome { progressed: true, .. }, .. })
-        });
+    let progress = history
+        .steps
+        .iter()
+        .rev()
+        .find(|(_, step)| matches!(step, Step::Heard { outcome: AckOutcome { packets: 1.., .. }, .. }));
     progress.map(|&(at, _)| at)
 }
 
@@ -151,6 +152,6 @@ fn the_timer_follows_what_is_under_way() {
     assert!(requester.poll_transmit(&config, Instant(800)).is_some());
     assert_eq!(requester.deadline(), Instant(800) + TIMEOUT, "the first packet sent again starts it");
     let outcome = requester.on_ack(&config, Instant(900), Psn::new(3));
-    assert_eq!(outcome, AckOutcome { completed: 1, progressed: true });
+    assert_eq!(outcome, AckOutcome { completed: 1, packets: 2 });
     assert_eq!(requester.deadline(), Instant::NEVER, "everything is acknowledged");
 }

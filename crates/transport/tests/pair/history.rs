@@ -155,7 +155,7 @@ struct OutcomeText(AckOutcome);
 impl fmt::Display for OutcomeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            AckOutcome { progressed: false, .. } => write!(f, ", nothing new"),
+            AckOutcome { packets: 0, .. } => write!(f, ", nothing new"),
             AckOutcome { completed: 0, .. } => Ok(()),
             AckOutcome { completed, .. } => write!(f, ", completes {completed}"),
         }

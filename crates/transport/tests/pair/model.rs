@@ -110,12 +110,12 @@ impl Model {
         if self.has_failed || packet == self.unacked {
             return AckOutcome::default();
         }
-        let before = self.completed();
+        let (before, packets) = (self.completed(), (packet - self.unacked) as u32);
         self.unacked = packet;
         self.next = self.next.max(packet);
         self.retries = 0;
         self.deadline = if self.next > packet { now + self.config.timeout } else { Instant::NEVER };
-        AckOutcome { completed: (self.completed() - before) as u32, progressed: true }
+        AckOutcome { completed: (self.completed() - before) as u32, packets }
     }
 
     fn go_back(&mut self) {

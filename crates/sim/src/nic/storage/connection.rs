@@ -9,9 +9,7 @@ use crate::nic::ReplyPriorities;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
 use std::collections::VecDeque;
-use transport::{
-    Config, Controller, Position, RateControl, ReadResponses, Reply, Responder, Verb, VerbRequester,
-};
+use transport::{Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester};
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
 use wire::{Framing, Opcode, Psn};
@@ -62,7 +60,8 @@ pub(super) struct Leaving {
 #[derive(Debug)]
 pub(super) struct Connection {
     plan: ConnectionPlan,
-    pub(super) requester: VerbRequester<Controller>,
+    pub(super) requester: VerbRequester,
+    pub(super) controller: Controller,
     pub(super) responder: Responder,
     pub(super) responses: ReadResponses,
     /// One past the highest response sent.
@@ -83,7 +82,8 @@ pub(super) struct Connection {
 impl Connection {
     pub(super) fn new(plan: ConnectionPlan) -> Self {
         Self {
-            requester: VerbRequester::new(plan.own_psn, plan.reads_max, plan.controller.clone()),
+            requester: VerbRequester::new(plan.own_psn, plan.reads_max),
+            controller: plan.controller.clone(),
             responder: Responder::new(plan.peer_psn),
             responses: ReadResponses::default(),
             responded: None,
@@ -131,15 +131,12 @@ impl Connection {
     }
 
     pub(super) fn ready_at(&self) -> Instant {
-        self.requester.controller().ready_at()
+        self.controller.ready_at()
     }
 
     /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
-        match self.requester.controller() {
-            Controller::Dcqcn(dcqcn) if self.in_round => Some(dcqcn.rate_bps_at(now)),
-            _ => None,
-        }
+        if self.in_round { self.controller.rate_bps_at(now) } else { None }
     }
 
     /// The next packet, decided at `now`, on the link from `sent`.
@@ -155,8 +152,8 @@ impl Connection {
         self.answers_next = !answers;
         let (leaving, kind) =
             if answers { self.next_response(config)? } else { self.next_request(config, now)? };
-        let frame_bytes = leaving.packet.frame_bytes();
-        self.requester.rate().on_sent(now, frame_bytes + LINK_OVERHEAD_BYTES);
+        let (psn, frame_bytes) = (leaving.packet.psn(), leaving.packet.frame_bytes());
+        self.controller.on_sent(now, psn, frame_bytes + LINK_OVERHEAD_BYTES);
         if self.plan.is_captured {
             records.push(self.frame(sent, leaving.packet.psn(), kind));
         }

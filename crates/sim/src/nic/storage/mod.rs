@@ -30,7 +30,7 @@ use client::Client;
 use connection::{Connection, Leaving, payload_bytes};
 use tag::{Carried, Tag, connection_of};
 use target::{Target, is_worth_a_report};
-use transport::{AckOutcome, Config, Disposition, Position, RateControl, TimeoutOutcome, Verb, wanted};
+use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, wanted};
 use units::{Instant, Span};
 use wire::Psn;
 
@@ -350,7 +350,7 @@ impl Storage {
     /// A congestion notification has arrived.
     fn on_cnp(&mut self, packet: &Packet) {
         let index = connection_of(packet.queue_pair);
-        self.connections[index].requester.rate().on_cnp(packet.at());
+        self.connections[index].controller.on_cnp(packet.at());
         if let Some(tag) = self.connections[index].last {
             self.report_of(index, tag).cnps += 1;
         }

@@ -89,7 +89,7 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")
     figure.update_layout(_layout(scale, axis))
     text = (
-        "Rate that DCQCN allows a queue pair, at each sample at which it has something to send. Queue pairs "
+        "Rate that its control allows a queue pair, at each sample at which it has something to send. Queue pairs "
         "whose rate never fell are left out."
     )
     if lowest.height < least.height:

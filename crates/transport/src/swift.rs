@@ -1,0 +1,283 @@
+//! Swift at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter",
+//! SIGCOMM 2020, section 3, algorithm 1).
+//!
+//! The window rises by `ai` packets per round trip while the delay is below its target, and falls once per round trip by
+//! `max(1 - beta (delay - target) / delay, 1 - max_mdf)` above it; a timeout costs `max_mdf`, several in a row all but the
+//! smallest window. The target grows with the hops of the path and, for small windows, by `alpha / sqrt(cwnd) - alpha /
+//! sqrt(fs_max)`, between 0 and `fs_range`, with `alpha = fs_range / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`. A window below
+//! one packet is one packet every `rtt / cwnd`. In integers: windows in 2^-20 packets.
+//!
+//! The delay is the whole round-trip time as the NIC sees it. Left out: the second window, for delay in the host, as hosts
+//! of the simulator add none; what the sender's own queue pairs wait for each other before a packet is handed to the port is no
+//! part of it.
+
+use crate::rate::{Ack, Loss, RateControl};
+use std::sync::Arc;
+use units::{Instant, Span};
+
+/// One packet, in units of windows.
+const ONE: u64 = 1 << 20;
+/// Parts per million.
+const WHOLE_PPM: u64 = 1_000_000;
+
+/// Parameters of Swift. All values come from the run spec; nothing here has a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwiftConfig {
+    /// Target delay, without the parts for hops and for small windows.
+    pub base_target: Span,
+    /// What each link of the path adds to the target.
+    pub hop_target: Span,
+    /// Most that flow scaling adds to the target.
+    pub scaling_range: Span,
+    /// Flow scaling is full at this window, and none at the second [2^-20 packets].
+    pub scaling_windows: [u64; 2],
+    /// Additive increase per round trip [2^-20 packets].
+    pub additive_increase: u64,
+    /// Multiplicative decrease beta [ppm].
+    pub beta_ppm: u32,
+    /// Most that one decrease takes off [ppm].
+    pub decrease_max_ppm: u32,
+    /// Smallest and largest window [2^-20 packets].
+    pub window_range: [u64; 2],
+    /// Timeouts in a row that lead to the smallest window.
+    pub reset_timeouts: u32,
+    /// Payload of a packet [bytes].
+    pub mtu_bytes: u32,
+    /// Rate of the port [bit/s].
+    pub line_rate_bps: u64,
+}
+
+impl SwiftConfig {
+    /// The target delay at a window, on a path of so many links.
+    #[must_use]
+    pub fn target(&self, window: u64, links: u32) -> Span {
+        let [full, none] = self.scaling_windows.map(inverse_root);
+        let here = inverse_root(window).clamp(none, full);
+        let range = u128::from(self.scaling_range.0);
+        let scaled = range * u128::from(here - none) / u128::from((full - none).max(1));
+        self.base_target + Span(self.hop_target.0 * u64::from(links) + scaled as u64)
+    }
+}
+
+/// `1 / sqrt(window)`, of 2^20.
+fn inverse_root(window: u64) -> u64 {
+    // sqrt(2^60 / window) = 2^20 / sqrt(window / 2^20).
+    ((1 << 60) / window.max(1)).isqrt()
+}
+
+/// The window of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Swift {
+    config: Arc<SwiftConfig>,
+    /// Links of the path.
+    links: u32,
+    /// [2^-20 packets].
+    window: u64,
+    /// The last that was measured.
+    rtt: Span,
+    last_decrease: Instant,
+    /// In a row.
+    timeouts: u32,
+    ready_at: Instant,
+}
+
+impl Swift {
+    /// Starts with the largest window, on a path of no links: see [`Self::set_links`].
+    #[must_use]
+    pub fn new(config: Arc<SwiftConfig>) -> Self {
+        Self {
+            links: 0,
+            window: config.window_range[1],
+            rtt: config.base_target,
+            last_decrease: Instant::ZERO,
+            timeouts: 0,
+            ready_at: Instant::ZERO,
+            config,
+        }
+    }
+
+    /// The window [2^-20 packets].
+    #[must_use]
+    pub const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The path has so many links.
+    pub const fn set_links(&mut self, links: u32) {
+        self.links = links;
+    }
+
+    fn can_decrease(&self, now: Instant) -> bool {
+        now.0 - self.last_decrease.0 >= self.rtt.0
+    }
+
+    /// Takes so many parts of a million off the window, once per round trip.
+    fn decrease(&mut self, now: Instant, ppm: u64) {
+        if self.can_decrease(now) {
+            let ppm = ppm.min(self.config.decrease_max_ppm.into());
+            self.set_window(now, self.window - self.window * ppm / WHOLE_PPM);
+        }
+    }
+
+    fn set_window(&mut self, now: Instant, window: u64) {
+        let [least, most] = self.config.window_range;
+        let window = window.clamp(least, most);
+        if window < self.window {
+            self.last_decrease = now;
+        }
+        self.window = window;
+    }
+
+    fn increase(&self, packets: u32) -> u64 {
+        let full = self.config.additive_increase * u64::from(packets);
+        // `ai / cwnd` for each packet, and `ai` where less than one is in flight.
+        if self.window < ONE {
+            full
+        } else {
+            (u128::from(full) * u128::from(ONE) / u128::from(self.window)) as u64
+        }
+    }
+}
+
+impl RateControl for Swift {
+    fn ready_at(&self) -> Instant {
+        self.ready_at
+    }
+
+    fn window_packets(&self) -> u32 {
+        (self.window / ONE).clamp(1, u32::MAX.into()) as u32
+    }
+
+    fn on_sent(&mut self, now: Instant, _wire_bytes: u32) {
+        if self.window < ONE {
+            let gap = u128::from(self.rtt.0) * u128::from(ONE) / u128::from(self.window);
+            self.ready_at = now + Span(gap as u64);
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.timeouts = 0;
+        let Some(rtt) = ack.rtt else { return };
+        self.rtt = rtt;
+        let target = self.config.target(self.window, self.links);
+        if rtt < target {
+            let window = self.window + self.increase(ack.packets);
+            self.set_window(ack.now, window);
+        } else {
+            let over =
+                u128::from(rtt.0 - target.0) * u128::from(self.config.beta_ppm) / u128::from(rtt.0.max(1));
+            self.decrease(ack.now, over as u64);
+        }
+        if self.window >= ONE {
+            self.ready_at = Instant::ZERO;
+        }
+    }
+
+    fn on_loss(&mut self, now: Instant, loss: Loss) {
+        match loss {
+            Loss::Nak => self.timeouts = 0,
+            Loss::Timeout => self.timeouts += 1,
+        }
+        if self.timeouts >= self.config.reset_timeouts {
+            self.set_window(now, self.config.window_range[0]);
+        } else {
+            self.decrease(now, self.config.decrease_max_ppm.into());
+        }
+    }
+
+    fn rate_bps_at(&self, _now: Instant) -> Option<u64> {
+        let bits = u128::from(self.window) * u128::from(self.config.mtu_bytes) * 8 / u128::from(ONE);
+        let bps = bits * 1_000_000_000_000 / u128::from(self.rtt.0.max(1));
+        Some(bps.min(self.config.line_rate_bps.into()) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> SwiftConfig {
+        SwiftConfig {
+            base_target: Span::from_us(20),
+            hop_target: Span::from_us(3),
+            scaling_range: Span::from_us(100),
+            scaling_windows: [ONE / 10, 100 * ONE],
+            additive_increase: ONE,
+            beta_ppm: 800_000,
+            decrease_max_ppm: 500_000,
+            window_range: [ONE / 1_000, 256 * ONE],
+            reset_timeouts: 5,
+            mtu_bytes: 4_096,
+            line_rate_bps: 400_000_000_000,
+        }
+    }
+
+    fn swift(window: u64) -> Swift {
+        Swift { window, ..Swift::new(Arc::new(config())) }
+    }
+
+    const fn ack(now_us: u64, packets: u32, rtt_us: u64) -> Ack {
+        let rtt = Some(Span::from_us(rtt_us));
+        Ack { now: Instant(now_us * 1_000_000), packets, rtt, is_marked: false }
+    }
+
+    #[test]
+    fn a_window_of_acknowledgements_below_the_target_adds_one_packet() {
+        let mut swift = swift(64 * ONE);
+        for _ in 0..64 {
+            swift.on_ack(&ack(1_000, 1, 10));
+        }
+        let grown = swift.window() - 64 * ONE;
+        assert!(grown.abs_diff(ONE) < ONE / 50, "{grown}");
+    }
+
+    #[test]
+    fn below_one_packet_each_acknowledged_packet_adds_one_increase() {
+        let mut swift = swift(ONE / 4);
+        swift.on_ack(&ack(1_000, 1, 10));
+        assert_eq!(swift.window(), ONE + ONE / 4);
+    }
+
+    #[test]
+    fn delay_above_the_target_takes_its_share_off_once_per_round_trip() {
+        let mut swift = swift(200 * ONE);
+        swift.on_ack(&ack(1_000, 1, 40));
+        // 0.8 x (40 - 20) / 40 of it.
+        assert_eq!(swift.window(), 120 * ONE);
+        swift.on_ack(&ack(1_039, 1, 40));
+        assert_eq!(swift.window(), 120 * ONE, "within a round trip of the last decrease");
+        swift.on_ack(&ack(2_000, 1, 1_000));
+        assert_eq!(swift.window(), 60 * ONE, "at most by half");
+    }
+
+    #[test]
+    fn flow_scaling_raises_the_target_of_small_windows() {
+        let config = config();
+        assert_eq!(config.target(100 * ONE, 0), Span::from_us(20));
+        assert_eq!(config.target(200 * ONE, 0), Span::from_us(20));
+        assert_eq!(config.target(ONE / 10, 0), Span::from_us(120));
+        // fs_range (1 / sqrt(1) - 1 / sqrt(100)) / (1 / sqrt(0.1) - 1 / sqrt(100)) = 29.39 us beyond the base.
+        let at_one = config.target(ONE, 0).0;
+        assert!(at_one.abs_diff(49_390_000) < 10_000, "{at_one}");
+        assert_eq!(config.target(100 * ONE, 4), Span::from_us(20 + 4 * 3));
+    }
+
+    #[test]
+    fn a_window_below_one_packet_is_a_packet_every_so_many_round_trips() {
+        let mut swift = swift(ONE / 4);
+        swift.rtt = Span::from_us(50);
+        swift.on_sent(Instant(1_000_000), 4_200);
+        assert_eq!((swift.window_packets(), swift.ready_at()), (1, Instant(201_000_000)));
+    }
+
+    #[test]
+    fn the_fifth_timeout_in_a_row_leaves_the_smallest_window() {
+        let mut swift = swift(256 * ONE);
+        for timeout in 1..=4 {
+            swift.on_loss(Instant(timeout * 1_000_000_000), Loss::Timeout);
+            assert_eq!(swift.window(), (256 * ONE) >> timeout);
+        }
+        swift.on_loss(Instant(5_000_000_000), Loss::Timeout);
+        assert_eq!(swift.window(), ONE / 1_000);
+    }
+}

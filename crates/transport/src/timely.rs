@@ -1,0 +1,244 @@
+//! TIMELY at the sender (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm
+//! 1).
+//!
+//! At each completion event the gradient of the round-trip time, `d = (1 - a) d + a (rtt - previous)` over `rtt_min`, moves
+//! the rate: below `rtt_low` it rises by delta; above `rtt_high` it falls to `rate (1 - beta (1 - rtt_high / rtt))`; in between
+//! it rises by delta, five times delta from the fifth such event in a row on, while the gradient is not positive, and falls to
+//! `rate (1 - beta d)` otherwise. A completion event is the acknowledgement that completes a segment of so many bytes, at most one in a
+//! round-trip time, as in the simulator of Li et al. (HPCC, SIGCOMM 2019): what was sent before a change does not change the
+//! rate again. All in integers: rates in bit/s, weights in parts per million.
+//!
+//! The round-trip time is that of the last packet of the segment, from when the port took it: serialisation of the segment, which the
+//! paper takes off, is not in it. Bursts of whole segments are not sent: packets are paced one by one.
+
+use crate::rate::{Ack, RateControl};
+use std::sync::Arc;
+use units::{Instant, Rate, Span};
+
+/// Parts per million.
+const WHOLE_PPM: i128 = 1_000_000;
+/// Completion events in a row without a positive gradient after which the increase is hyperactive, and by how much.
+const HYPERACTIVE: u32 = 5;
+
+/// Parameters of TIMELY. All values come from the run spec; nothing here has a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimelyConfig {
+    /// Weight alpha of the newest difference [ppm].
+    pub alpha_ppm: u32,
+    /// Multiplicative decrease beta [ppm].
+    pub beta_ppm: u32,
+    /// Below it the rate rises.
+    pub rtt_low: Span,
+    /// Above it the rate falls.
+    pub rtt_high: Span,
+    /// What differences are set against.
+    pub rtt_min: Span,
+    /// Additive increase delta [bit/s].
+    pub additive_increase_bps: u64,
+    /// Acknowledged bytes of a completion event.
+    pub segment_bytes: u64,
+    /// Smallest rate [bit/s].
+    pub rate_min_bps: u64,
+    /// Payload of a packet [bytes].
+    pub mtu_bytes: u32,
+    /// Rate of the port [bit/s].
+    pub line_rate_bps: u64,
+}
+
+/// The rate of one queue pair.
+#[derive(Clone, Debug)]
+pub struct Timely {
+    config: Arc<TimelyConfig>,
+    rate_bps: u64,
+    previous_rtt: Option<Span>,
+    /// Smoothed difference of round-trip times [ps].
+    difference_ps: i64,
+    /// Completion events in a row without a positive gradient.
+    falling: u32,
+    /// Acknowledged since the last completion event [bytes].
+    acknowledged_bytes: u64,
+    /// No completion event before.
+    next_event: Instant,
+    ready_at: Instant,
+}
+
+impl Timely {
+    /// Starts at line rate.
+    #[must_use]
+    pub fn new(config: Arc<TimelyConfig>) -> Self {
+        Self {
+            rate_bps: config.line_rate_bps,
+            previous_rtt: None,
+            difference_ps: 0,
+            falling: 0,
+            acknowledged_bytes: 0,
+            next_event: Instant::ZERO,
+            ready_at: Instant::ZERO,
+            config,
+        }
+    }
+
+    /// Current rate [bit/s].
+    #[must_use]
+    pub const fn rate_bps(&self) -> u64 {
+        self.rate_bps
+    }
+
+    /// A segment with that round-trip time is complete.
+    fn complete(&mut self, rtt: Span) {
+        let TimelyConfig { alpha_ppm, rtt_low, rtt_high, additive_increase_bps, .. } = *self.config;
+        let previous = self.previous_rtt.replace(rtt).unwrap_or(rtt);
+        let (old, new) = (i128::from(self.difference_ps), i128::from(rtt.0) - i128::from(previous.0));
+        let alpha = i128::from(alpha_ppm);
+        self.difference_ps = (((WHOLE_PPM - alpha) * old + alpha * new) / WHOLE_PPM) as i64;
+        if rtt < rtt_low {
+            return self.set_rate(self.rate_bps + additive_increase_bps);
+        }
+        if rtt > rtt_high {
+            return self.decrease(i128::from(rtt.0 - rtt_high.0), i128::from(rtt.0));
+        }
+        if self.difference_ps > 0 {
+            self.falling = 0;
+            return self.decrease(self.difference_ps.into(), i128::from(self.config.rtt_min.0));
+        }
+        self.falling += 1;
+        let times = if self.falling >= HYPERACTIVE { HYPERACTIVE } else { 1 };
+        self.set_rate(self.rate_bps + u64::from(times) * additive_increase_bps);
+    }
+
+    /// Takes beta times a share off the rate.
+    fn decrease(&mut self, part: i128, whole: i128) {
+        let cut =
+            i128::from(self.rate_bps) * i128::from(self.config.beta_ppm) * part / (WHOLE_PPM * whole.max(1));
+        self.set_rate((i128::from(self.rate_bps) - cut).max(0) as u64);
+    }
+
+    fn set_rate(&mut self, rate_bps: u64) {
+        self.rate_bps = rate_bps.clamp(self.config.rate_min_bps, self.config.line_rate_bps);
+    }
+}
+
+impl RateControl for Timely {
+    fn ready_at(&self) -> Instant {
+        self.ready_at
+    }
+
+    fn on_sent(&mut self, now: Instant, wire_bytes: u32) {
+        self.ready_at = now + Rate::from_bps(self.rate_bps).span_of(wire_bytes.into());
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.acknowledged_bytes += u64::from(ack.packets) * u64::from(self.config.mtu_bytes);
+        if let Some(rtt) = ack.rtt
+            && self.acknowledged_bytes >= self.config.segment_bytes
+            && ack.now >= self.next_event
+        {
+            self.acknowledged_bytes = 0;
+            self.next_event = ack.now + rtt;
+            self.complete(rtt);
+        }
+    }
+
+    fn rate_bps_at(&self, _now: Instant) -> Option<u64> {
+        Some(self.rate_bps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GBPS: u64 = 1_000_000_000;
+
+    fn timely(rate_bps: u64) -> Timely {
+        let config = TimelyConfig {
+            alpha_ppm: 875_000,
+            beta_ppm: 800_000,
+            rtt_low: Span::from_us(50),
+            rtt_high: Span::from_us(500),
+            rtt_min: Span::from_us(20),
+            additive_increase_bps: 10_000_000,
+            segment_bytes: 16_384,
+            rate_min_bps: 10_000_000,
+            mtu_bytes: 4_096,
+            line_rate_bps: 10 * GBPS,
+        };
+        Timely { rate_bps, ..Timely::new(Arc::new(config)) }
+    }
+
+    /// Acknowledges one packet that took so long, a quarter of that after the one before.
+    fn acknowledge(timely: &mut Timely, rtt_us: u64) {
+        let (now, rtt) = (timely.ready_at, Span::from_us(rtt_us));
+        timely.on_ack(&Ack { now, packets: 1, rtt: Some(rtt), is_marked: false });
+        timely.ready_at = now + Span(rtt.0 / 4);
+    }
+
+    /// Completes a segment whose packets took so long.
+    fn complete(timely: &mut Timely, rtt_us: u64) {
+        (0..4).for_each(|_| acknowledge(timely, rtt_us));
+    }
+
+    #[test]
+    fn below_the_low_threshold_each_segment_adds_delta() {
+        let mut timely = timely(GBPS);
+        (0..3).for_each(|_| acknowledge(&mut timely, 49));
+        assert_eq!(timely.rate_bps(), GBPS, "a segment is four packets");
+        acknowledge(&mut timely, 49);
+        assert_eq!(timely.rate_bps(), GBPS + 10_000_000);
+    }
+
+    #[test]
+    fn within_a_round_trip_time_of_a_change_there_is_none() {
+        let mut timely = timely(GBPS);
+        complete(&mut timely, 1_000);
+        let ack = Ack { now: timely.ready_at, packets: 9, rtt: Some(Span::from_us(2_000)), is_marked: false };
+        timely.on_ack(&ack);
+        assert_eq!(timely.rate_bps(), 600_000_000);
+    }
+
+    #[test]
+    fn above_the_high_threshold_the_rate_falls_towards_it() {
+        let mut timely = timely(GBPS);
+        complete(&mut timely, 1_000);
+        // 1 - 0.8 x (1 - 500 / 1000).
+        assert_eq!(timely.rate_bps(), 600_000_000);
+    }
+
+    #[test]
+    fn a_rising_round_trip_time_takes_its_gradient_off() {
+        let mut timely = timely(GBPS);
+        complete(&mut timely, 100);
+        let before = timely.rate_bps();
+        complete(&mut timely, 104);
+        // The gradient is 0.875 x 4 us / 20 us.
+        assert_eq!(timely.rate_bps(), before - before * 14 / 100);
+    }
+
+    #[test]
+    fn the_fifth_segment_without_a_rise_is_the_first_hyperactive_one() {
+        let mut timely = timely(GBPS);
+        for event in 1..=6 {
+            let before = timely.rate_bps();
+            complete(&mut timely, 100);
+            let delta = if event < 5 { 10_000_000 } else { 50_000_000 };
+            assert_eq!(timely.rate_bps() - before, delta, "event {event}");
+        }
+    }
+
+    #[test]
+    fn the_rate_stays_between_its_least_and_the_line() {
+        let mut fast = timely(10 * GBPS);
+        complete(&mut fast, 10);
+        assert_eq!(fast.rate_bps(), 10 * GBPS);
+        let mut slow = timely(10_000_000);
+        complete(&mut slow, 100_000);
+        assert_eq!(slow.rate_bps(), 10_000_000);
+    }
+
+    #[test]
+    fn a_packet_is_paced_by_the_rate() {
+        let mut timely = timely(GBPS);
+        timely.on_sent(Instant(1_000), 1_250);
+        assert_eq!(timely.ready_at(), Instant(1_000 + 10_000_000));
+    }
+}
