@@ -286,10 +286,10 @@ def test_swift_and_timely_have_the_parameters_of_their_sources() -> None:
         ),
         ("{swift: {window_min: 8, window_max: 4}}", "window_min: found 8 packets, above `window_max`"),
         ("{swift: {additive_increase: 2000}}", "found 2000 packets; allowed: at most 1,000 packets"),
-        ("{timely: {rtt_low: 1ms}}", "rtt_low: found 1 ms, above `rtt_high`; allowed: at most 500 us"),
+        ("{timely: {rtt_low: 1ms}}", "rtt_low: found 1ms, above `rtt_high`; allowed: at most 500us"),
         (
             "{timely: {rate_min: 1Tbps}}",
-            "rate_min: found 1 Tb/s; allowed: at most the rate of the host's port",
+            "rate_min: found 1Tbps; allowed: at most the rate of the host's port",
         ),
     ],
 )

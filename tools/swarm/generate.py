@@ -60,7 +60,7 @@ def _transport(draw: Draw) -> Fields:
 
 
 def _reconcile(draw: Draw, transport: Fields, drawn: Drawn) -> None:
-    """Add what depends on the fabric: rate control, DCQCN where data are marked, buffers that hold a packet."""
+    """Add what depends on the fabric: DCQCN where data are marked, buffers that hold a packet."""
     ecn = drawn.fields["switch"].get("ecn")
     if draw.chance(0.1):
         transport["rate_control"] = draw.pick(

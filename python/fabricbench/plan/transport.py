@@ -279,7 +279,7 @@ class Timely(PlanModel):
         ),
     )
     rate_min_bps: Rate = Field(
-        default="100Mb/s",
+        default="100Mbps",
         alias="rate_min",
         validate_default=True,
         description="Smallest rate [bit/s]. Source: the simulator of Li et al., HPCC, SIGCOMM 2019.",

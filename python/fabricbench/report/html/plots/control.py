@@ -89,8 +89,8 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     axis = theme.axis("rate allowed (Gb/s)", rangemode="tozero")
     figure.update_layout(_layout(scale, axis))
     text = (
-        "Rate that its control allows a queue pair, at each sample at which it has something to send. Queue pairs "
-        "whose rate never fell are left out."
+        "Rate that its control allows a queue pair, at each sample at which it has something to send. Queue "
+        "pairs whose rate never fell are left out."
     )
     if lowest.height < least.height:
         text += f" Reduced: the {lowest.height} of {least.height:,} sampled ones whose rate fell lowest."
