@@ -1,5 +1,5 @@
-# Everything a fresh machine needs is Rust, Python >= 3.11 and make. Stamp files under .venv/stamps remember what
-# is up to date, so a second `make` neither rebuilds, nor installs, nor uses the network.
+# Everything a fresh machine needs is Rust, Python >= 3.11 and make. Stamp files under .venv/stamps remember
+# what is up to date, so a second `make` neither rebuilds, nor installs, nor uses the network.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -48,11 +48,11 @@ run: $(STAMPS)/extension ## Run a shipped plan (PLAN=jct-alltoall) and write rep
 build: $(STAMPS)/extension ## Install fabricbench with its release extension into .venv
 
 .PHONY: wheel
-wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, with the web application and the plans in it, into dist/
+wheel: $(STAMPS)/extension $(STAMPS)/web ## Build the wheel, web application and plans included, into dist/
 	$(BIN)/maturin build --quiet --release --out dist
 
 .PHONY: dist
-dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: the wheel, the source distribution and the notes of this version
+dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: wheel, sources, notes
 	@rm -rf dist && mkdir dist
 	@version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml | head -1); \
 	awk -v version="$$version" '$$1 == "##" { inside = $$2 == version; next } inside' CHANGELOG.md >dist/NOTES.md; \
@@ -60,18 +60,18 @@ dist: $(STAMPS)/extension $(STAMPS)/web ## Build a release into dist/: the wheel
 	$(BIN)/maturin build --quiet --release --sdist --out dist
 
 .PHONY: tuned-wheel
-tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile of the benchmarks (some 5 % faster; needs rustup's llvm-tools or Debian's llvm-N)
+tuned-wheel: $(STAMPS)/requirements $(STAMPS)/web ## Build the wheel with a profile (needs llvm-profdata)
 	$(BIN)/python tools/tuned_wheel.py
 
 .PHONY: tuned-bench
-tuned-bench: $(STAMPS)/requirements ## Build the benchmarks like that wheel, and time them (B chooses as in `make bench`)
+tuned-bench: $(STAMPS)/requirements ## Build and time the benchmarks like that wheel (B= as in `make bench`)
 	$(BIN)/python tools/tuned_wheel.py --bench $(B)
 
 .PHONY: web
 web: $(STAMPS)/web ## Build the web application into the package; users and `make run` do not need it
 
 .PHONY: screenshots
-screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Take the pictures of docs/web.md again
+screenshots: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Take the pictures of docs/web.md
 	$(BIN)/python tools/screenshots.py
 
 .PHONY: test
@@ -82,7 +82,7 @@ test-rust: $(STAMPS)/venv ## Run the tests of the Rust crates
 	cargo test --quiet --workspace --exclude fabricbench-python --locked
 
 .PHONY: test-python
-test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests, architecture included
+test-python: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Run the Python tests
 	$(BIN)/pytest
 
 .PHONY: test-web
@@ -121,9 +121,10 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 	@$(NPM) run --silent format
 
 .PHONY: generate
-generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write the Python mirror of RunSpec, the generated pages of the docs and the types of the web application
+generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
 	$(BIN)/python tools/generate_run_spec.py
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
+	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
 
 .PHONY: docs
@@ -155,19 +156,19 @@ fuzz: ## Run every fuzz target for FUZZ_SECONDS (needs nightly Rust and cargo-fu
 	done
 
 .PHONY: fuzz-inputs
-fuzz-inputs: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Hand in FUZZ_COUNT damaged plans, overrides and run specs each (FUZZ_SEED chooses others)
+fuzz-inputs: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Try damaged inputs (FUZZ_COUNT= FUZZ_SEED=)
 	PYTHONPATH=python $(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
 
 .PHONY: audit
-audit: $(STAMPS)/venv ## Look for known vulnerabilities, licences and sources of the dependencies (needs cargo-deny, pip-audit and a network)
+audit: $(STAMPS)/venv ## Check licences, sources, known vulnerabilities (needs cargo-deny, pip-audit)
 	@$(BIN)/python tools/audit.py
 
 .PHONY: faults
-faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every single write, sync, rename and message of a run, an import and a migration (an hour or more)
+faults: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Fail every write, sync, rename (takes an hour)
 	FABRICBENCH_FAULTS=0 $(BIN)/pytest -s tests/store/test_faults.py
 
 .PHONY: claims
-claims: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Disturb servers on one PostgreSQL for CLAIMS_SECONDS and judge what they did
+claims: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Disturb servers on one PostgreSQL (CLAIMS_SECONDS=)
 	PYTHONPATH=. $(BIN)/python -m tests.server.claims --seconds $(CLAIMS_SECONDS) --seed $$RANDOM
 
 SEED ?=
@@ -175,13 +176,13 @@ COUNT ?=
 SECONDS ?= 120
 
 .PHONY: swarm
-swarm: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Run random small plans and hold every record to laws (SEED=1 COUNT=5000 SECONDS=120 choose); resumes
+swarm: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Check random small plans (SEED= COUNT= SECONDS=)
 	@mkdir -p .swarm
 	PYTHONPATH=python $(BIN)/python -m tools.swarm $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 		--seconds $(SECONDS) --failures .swarm --progress $(or $(PROGRESS),.swarm/progress$(if $(SEED),-$(SEED)).jsonl)
 
 .PHONY: mutants
-mutants: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Change code at random and see whether a test notices (MUTANTS=200 of each area or all, AREA=, SEED=; needs cargo-mutants)
+mutants: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Find changes no test notices (MUTANTS= AREA= SEED=)
 	@cargo mutants --version >/dev/null 2>&1 || { \
 		echo "error: make mutants needs cargo-mutants" >&2; \
 		echo "hint: cargo install --locked cargo-mutants@$(CARGO_MUTANTS)" >&2; exit 1; }
