@@ -1,4 +1,4 @@
-"""The counters of one job of a trial, in the shape in which causes are looked for."""
+"""The counters of one job of a trial, in the shape in which causes are searched."""
 
 from __future__ import annotations
 

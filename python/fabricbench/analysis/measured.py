@@ -61,7 +61,7 @@ def _times(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the time of an operation and, where they are known, those of the shortest and longest."""
     names = {"completion_time_ms": "time_us", "round_ms_min": "time_us_min", "round_ms_max": "time_us_max"}
     known = {name: result[key] / _US_PER_MS if result[key] else None for name, key in names.items()}
-    # A record of before has none of the spread over ranks.
+    # Earlier records have no spread over ranks.
     if result["time_us"] is None or result.get("rank_us_min") is None or result["rank_us_max"] is None:
         return known
     of_ranks = {"rank_ms_min": "rank_us_min", "rank_ms_mean": "time_us", "rank_ms_max": "rank_us_max"}

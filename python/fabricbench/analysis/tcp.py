@@ -58,7 +58,7 @@ class TcpResult:
 
 
 def tcp_results(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) -> list[TcpResult]:
-    """Return what became of each TCP traffic of a run, in the order of the spec; none of a run without.
+    """Return the results of each TCP traffic of a run, in the order of the spec; none of a run without.
 
     Args:
         run_spec: The RunSpec.

@@ -16,7 +16,7 @@ FAIL = "fail"
 
 @dataclass(frozen=True)
 class Judgement:
-    """A criterion and what came of it for one job.
+    """A criterion and its outcome for one job.
 
     Attributes:
         metric: Name of the metric.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Observation(TypedDict):
     """Where the rows of a table were seen, and which of its columns were not measured: those are null.
 
-    `at` is `fabric` (on links and in switches themselves), `device` (told by the counter of a device) or
+    `at` is `fabric` (on links and in switches themselves), `device` (by the counter of a device) or
     `endpoint` (by what sends and receives).
     """
 
@@ -160,7 +160,7 @@ class Backend(Protocol):
         Args:
             planned: The trial; its RunSpec is complete. `fabricbench.plan.engine.describe` gives its queue
                 pairs.
-            observer: Given the rows of the record tables, and told how far the run is.
+            observer: Gets the rows of the record tables, and the progress of the run.
             threads: Worker threads, as many as help if none; the result does not depend on them.
 
         Raises:

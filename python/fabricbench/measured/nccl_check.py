@@ -132,7 +132,7 @@ class Print:
 
 @dataclass(frozen=True)
 class Lead:
-    """What a row tells of its collective besides bandwidths.
+    """What a row says of its collective besides bandwidths.
 
     Attributes:
         line: Number of its line.

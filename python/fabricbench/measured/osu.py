@@ -2,7 +2,7 @@
 
 Rates are MB/s of 1e6 bytes, times microseconds; the size is the message size, what a rank gives to each other
 or puts in (OSU micro-benchmarks, README and c/mpi). Latencies of point-to-point tests are half a round trip;
-those of collectives are the mean over the ranks, and with `-f` the smallest and largest rank stand beside.
+those of collectives are the mean over the ranks, and with `-f` also the smallest and largest rank.
 osu_bibw sums up both directions, osu_mbw_mr all pairs. The output does not say how many ranks a collective
 has: the command line before it does, or the user.
 """

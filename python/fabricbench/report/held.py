@@ -23,7 +23,7 @@ class Shown(Protocol):
 
     @property
     def published_metrics(self) -> Collection[str]:
-        """Metrics of which a published value stands beside ours."""
+        """Metrics with a published value next to ours."""
 
 
 def held_metrics(names: Iterable[str], rows: Sequence[Shown]) -> list[str]:

@@ -32,7 +32,7 @@ class Alone:
 
 
 class Solos:
-    """The trials in which one job ran alone, to be found by the trial they stand beside."""
+    """The trials in which one job ran alone, to be found by the trial they are compared with."""
 
     def __init__(self, trials: Iterable[Trial]) -> None:
         """Take trials; those in which all jobs ran are left out."""

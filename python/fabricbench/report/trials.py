@@ -60,7 +60,7 @@ class JobReport:
 
     @property
     def published_metrics(self) -> Collection[str]:
-        """Metrics of which a published value stands beside ours."""
+        """Metrics with a published value next to ours."""
         return {deviation.metric for deviation in self.deviations}
 
     @property
@@ -75,7 +75,7 @@ class JobReport:
 
 
 class Beside:
-    """The other trials that the jobs of a trial are set beside: alone, and of the reference variant."""
+    """The other trials that the jobs of a trial are compared with: alone, and of the reference variant."""
 
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
         """Take the trials of one run or of many."""

@@ -44,7 +44,7 @@ class ApiError(Exception):
 
     Attributes:
         status: HTTP status.
-        body: What is told.
+        body: Content of the answer.
     """
 
     def __init__(self, status: int, message: str, hint: str = "", **more: Any) -> None:
@@ -102,7 +102,7 @@ class _ErrorResponse(JSONResponse):
 
 
 def answer(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
-    """Return the answer that tells of an error."""
+    """Return the answer for an error."""
     return _ErrorResponse(ApiError(status, message, hint).body, status, headers=headers)
 
 

@@ -84,7 +84,7 @@ class Events:
         return sorted(found, key=lambda event: event.number)
 
     def last_state(self, run_id: str) -> str:
-        """Return the state of a run that was told last; empty if none was."""
+        """Return the last reported state of a run; empty if there is none."""
         with self._lock:
             kept = self._kept.get(run_id)
             told = [event for event in kept.events if event.kind == "state"] if kept else []

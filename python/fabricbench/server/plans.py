@@ -143,7 +143,7 @@ _NOTHING: Final[dict[str, Any]] = {
     "variants": [],
     "published": None,
 }
-"""What is told of a plan that cannot be loaded."""
+"""The answer for a plan that cannot be loaded."""
 
 
 @cache

@@ -256,7 +256,7 @@ def _content(run: QueuedRun, position: int | None, attempts: Attempts, state: Se
 
 
 def _status(trial_id: str, run: QueuedRun, attempts: Attempts) -> str:
-    """Return what became of a trial since its run was asked for."""
+    """Return the outcome of a trial since its run was requested."""
     own = [status for status, started_at in attempts.get(trial_id, ()) if started_at >= run.created_at]
     return next((status for status in own if status in FINISHED), own[-1] if own else "waiting")
 

@@ -131,7 +131,7 @@ def _child(connection: Connection, task: str, arguments: dict[str, Any], limits:
         answer = json.dumps({"value": value}, allow_nan=False)
     except RecursionError:
         answer = json.dumps({"refused": "it is nested too deeply to be read"})
-    except Exception as error:  # noqa: BLE001 -- told to the parent, which raises it
+    except Exception as error:  # noqa: BLE001 -- passed to the parent, which raises it
         if isinstance(error, MemoryError) or _is_exhausted(limits[1]):
             os._exit(1)
         answer = json.dumps({"bug": f"{type(error).__name__}: {error}"[:1000]})

@@ -39,7 +39,7 @@ _NO_MEMORY: Final = ("out of memory", "MemoryError", "bad_alloc", "memory alloca
 
 
 class WorkerProcess:
-    """A worker process and what it has told."""
+    """A worker process and what it has reported."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class WorkerProcess:
                 self.process.stdin.flush()
 
     def has_ended(self) -> bool:
-        """Whether the process has ended and everything it told has been heard."""
+        """Whether the process has ended and all its reports have been read."""
         if self._threads[0].is_alive() and self.process.poll() is None:
             return False
         try:
@@ -152,7 +152,7 @@ class Scheduler:
         self._on_change: Callable[[str], None] = lambda _run_id: None
 
     def start(self, on_change: Callable[[str], None]) -> None:
-        """Begin; `on_change` is told the id of a run whose state has changed."""
+        """Begin; `on_change` is called with the id of a run whose state has changed."""
         self._on_change = on_change
         self._thread.start()
 

@@ -1,6 +1,6 @@
 """A worker process: claims the run that has waited longest, carries it out and ends.
 
-It is told what to do by its standard input: a line `cancel` ends the run, and so does the end of the input,
+It takes its orders from standard input: a line `cancel` ends the run, and so does the end of the input,
 which comes when the server is gone. It tells what happens by JSON lines on its standard output.
 """
 
@@ -74,7 +74,7 @@ class Teller:
         tell("trial_started", id=facts.id, number=number, count=count, data_size_bytes=facts.data_size_bytes)
 
     def trial_progressed(self, progress: runner.Progress) -> None:
-        """Tell how far it is, unless that was told just now."""
+        """Report the progress, unless that was done just now."""
         self._samples.add(progress["samples"])
         if time.monotonic() - self._told_at < _TELL_S:
             return

@@ -65,7 +65,7 @@ def write_archive(
         workspace: Where they are.
         chosen: The trials.
         stream: Takes the archive.
-        plan: The plan of whose runs they are told to be a part; all by default.
+        plan: The plan whose runs they become part of; all by default.
 
     Returns:
         How many bytes their tables have.

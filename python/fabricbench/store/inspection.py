@@ -47,7 +47,7 @@ def damages(workspace: Workspace) -> Iterator[Damage]:
     Raises:
         StoreError: The catalog cannot be read, or a place of records not be reached.
     """
-    is_there = workspace.records.is_dir()  # without it every record is missing, which is what is to be told
+    is_there = workspace.records.is_dir()  # without it every record is missing, which is what is reported
     here = {path.name for path in workspace.records.iterdir()} if is_there else set[str]()
     here = {name for name in here if TRIAL_ID.fullmatch(name)}
     there = _remote_records(workspace)

@@ -138,7 +138,7 @@ def _by_value(values: Mapping[Place, Any], *, descending: bool) -> list[Place]:
 
 
 def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
-    """Return every finished trial that some trials are set beside: of their suites, and of jobs alone.
+    """Return every finished trial that some trials are compared with: of their suites, and of jobs alone.
 
     A trial that several of these suites have in common is returned as a part of each.
 

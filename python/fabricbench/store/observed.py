@@ -1,4 +1,4 @@
-"""What a record of the simulator holds, for records of before that do not say it themselves."""
+"""What a record of the simulator holds, for earlier records that do not say it themselves."""
 
 from __future__ import annotations
 

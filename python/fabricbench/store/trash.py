@@ -23,7 +23,7 @@ class TrialRunsError(Exception):
 
 
 def delete_trial(workspace: Workspace, trial_id: str) -> bool:
-    """Put a trial into the trash, whatever became of it; its record stays until it is purged.
+    """Put a trial into the trash, whatever its status; its record stays until it is purged.
 
     Returns:
         Whether there was such a trial.

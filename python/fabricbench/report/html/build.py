@@ -41,7 +41,7 @@ def write_report(trials: Sequence[Trial], focus: Trial, path: Path, others: Sequ
             other runs in which one of its jobs ran alone may be among them.
         focus: The trial whose chunks, links and queues are drawn.
         path: The file; replaced if it exists, left as it was if anything fails.
-        others: Trials of another run that stand beside in the table and the plots of bandwidth, such as
+        others: Trials of another run that are added to the table and the plots of bandwidth, such as
             measured ones.
 
     Returns:

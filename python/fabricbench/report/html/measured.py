@@ -35,7 +35,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
 
     Args:
         rows: Its results, and those of a run beside it.
-        focus: The trial that is told in full.
+        focus: The trial that is shown in full.
         label: What tells it from the others.
     """
     own = [row for row in rows if row.trial.facts.suite == focus.facts.suite]

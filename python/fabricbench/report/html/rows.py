@@ -71,7 +71,7 @@ class ResultRow:
 
     @property
     def published_metrics(self) -> Collection[str]:
-        """Metrics of which a published value stands beside ours."""
+        """Metrics with a published value next to ours."""
         return self.published.keys()
 
     @property
@@ -107,7 +107,7 @@ def trial_label(rows: Sequence[ResultRow]) -> str:
 def result_rows(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = ()) -> list[ResultRow]:
     """Return one row for each job of each trial of the run, in the order of the plan, and of other runs.
 
-    A trial of a job alone stands beside the others and has no row, unless it is the one to be shown.
+    A trial of a job alone is shown with the others and has no row, unless it is the one to be shown.
     """
     shown = [
         trial

@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; trials of before had none."""
+    """Add the column; earlier trials had none."""
     op.add_column("trials", sa.Column("criteria", sa.Text, nullable=False, server_default="[]"))
 
 

@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; trials of before had data sizes."""
+    """Add the column; earlier trials had data sizes."""
     op.add_column("trials", sa.Column("size_kind", sa.Text, nullable=False, server_default="data"))
 
 

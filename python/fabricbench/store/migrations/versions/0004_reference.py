@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; trials of before had no variants."""
+    """Add the column; earlier trials had no variants."""
     op.add_column("trials", sa.Column("reference", sa.Text, nullable=True))
 
 

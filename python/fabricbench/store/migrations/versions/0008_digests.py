@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; records of before have none."""
+    """Add the column; earlier records have none."""
     op.add_column("trials", sa.Column("digests", sa.Text, nullable=True))
 
 

@@ -14,7 +14,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column; ids of before had the version of the engine in its place, and stay."""
+    """Add the column; earlier ids had the version of the engine in its place, and stay."""
     op.add_column("trials", sa.Column("backend_version", sa.Text, nullable=False, server_default=""))
     op.execute("UPDATE trials SET backend_version = engine_version")
 
