@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench import units
-from fabricbench.plan.presets import DCQCN, ECN, DcqcnPreset, EcnPreset
+from fabricbench.plan.fabric.presets import DCQCN, ECN, DcqcnPreset, EcnPreset
 from fabricbench.plan.schema import plan_schema
 
 ROOT = Path(__file__).parent.parent

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from fabricbench import runner
-from fabricbench.plan.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans
 
 
 def main() -> int:

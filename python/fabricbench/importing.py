@@ -142,7 +142,7 @@ def _label(option: str, text: str) -> str:
     Raises:
         MeasuredError: It has several lines or is too long.
     """
-    from fabricbench.plan.fields import LABEL_LENGTH_MAX, UnitError, parse_line
+    from fabricbench.plan.fields.quantities import LABEL_LENGTH_MAX, UnitError, parse_line
 
     hint = "choose a few words"
     if len(text) > LABEL_LENGTH_MAX:

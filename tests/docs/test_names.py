@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fabricbench.plan.fabric import Fabric
-from fabricbench.plan.validate import field_paths
+from fabricbench.plan.document.validate import field_paths
+from fabricbench.plan.fabric.model import Fabric
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -19,8 +19,8 @@ from tests.fuzz import mutate
 from fabricbench import _core
 from fabricbench.cli.main import run
 from fabricbench.plan import engine
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.load import load_plan
-from fabricbench.plan.shipped import shipped_plans
 
 _MEMORY_MAX_BYTES: Final = 1 << 30
 """What the check of a run spec may be estimated to take; beyond it a plan gets no further either."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from fabricbench.plan.document import read_text
+from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import validate
 from fabricbench.plan.model import Plan

@@ -11,7 +11,7 @@ import pytest
 from tests.plan.examples import with_line, write_plan
 
 from fabricbench.cli.main import run
-from fabricbench.plan.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans
 
 Capture = pytest.CaptureFixture[str]
 ESTIMATE = (

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.plan.examples import golden
 
-from fabricbench.plan.document import FILE_BYTES_MAX, Document, read_file, read_text
+from fabricbench.plan.document.document import FILE_BYTES_MAX, Document, read_file, read_text
 from fabricbench.plan.errors import Place, PlanError
 from fabricbench.plan.load import validate
 
@@ -94,7 +94,7 @@ def test_an_anchor_may_be_used_again() -> None:
 
 
 def test_a_flat_flood_of_values_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabricbench.plan.nodes._NODES_MAX", 100)
+    monkeypatch.setattr("fabricbench.plan.document.nodes._NODES_MAX", 100)
     expected = "error: plan.yaml:1: found more values than a plan can need; allowed: 100, keys counted"
     assert errors_of("a: [" + "1," * 300 + "&") == expected
 

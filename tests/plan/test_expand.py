@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.plan.examples import SMALL, plan_of, with_line
 
-from fabricbench.plan.cables import HostLink
 from fabricbench.plan.expand import expand, run_seed
+from fabricbench.plan.fabric.cables import HostLink
 
 GOLDEN: dict[str, Any] = {
     "schema_version": 1,

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from tests.plan.examples import SMALL, errors_of, golden, plan_of, with_line, write_plan
 
+from fabricbench.plan.document.shipped import published_tables
 from fabricbench.plan.errors import PlanError
+from fabricbench.plan.fields.spec_fields import field_text, plan_path
 from fabricbench.plan.load import load_plan
-from fabricbench.plan.shipped import published_tables
-from fabricbench.plan.spec_fields import field_text, plan_path
 
 MISTAKES = golden("mistakes")
 

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.plan.examples import SMALL, golden, write_plan
 
-from fabricbench.plan.document import read_text
+from fabricbench.plan.document.document import read_text
+from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan, validate
 from fabricbench.plan.model import Plan
-from fabricbench.plan.overrides import apply_overrides
 
 MISTAKES = golden("overrides")
 FIELDS = [

@@ -10,12 +10,12 @@ import jsonschema
 import pytest
 from tests.plan.examples import SMALL, with_line
 
-from fabricbench.plan.document import read_text
+from fabricbench.plan.document.document import read_text
+from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.plan.document.validate import field_paths
 from fabricbench.plan.engine import algorithms
 from fabricbench.plan.model import Plan
 from fabricbench.plan.schema import plan_schema
-from fabricbench.plan.shipped import shipped_plans
-from fabricbench.plan.validate import field_paths
 
 ROOT = Path(__file__).parents[2]
 

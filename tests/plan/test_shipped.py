@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from fabricbench.plan.document.published import PublishedTable, read_published
+from fabricbench.plan.document.shipped import find_plan, find_published, published_tables, shipped_plans
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.load import load_plan
-from fabricbench.plan.published import PublishedTable, read_published
-from fabricbench.plan.shipped import find_plan, find_published, published_tables, shipped_plans
 
 GB = 2**30
 KEYS = "columns with data_size_bytes or message_size_bytes"

@@ -4,7 +4,7 @@ import pytest
 from tests.plan.examples import errors_of, plan_of
 
 from fabricbench.plan.expand import expand
-from fabricbench.plan.variant import shared_variant, solo_job, solo_variant
+from fabricbench.plan.sweep.labels import shared_variant, solo_job, solo_variant
 
 TENANTS = """\
 fabricbench: 1

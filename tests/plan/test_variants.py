@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tests.plan.examples import golden, write_plan
 
+from fabricbench.plan.document.shipped import published_tables
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.load import load_plan
 from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.shipped import published_tables
 
 MISTAKES = golden("variants")
 FABRICS = """\

@@ -11,9 +11,9 @@ from tests.server.conftest import TOKEN, ClientOf
 from tests.support.samples import PLAN, call
 
 from fabricbench import runner
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.schema import plan_schema
-from fabricbench.plan.shipped import shipped_plans
 from fabricbench.server import plans, validation
 from fabricbench.server.settings import Settings
 

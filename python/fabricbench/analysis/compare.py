@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fabricbench.analysis.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.analysis.summary import COMPLETE, Summary
-from fabricbench.plan.storage import STORAGE
+from fabricbench.plan.jobs.storage import STORAGE
 
 PUBLISHED_COLUMNS: Mapping[str, str] = {
     "completion_time_ms": "completion_time_ms",

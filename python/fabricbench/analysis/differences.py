@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabricbench.plan.errors import dotted
-from fabricbench.plan.spec_fields import field_text, plan_parts
+from fabricbench.plan.fields.spec_fields import field_text, plan_parts
 
 _MISSING: Any = object()
 ABSENT = "-"

@@ -9,7 +9,7 @@ from typing import Any
 
 from fabricbench.analysis.distribution import rank_of
 from fabricbench.analysis.summary import Summary
-from fabricbench.plan.variant import shared_variant, solo_job
+from fabricbench.plan.sweep.labels import shared_variant, solo_job
 
 _ALONE = {"repeat"}
 """Fields of a job that may differ when it runs alone."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabricbench import runner
+from fabricbench.plan.document.validate import UNKNOWN_KEY
 from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
-from fabricbench.plan.validate import UNKNOWN_KEY
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:

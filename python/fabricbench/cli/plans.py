@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def plans_command(output: FormatOption = Format.TABLE) -> None:
     """List the shipped plans."""
     from fabricbench import runner
-    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.plan.document.shipped import shipped_plans
 
     plans = {str(path): runner.load(name).summary for name, path in shipped_plans().items()}
     rows = [_row(file, summary) for file, summary in plans.items()]

@@ -55,7 +55,7 @@ class _Warning:
         self._hops: int | None = None
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
-        from fabricbench.plan.variant import solo_job
+        from fabricbench.plan.sweep.labels import solo_job
         from fabricbench.report.text_table import data_size
 
         alone = solo_job(facts.variant)

@@ -62,7 +62,7 @@ def _check_plan_name(store: Workspace, plan: str) -> None:
     Raises:
         StoreError: It is neither.
     """
-    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.plan.document.shipped import shipped_plans
     from fabricbench.store import StoreError
     from fabricbench.store.listing import choices
     from fabricbench.words import close_match_hint

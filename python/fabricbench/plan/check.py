@@ -4,26 +4,26 @@ from collections.abc import Iterator
 from typing import Final
 
 from fabricbench.plan import engine
-from fabricbench.plan.check_congestion import check_congestion
 from fabricbench.plan.check_criteria import check_criteria
-from fabricbench.plan.check_custom import check_custom
-from fabricbench.plan.check_failures import check_failures
-from fabricbench.plan.check_link_layer import check_link_layer
-from fabricbench.plan.check_mpi import check_mpi
-from fabricbench.plan.check_scheduled import check_scheduled
-from fabricbench.plan.check_sizes import check_shares, check_sizes
-from fabricbench.plan.check_storage import check_storage
-from fabricbench.plan.check_tcp import check_tcp
-from fabricbench.plan.check_variants import check_variants
-from fabricbench.plan.custom import Custom
-from fabricbench.plan.document import Document
+from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.fields import HOSTS_MAX
+from fabricbench.plan.fabric.check_congestion import check_congestion
+from fabricbench.plan.fabric.check_custom import check_custom
+from fabricbench.plan.fabric.check_failures import check_failures
+from fabricbench.plan.fabric.check_link_layer import check_link_layer
+from fabricbench.plan.fabric.check_scheduled import check_scheduled
+from fabricbench.plan.fabric.custom import Custom
+from fabricbench.plan.fabric.topology import RailOptimised
+from fabricbench.plan.fields.quantities import HOSTS_MAX
+from fabricbench.plan.jobs.check_mpi import check_mpi
+from fabricbench.plan.jobs.check_storage import check_storage
+from fabricbench.plan.jobs.check_tcp import check_tcp
+from fabricbench.plan.jobs.storage import STORAGE
 from fabricbench.plan.model import UNTIL_OTHERS_END, Job, Plan
-from fabricbench.plan.sizes import job_ranks
-from fabricbench.plan.storage import STORAGE
-from fabricbench.plan.topology import RailOptimised
-from fabricbench.plan.variant import BASE_VARIANT
+from fabricbench.plan.sweep.check import check_shares, check_sizes
+from fabricbench.plan.sweep.check_variants import check_variants
+from fabricbench.plan.sweep.labels import BASE_VARIANT
+from fabricbench.plan.sweep.sizes import job_ranks
 from fabricbench.words import close_match_hint
 
 CABLES_MAX: Final = 1 << 24

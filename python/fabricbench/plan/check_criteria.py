@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from fabricbench.plan.criteria import Criterion, value_range
-from fabricbench.plan.document import Document
+from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.model import Plan
-from fabricbench.plan.variant import BASE_VARIANT
-from fabricbench.plan.variants import reference_variant
+from fabricbench.plan.sweep.labels import BASE_VARIANT
+from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import close_match_hint
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field
 
-from fabricbench.plan.base import PlanModel
+from fabricbench.plan.fields.base import PlanModel
 
 MetricName = Literal[
     "completion_time_ms",

@@ -16,13 +16,13 @@ from fabricbench.plan._run_spec import (
     TcpSpec,
     TransportSpec,
 )
-from fabricbench.plan.balancing import Pinned
-from fabricbench.plan.check_tcp import tcp_hosts
+from fabricbench.plan.fabric.balancing import Pinned
+from fabricbench.plan.fabric.pins import resolve_pins
+from fabricbench.plan.jobs.check_tcp import tcp_hosts
+from fabricbench.plan.jobs.storage import ALGORITHM
 from fabricbench.plan.model import Observe, Plan
-from fabricbench.plan.pins import resolve_pins
-from fabricbench.plan.sizes import job_hosts, job_size, shown_size, size_kind, trial_sizes
-from fabricbench.plan.storage import ALGORITHM
-from fabricbench.plan.variant import BASE_VARIANT, solo_job, solo_variant
+from fabricbench.plan.sweep.labels import BASE_VARIANT, solo_job, solo_variant
+from fabricbench.plan.sweep.sizes import job_hosts, job_size, shown_size, size_kind, trial_sizes
 
 SCHEMA_VERSION: Final = 1
 """Version of the run spec that this module writes."""
@@ -40,11 +40,11 @@ class PlannedTrial:
 
     Attributes:
         index: Position in the plan's order, from 0.
-        variant: Label of the variant of the plan; see `fabricbench.plan.variant`.
+        variant: Label of the variant of the plan; see `fabricbench.plan.sweep.labels`.
         iteration: Which repetition, from 0.
         data_size_bytes: Size of the sweep, or of the first job of a plan without one; of a job alone, its
             own.
-        size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sizes`.
+        size_kind: What that size is: `data` or `message`; see `fabricbench.plan.sweep.sizes`.
         run_spec: What is to be run; complete. Trials share its parts: never change it.
     """
 

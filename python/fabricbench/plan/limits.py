@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fabricbench import units
-from fabricbench.plan.document import Document
+from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
 
 if TYPE_CHECKING:

@@ -9,27 +9,27 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from fabricbench.plan import engine
-from fabricbench.plan.balancing import Pinned
 from fabricbench.plan.check import check_plan, plan_warnings
-from fabricbench.plan.document import Document, read_file, read_text
+from fabricbench.plan.document.document import Document, read_file, read_text
+from fabricbench.plan.document.nodes import kind_name
+from fabricbench.plan.document.overrides import apply_overrides
+from fabricbench.plan.document.published import PublishedTable, read_published
+from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
+from fabricbench.plan.document.validate import problems_of
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
-from fabricbench.plan.graph_names import near_name_hint
+from fabricbench.plan.fabric.balancing import Pinned
+from fabricbench.plan.fabric.graph_names import near_name_hint
+from fabricbench.plan.fabric.pins import pin_problems
+from fabricbench.plan.fields.spec_fields import plan_path
 from fabricbench.plan.limits import Limits, memory_problem, problems_beyond, routes_problem
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
-from fabricbench.plan.nodes import kind_name
-from fabricbench.plan.overrides import apply_overrides
-from fabricbench.plan.pins import pin_problems
-from fabricbench.plan.published import PublishedTable, read_published
-from fabricbench.plan.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.scale import with_cost
-from fabricbench.plan.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.sizes import size_kind
-from fabricbench.plan.spec_fields import plan_path
-from fabricbench.plan.validate import problems_of
-from fabricbench.plan.variant import BASE_VARIANT, shared_variant
-from fabricbench.plan.variants import Variant
+from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
+from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
+from fabricbench.plan.sweep.sizes import size_kind
+from fabricbench.plan.sweep.variants import Variant
 from fabricbench.words import close_match_hint
 
 _FIELDS: Final = "<fields>"

@@ -8,14 +8,14 @@ from pydantic import BaseModel, Field
 
 from fabricbench import units
 from fabricbench.plan import engine
+from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
 from fabricbench.plan.limits import estimate_text
 from fabricbench.plan.model import SIMULATOR, Plan
-from fabricbench.plan.published import PublishedTable
-from fabricbench.plan.sizes import size_kind
-from fabricbench.plan.variant import shared_variant
-from fabricbench.plan.variants import reference_variant
+from fabricbench.plan.sweep.labels import shared_variant
+from fabricbench.plan.sweep.sizes import size_kind
+from fabricbench.plan.sweep.variants import reference_variant
 from fabricbench.words import counted
 
 

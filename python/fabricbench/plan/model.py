@@ -4,10 +4,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from fabricbench.plan.base import PlanModel
 from fabricbench.plan.criteria import Criterion
-from fabricbench.plan.fabric import Fabric
-from fabricbench.plan.fields import (
+from fabricbench.plan.document.nodes import shorten
+from fabricbench.plan.fabric.model import Fabric
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import (
     HOST_RANKS_MAX,
     LABEL_LENGTH_MAX,
     ROUNDS_MAX,
@@ -19,14 +21,12 @@ from fabricbench.plan.fields import (
     Time,
     parse_rounds,
 )
-from fabricbench.plan.forms import Named
-from fabricbench.plan.mpi import Rendezvous
-from fabricbench.plan.nodes import shorten
-from fabricbench.plan.storage import Storage, fill_job
-from fabricbench.plan.tcp import Tcp
-from fabricbench.plan.traffic import Arrivals
-from fabricbench.plan.transport import Transport
-from fabricbench.plan.variants import VARIANTS_MAX, Variant
+from fabricbench.plan.jobs.arrivals import Arrivals
+from fabricbench.plan.jobs.mpi import Rendezvous
+from fabricbench.plan.jobs.storage import Storage, fill_job
+from fabricbench.plan.jobs.tcp import Tcp
+from fabricbench.plan.sweep.variants import VARIANTS_MAX, Variant
+from fabricbench.plan.transport.model import Transport
 from fabricbench.units import QUANTITY_MAX, UnitError
 
 PLAN_VERSION: Final = 1

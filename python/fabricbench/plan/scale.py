@@ -14,10 +14,10 @@ from typing import Final
 
 from fabricbench import units
 from fabricbench.plan import engine
-from fabricbench.plan.document import Document
+from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import first_spec
-from fabricbench.plan.fields import HOSTS_MAX
+from fabricbench.plan.fields.quantities import HOSTS_MAX
 from fabricbench.plan.model import Plan
 
 _RANKS: Final = (64, 128, 256)

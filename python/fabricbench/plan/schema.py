@@ -3,8 +3,8 @@
 from typing import Any
 
 from fabricbench.plan import engine
+from fabricbench.plan.jobs.storage import STORAGE
 from fabricbench.plan.model import Plan
-from fabricbench.plan.storage import STORAGE
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from fabricbench import importing, runner
-from fabricbench.plan.shipped import shipped_plans
+from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.report.trials import result_rows
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.sandbox import SandboxError

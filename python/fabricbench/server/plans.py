@@ -121,7 +121,7 @@ class Checked(BaseModel):
 
 @cache
 def _shipped() -> list[ShippedPlan]:
-    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.plan.document.shipped import shipped_plans
 
     found = []
     for name, path in shipped_plans().items():
@@ -148,8 +148,8 @@ _NOTHING: Final[dict[str, Any]] = {
 
 @cache
 def _content(name: str) -> PlanContent | None:
-    from fabricbench.plan.document import read_text
-    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.plan.document.document import read_text
+    from fabricbench.plan.document.shipped import shipped_plans
 
     path = shipped_plans().get(name)
     if path is None:

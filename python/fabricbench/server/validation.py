@@ -61,7 +61,7 @@ class Validation(BaseModel):
 @cache
 def _tables() -> list[dict[str, Any]]:
     """Return the published tables of the shipped plans, without our results."""
-    from fabricbench.plan.shipped import shipped_plans
+    from fabricbench.plan.document.shipped import shipped_plans
 
     found = []
     for name in shipped_plans():

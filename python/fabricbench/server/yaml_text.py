@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import Any, Final
 
-from fabricbench.plan.document import read_text
+from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
 
 _WIDTH: Final = 118

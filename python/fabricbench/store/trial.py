@@ -33,7 +33,7 @@ class TrialFacts:
         suite: Hash of the plan's name, the ids of all trials that it expanded to and the tag: which trials
             belong together.
         position: Place within the suite, from 0.
-        variant: Label of the variant, `base` if the plan has none; see `fabricbench.plan.variant`.
+        variant: Label of the variant, `base` if the plan has none; see `fabricbench.plan.sweep.labels`.
         iteration: Number of the iteration, from 0.
         data_size_bytes: Size of the sweep's step.
         size_kind: What that size is: `data` or `message` (what a rank gives to each other rank or puts in).

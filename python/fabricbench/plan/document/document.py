@@ -1,0 +1,126 @@
+"""Reads YAML text into plain values that remember the line and column of every field.
+
+`nodes` does the reading; this is what comes out of it, and the errors of files.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from fabricbench.plan.document.nodes import Builder, compose, kind_name
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
+
+FILE_BYTES_MAX: Final = 1 << 20
+"""Largest plan file [bytes]."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A plan as written: plain values, and where each was written.
+
+    Attributes:
+        source: The file it came from, as the user named it.
+        text: Its text.
+        data: Mappings, lists, strings, numbers, booleans and none.
+        places: Where the key (or list item) of each path was written.
+        value_places: Where its value was written.
+    """
+
+    source: str
+    text: str
+    data: dict[str, Any]
+    places: dict[FieldPath, Place] = field(repr=False)
+    value_places: dict[FieldPath, Place] = field(repr=False)
+
+    def place(self, path: FieldPath) -> Place:
+        """Return where `path` was written, or else the nearest field around it."""
+        while path and path not in self.places:
+            path = path[:-1]
+        # A mapping begins below its key, and the place of an empty value is wherever the text goes on.
+        if isinstance(self.value(path), dict | list | None):
+            return self.places.get(path, Place(self.source, 1, 1))
+        return self.value_places[path]
+
+    def value(self, path: FieldPath) -> Any:
+        """Return the value at `path`, or none."""
+        node: Any = self.data
+        for part in path:
+            if isinstance(node, dict):
+                node = node.get(part)
+            elif isinstance(node, list) and isinstance(part, int) and part < len(node):
+                node = node[part]
+            else:
+                return None
+        return node
+
+    def problem(self, path: FieldPath, found: str, allowed: str = "", hint: str = "") -> Problem:
+        """Describe a problem with the field at `path`."""
+        return Problem(self.place(path), dotted(path), found, allowed, hint)
+
+
+def read_file(path: Path, source: str) -> Document:
+    """Read a plan file.
+
+    Args:
+        path: The file.
+        source: Its name in errors.
+
+    Raises:
+        PlanError: It cannot be read, is too large, is not UTF-8, or is no YAML mapping.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PlanError([Problem(Place(source), "", f"a file that cannot be read: {reason}")]) from error
+    if len(content) > FILE_BYTES_MAX:
+        raise PlanError([Problem(Place(source), "", "a larger file", f"at most {FILE_BYTES_MAX} bytes")])
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = f"the byte 0x{content[error.start]:02x}, which is not UTF-8"
+        raise PlanError([Problem(Place(source, line, 1), "", found, "UTF-8 text")]) from error
+    return read_text(text, source)
+
+
+def read_text(text: str, source: str) -> Document:
+    """Read a plan from YAML text.
+
+    Args:
+        text: The YAML.
+        source: Its name in errors.
+
+    Raises:
+        PlanError: It is no YAML, or no mapping, or repeats keys, or nests or repeats without bound.
+    """
+    root = compose(text, source)
+    hint = "`fabricbench plans` lists plans to start from"
+    if root is None:
+        raise PlanError([Problem(Place(source), "", "an empty file", "a test plan", hint)])
+    builder = Builder(source)
+    data = builder.build(root, ())
+    if builder.problems:
+        raise PlanError(builder.problems)
+    if not isinstance(data, dict):
+        found = f"{kind_name(data)} at the top"
+        raise PlanError([Problem(builder.value_places[()], "", found, "a mapping of fields", hint)])
+    return Document(source, text, data, builder.places, builder.value_places)
+
+
+def read_value(text: str, source: str) -> Any:
+    """Read one YAML value, such as that of an override; none for empty text.
+
+    Raises:
+        PlanError: It is no YAML. Its place is `source`, without a line.
+    """
+    try:
+        root = compose(text, source)
+        builder = Builder(source)
+        value = None if root is None else builder.build(root, ())
+    except PlanError as error:
+        raise PlanError(replace(problem, place=Place(source)) for problem in error.problems) from error
+    if builder.problems:
+        raise PlanError(replace(problem, place=Place(source)) for problem in builder.problems)
+    return value

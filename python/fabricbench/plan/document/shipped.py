@@ -1,0 +1,66 @@
+"""Finds the shipped plans and the published tables, in an installed package as in a source tree."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.words import close_match_hint
+
+_PLANS: Final = Path(__file__).parents[2] / "plans"
+_PUBLISHED: Final = _PLANS / "published"
+
+NO_FILE: Final = Path("<no file>")
+"""Stands for the file of a plan that was not read from one: nothing lies beside it."""
+
+
+def shipped_plans() -> dict[str, Path]:
+    """Return the shipped plans by name, in the order of the names."""
+    return {path.stem: path for path in sorted(_PLANS.glob("*/*.yaml"), key=lambda path: path.stem)}
+
+
+def published_tables() -> dict[str, Path]:
+    """Return the shipped tables of published results by file name."""
+    return {path.name: path for path in sorted(_PUBLISHED.glob("*.csv"))}
+
+
+def find_plan(name: str) -> tuple[Path, str]:
+    """Find the plan that a user names.
+
+    Args:
+        name: A shipped plan's name, or a file. Anything with a folder or a suffix is a file.
+
+    Returns:
+        The file, and its name in errors.
+
+    Raises:
+        PlanError: There is no such plan.
+    """
+    path = Path(name)
+    is_plain = path.name == name and path.suffix not in (".yaml", ".yml")
+    shipped = shipped_plans()
+    if is_plain and name in shipped:
+        return shipped[name], name
+    if name and "\0" not in name and _may_be_there(path):
+        return path, name
+    hint = close_match_hint(path.stem, shipped) or "`fabricbench plans` lists the shipped plans"
+    raise PlanError(
+        [Problem(Place(name or '""'), "", "no such plan", "a shipped plan's name, or a file", hint)]
+    )
+
+
+def _may_be_there(path: Path) -> bool:
+    """Tell whether a file exists; of one that cannot be looked at, reading it says why."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
+
+
+def find_published(name: str, plan_path: Path) -> Path | None:
+    """Find a table of published results: next to the plan, or else shipped; none if there is none."""
+    beside = plan_path.parent / name
+    with suppress(OSError):  # as a name that is too long
+        if plan_path != NO_FILE and "\0" not in name and beside.is_file():
+            return beside
+    return published_tables().get(name)

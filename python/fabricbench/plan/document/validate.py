@@ -1,0 +1,185 @@
+"""Turns what pydantic says about a plan into problems: place, what was found, what is allowed, and a hint."""
+
+from collections.abc import Iterator
+from types import NoneType
+from typing import Any, Final, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.document.nodes import kind_name, shorten
+from fabricbench.plan.errors import FieldPath, Problem, dotted
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.model import Plan
+from fabricbench.words import close_match_hint
+
+UNKNOWN_KEY: Final = "an unknown key"
+_TAGGED: Final[tuple[FieldPath, ...]] = (
+    ("fabric", "topology"),
+    ("fabric", "load_balancing"),
+    ("sweep", "data_size"),
+    ("sweep", "message_size"),
+)
+"""Fields that have several forms; pydantic puts the form's tag after them into the path of an error."""
+_TAGGED_ITEMS: Final[tuple[FieldPath, ...]] = (("fabric", "failures"),)
+"""Lists of items that have several forms; the tag comes after the place in the list."""
+
+_LIMITS: Final = {
+    "greater_than": ("gt", "more than {}"),
+    "greater_than_equal": ("ge", "{} or more"),
+    "less_than": ("lt", "less than {}"),
+    "less_than_equal": ("le", "{} or less"),
+    "string_too_long": ("max_length", "at most {} characters"),
+    "string_too_short": ("min_length", "at least {} characters"),
+    "string_pattern_mismatch": ("pattern", 'letters, digits, ".", "_" and "-", a letter or digit first'),
+    "literal_error": ("expected", "{}"),
+    "too_short": ("min_length", "{} or more items"),
+    "too_long": ("max_length", "at most {} items"),
+}
+_KINDS: Final = {
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "dict_type": "a mapping of fields",
+}
+
+
+def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]:
+    """Yield a problem for each error of a validation of `document`."""
+    for details in error.errors(include_url=False):
+        # A list whose items were refused is reported as too short as well.
+        if details["type"] != "too_short" or not details["input"]:
+            yield _problem(details, document)
+
+
+def _problem(details: ErrorDetails, document: Document) -> Problem:
+    kind, loc, value = details["type"], details["loc"], details["input"]
+    path, context = _document_path(loc), details.get("ctx", {})
+    if kind == "missing":
+        return document.problem(path, "nothing, and it has no default", "", _meaning(loc))
+    if kind == "extra_forbidden":
+        return _unknown_key(loc, document)
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _unknown_kind(path, value, document)
+    if kind == "value_error":
+        return _value_problem(path, value, context["error"], document)
+    allowed, hint = _KINDS.get(kind, details["msg"]), ""
+    if kind in _LIMITS:
+        name, template = _LIMITS[kind]
+        allowed = template.format(context[name]).replace("'", "")
+    if kind == "literal_error":
+        hint = close_match_hint(value, allowed.replace(" or ", ", ").split(", "))
+    if kind == "string_type" and not isinstance(value, list | dict | NoneType):
+        hint = f'put it in quotes: "{value}"'
+    found = f"{context['actual_length']} items" if kind == "too_long" else _shown(value)
+    return document.problem(path, found, allowed, hint)
+
+
+def _value_problem(path: FieldPath, value: object, error: ValueError, document: Document) -> Problem:
+    """Describe what one of the plan's own parsers refused."""
+    found = getattr(error, "found", _shown(value))
+    return document.problem(path, found, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
+
+
+def _unknown_key(loc: FieldPath, document: Document) -> Problem:
+    """Describe a key that the mapping does not have."""
+    key = str(loc[-1])
+    known = field_names(_models_at(loc[:-1])[0])
+    hint = close_match_hint(key, known) or _home_hint(key)
+    return document.problem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
+
+
+def _home_hint(key: str) -> str:
+    """Say where in a plan a key belongs, if it belongs anywhere."""
+    homes = [dotted(path[:-1]) or "the top of the plan" for path in field_paths() if path[-1] == key]
+    return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
+
+
+def _unknown_kind(path: FieldPath, value: Any, document: Document) -> Problem:
+    """Describe a mapping whose `kind` is missing or unknown."""
+    kinds = [get_args(model.model_fields["kind"].annotation)[0] for model in _models_at(path)]
+    allowed = ", ".join(kinds)
+    if not isinstance(value, dict):
+        return document.problem(path, _shown(value), f"a mapping whose kind is {allowed}")
+    kind = value.get("kind")
+    found = _shown(kind) if "kind" in value else "nothing"
+    return document.problem((*path, "kind"), found, allowed, close_match_hint(kind, kinds))
+
+
+def _document_path(loc: FieldPath) -> FieldPath:
+    """Return the path in the document, without the tags that tell forms apart."""
+    for tagged in _TAGGED:
+        if loc[: len(tagged)] == tagged:
+            return tagged + loc[len(tagged) + 1 :]
+    for tagged in _TAGGED_ITEMS:
+        item = len(tagged) + 1
+        if loc[: len(tagged)] == tagged:
+            return loc[:item] + loc[item + 1 :]
+    return loc
+
+
+def _meaning(loc: FieldPath) -> str:
+    """Return what a field is, as a hint to fill it in."""
+    model, key = _models_at(loc[:-1])[0], loc[-1]
+    field = next(field for name, field in model.model_fields.items() if (field.alias or name) == key)
+    return f"`{key}`: {(field.description or '').partition(' Source:')[0]}"
+
+
+def field_names(model: type[PlanModel]) -> list[str]:
+    """Return the names of a model's fields as a plan has them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
+    """Yield the path of every field that a plan can have, without list indices."""
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        yield (key,)
+        for child in _models_in(field):
+            yield from ((key, *path) for path in field_paths(child))
+
+
+def _models_at(loc: FieldPath) -> list[type[PlanModel]]:
+    """Return the models that may stand at a path: several only before the kind of a topology is known."""
+    models: list[type[PlanModel]] = [Plan]
+    for part in loc:
+        fields = [
+            field
+            for model in models
+            for name, field in model.model_fields.items()
+            if (field.alias or name) == part
+        ]
+        if fields:
+            models = _models_in(fields[0])
+        elif len(models) > 1 and isinstance(part, str):
+            models = [model for model in models if get_args(model.model_fields["kind"].annotation) == (part,)]
+    return models
+
+
+def _models_in(annotation: Any) -> list[type[PlanModel]]:
+    """Return the models that a field's type mentions."""
+    annotation = getattr(annotation, "annotation", annotation)
+    if isinstance(annotation, type) and issubclass(annotation, PlanModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models_in(argument)]
+
+
+def _shown(value: object) -> str:
+    """Show a single value; name the kind of anything else."""
+    if isinstance(value, str):
+        return shorten(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value == []:
+        return "an empty list"
+    if isinstance(value, int | float):
+        return shorten(str(value)).strip('"')
+    return kind_name(value)

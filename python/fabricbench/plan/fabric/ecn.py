@@ -1,0 +1,171 @@
+"""ECN marking in a plan: thresholds, and how ports move them."""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
+from fabricbench.plan.fabric.presets import ECN
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
+
+_WHOLE_PPM = 1_000_000
+
+
+class DynamicEcn(PlanModel):
+    """Dynamic ECN: a port judges each marked queue in every control interval and scales its Kmin and Kmax.
+
+    The law is our own, made of what published controllers look at: queue, use of the link, incast. `docs/adr`
+    has it with its reasons.
+    """
+
+    interval_ps: Duration = Field(
+        default="100us",
+        alias="interval",
+        validate_default=True,
+        description=(
+            "Control interval [time], 1us to 1s. Source: our choice: about ten round trips, so that senders "
+            "have answered what the last change brought about."
+        ),
+    )
+    floor: Ratio = Field(
+        default=Fraction(1, 4),
+        description=(
+            "Least multiple of Kmin and Kmax as configured [ratio], at most 1. Source: our choice; 1/4 of "
+            "`alibaba` is 8 us of queue."
+        ),
+        json_schema_extra={"default": "0.25"},
+    )
+    ceiling: Ratio = Field(
+        default=Fraction(4),
+        description=(
+            "Largest multiple of Kmin and Kmax as configured [ratio], 1 to 1000. Source: our choice: as far "
+            "up as down."
+        ),
+        json_schema_extra={"default": "4"},
+    )
+    raise_by_ppm: Part = Field(
+        default="25%",
+        alias="raise_by",
+        validate_default=True,
+        description="A step up makes both larger by this part of them [%]. Source: our choice.",
+    )
+    lower_by_ppm: Part = Field(
+        default="20%",
+        alias="lower_by",
+        validate_default=True,
+        description=(
+            "A step down makes both smaller by this part of them [%]. Source: our choice: with 20 % a step "
+            "down undoes a step up of 25 %."
+        ),
+    )
+    link_use_ppm: Part = Field(
+        default="95%",
+        alias="link_use",
+        validate_default=True,
+        description=(
+            "The thresholds go up while the link is used for less than this part of the time and frames were "
+            "marked since they last changed [%]. Source: our choice."
+        ),
+    )
+    queueing_delay_ps: Duration = Field(
+        default="20us",
+        alias="queueing_delay",
+        validate_default=True,
+        description=(
+            "The thresholds go down while the mean queue takes longer than this at the rate of the port "
+            "[time]. Source: the round trip that a vendor's guide to static thresholds expects (Huawei "
+            "CloudEngine, Configuring Static ECN)."
+        ),
+    )
+    incast_degree: Annotated[int, Field(ge=1, le=65_535)] = Field(
+        default=8,
+        description=(
+            "The thresholds go down while frames for a queue that marks come in by so many ports or more, "
+            "unless the link is not used enough. Source: our choice."
+        ),
+    )
+    confirm: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=2,
+        description=(
+            "So many intervals in a row have to speak for a change. Source: our choice: the least that an "
+            "interval alone cannot bring about."
+        ),
+    )
+
+    def run_spec(self) -> DynamicEcnSpec:
+        """Write the control out for the engine."""
+        return {
+            "interval_ps": self.interval_ps,
+            "scale_min_ppm": int(self.floor * _WHOLE_PPM),
+            "scale_max_ppm": int(self.ceiling * _WHOLE_PPM),
+            "raise_ppm": self.raise_by_ppm,
+            "lower_ppm": self.lower_by_ppm,
+            "link_use_ppm": self.link_use_ppm,
+            "queueing_delay_ps": self.queueing_delay_ps,
+            "incast_degree": self.incast_degree,
+            "confirm_intervals": self.confirm,
+        }
+
+
+class Ecn(PlanModel):
+    """ECN marking: probability 0 below Kmin, rising linearly to Pmax at Kmax, 1 above."""
+
+    preset: Literal["alibaba", "sonic"] | None = Field(
+        default=None,
+        description=(
+            "Where the thresholds come from that are not given here. Without a preset all three are needed."
+        ),
+    )
+    kmin_bytes: AnySize | None = Field(
+        default=None, alias="kmin", description="Kmin [size]. Default: the preset's."
+    )
+    kmax_bytes: Size | None = Field(
+        default=None, alias="kmax", description="Kmax [size], at least Kmin. Default: the preset's."
+    )
+    pmax_ppm: Part | None = Field(
+        default=None, alias="pmax", description="Pmax [%], at most 100 %. Default: the preset's."
+    )
+    reference_rate_bps: Rate | None = Field(
+        default=None,
+        alias="reference_rate",
+        description=(
+            "Kmin and Kmax hold for a port of this rate and are scaled to the rate of each port [bit/s]. "
+            "Default: the preset's; without one they hold for every port."
+        ),
+    )
+    priorities: Priorities | None = Field(
+        default=None, description="Priorities whose frames are marked [0 to 7]. Default: that of data."
+    )
+    dynamic: Annotated[DynamicEcn | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "Each port moves its thresholds by itself: `off`, `on` (with every default) or a mapping. "
+            "Source: static thresholds are what switches come with."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
+    def run_spec(self, data_priority: int) -> EcnSpec:
+        """Write the marking out for the engine."""
+        kmin, kmax = self.thresholds
+        preset = ECN[self.preset] if self.preset else None
+        reference = self.reference_rate_bps or (preset.reference_rate_bps if preset else None)
+        return {
+            "priorities": list(self.priorities or (data_priority,)),
+            "kmin_bytes": kmin,
+            "kmax_bytes": kmax,
+            "pmax_ppm": self.pmax_ppm or (preset.pmax_ppm if preset else 0),
+            "reference_rate_bps": reference,
+            "dynamic": self.dynamic.run_spec() if self.dynamic else None,
+        }
+
+    @property
+    def thresholds(self) -> tuple[int, int]:
+        """Kmin and Kmax at the reference rate [bytes]."""
+        preset = ECN[self.preset] if self.preset else None
+        kmin = preset.kmin_bytes if preset and self.kmin_bytes is None else self.kmin_bytes
+        kmax = preset.kmax_bytes if preset and self.kmax_bytes is None else self.kmax_bytes
+        return kmin or 0, kmax or 0

@@ -1,0 +1,83 @@
+"""What links are: Ethernet, or InfiniBand with its credits and the latencies of its switches and adapters."""
+
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import LinkLayerSpec
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import Size, Time
+
+BLOCK_BYTES: Final = 64
+"""Bytes of a block of credit (IBTA 1.7, 7.9.4)."""
+VL_BUFFER_BYTES_MAX: Final = 2048 * BLOCK_BYTES
+"""The most that credits can grant: half of the range of a 12-bit count (IBTA 1.7, 7.9.4.4.2)."""
+HEADER_BYTES: Final = 42
+"""LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2: what the first packet of a write has besides its payload."""
+
+_DEFAULTS: Final[dict[str, dict[str, str]]] = {
+    "switch": {"forwarding": "cut-through", "pipeline_latency": "130ns"},
+    "nic": {"latency": "300ns"},
+}
+"""Defaults of `fabric.switch` and `fabric.nic` on InfiniBand; docs/plan.md says where they come from."""
+_LOAD_BALANCING: Final = "d-mod-k"
+
+
+class Infiniband(PlanModel):
+    """InfiniBand links: local routing headers, and credits for each virtual lane in place of PFC."""
+
+    vl_buffer_bytes: Size = Field(
+        default="128KB",
+        alias="vl_buffer",
+        validate_default=True,
+        description=(
+            "Receive buffer of each virtual lane of each port [size], in blocks of 64 bytes, from a full "
+            "packet to 128 KB. Source: the most that credits can grant, 2048 blocks (IBTA 1.7, 7.9.4.4.2)."
+        ),
+    )
+    credit_interval_ps: Time = Field(
+        default="256ns",
+        alias="credit_interval",
+        validate_default=True,
+        description=(
+            "A receiver grants the credits of a lane at most once in this time [time], and only when there "
+            "are new ones. Source: our choice: at 100 Gb/s a flow control packet of 8 bytes in 3,200, and "
+            "less of the buffer than a tenth; the standard only asks for one in 65,536 symbol times."
+        ),
+    )
+
+    def run_spec(self) -> LinkLayerSpec:
+        """Write the links out for the engine."""
+        return {
+            "kind": "infiniband",
+            "vl_buffer_bytes": self.vl_buffer_bytes,
+            "credit_interval_ps": self.credit_interval_ps,
+        }
+
+
+class LinkLayerForm(PlanModel):
+    """What every link is, if not Ethernet."""
+
+    infiniband: Infiniband = Field(description="InfiniBand.")
+
+
+LinkLayer = Annotated[LinkLayerForm | None, Named({"ethernet": None, "infiniband": {"infiniband": {}}})]
+"""`ethernet`, `infiniband` with every default, or a mapping."""
+
+
+def link_layer_spec(link_layer: LinkLayerForm | None) -> LinkLayerSpec:
+    """Write the links out for the engine."""
+    return link_layer.infiniband.run_spec() if link_layer else {"kind": "ethernet"}
+
+
+def with_infiniband_defaults(fabric: Any) -> Any:
+    """Return the fabric of a plan as it is written, with InfiniBand's defaults if it is that."""
+    if not isinstance(fabric, dict) or fabric.get("link_layer") in (None, "ethernet"):
+        return fabric
+    filled: dict[str, Any] = {"load_balancing": _LOAD_BALANCING} | fabric
+    for name, defaults in _DEFAULTS.items():
+        given: Any = filled.get(name, {})
+        if isinstance(given, dict):
+            filled[name] = defaults | given
+    return filled

@@ -1,0 +1,221 @@
+"""The network of a plan: topology, load balancing, switches, NICs."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from fabricbench.plan._run_spec import FabricSpec, NicSpec, PinSpec, SharedMemorySpec
+from fabricbench.plan.fabric.balancing import LoadBalancing
+from fabricbench.plan.fabric.failures import DIRECTION, Direction, Failure, LinkName
+from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_infiniband_defaults
+from fabricbench.plan.fabric.switch import Switch
+from fabricbench.plan.fabric.topology import Topology
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import ImpairedHosts, Part, Propagation, Rate, Size, Time
+
+
+class Impairment(PlanModel):
+    """A NIC that works at a fraction of its rate."""
+
+    hosts: ImpairedHosts = Field(
+        alias="host", description='The host [number], or hosts as `ranks` has them, such as `"0-28:4"`.'
+    )
+    throughput_ppm: Part = Field(
+        alias="throughput", description="What is left of its throughput [%, of line rate]."
+    )
+    direction: Direction = Field(default="both", description=DIRECTION)
+
+
+class Nic(PlanModel):
+    """Every NIC."""
+
+    latency_ps: Time = Field(
+        default="400ns",
+        alias="latency",
+        validate_default=True,
+        description=(
+            "Fixed latency on each side, sending and receiving [time]. Source: an estimate; "
+            "adapters are quoted below 1 us from end to end."
+        ),
+    )
+    drain_rate_bps: Rate | None = Field(
+        default=None,
+        alias="drain_rate",
+        description=(
+            "How fast the host takes data out of the NIC's receive buffer [bit/s]. Default: at line rate."
+        ),
+    )
+    receive_buffer_bytes: Size = Field(
+        default="2MB",
+        alias="receive_buffer",
+        validate_default=True,
+        description=(
+            "Receive buffer [size]; it matters only with a drain rate or an impairment. Source: an estimate; "
+            "adapters of 400 Gb/s have a few megabytes."
+        ),
+    )
+    receive_xoff_bytes: Size | None = Field(
+        default=None,
+        alias="receive_xoff",
+        description=(
+            "With PFC on the priority of data, the NIC asks for a pause above this level of its receive "
+            "buffer [size]. Default: half of the buffer."
+        ),
+    )
+    impairments: Annotated[tuple[Impairment, ...], Field(strict=False)] = Field(
+        default=(), description="Hosts with NICs that work slower than they should."
+    )
+
+    def run_spec(self) -> NicSpec:
+        """Write the NICs out for the engine."""
+        return {
+            "latency_ps": self.latency_ps,
+            "drain_rate_bps": self.drain_rate_bps,
+            "receive_buffer_bytes": self.receive_buffer_bytes,
+            "receive_xoff_bytes": self.receive_xoff_bytes or self.receive_buffer_bytes // 2,
+            "impairments": [
+                {
+                    "host": host,
+                    "throughput_ppm": impairment.throughput_ppm,
+                    "direction": impairment.direction,
+                }
+                for impairment in self.impairments
+                for host in impairment.hosts
+            ],
+        }
+
+
+class ExtraDelay(PlanModel):
+    """A delay line in a link, as a network impairment emulator puts it there."""
+
+    link: LinkName = Field(
+        description=(
+            "The link by its two nodes, such as `leaf0-spine1`: all cables between them; "
+            "`leaf0-spine1:0` is the first of several."
+        )
+    )
+    delay_ps: Time = Field(
+        alias="delay",
+        description="Delay of each frame besides that of the cable, the same both ways [time]; at most 1 s.",
+    )
+
+
+class SharedMemory(PlanModel):
+    """What ranks on one host have between them in place of the network."""
+
+    rate_bps: Rate = Field(
+        default="80Gbps",
+        alias="rate",
+        validate_default=True,
+        description=(
+            "Rate at which a rank copies to the others of its host, one message after the other [rate]. "
+            "Source: an estimate: 10 GB/s, about what one core copies; NPUs have their scale-up link."
+        ),
+    )
+    latency_ps: Time = Field(
+        default="300ns",
+        alias="latency",
+        validate_default=True,
+        description=(
+            "From the end of the copy until the receiver has it [time]. Source: an estimate: of the order "
+            "that the OSU micro-benchmarks show between two cores of a server."
+        ),
+    )
+
+    def run_spec(self) -> SharedMemorySpec:
+        """Write it out for the engine."""
+        return {"rate_bps": self.rate_bps, "latency_ps": self.latency_ps}
+
+
+class Fabric(PlanModel):
+    """The network under test."""
+
+    topology: Topology = Field(description="The graph of hosts, switches and cables.")
+    link_layer: LinkLayer = Field(
+        default=None,
+        description=(
+            "What every link is: `ethernet`, `infiniband` (with every default) or a mapping. With "
+            "InfiniBand, the defaults of load balancing, switches and NICs are those that docs/plan.md gives "
+            "for it. Source: the published tables are mostly of RoCEv2 over Ethernet."
+        ),
+        json_schema_extra={"default": "ethernet"},
+    )
+    load_balancing: LoadBalancing = Field(
+        default="ecmp",
+        validate_default=True,
+        description=(
+            "How a switch chooses among equal next hops: a kind, or a mapping with it. `ecmp`: by a hash of "
+            "the 5-tuple with a seed of the switch, so that a queue pair keeps one path. Source: what "
+            "switches do by default; RFC 2992 analyses it."
+        ),
+    )
+    switch: Switch = Field(default_factory=dict, validate_default=True, description="Every switch.")
+    nic: Nic = Field(default_factory=dict, validate_default=True, description="Every NIC.")
+    shared_memory: SharedMemory = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="Between ranks on one host, in place of the network.",
+    )
+    propagation_ps_per_m: Propagation = Field(
+        default="5ns/m",
+        alias="propagation",
+        validate_default=True,
+        description=(
+            "Propagation delay of every cable [time per length]; a cable's delay is rounded "
+            "to 1 ps. Source: a refractive index of 1.5 in optical fibre."
+        ),
+    )
+    extra_delays: Annotated[tuple[ExtraDelay, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "Delay lines in some links, so that paths differ in delay: `{link: leaf0-spine1, delay: 5us}`. "
+            "Several for one link add up."
+        ),
+    )
+    failures: Annotated[tuple[Failure, ...], Field(strict=False)] = Field(
+        default=(),
+        description=(
+            "What fails and is repaired in the course of the run, in any order: "
+            "`{at: 2ms, kind: link-down, link: leaf0-spine1}`."
+        ),
+    )
+    convergence_time_ps: Time = Field(
+        default="10ms",
+        alias="convergence_time",
+        validate_default=True,
+        description=(
+            "From a failure or repair to the moment when every switch chooses among the next hops that are "
+            "left [time]; until then frames to the dead link are lost. Source: an estimate for a routed "
+            "fabric with fast external failover (RFC 7938, section 7.5, says below a second): to notice "
+            "that the light is lost and to take next hops out of a group."
+        ),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _infiniband_defaults(cls, value: Any) -> Any:
+        return with_infiniband_defaults(value)
+
+    def failure_of(self, index: int) -> int:
+        """Return the place in `failures` of the plan for a place in those of the run spec."""
+        places = [place for place, failure in enumerate(self.failures) for _ in failure.run_specs()]
+        return places[index]
+
+    def run_spec(self, data_priority: int, pins: list[PinSpec]) -> FabricSpec:
+        """Write the fabric out for the engine.
+
+        Args:
+            data_priority: Priority of data, for which PFC and ECN hold unless they name others.
+            pins: The queue pairs of pinned load balancing, with their uplinks.
+        """
+        return {
+            "topology": self.topology.run_spec(self.propagation_ps_per_m),
+            "load_balancing": self.load_balancing.run_spec(pins),
+            "switch": self.switch.run_spec(data_priority),
+            "nic": self.nic.run_spec(),
+            "extra_delays": [{"link": extra.link, "delay_ps": extra.delay_ps} for extra in self.extra_delays],
+            "shared_memory": self.shared_memory.run_spec(),
+            "failures": [spec for failure in self.failures for spec in failure.run_specs()],
+            "convergence_time_ps": self.convergence_time_ps,
+            "link_layer": link_layer_spec(self.link_layer),
+        }

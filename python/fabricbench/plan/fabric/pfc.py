@@ -1,0 +1,152 @@
+"""Priority flow control in a plan: thresholds, headroom, watchdog."""
+
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size
+from fabricbench.units import parse_size
+
+
+def ratio_spec(ratio: Fraction) -> RatioSpec:
+    """Write a ratio out for the engine."""
+    return {"numerator": ratio.numerator, "denominator": ratio.denominator}
+
+
+class Xoff(PlanModel):
+    """Threshold of a pause: one of the two."""
+
+    alpha: Ratio | None = Field(
+        default=None,
+        description="So many times what is free of the shared buffer [ratio].",
+    )
+    size_bytes: Size | None = Field(
+        default=None,
+        alias="bytes",
+        description="A fixed number of bytes [size].",
+    )
+
+    def run_spec(self) -> XoffSpec:
+        """Write the threshold out for the engine."""
+        if self.alpha is None:
+            return {"kind": "static", "bytes": self.size_bytes or 0}
+        return {"kind": "dynamic", "alpha": ratio_spec(self.alpha)}
+
+
+class Watchdog(PlanModel):
+    """PFC watchdog of the egress queues of switches.
+
+    A queue that is paused, holds frames and has sent none for the whole detection time is in a storm: its
+    pauses are ignored, until none has come in for the restoration time.
+    """
+
+    detection_ps: Duration = Field(
+        default="200ms",
+        alias="detection",
+        validate_default=True,
+        description=(
+            "For how long a queue is paused and sends nothing until that is a storm [time]. Source: the "
+            "default of SONiC's `pfcwd`, which takes 100 ms to 5 s."
+        ),
+    )
+    restoration_ps: Duration = Field(
+        default="200ms",
+        alias="restoration",
+        validate_default=True,
+        description=(
+            "For how long no pause must come in until pauses are obeyed again [time]. Source: the default of "
+            "SONiC's `pfcwd`."
+        ),
+    )
+    action: Literal["drop", "forward"] = Field(
+        default="drop",
+        description=(
+            "What becomes of the frames in the queue and of those bound for it: `drop`, or `forward` as if "
+            "there were no pause. Source: the default of SONiC's `pfcwd`."
+        ),
+    )
+
+    def run_spec(self) -> WatchdogSpec:
+        """Write the watchdog out for the engine."""
+        return {
+            "detection_ps": self.detection_ps,
+            "restoration_ps": self.restoration_ps,
+            "action": self.action,
+        }
+
+
+class Pfc(PlanModel):
+    """Priority flow control (IEEE 802.1Qbb) on lossless priorities."""
+
+    priorities: Priorities | None = Field(
+        default=None,
+        description="Lossless priorities [0 to 7]. Default: that of data.",
+    )
+    xoff: Xoff = Field(
+        default_factory=lambda: Xoff.model_validate({"alpha": "1/4"}),
+        description=(
+            "How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause: "
+            "`{alpha: 0.25}` or `{bytes: 100KB}`. Source: SONiC's lossless profiles have a dynamic "
+            "threshold of 2^-2."
+        ),
+        json_schema_extra={"default": "{alpha: 0.25}"},
+    )
+    xon_offset_bytes: AnySize = Field(
+        default="16KB",
+        alias="xon_offset",
+        validate_default=True,
+        description=(
+            "The pause ends once that much less than at the threshold is held [size]. Source: an "
+            "estimate: four full frames; it only has to keep pauses from flapping."
+        ),
+    )
+    reserved_bytes: AnySize = Field(
+        default="9KB",
+        alias="reserved",
+        validate_default=True,
+        description=(
+            "Buffer reserved for each (ingress port, lossless priority) [size]. Source: one jumbo frame."
+        ),
+    )
+    headroom_bytes: Annotated[AnySize | None, Named({"auto": None}, parse_size)] = Field(
+        default=None,
+        alias="headroom",
+        description=(
+            "Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, "
+            "lossless priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the "
+            "peer, in whole cells. Source: SONiC computes it in this way."
+        ),
+        json_schema_extra={"default": "auto"},
+    )
+    quanta: Annotated[int, Field(ge=1, le=65_535)] = Field(
+        default=65_535,
+        description=(
+            "Pause time asked for [quanta of 512 bit times]; renewed after half of it. Source: the largest "
+            "there is, as switches ask for."
+        ),
+    )
+
+    watchdog: Annotated[Watchdog | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "PFC watchdog of the queues of switches: `off`, `on` (with every default) or a mapping. Source: "
+            "SONiC has it off unless it is started."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
+    def run_spec(self, data_priority: int) -> PfcSpec:
+        """Write PFC out for the engine."""
+        return {
+            "priorities": list(self.priorities or (data_priority,)),
+            "xoff": self.xoff.run_spec(),
+            "xon_offset_bytes": self.xon_offset_bytes,
+            "reserved_bytes": self.reserved_bytes,
+            "headroom_bytes": self.headroom_bytes,
+            "quanta": self.quanta,
+            "watchdog": self.watchdog.run_spec() if self.watchdog else None,
+        }

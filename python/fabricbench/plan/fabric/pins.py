@@ -1,0 +1,116 @@
+"""Resolves the pins of a plan to queue pairs, and finds what is wrong with them."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fabricbench.plan._run_spec import PinSpec
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.balancing import Pin
+from fabricbench.plan.fabric.flows import QueuePairIndex
+from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import Description, QueuePairDescription
+
+PINS: FieldPath = ("fabric", "load_balancing", "pins")
+
+
+def resolve_pins(pins: Sequence[Pin], description: "Description") -> list[PinSpec]:
+    """Return the uplink of each queue pair that is pinned, in the order of the plan."""
+    index = QueuePairIndex(description["qps"])
+    return [
+        {"switch": pin.switch, "qp": pair["qp"], "uplink": pin.uplink}
+        for pin in pins
+        for flow in pin.flows
+        for pair in index.find(flow)
+    ]
+
+
+def pin_problems(pins: Sequence[Pin], description: "Description", document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with each pin: its switch, its uplink, its flows."""
+    ports = _Ports(description)
+    index = QueuePairIndex(description["qps"])
+    taken: dict[tuple[str, int], FieldPath] = {}
+    for number, pin in enumerate(pins):
+        path: FieldPath = (*PINS, number)
+        if pin.switch not in ports.choices:
+            names = [name for name, choices in ports.choices.items() if choices > 1]
+            hint = close_match_hint(pin.switch, names)
+            allowed = "a switch with several next hops: " + ", ".join(names[:20])
+            yield document.problem((*path, "switch"), f'"{pin.switch}"', allowed, hint)
+            continue
+        choices = ports.choices[pin.switch]
+        if pin.uplink >= choices:
+            found = f"uplink {pin.uplink} of {pin.switch}"
+            yield document.problem((*path, "uplink"), found, f"0 to {choices - 1}, as it has {choices}")
+        for place, flow in enumerate(pin.flows):
+            here: FieldPath = (*path, "flows", place)
+            pairs = list(index.find(flow))
+            if not pairs:
+                yield document.problem(here, f'no queue pair for "{flow.text}"', "flows that the jobs have")
+            for pair in pairs:
+                problem = _pair_problem(pair, pin, ports, here, taken, document)
+                if problem:
+                    yield problem
+                    break
+                taken[pin.switch, pair["qp"]] = here
+
+
+def _pair_problem(
+    pair: "QueuePairDescription",
+    pin: Pin,
+    ports: "_Ports",
+    path: FieldPath,
+    taken: dict[tuple[str, int], FieldPath],
+    document: Document,
+) -> Problem | None:
+    """Return what is wrong with one queue pair of a pin."""
+    name = f"rank {pair['src_rank']} to rank {pair['dst_rank']}"
+    if (pin.switch, pair["qp"]) in taken:
+        found = f"a queue pair of {name} that {pin.switch} already has on an uplink"
+        return document.problem(path, found, "each queue pair once for each switch")
+    hosts = ports.hosts[pin.switch]
+    if (
+        hosts
+        and pin.switch not in ports.passed
+        and (pair["src_host"] not in hosts or pair["dst_host"] in hosts)
+    ):
+        route = f"host {pair['src_host']} to host {pair['dst_host']}"
+        found = f"{name}, {route}, which goes up no uplink of {pin.switch}"
+        return document.problem(path, found, f"flows that leave {pin.switch}")
+    return None
+
+
+class _Ports:
+    """What can be known of the switches without routes.
+
+    Attributes:
+        choices: For each switch, among how many next hops it chooses at most.
+        hosts: For each switch, the hosts on it.
+        passed: Switches with hosts that traffic between other switches may pass.
+    """
+
+    def __init__(self, description: "Description") -> None:
+        # A switch chooses among its links upwards and to its own tier, or among parallel links to one below.
+        upwards: dict[str, int] = {}
+        parallel: dict[tuple[str, str], int] = {}
+        number = {node["name"]: place for place, node in enumerate(description["nodes"])}
+        tier = {node["name"]: node["tier"] for node in description["nodes"]}
+        switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
+        self.passed: set[str] = set()
+        self.hosts: dict[str, set[int]] = {name: set() for name in switches}
+        for link in description["links"]:
+            below, above = link["from"], link["to"]
+            if below in self.hosts:
+                level = tier[below] == tier[above]
+                for name in (below, above) if level else (below,):
+                    upwards[name] = upwards.get(name, 0) + 1
+                self.passed.update((below, above) if level else ())
+                parallel[above, below] = parallel.get((above, below), 0) + 1
+            else:
+                # Hosts come before switches and in order, so a host's place is its number.
+                self.hosts[above].add(number[below])
+        self.choices = {name: max(1, upwards.get(name, 0)) for name in switches}
+        for (above, _), count in parallel.items():
+            self.choices[above] = max(self.choices[above], count)

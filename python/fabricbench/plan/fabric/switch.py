@@ -1,0 +1,176 @@
+"""Switches in a plan: buffer, scheduling, PFC, ECN, the scheduled family. Each model writes itself out."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from fabricbench.plan._run_spec import (
+    BufferSpec,
+    SchedulingSpec,
+    SwitchSpec,
+)
+from fabricbench.plan.fabric.ecn import Ecn
+from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
+from fabricbench.plan.fabric.presets import ECN, ECN_ON
+from fabricbench.plan.fabric.scheduled import Scheduled
+from fabricbench.plan.fields.base import PlanModel, ShortModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import (
+    PRIORITIES,
+    QUANTUM_BYTES,
+    Ratio,
+    Size,
+    Time,
+    parse_quanta,
+    parse_ratio,
+)
+
+
+class Buffer(ShortModel):
+    """The packet buffer of a switch, shared by all ports: a size, or a mapping."""
+
+    short_key = "size"
+
+    size_bytes: Size = Field(
+        default="64MB",
+        alias="size",
+        validate_default=True,
+        description=(
+            "Size of the whole buffer, headroom and reserves included [size, in frame bytes]. Source: the "
+            "buffer of 12.8 Tb/s switch chips."
+        ),
+    )
+    cell_bytes: Size = Field(
+        default=1,
+        alias="cell",
+        description=(
+            "A frame takes whole cells of this size [size]; 1 counts frames as they are. Source: the size of "
+            "a cell differs from chip to chip; common are 176 to 256 bytes."
+        ),
+    )
+    lossy_alpha: Annotated[Ratio | None, Named({"none": None}, parse_ratio)] = Field(
+        default=None,
+        description=(
+            "Dynamic threshold of lossy priorities: an egress queue holds at most this many times what is "
+            "free of the shared buffer [ratio], `none` for no limit but the whole buffer. Source: "
+            "Choudhury and Hahne, 1998, for the rule; a generator's fabric without any is the default."
+        ),
+        json_schema_extra={"default": "none"},
+    )
+
+    def run_spec(self) -> BufferSpec:
+        """Write the buffer out for the engine."""
+        alpha = self.lossy_alpha
+        return {
+            "size_bytes": self.size_bytes,
+            "cell_bytes": self.cell_bytes,
+            "lossy_alpha": ratio_spec(alpha) if alpha else None,
+        }
+
+
+class Dwrr(PlanModel):
+    """Deficit weighted round robin over the priorities."""
+
+    quantum_bytes: Annotated[
+        tuple[int, ...],
+        BeforeValidator(parse_quanta),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "minItems": PRIORITIES, "maxItems": PRIORITIES},
+                    {"type": "object", "propertyNames": {"pattern": "^[0-7]$"}},
+                ]
+            }
+        ),
+    ] = Field(
+        default=(QUANTUM_BYTES,) * PRIORITIES,
+        alias="quantum",
+        description=(
+            "What a priority may send in its turn [size]: a list for the priorities 0 to 7, or a mapping "
+            "such as `{3: 32KB, 6: 8KB}` that leaves the others at 8 KB. Source: 8 KB hold a full frame, so "
+            "that each turn sends one (Shreedhar and Varghese, 1995)."
+        ),
+        json_schema_extra={"default": "8KB each"},
+    )
+
+
+class Scheduling(PlanModel):
+    """How a port chooses among its priorities, if not strictly by number."""
+
+    dwrr: Dwrr = Field(description="Deficit weighted round robin.")
+
+
+class Switch(PlanModel):
+    """Every switch of the fabric."""
+
+    forwarding: Literal["store-and-forward", "cut-through"] = Field(
+        default="store-and-forward",
+        description=(
+            "When a frame may leave. `store-and-forward`: once its last bit is in. `cut-through`: once its "
+            "first 64 bytes are in, if it leaves by a port no faster than the one it came in by; it is "
+            "stored otherwise. Source: the published latencies fit it."
+        ),
+    )
+    pipeline_latency_ps: Time = Field(
+        default="500ns",
+        alias="pipeline_latency",
+        validate_default=True,
+        description=(
+            "From when a frame may leave to its earliest first bit out [time]. Source: "
+            "with it, a full frame at 400 Gb/s takes 0.7 us through one leaf and 2.2 us "
+            "through leaf, spine and leaf; published are about 0.8 and 2.1 us."
+        ),
+    )
+    buffer: Buffer = Field(default_factory=Buffer, description="The packet buffer.")
+    scheduling: Annotated[Scheduling | None, Named({"strict": None, "dwrr": {"dwrr": {}}})] = Field(
+        default=None,
+        description=(
+            "Which priority a port serves next. `strict`: the highest. `dwrr`: deficit weighted round robin. "
+            "Source: control packets, which have a priority of their own, come first with it."
+        ),
+        json_schema_extra={"default": "strict"},
+    )
+    pfc: Annotated[Pfc | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "Priority flow control: `off`, `on` (with every default) or a mapping. Source: the published "
+            "completion times were taken without congestion."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+    ecn: Annotated[
+        Ecn | None,
+        Named({"off": None, "on": {"preset": ECN_ON}} | {name: {"preset": name} for name in ECN}),
+    ] = Field(
+        default=None,
+        description=(
+            f"ECN marking: `off`, `on` (which is `{ECN_ON}`), a preset, or a mapping. Source: as for `pfc`."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
+    scheduled: Annotated[Scheduled | None, Named({"off": None, "on": {}})] = Field(
+        default=None,
+        description=(
+            "Scheduled switches in place of Ethernet ones, as in a disaggregated chassis: `off`, `on` "
+            "(with every default) or a mapping. Source: Ethernet switches are what the other plans test."
+        ),
+        json_schema_extra={"default": "off"},
+    )
+
+    def run_spec(self, data_priority: int) -> SwitchSpec:
+        """Write the switches out for the engine; PFC and ECN that name no priority hold for that of data."""
+        return {
+            "forwarding": self.forwarding,
+            "pipeline_latency_ps": self.pipeline_latency_ps,
+            "buffer": self.buffer.run_spec(),
+            "scheduling": self._scheduling_spec(),
+            "pfc": self.pfc.run_spec(data_priority) if self.pfc else None,
+            "ecn": self.ecn.run_spec(data_priority) if self.ecn else None,
+            "scheduled": self.scheduled.run_spec() if self.scheduled else None,
+        }
+
+    def _scheduling_spec(self) -> SchedulingSpec:
+        if self.scheduling is None:
+            return {"kind": "strict"}
+        return {"kind": "dwrr", "quantum_bytes": list(self.scheduling.dwrr.quantum_bytes)}

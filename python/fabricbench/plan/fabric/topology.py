@@ -1,0 +1,251 @@
+"""The shapes of fabric that a plan can name. Each is one model here and one builder in the engine.
+
+A model says how many hosts and cables it has, and writes itself as the part of a run spec that its builder
+reads.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import (
+    FatTreeTopologySpec,
+    FullMeshTopologySpec,
+    LeafSpineTopologySpec,
+    RailOptimisedTopologySpec,
+    SingleSwitchTopologySpec,
+)
+from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
+from fabricbench.plan.fabric.custom import Custom
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import HOSTS_MAX, Count
+
+
+class SingleSwitch(PlanModel):
+    """Every host on one switch."""
+
+    kind: Literal["single-switch"] = Field(description="Every host on one switch.")
+    hosts: Count = Field(description="Number of hosts.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to switch.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.hosts
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.hosts
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return 1
+
+    def run_spec(self, propagation_ps_per_m: int) -> SingleSwitchTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "hosts": self.hosts,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class LeafSpine(PlanModel):
+    """Two tiers: every leaf is linked to every spine."""
+
+    kind: Literal["leaf-spine"] = Field(description="Two tiers: every leaf is linked to every spine.")
+    leaves: Count = Field(description="Number of leaf switches.")
+    hosts_per_leaf: Count = Field(description="Hosts on each leaf.")
+    spines: Count = Field(description="Number of spine switches.")
+    links_per_spine: Count = Field(default=1, description="Parallel links between one leaf and one spine.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to spine.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.leaves * self.hosts_per_leaf
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.host_count + self.leaves * self.spines * self.links_per_spine
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return (self.leaves + self.spines) * self.leaves
+
+    def run_spec(self, propagation_ps_per_m: int) -> LeafSpineTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "leaves": self.leaves,
+            "hosts_per_leaf": self.hosts_per_leaf,
+            "spines": self.spines,
+            "links_per_spine": self.links_per_spine,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class FatTree(PlanModel):
+    """Three tiers: pods of leaves and aggregation switches, joined by core switches."""
+
+    kind: Literal["fat-tree"] = Field(
+        description="Three tiers: pods of leaves and aggregation switches, joined by core switches."
+    )
+    pods: Count = Field(description="Number of pods.")
+    leaves_per_pod: Count = Field(description="Leaf switches in each pod.")
+    hosts_per_leaf: Count = Field(description="Hosts on each leaf.")
+    aggs_per_pod: Count = Field(
+        description="Aggregation switches in each pod; every leaf of the pod is linked to each."
+    )
+    cores_per_agg: Count = Field(
+        description="Core switches in the plane of each aggregation switch; each is linked once to every pod."
+    )
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to leaf.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Leaf to aggregation switch.")
+    core_link: FabricLink = Field(default_factory=FabricLink, description="Aggregation switch to core.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.pods * self.leaves_per_pod * self.hosts_per_leaf
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        per_pod = self.aggs_per_pod * (self.leaves_per_pod + self.cores_per_agg)
+        return self.host_count + self.pods * per_pod
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        leaves, aggs = self.pods * self.leaves_per_pod, self.pods * self.aggs_per_pod
+        return (leaves + aggs + self.aggs_per_pod * self.cores_per_agg) * leaves
+
+    def run_spec(self, propagation_ps_per_m: int) -> FatTreeTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "pods": self.pods,
+            "leaves_per_pod": self.leaves_per_pod,
+            "hosts_per_leaf": self.hosts_per_leaf,
+            "aggs_per_pod": self.aggs_per_pod,
+            "cores_per_agg": self.cores_per_agg,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+            "core_link": self.core_link.run_spec(propagation_ps_per_m),
+        }
+
+
+class RailOptimised(PlanModel):
+    """Servers of several GPUs, each with its own NIC; NIC `i` of every server goes to rail switch `i`."""
+
+    kind: Literal["rail-optimised"] = Field(
+        description=(
+            "Servers of several GPUs, each with its own NIC; NIC i of every server goes to "
+            "rail switch i, and spines join the rails. GPU g of server s is host s * rails + "
+            "g."
+        )
+    )
+    servers: Count = Field(description="Number of servers.")
+    rails: Count = Field(description="GPUs, and so rails, of each server.")
+    spines: int = Field(
+        ge=0,
+        le=HOSTS_MAX,
+        description=(
+            "Spine switches that join the rails; 0 is for one rail only, as every rank must "
+            "reach every other."
+        ),
+    )
+    links_per_spine: Count = Field(
+        default=1,
+        description="Parallel links between one rail switch and one spine.",
+    )
+    host_link: HostLink = Field(default_factory=HostLink, description="NIC to rail switch.")
+    fabric_link: FabricLink = Field(default_factory=FabricLink, description="Rail switch to spine.")
+    scale_up_link: ScaleUpLink | None = Field(
+        default=None,
+        description=(
+            "GPU to the scale-up switch inside its server; traffic inside a server takes it. "
+            "Without it, that traffic takes the fabric."
+        ),
+    )
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts, one for each GPU."""
+        return self.servers * self.rails
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        scale_up = self.host_count if self.scale_up_link else 0
+        return self.host_count + scale_up + self.rails * self.spines * self.links_per_spine
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each rail or spine switch to each rail."""
+        return (self.rails + self.spines) * self.rails
+
+    def run_spec(self, propagation_ps_per_m: int) -> RailOptimisedTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        scale_up_link = self.scale_up_link
+        return {
+            "kind": self.kind,
+            "servers": self.servers,
+            "rails": self.rails,
+            "spines": self.spines,
+            "links_per_spine": self.links_per_spine,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+            "fabric_link": self.fabric_link.run_spec(propagation_ps_per_m),
+            "scale_up_link": scale_up_link.run_spec(propagation_ps_per_m) if scale_up_link else None,
+        }
+
+
+class FullMesh(PlanModel):
+    """The ideal reference: hosts joined by a crossbar that never blocks."""
+
+    kind: Literal["full-mesh"] = Field(
+        description=(
+            "The ideal reference: hosts joined by a crossbar that never blocks, with "
+            "unlimited buffers and no latency but the cable's. Each host still sends and "
+            "receives at its line rate."
+        )
+    )
+    hosts: Count = Field(description="Number of hosts.")
+    host_link: HostLink = Field(default_factory=HostLink, description="Host to the crossbar.")
+
+    @property
+    def host_count(self) -> int:
+        """Number of hosts."""
+        return self.hosts
+
+    @property
+    def cable_count(self) -> int:
+        """Number of cables."""
+        return self.hosts
+
+    @property
+    def route_count(self) -> int:
+        """Number of routes: from each switch to each that has hosts."""
+        return 1
+
+    def run_spec(self, propagation_ps_per_m: int) -> FullMeshTopologySpec:
+        """Write the shape out for the engine, its cables as delays."""
+        return {
+            "kind": self.kind,
+            "hosts": self.hosts,
+            "host_link": self.host_link.run_spec(propagation_ps_per_m),
+        }
+
+
+Topology = Annotated[
+    SingleSwitch | LeafSpine | FatTree | RailOptimised | Custom | FullMesh,
+    Field(discriminator="kind"),
+]
+"""One of the shapes, told apart by `kind`."""

@@ -1,0 +1,44 @@
+"""Open-loop traffic in a plan: messages that are offered at given times."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import ArrivalsSpec
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import PPM, Duration, Part, Rate
+
+
+class Arrivals(PlanModel):
+    """When the ranks of a job offer messages of its data size, whatever became of those before."""
+
+    process: Literal["poisson", "constant"] = Field(
+        default="poisson",
+        description=(
+            "How the gaps between the messages of a rank are distributed: `poisson` draws "
+            "exponential ones, `constant` has equal ones after a random phase. Source: the load "
+            "sweeps of the literature."
+        ),
+    )
+    load_ppm: Part | None = Field(
+        default=None,
+        alias="load",
+        description=(
+            "Payload that each sending rank offers, as a share of the line rate of its port "
+            "[share]; either this or `rate`."
+        ),
+    )
+    rate_bps: Rate | None = Field(
+        default=None,
+        alias="rate",
+        description="Payload that each sending rank offers [rate]; either this or `load`.",
+    )
+    duration_ps: Duration = Field(
+        alias="duration",
+        description="For how long messages are offered, from the start of the job [time].",
+    )
+
+    def run_spec(self, line_rate_bps: int) -> ArrivalsSpec:
+        """Write the arrivals out; a load is of the line rate."""
+        rate_bps = line_rate_bps * (self.load_ppm or 0) // PPM if self.rate_bps is None else self.rate_bps
+        return {"process": self.process, "rate_bps": rate_bps, "duration_ps": self.duration_ps}

@@ -1,0 +1,174 @@
+"""Storage in a plan: clients that keep operations outstanding at targets."""
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import StorageLength, StorageSpec
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import (
+    PPM,
+    AnySize,
+    Duration,
+    Hosts,
+    Part,
+    Rate,
+    Size,
+    Time,
+    parse_hosts,
+)
+from fabricbench.units import UnitError
+
+STORAGE: Final = "storage"
+"""The collective of a storage job."""
+ALGORITHM: Final = "closed-loop"
+"""How it is carried out."""
+LOGICAL_BLOCK_BYTES: Final = 512
+"""What a block size is a multiple of [bytes]."""
+DEPTH_MAX: Final = 65_535
+"""Most operations outstanding at a client: 16-bit identifiers (NVMe base specification 2.0, 3.3.3.1)."""
+
+
+class Storage(PlanModel):
+    """What storage clients do, as `fio` has it with `rw=randwrite`, in the way of NVMe over Fabrics."""
+
+    clients: Hosts = Field(
+        description="Hosts that issue operations: ranges such as `0-10`, or a list. They are the first ranks."
+    )
+    targets: Hosts = Field(
+        description="Hosts that serve them; the target of each operation is drawn at random. The other ranks."
+    )
+    operation: Literal["write", "read", "mixed"] = Field(
+        default="write",
+        description=(
+            "What an operation does: `write`, `read`, or `mixed`. fio: `rw`. Source: the published test."
+        ),
+    )
+    read_ppm: Part = Field(
+        default="50%",
+        alias="read_share",
+        validate_default=True,
+        description=(
+            "Operations that read, of a `mixed` job [share]. fio: `rwmixread`. Source: fio's default."
+        ),
+    )
+    block_bytes: Size | None = Field(
+        default=None,
+        alias="block_size",
+        description=(
+            "Data of an operation [size], a multiple of 512 bytes; the data size of the job. fio: `bs`. "
+            "Default: that "
+            "of `sweep.data_size`."
+        ),
+    )
+    depth: int = Field(
+        default=1,
+        ge=1,
+        le=DEPTH_MAX,
+        description=(
+            "Operations that each client keeps outstanding. fio: `iodepth` times `numjobs`. Source: fio's "
+            "default."
+        ),
+    )
+    duration_ps: Duration | None = Field(
+        default=None,
+        alias="duration",
+        description=(
+            "For how long operations are issued, from the start of the job [time]; either this or "
+            "`operations`. fio: "
+            "`runtime`. Of a job that repeats until others end it holds when that runs alone."
+        ),
+    )
+    operations: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000_000,
+        description="How many operations each client issues; either this or `duration`. fio: `number_ios`.",
+    )
+    warm_up_ps: Time = Field(
+        default="0s",
+        alias="warm_up",
+        validate_default=True,
+        description=(
+            "Operations issued sooner after the start of the job are not measured [time]. fio: "
+            "`ramp_time`. Source: "
+            "fio's default."
+        ),
+    )
+    in_capsule_bytes: AnySize = Field(
+        default="4KB",
+        alias="in_capsule",
+        validate_default=True,
+        description=(
+            "The data of a write travels with its command up to this block size [size]; above it the "
+            "target fetches "
+            "them with RDMA READ (NVMe over RDMA transport specification 1.0). Source: the default of "
+            "SPDK's target; "
+            "that of Linux has 16 KB."
+        ),
+    )
+    outstanding_reads: int = Field(
+        default=16,
+        ge=1,
+        le=DEPTH_MAX,
+        description=(
+            "RDMA READ requests that a target keeps unanswered on one queue pair. Source: what ConnectX "
+            "NICs report as "
+            "`max_qp_rd_atom`."
+        ),
+    )
+    service_rate_bps: Rate | None = Field(
+        default=None,
+        alias="service_rate",
+        description="How fast a target stores and fetches data [rate]. Source: none, the network alone.",
+    )
+    service_time_ps: Time = Field(
+        default="0s",
+        alias="service_time",
+        validate_default=True,
+        description=(
+            "What a target takes for each operation besides, one after the other [time]. Source: 0 "
+            "measures the "
+            "network alone."
+        ),
+    )
+
+    def run_spec(self) -> StorageSpec:
+        """Write the job's storage out, once it has been checked."""
+        length: StorageLength
+        if self.duration_ps is not None:
+            length = {"kind": "duration", "duration_ps": self.duration_ps}
+        else:
+            length = {"kind": "operations", "operations": self.operations or 1}
+        shares = {"write": 0, "read": PPM, "mixed": self.read_ppm}
+        return {
+            "clients": len(self.clients or ()),
+            "depth": self.depth,
+            "read_ppm": shares[self.operation],
+            "length": length,
+            "warm_up_ps": self.warm_up_ps,
+            "in_capsule_bytes": self.in_capsule_bytes,
+            "outstanding_reads": self.outstanding_reads,
+            "service_rate_bps": self.service_rate_bps,
+            "service_time_ps": self.service_time_ps,
+        }
+
+
+def fill_job(job: Any) -> Any:
+    """Give a storage job as it stands in a plan its ranks and its data size, unless it has them.
+
+    What cannot be read is left to the fields, which say what is wrong with it.
+    """
+    storage = job.get("storage") if isinstance(job, dict) else None
+    if not isinstance(storage, dict):
+        return job
+    filled = dict(job)
+    try:
+        clients, targets = parse_hosts(storage.get("clients")), parse_hosts(storage.get("targets"))
+    except UnitError:
+        clients = targets = None
+    if "ranks" not in job and clients and targets:
+        filled["ranks"] = [*clients, *targets]
+    if "data_size" not in job and storage.get("block_size") is not None:
+        filled["data_size"] = storage["block_size"]
+    return filled

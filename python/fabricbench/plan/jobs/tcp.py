@@ -1,0 +1,210 @@
+"""TCP traffic in a plan: the load of ordinary applications beside RDMA."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from fabricbench.plan._run_spec import TcpSpec
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.quantities import (
+    Duration,
+    DurationValue,
+    Hosts,
+    Priority,
+    RateValue,
+    Size,
+    Time,
+    parse_duration,
+    parse_rate,
+)
+
+TCP_HEADER_BYTES: Final = 52
+"""IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload."""
+TCP_WINDOW_SEGMENTS_MAX: Final = 2047
+"""Longest window that the engine takes [segments]."""
+UNLIMITED: Final = "unlimited"
+"""The value of `rate` for applications that always have more to send."""
+_UNTIL_OTHERS_END: Final = "until-others-end"
+
+
+class Tcp(PlanModel):
+    """TCP connections between some hosts, open from the start."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=80)] = Field(
+        default="tcp", description="Name of the traffic, unique among jobs and TCP traffic."
+    )
+    hosts: Hosts = Field(
+        default="all",
+        alias="ranks",
+        validate_default=True,
+        description=(
+            "The hosts in rank order, as for a job. A host may have a rank of a job as well, but none of "
+            "other TCP traffic."
+        ),
+    )
+    collective: str = Field(
+        default="permutation",
+        description=(
+            "Who sends to whom: each pair of sender and receiver of this collective has connections, such as "
+            "`permutation`, `all-to-all` or `incast`. Source: each host with one peer."
+        ),
+    )
+    algorithm: str | None = Field(
+        default=None, description="An algorithm of that collective. Default: the first that the engine lists."
+    )
+    root: int = Field(default=0, ge=0, description="Receiver of incast [rank].")
+    connections: int = Field(
+        default=1, ge=1, le=1024, description="Connections of each pair. Source: iperf3."
+    )
+    rate_bps: Annotated[RateValue | None, Named({UNLIMITED: None}, parse_rate)] = Field(
+        alias="rate",
+        description=(
+            "Payload that each sending host offers, split evenly over its connections [rate], or `unlimited`:"
+            " there is always more to send. An application that was held back catches up as far as its window"
+            " allows."
+        ),
+    )
+    write_bytes: Size = Field(
+        default="128KB",
+        alias="write_size",
+        validate_default=True,
+        description=(
+            "The application writes so much at a time [size], rounded up to whole segments. Source: iperf3's "
+            "block size."
+        ),
+    )
+    start_ps: Time = Field(
+        default="0s",
+        alias="start",
+        validate_default=True,
+        description="When the traffic starts, from the start of the run [time].",
+    )
+    start_spread_ps: Time = Field(
+        default="100us",
+        alias="start_spread",
+        validate_default=True,
+        description=(
+            "Each connection starts that much later at most, drawn at random [time]. Source: a few writes, so"
+            " that the writes of hosts do not coincide."
+        ),
+    )
+    duration_ps: Annotated[DurationValue | None, Named({_UNTIL_OTHERS_END: None}, parse_duration)] = Field(
+        default=_UNTIL_OTHERS_END,
+        alias="duration",
+        validate_default=True,
+        description=(
+            "For how long applications write, from `start` [time]: the traffic ends when all of that is "
+            "acknowledged, and the run not before. Or `until-others-end`: until every job has ended."
+        ),
+    )
+    priority: Priority = Field(
+        default=0,
+        description=(
+            "Priority of its frames, data and acknowledgements; it must not be lossless. Source: best effort "
+            "of IEEE 802.1Q."
+        ),
+    )
+    mtu_bytes: Annotated[int, Field(ge=576, le=9216)] = Field(
+        default=1500,
+        alias="mtu",
+        description=(
+            "Ethernet MTU: payload and 52 bytes of IP and TCP headers with timestamps [bytes]. Source: IEEE "
+            "802.3."
+        ),
+    )
+    congestion: Literal["cubic", "newreno", "dctcp"] = Field(
+        default="cubic",
+        description=(
+            "What sets the congestion window: `cubic` (RFC 9438), `newreno` (RFC 5681 and 6675) or `dctcp` "
+            "(RFC 8257), which needs its priority among those of `ecn`. Source: the default of Linux."
+        ),
+    )
+    initial_window: int = Field(
+        default=10, ge=1, le=1000, description="First congestion window [segments]. Source: RFC 6928."
+    )
+    window_bytes: Size = Field(
+        default="2MB",
+        alias="window",
+        validate_default=True,
+        description=(
+            "At most so much written and not acknowledged: the smaller of send buffer and receive window "
+            "[size]; at most 2047 segments. Source: 2 MB is 20 Gb/s over 800 us, and below Linux's largest "
+            "buffers of 4 and 6 MB."
+        ),
+    )
+    ack_every: int = Field(
+        default=2,
+        ge=1,
+        le=64,
+        description="Segments in order that one acknowledgement covers. Source: RFC 5681, 4.2.",
+    )
+    delayed_ack_ps: Duration = Field(
+        default="500us",
+        alias="delayed_ack",
+        validate_default=True,
+        description=(
+            "After this time a segment is acknowledged at the latest [time]. Source: assumed, a tenth of "
+            "`rto_min`; RFC 5681 allows 500 ms, Linux takes 40 ms, longer than most trials."
+        ),
+    )
+    rto_initial_ps: Duration = Field(
+        default="1s",
+        alias="rto_initial",
+        validate_default=True,
+        description="Retransmission timeout before a round-trip time is known [time]. Source: RFC 6298, 2.1.",
+    )
+    rto_min_ps: Duration = Field(
+        default="5ms",
+        alias="rto_min",
+        validate_default=True,
+        description=(
+            "Smallest retransmission timeout [time]. Source: assumed for data centres, where 1 to 10 ms are "
+            "usual (DCTCP, SIGCOMM 2010, takes 10 ms); Linux takes 200 ms, but finds most lost tails without "
+            "it (RACK-TLP), which is not modelled."
+        ),
+    )
+    rto_max_ps: Duration = Field(
+        default="60s",
+        alias="rto_max",
+        validate_default=True,
+        description="Largest retransmission timeout [time]. Source: RFC 6298, 2.5.",
+    )
+
+    @property
+    def mss_bytes(self) -> int:
+        """Payload of a full segment [bytes]."""
+        return self.mtu_bytes - TCP_HEADER_BYTES
+
+    def run_spec(self, hosts: list[int], algorithm: str, stream: int) -> TcpSpec:
+        """Write the traffic out.
+
+        Args:
+            hosts: The host of each rank.
+            algorithm: The algorithm, if none is given.
+            stream: Number of its random draws, unique in the run.
+        """
+        return {
+            "name": self.name,
+            "hosts": hosts,
+            "collective": self.collective,
+            "algorithm": self.algorithm or algorithm,
+            "root": self.root,
+            "stream": stream,
+            "connections": self.connections,
+            "rate_bps": self.rate_bps,
+            "write_bytes": self.write_bytes,
+            "start_ps": self.start_ps,
+            "start_spread_ps": self.start_spread_ps,
+            "duration_ps": self.duration_ps,
+            "priority": self.priority,
+            "mtu_bytes": self.mtu_bytes,
+            "congestion": self.congestion,
+            "initial_window_segments": self.initial_window,
+            "window_bytes": self.window_bytes,
+            "ack_every": self.ack_every,
+            "delayed_ack_ps": self.delayed_ack_ps,
+            "rto_initial_ps": self.rto_initial_ps,
+            "rto_min_ps": self.rto_min_ps,
+            "rto_max_ps": self.rto_max_ps,
+        }

@@ -1,0 +1,115 @@
+"""Checks of data and message sizes: each job has one, not too many, and such that ranks can share them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench import units
+from fabricbench.plan import engine
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.model import Job, Plan, SizeRange
+from fabricbench.plan.sweep.sizes import job_ranks, job_size, own_size, sweep_path, sweep_sizes
+from fabricbench.words import plural
+
+TRIALS_MAX: Final = 10_000
+"""Most trials of one plan."""
+RANKS_MAX: Final = 1 << 24
+"""Most ranks of all trials of a plan together: each trial lists its own."""
+
+
+def check_sizes(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that every job has one size, and that there are not too many."""
+    problems = list(_check_size_fields(plan, document)) or list(_check_sweep_range(plan, document))
+    yield from problems
+    if problems:
+        return
+    for index, job in enumerate(plan.jobs):
+        if plan.sweep is None and own_size(job) is None:
+            hint = "add `sweep: {data_size: 16MB}`, or `data_size` to the job"
+            yield document.problem(
+                ("jobs", index, "data_size"), "nothing", "a data size, as there is no sweep", hint
+            )
+            return
+    if plan.sweep is not None and all(own_size(job) is not None for job in plan.jobs):
+        found, hint = "a sweep that changes no job", "leave the sweep out, or the `data_size` of a job"
+        yield document.problem(sweep_path(plan), found, "a job without its own data_size", hint)
+    yield from _check_trials(plan, document)
+
+
+def _check_size_fields(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that sizes are given once, as data sizes or as message sizes."""
+    sweep = plan.sweep
+    if sweep is not None and (sweep.data_size is None) == (sweep.message_size is None):
+        if sweep.data_size is None:
+            yield document.problem(("sweep",), "no sizes", "data_size or message_size")
+        else:
+            hint = "an override of `sweep` as a whole has one of them: sweep={data_size: 16MB}"
+            found = "message sizes with data sizes"
+            yield document.problem(("sweep", "message_size"), found, "one of them", hint)
+    for index, job in enumerate(plan.jobs):
+        if job.data_bytes is not None and job.message_bytes is not None:
+            path: FieldPath = ("jobs", index, "message_size")
+            yield document.problem(path, "a message size beside a data size", "one of them")
+
+
+def _check_sweep_range(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that a range of sizes has any."""
+    sizes = None if plan.sweep is None else plan.sweep.data_size or plan.sweep.message_size
+    if isinstance(sizes, SizeRange) and sizes.end_bytes < sizes.start_bytes:
+        found = f"{units.format_size(sizes.end_bytes)}, below the start"
+        allowed = f"{units.format_size(sizes.start_bytes)} or more"
+        yield document.problem((*sweep_path(plan), "end"), found, allowed)
+
+
+def _check_trials(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the number of trials, and that no two are the same."""
+    sizes = sweep_sizes(plan)
+    casts = (1 + len(plan.jobs) if plan.solo else 1) * max(1, len(plan.variants))
+    trials = max(1, len(sizes)) * plan.iterations * casts
+    if trials > TRIALS_MAX:
+        path: FieldPath = sweep_path(plan) if len(sizes) > plan.iterations else ("iterations",)
+        yield document.problem(path, f"{trials} trials", f"at most {TRIALS_MAX}: sizes times iterations")
+        return
+    ranks = trials * sum(job_ranks(plan, job) for job in plan.jobs)
+    if ranks > RANKS_MAX:
+        path = ("iterations",) if plan.iterations > 1 else ("jobs",)
+        yield document.problem(path, f"{ranks} ranks in {trials} trials", f"at most {RANKS_MAX}")
+        return
+    seen: set[int] = set()
+    for size, path in sizes:
+        if size in seen:
+            found = f"{units.format_size(size)} again"
+            yield document.problem(path, found, "each size once", "`iterations` repeats trials")
+        seen.add(size)
+
+
+def check_shares(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that every data size is an equal share for each rank, where the collective has such shares."""
+    for index, job in enumerate(plan.jobs):
+        sizes = sweep_sizes(plan) if own_size(job) is None else [(0, _own_size_path(job, index))]
+        shares = engine.shares(job.collective, job_ranks(plan, job))
+        # Of a range only its start can fail to divide: each other size is a multiple of it.
+        for path, size in {path: job_size(plan, job, size) for size, path in reversed(sizes)}.items():
+            if size % shares:
+                yield document.problem(path, *_unequal(job, size, shares))
+        size, path = max((job_size(plan, job, size), path) for size, path in sizes)
+        if size > units.QUANTITY_MAX:
+            found = f"a data size of {size} bytes for the {job.collective} of job `{job.name}`"
+            yield document.problem(path, found, f"at most {units.QUANTITY_MAX} bytes")
+
+
+def _own_size_path(job: Job, index: int) -> FieldPath:
+    return ("jobs", index, "message_size" if job.data_bytes is None else "data_size")
+
+
+def _unequal(job: Job, size: int, shares: int) -> tuple[str, str, str]:
+    """Describe a data size that is not one equal share for each rank: found, allowed and hint."""
+    found = f"{size} {plural(size, 'byte')}, which {'is' if size == 1 else 'are'} not {shares} equal shares"
+    allowed = f"multiples of {shares} bytes for the {job.collective} of job `{job.name}`"
+    below = size // shares * shares
+    near = " and ".join(str(value) for value in (below, below + shares) if value)
+    return (
+        found,
+        allowed,
+        f"the nearest that are: {near} bytes; or give the `message_size`, that of one share",
+    )

@@ -1,0 +1,40 @@
+"""Variants of a plan: what is compared with what."""
+
+from typing import Any, Final
+
+from pydantic import Field
+
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import Name
+
+VARIANT_FIELDS: Final = ("fabric", "transport", "jobs", "tcp", "observe", "published", "published_note")
+"""Fields of a plan that a variant may change; sizes, seeds and iterations are those of all variants."""
+VARIANTS_MAX: Final = 1_000
+"""Most variants of a plan: each is checked like a plan of its own."""
+
+
+class Variant(PlanModel):
+    """The plan with some fields changed, to be run beside other variants of it."""
+
+    name: Name = Field(description="Name of the variant, unique in the plan; neither `base` nor `solo`.")
+    reference: bool = Field(
+        default=False,
+        description=(
+            "Whether the others are compared with this one: results give their ratio to it. Default: the "
+            "first variant is the reference where none says so."
+        ),
+    )
+    changes: dict[str, Any] = Field(
+        default={},
+        alias="set",
+        description=(
+            "Fields to change and their values, as `-s FIELD=VALUE` has them: dotted paths, list items by "
+            "number or name; a mapping replaces the whole field. Default: the plan as it stands."
+        ),
+    )
+
+
+def reference_variant(variants: tuple[Variant, ...]) -> str | None:
+    """Return the name of the variant that the others are compared with; none without variants."""
+    marked = [variant.name for variant in variants if variant.reference]
+    return next(iter([*marked, *(variant.name for variant in variants)]), None)
