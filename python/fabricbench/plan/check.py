@@ -14,7 +14,7 @@ from fabricbench.plan.fabric.check_link_layer import check_link_layer
 from fabricbench.plan.fabric.check_scheduled import check_scheduled
 from fabricbench.plan.fabric.custom import Custom
 from fabricbench.plan.fabric.topology import RailOptimised
-from fabricbench.plan.fields.quantities import HOSTS_MAX
+from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.jobs.check_mpi import check_mpi
 from fabricbench.plan.jobs.check_storage import check_storage
 from fabricbench.plan.jobs.check_tcp import check_tcp

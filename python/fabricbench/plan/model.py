@@ -7,14 +7,13 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from fabricbench.plan.criteria import Criterion
 from fabricbench.plan.document.nodes import shorten
 from fabricbench.plan.fabric.model import Fabric
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
+from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     HOST_RANKS_MAX,
     LABEL_LENGTH_MAX,
     ROUNDS_MAX,
     Duration,
-    Hosts,
     Name,
     OneLine,
     Size,

@@ -17,7 +17,7 @@ from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import first_spec
-from fabricbench.plan.fields.quantities import HOSTS_MAX
+from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.model import Plan
 
 _RANKS: Final = (64, 128, 256)

@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field, InstanceOf, WithJsonSchema
 from fabricbench.plan._run_spec import LoadBalancing as LoadBalancingSpec
 from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.fabric.flows import FLOW_PATTERN, FlowFilter, parse_flow
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Duration
 
 _PORTS_MAX = 1 << 16

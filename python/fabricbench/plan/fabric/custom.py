@@ -7,7 +7,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from fabricbench.plan._run_spec import CustomLinkSpec, CustomTopologySpec
 from fabricbench.plan.fabric.cables import FabricLink, HostLink
 from fabricbench.plan.fields.base import PlanModel, ShortModel
-from fabricbench.plan.fields.quantities import HOSTS_MAX, Count
+from fabricbench.plan.fields.hosts import HOSTS_MAX
+from fabricbench.plan.fields.quantities import Count
 from fabricbench.units import UnitError, describe
 
 _NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"

@@ -7,8 +7,7 @@ from pydantic import Field
 
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
 from fabricbench.plan.fabric.presets import ECN
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
 
 _WHOLE_PPM = 1_000_000

@@ -16,16 +16,8 @@ from fabricbench.plan._run_spec import (
     SwitchUpFailureSpec,
 )
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.quantities import (
-    HOSTS_MAX,
-    PPM,
-    BitErrorRate,
-    Duration,
-    LossShare,
-    Part,
-    Rate,
-    Time,
-)
+from fabricbench.plan.fields.hosts import HOSTS_MAX
+from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
 
 LinkName = Annotated[str, Field(min_length=3, max_length=200)]
 """A link by the names of its two nodes in either order, as `fabricbench describe` lists them."""

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from fabricbench.plan._run_spec import LinkLayerSpec
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Size, Time
 
 BLOCK_BYTES: Final = 64

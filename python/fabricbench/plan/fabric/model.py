@@ -11,7 +11,8 @@ from fabricbench.plan.fabric.link_layer import LinkLayer, link_layer_spec, with_
 from fabricbench.plan.fabric.switch import Switch
 from fabricbench.plan.fabric.topology import Topology
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.quantities import ImpairedHosts, Part, Propagation, Rate, Size, Time
+from fabricbench.plan.fields.hosts import ImpairedHosts
+from fabricbench.plan.fields.quantities import Part, Propagation, Rate, Size, Time
 
 
 class Impairment(PlanModel):

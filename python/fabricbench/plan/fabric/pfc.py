@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size
 from fabricbench.units import parse_size
 

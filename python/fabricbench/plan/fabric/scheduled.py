@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fabricbench.plan._run_spec import ScheduledSpec
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Ratio, Size
 from fabricbench.units import parse_size
 

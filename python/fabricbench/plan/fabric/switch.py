@@ -13,8 +13,7 @@ from fabricbench.plan.fabric.ecn import Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
 from fabricbench.plan.fabric.presets import ECN, ECN_ON
 from fabricbench.plan.fabric.scheduled import Scheduled
-from fabricbench.plan.fields.base import PlanModel, ShortModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
 from fabricbench.plan.fields.quantities import (
     PRIORITIES,
     QUANTUM_BYTES,

@@ -18,7 +18,8 @@ from fabricbench.plan._run_spec import (
 from fabricbench.plan.fabric.cables import FabricLink, HostLink, ScaleUpLink
 from fabricbench.plan.fabric.custom import Custom
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.quantities import HOSTS_MAX, Count
+from fabricbench.plan.fields.hosts import HOSTS_MAX
+from fabricbench.plan.fields.quantities import Count
 
 
 class SingleSwitch(PlanModel):

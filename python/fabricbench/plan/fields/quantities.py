@@ -1,4 +1,4 @@
-"""The types of plan fields: quantities with units, and lists of hosts."""
+"""The types of plan fields: quantities with units, ratios, names and lines of text."""
 
 import re
 from fractions import Fraction
@@ -7,11 +7,11 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from fabricbench import units
+from fabricbench.plan.fields.base import shown
+from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.units import Dimension
 from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it
 
-HOSTS_MAX: Final = 1 << 20
-"""Most hosts in a fabric."""
 MESSAGE_BYTES_MAX: Final = 1 << 31
 """Largest RDMA message [bytes] (IBTA 1.7, 9.7.1.1)."""
 
@@ -37,9 +37,6 @@ _RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _RATIO_LENGTH_MAX: Final = 40
 _RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
-_HOSTS = re.compile(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*(?::\s*([0-9]{1,9})\s*)?)?", re.ASCII)
-_HOSTS_PART: Final = r"\s*\d+\s*(-\s*\d+\s*(:\s*\d+\s*)?)?"
-_HOSTS_ALLOWED: Final = 'all, hosts such as "0-7" or "0,1,6,7", or a list of host numbers'
 
 
 def _quantity_schema(dimension: Dimension, least: int = 0) -> WithJsonSchema:
@@ -84,7 +81,7 @@ def parse_duration(value: object) -> int:
 def _part(value: object) -> int:
     share = _positive(value, units.SHARE)
     if share > PPM:
-        raise UnitError(_show(value), "more than 0 and at most 100%")
+        raise UnitError(shown(value), "more than 0 and at most 100%")
     return share
 
 
@@ -115,7 +112,7 @@ def parse_ratio(value: object) -> Fraction:
         raise UnitError(units.describe(value), _RATIO_ALLOWED)
     ratio = Fraction(match[1]) / int(match[2] or 1)
     if ratio <= 0 or max(ratio.numerator, ratio.denominator) > RATIO_MAX:
-        raise UnitError(_show(value), _RATIO_ALLOWED)
+        raise UnitError(shown(value), _RATIO_ALLOWED)
     return ratio
 
 
@@ -152,14 +149,14 @@ def _show_keys(value: object) -> str:
 def _quantum(value: object) -> int:
     size = _positive(value, units.SIZE)
     if size > QUANTUM_BYTES_MAX:
-        raise UnitError(_show(value), f"at most {units.format_size(QUANTUM_BYTES_MAX)}")
+        raise UnitError(shown(value), f"at most {units.format_size(QUANTUM_BYTES_MAX)}")
     return size
 
 
 def _message_size(value: object) -> int:
     size = _positive(value, units.SIZE)
     if size > MESSAGE_BYTES_MAX:
-        raise UnitError(_show(value), f"at most {units.format_size(MESSAGE_BYTES_MAX)}")
+        raise UnitError(shown(value), f"at most {units.format_size(MESSAGE_BYTES_MAX)}")
     return size
 
 
@@ -201,7 +198,7 @@ def _loss_share(value: object) -> int:
     share = units.parse(value, units.SHARE)
     if share > PPM // 2:
         hint = "a link that loses more is as good as down"
-        raise UnitError(_show(value), "0 to 50%", hint)
+        raise UnitError(shown(value), "0 to 50%", hint)
     return share
 
 
@@ -221,9 +218,9 @@ def parse_bit_error_rate(value: object) -> int:
         raise UnitError(units.describe(value), allowed)
     rate = Fraction(text) * BIT_ERROR_SCALE
     if rate > BIT_ERROR_SCALE // 1_000:
-        raise UnitError(_show(value), allowed, "a link with more errors is as good as down")
+        raise UnitError(shown(value), allowed, "a link with more errors is as good as down")
     if rate.denominator != 1:
-        raise UnitError(f"{_show(value)}, which is no whole number of 1e-18", allowed)
+        raise UnitError(f"{shown(value)}, which is no whole number of 1e-18", allowed)
     return int(rate)
 
 
@@ -272,107 +269,6 @@ def parse_rounds(value: object) -> int:
         UnitError: It is no whole number from 1 to `ROUNDS_MAX`.
     """
     if type(value) is not int or not 1 <= value <= ROUNDS_MAX:
-        found = _show(value) if type(value) is int else units.describe(value)
+        found = shown(value) if type(value) is int else units.describe(value)
         raise UnitError(found, f"a whole number from 1 to {ROUNDS_MAX}")
     return value
-
-
-def parse_hosts(value: object) -> tuple[int, ...] | None:
-    """Read the hosts of a job's ranks, in rank order.
-
-    Args:
-        value: "all", ranges such as "0-7", "0,1,4-7" or "0-28:4" (every fourth), or a list of numbers.
-
-    Returns:
-        The host of each rank; none for all hosts of the fabric in their order.
-
-    Raises:
-        UnitError: It is something else.
-    """
-    if value == "all":
-        return None
-    if isinstance(value, list):
-        return tuple(_host(item) for item in value)
-    if not isinstance(value, str):
-        hint = f'one host is not a job; write "0-{value}" or a list' if type(value) is int else ""
-        raise UnitError(_show(value), _HOSTS_ALLOWED, hint)
-    hosts: list[int] = []
-    for part in value.split(","):
-        hosts.extend(_host_range(part, value))
-        if len(hosts) > HOSTS_MAX:
-            raise UnitError(f'more than {HOSTS_MAX} hosts in "{value[:40]}"', _HOSTS_ALLOWED)
-    return tuple(hosts)
-
-
-def parse_impaired_hosts(value: object) -> tuple[int, ...]:
-    """Read one host, or hosts as `parse_hosts` does.
-
-    Raises:
-        UnitError: It is something else, or "all".
-    """
-    hosts = (_host(value),) if type(value) is int else parse_hosts(value)
-    if hosts is None:
-        raise UnitError('"all"', 'a host such as 3, or hosts such as "0-7" or "0-28:4"')
-    return hosts
-
-
-def _host(item: object) -> int:
-    """Check one host of a list."""
-    if type(item) is not int or not 0 <= item < HOSTS_MAX:
-        raise UnitError(f"{_show(item)} in the list", f"host numbers, 0 to {HOSTS_MAX - 1}")
-    return item
-
-
-def _host_range(part: str, whole: str) -> range:
-    """Read "3", "0-7" or, for every fourth, "0-28:4"."""
-    match = _HOSTS.fullmatch(part)
-    if match is None:
-        raise UnitError(f"{_show(part.strip())} in {_show(whole)}", _HOSTS_ALLOWED)
-    first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-    if last < first:
-        hint = 'ranks in another order than the hosts\' are listed one by one, such as "3,2,1,0"'
-        raise UnitError(f'"{part.strip()}", which runs backwards', "ranges from low to high", hint)
-    if last >= HOSTS_MAX:
-        raise UnitError(f"host {last}", f"host numbers, 0 to {HOSTS_MAX - 1}")
-    if step == 0:
-        raise UnitError(f'"{part.strip()}", which takes no steps', "steps of 1 or more")
-    return range(first, last + 1, step)
-
-
-def _show(value: Any) -> str:
-    """Quote text and shorten everything in an error."""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-Hosts = Annotated[
-    tuple[int, ...] | None,
-    BeforeValidator(parse_hosts),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"const": "all"},
-                {"type": "string", "pattern": rf"^{_HOSTS_PART}(,{_HOSTS_PART})*$"},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2},
-            ],
-            "examples": ["0-7", "0,1,6,7", "0-28:4", [3, 2, 1, 0]],
-        }
-    ),
-]
-"""Hosts in rank order, or none for all of them."""
-
-ImpairedHosts = Annotated[
-    tuple[int, ...],
-    BeforeValidator(parse_impaired_hosts),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "string", "pattern": rf"^{_HOSTS_PART}(,{_HOSTS_PART})*$"},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
-            ],
-            "examples": [3, "0-28:4"],
-        }
-    ),
-]
-"""One host or more."""

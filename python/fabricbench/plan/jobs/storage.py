@@ -6,17 +6,8 @@ from pydantic import Field
 
 from fabricbench.plan._run_spec import StorageLength, StorageSpec
 from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.quantities import (
-    PPM,
-    AnySize,
-    Duration,
-    Hosts,
-    Part,
-    Rate,
-    Size,
-    Time,
-    parse_hosts,
-)
+from fabricbench.plan.fields.hosts import Hosts, parse_hosts
+from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time
 from fabricbench.units import UnitError
 
 STORAGE: Final = "storage"

@@ -5,12 +5,11 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from fabricbench.plan._run_spec import TcpSpec
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
+from fabricbench.plan.fields.hosts import Hosts
 from fabricbench.plan.fields.quantities import (
     Duration,
     DurationValue,
-    Hosts,
     Priority,
     RateValue,
     Size,

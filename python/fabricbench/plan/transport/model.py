@@ -15,8 +15,7 @@ from fabricbench.plan._run_spec import (
 )
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fabric.presets import DCQCN
-from fabricbench.plan.fields.base import PlanModel
-from fabricbench.plan.fields.forms import Named
+from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, MessageSize, Priority, Rate, Ratio
 from fabricbench.units import parse_size
 
