@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench import units
-from fabricbench.plan.fabric.presets import DCQCN, ECN, DcqcnPreset, EcnPreset
+from fabricbench.plan.fabric.ecn import ECN, EcnPreset
 from fabricbench.plan.schema import plan_schema
+from fabricbench.plan.transport.dcqcn import DCQCN, DcqcnPreset
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "plan.md"

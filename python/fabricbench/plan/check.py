@@ -1,19 +1,12 @@
 """Checks that need the whole plan. Each problem points at the field to change."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from fabricbench.plan import engine
 from fabricbench.plan.check_criteria import check_criteria
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.fabric.check_congestion import check_congestion
-from fabricbench.plan.fabric.check_custom import check_custom
-from fabricbench.plan.fabric.check_failures import check_failures
-from fabricbench.plan.fabric.check_link_layer import check_link_layer
-from fabricbench.plan.fabric.check_scheduled import check_scheduled
-from fabricbench.plan.fabric.custom import Custom
-from fabricbench.plan.fabric.topology import RailOptimised
+from fabricbench.plan.fabric.check import check_fabric, check_topology
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.jobs.check_mpi import check_mpi
 from fabricbench.plan.jobs.check_storage import check_storage
@@ -24,24 +17,21 @@ from fabricbench.plan.sweep.check import check_shares, check_sizes
 from fabricbench.plan.sweep.check_variants import check_variants
 from fabricbench.plan.sweep.labels import BASE_VARIANT
 from fabricbench.plan.sweep.sizes import job_ranks
+from fabricbench.plan.transport.check import check_transport
 from fabricbench.words import close_match_hint
-
-CABLES_MAX: Final = 1 << 24
-"""Most cables of a fabric."""
 
 
 def check_plan(plan: Plan, document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
     """Yield everything that is wrong with a plan whose fields are each right, or with a variant of one."""
-    problems = list(_check_fabric(plan, document))
+    problems = list(check_topology(plan, document))
     if plan.fabric.topology.host_count > HOSTS_MAX:  # too many for the other checks to go through
         yield from problems
         return
     if not problems:
         problems += _check_ranks(plan, document)
-    fabric = (check_congestion, check_scheduled, check_link_layer, check_failures)
     for check in (
-        _check_transport,
-        *fabric,
+        check_transport,
+        check_fabric,
         _check_jobs,
         check_storage,
         check_mpi,
@@ -64,34 +54,6 @@ def plan_warnings(plan: Plan, document: Document) -> Iterator[Problem]:
             found = "a pipeline of chunks with queue pairs of their own, which arrive late and together"
             hint = "set `transport.qp_mode: per_pair`"
             yield document.problem(("jobs", index, "algorithm"), found, hint=hint)
-
-
-def _check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check that the graph is of a size that can be built, and connected."""
-    topology, path = plan.fabric.topology, ("fabric", "topology")
-    if topology.host_count > HOSTS_MAX:
-        yield document.problem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
-    elif topology.cable_count > CABLES_MAX:
-        yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
-    if isinstance(topology, Custom):
-        yield from check_custom(topology, document)
-    if isinstance(topology, RailOptimised) and topology.spines == 0 and topology.rails > 1:
-        yield document.problem(
-            (*path, "spines"),
-            f"0 spines for {topology.rails} rails",
-            "1 or more, so that every rank reaches every other",
-        )
-
-
-def _check_transport(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check the transport's fields against each other."""
-    transport = plan.transport
-    if transport.ack_every > transport.window_packets:
-        yield document.problem(
-            ("transport", "ack_every"),
-            f"{transport.ack_every} packets with a window of {transport.window_packets}",
-            f"1 to {transport.window_packets}, or the window never opens",
-        )
 
 
 def _check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:

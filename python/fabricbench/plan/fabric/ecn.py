@@ -1,16 +1,65 @@
 """ECN marking in a plan: thresholds, and how ports move them."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from fabricbench import units
 from fabricbench.plan._run_spec import DynamicEcnSpec, EcnSpec
-from fabricbench.plan.fabric.presets import ECN
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Part, Priorities, Rate, Ratio, Size
+from fabricbench.units import parse_rate, parse_share
 
+_KB, _KIB, _MIB = 1000, 1 << 10, 1 << 20
 _WHOLE_PPM = 1_000_000
+_ECN: Final[FieldPath] = ("fabric", "switch", "ecn")
+_CONTROL_INTERVAL_PS = (10**6, 10**12)
+_ECN_SCALE_MIN, _ECN_SCALE_MAX = Fraction(1, 10**6), 1000
+
+
+@dataclass(frozen=True)
+class EcnPreset:
+    """Thresholds of ECN marking.
+
+    Attributes:
+        source: Where they come from.
+        kmin_bytes: Kmin [bytes].
+        kmax_bytes: Kmax [bytes].
+        pmax_ppm: Pmax [parts per million].
+        reference_rate_bps: Both thresholds hold for a port of this rate [bit/s] and scale with it; none if
+            they hold for every port.
+    """
+
+    source: str
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax_ppm: int
+    reference_rate_bps: int | None = None
+
+
+ECN: Final = {
+    "alibaba": EcnPreset(
+        source="Li et al., HPCC, SIGCOMM 2019; 1 KB is 1000 bytes there",
+        kmin_bytes=100 * _KB,
+        kmax_bytes=400 * _KB,
+        pmax_ppm=parse_share("20%"),
+        reference_rate_bps=parse_rate("25Gbps"),
+    ),
+    "sonic": EcnPreset(
+        source="SONiC, lossless profile; 1 KB is 1024 bytes there",
+        kmin_bytes=500 * _KIB,
+        kmax_bytes=2 * _MIB,
+        pmax_ppm=parse_share("5%"),
+    ),
+}
+"""ECN marking at the switch."""
+ECN_ON: Final = "alibaba"
+"""What `ecn: on` takes: the preset that scales with the rate of the port."""
 
 
 class DynamicEcn(PlanModel):
@@ -168,3 +217,42 @@ class Ecn(PlanModel):
         kmin = preset.kmin_bytes if preset and self.kmin_bytes is None else self.kmin_bytes
         kmax = preset.kmax_bytes if preset and self.kmax_bytes is None else self.kmax_bytes
         return kmin or 0, kmax or 0
+
+
+def check_ecn(ecn: Ecn, document: Document) -> Iterator[Problem]:
+    """Check that the thresholds of ECN are whole and in order."""
+    missing = _missing(ecn)
+    if missing:
+        hint = "give it, or a `preset`: alibaba or sonic"
+        yield document.problem((*_ECN, missing), "nothing", "a value, as there is no preset", hint)
+        return
+    kmin, kmax = ecn.thresholds
+    if kmin > kmax:
+        key = "kmax" if ecn.kmin_bytes is None else "kmin"
+        found = f"kmin {units.format_size(kmin)} above kmax {units.format_size(kmax)}"
+        yield document.problem((*_ECN, key), found, "kmin of at most kmax")
+    if ecn.dynamic:
+        yield from _check_dynamic_ecn(ecn.dynamic, document)
+
+
+def _check_dynamic_ecn(dynamic: DynamicEcn, document: Document) -> Iterator[Problem]:
+    """Check that thresholds move between bounds that hold what is configured, in sensible intervals."""
+    path: FieldPath = (*_ECN, "dynamic")
+    least, most = _CONTROL_INTERVAL_PS
+    if not least <= dynamic.interval_ps <= most:
+        found, allowed = units.format_time(dynamic.interval_ps), "1us to 1s"
+        yield document.problem((*path, "interval"), found, allowed)
+    hint = "thresholds begin as configured, and both are multiples of them"
+    if not _ECN_SCALE_MIN <= dynamic.floor <= 1:
+        yield document.problem((*path, "floor"), f"{dynamic.floor}", "0.000001 to 1", hint)
+    if not 1 <= dynamic.ceiling <= _ECN_SCALE_MAX:
+        yield document.problem((*path, "ceiling"), f"{dynamic.ceiling}", f"1 to {_ECN_SCALE_MAX}", hint)
+    if dynamic.floor == dynamic.ceiling == 1:
+        found = "floor and ceiling of 1, between which nothing can move"
+        yield document.problem(path, found, "a floor below 1 or a ceiling above it, or `off`")
+
+
+def _missing(ecn: Ecn) -> str | None:
+    """Return the first threshold that neither the plan nor a preset gives."""
+    given = {"kmin": ecn.kmin_bytes, "kmax": ecn.kmax_bytes, "pmax": ecn.pmax_ppm}
+    return None if ecn.preset else next((name for name, value in given.items() if value is None), None)

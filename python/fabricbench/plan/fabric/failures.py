@@ -1,10 +1,11 @@
 """What fails and is repaired in the course of a run, at given times."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from fabricbench import units
 from fabricbench.plan._run_spec import (
     BitErrorsFailureSpec,
     FrameLossFailureSpec,
@@ -15,6 +16,8 @@ from fabricbench.plan._run_spec import (
     SwitchDownFailureSpec,
     SwitchUpFailureSpec,
 )
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import Problem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.plan.fields.quantities import PPM, BitErrorRate, Duration, LossShare, Part, Rate, Time
@@ -211,3 +214,29 @@ Failure = Annotated[
     Field(discriminator="kind"),
 ]
 """Something that fails or is repaired."""
+
+
+def check_failures(failures: Sequence[Failure], document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with the schedule of each failure."""
+    for index, failure in enumerate(failures):
+        if isinstance(failure, Passing):
+            yield from _check_schedule(failure, index, document)
+
+
+def _check_schedule(failure: Passing, index: int, document: Document) -> Iterator[Problem]:
+    path = ("fabric", "failures", index)
+    if failure.count > 1 and failure.every_ps is None:
+        yield document.problem(
+            (*path, "count"), f"{failure.count} times without `every`", "1, or with `every`"
+        )
+    if failure.every_ps is None:
+        return
+    every = units.format_time(failure.every_ps)
+    if failure.count == 1:
+        yield document.problem((*path, "every"), f"{every} for something that comes once", "with `count`")
+    if failure.for_ps is None:
+        hint = "it must end before it comes again"
+        yield document.problem((*path, "every"), f"{every} without `for`", "with `for`", hint)
+    elif failure.for_ps >= failure.every_ps:
+        found = f"{units.format_time(failure.for_ps)} every {every}"
+        yield document.problem((*path, "for"), found, f"less than {every}")

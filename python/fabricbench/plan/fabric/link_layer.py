@@ -1,12 +1,19 @@
 """What links are: Ethernet, or InfiniBand with its credits and the latencies of its switches and adapters."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
+from fabricbench import units
 from fabricbench.plan._run_spec import LinkLayerSpec
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import Size, Time
+
+if TYPE_CHECKING:
+    from fabricbench.plan.model import Plan
 
 BLOCK_BYTES: Final = 64
 """Bytes of a block of credit (IBTA 1.7, 7.9.4)."""
@@ -15,6 +22,9 @@ VL_BUFFER_BYTES_MAX: Final = 2048 * BLOCK_BYTES
 HEADER_BYTES: Final = 42
 """LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2: what the first packet of a write has besides its payload."""
 
+_CREDIT_INTERVAL_PS_MAX: Final = 10**12
+_HOSTS_MAX: Final = 0xBFFF
+_INFINIBAND: Final[FieldPath] = ("fabric", "link_layer", "infiniband")
 _DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "switch": {"forwarding": "cut-through", "pipeline_latency": "130ns"},
     "nic": {"latency": "300ns"},
@@ -80,3 +90,64 @@ def with_infiniband_defaults(fabric: Any) -> Any:
         if isinstance(given, dict):
             filled[name] = defaults | given
     return filled
+
+
+def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with InfiniBand links, and what a plan gives that only Ethernet has."""
+    if plan.fabric.link_layer is None:
+        return
+    infiniband = plan.fabric.link_layer.infiniband
+    least = -(-(plan.transport.mtu_bytes + HEADER_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
+    size = infiniband.vl_buffer_bytes
+    if size % BLOCK_BYTES or not least <= size <= VL_BUFFER_BYTES_MAX:
+        allowed = (
+            f"whole blocks of {BLOCK_BYTES} B, from {least} B to {units.format_size(VL_BUFFER_BYTES_MAX)}"
+        )
+        hint = f"a full packet takes {least} B, and credits count to {units.format_size(VL_BUFFER_BYTES_MAX)}"
+        yield document.problem((*_INFINIBAND, "vl_buffer"), units.format_size(size), allowed, hint)
+    if infiniband.credit_interval_ps > _CREDIT_INTERVAL_PS_MAX:
+        found = units.format_time(infiniband.credit_interval_ps)
+        yield document.problem((*_INFINIBAND, "credit_interval"), found, "at most 1s")
+    hosts = plan.fabric.topology.host_count
+    if hosts > _HOSTS_MAX:
+        hint = "a subnet has no more local identifiers"
+        yield document.problem(("fabric", "topology"), f"{hosts} hosts", f"at most {_HOSTS_MAX}", hint)
+    yield from _check_absent(plan, document)
+
+
+def _check_absent(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Yield what Ethernet has and InfiniBand has not, or not in the model."""
+    switch, fabric = plan.fabric.switch, plan.fabric
+    given: dict[FieldPath, tuple[bool, str, str]] = {
+        ("fabric", "switch", "pfc"): (switch.pfc is not None, "PFC", "credits keep InfiniBand lossless"),
+        ("fabric", "switch", "ecn"): (
+            switch.ecn is not None,
+            "ECN",
+            "InfiniBand has no marks in an IP header",
+        ),
+        ("fabric", "switch", "scheduled"): (
+            switch.scheduled is not None,
+            "scheduled switches",
+            "their cells and credits are not those of InfiniBand",
+        ),
+        ("jobs",): (
+            any(job.storage is not None for job in plan.jobs),
+            "storage",
+            "its frames have the sizes of RoCEv2",
+        ),
+        ("fabric", "failures"): (
+            bool(fabric.failures),
+            "failures",
+            "InfiniBand links do not fail in this model",
+        ),
+        ("transport", "rate_control"): (
+            plan.transport.rate_control is not None,
+            "rate control",
+            "rate control is modelled for RoCEv2 alone",
+        ),
+    }
+    for path, (is_given, name, hint) in given.items():
+        if is_given:
+            yield document.problem(
+                path, f"{name} with `link_layer: infiniband`", "none, or `link_layer: ethernet`", hint
+            )

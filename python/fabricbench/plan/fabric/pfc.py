@@ -1,11 +1,14 @@
 """Priority flow control in a plan: thresholds, headroom, watchdog."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpec
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import Problem
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size
 from fabricbench.units import parse_size
@@ -149,3 +152,10 @@ class Pfc(PlanModel):
             "quanta": self.quanta,
             "watchdog": self.watchdog.run_spec() if self.watchdog else None,
         }
+
+
+def check_pfc(pfc: Pfc, document: Document) -> Iterator[Problem]:
+    """Check that the threshold of a pause is given in one way."""
+    if (pfc.xoff.alpha is None) == (pfc.xoff.size_bytes is None):
+        found = "neither `alpha` nor `bytes`" if pfc.xoff.alpha is None else "both `alpha` and `bytes`"
+        yield document.problem(("fabric", "switch", "pfc", "xoff"), found, "one of them")

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from fabricbench.plan._run_spec import PinSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.fabric.balancing import Pin
+from fabricbench.plan.fabric.balancing import Pin, Pinned
 from fabricbench.plan.fabric.flows import QueuePairIndex
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import Description, QueuePairDescription
+    from fabricbench.plan.model import Plan
 
 PINS: FieldPath = ("fabric", "load_balancing", "pins")
 
@@ -55,6 +56,19 @@ def pin_problems(pins: Sequence[Pin], description: "Description", document: Docu
                     yield problem
                     break
                 taken[pin.switch, pair["qp"]] = here
+
+
+def check_pinned_steps(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Check that steps are pinned only where each step has queue pairs of its own."""
+    balancing = plan.fabric.load_balancing
+    if not isinstance(balancing, Pinned) or plan.transport.qp_mode == "per_chunk":
+        return
+    for index, pin in enumerate(balancing.pins):
+        for place, flow in enumerate(pin.flows):
+            if flow.steps is not None:
+                path: FieldPath = (*PINS, index, "flows", place)
+                found = f'"{flow.text}", which names steps while queue pairs serve several'
+                yield document.problem(path, found, "flows without `@`, or `qp_mode: per_chunk`")
 
 
 def _pair_problem(

@@ -9,9 +9,8 @@ from fabricbench.plan._run_spec import (
     SchedulingSpec,
     SwitchSpec,
 )
-from fabricbench.plan.fabric.ecn import Ecn
+from fabricbench.plan.fabric.ecn import ECN, ECN_ON, Ecn
 from fabricbench.plan.fabric.pfc import Pfc, ratio_spec
-from fabricbench.plan.fabric.presets import ECN, ECN_ON
 from fabricbench.plan.fabric.scheduled import Scheduled
 from fabricbench.plan.fields.base import Named, PlanModel, ShortModel
 from fabricbench.plan.fields.quantities import (

@@ -1,0 +1,93 @@
+"""Checks of the fabric: its graph by itself, then what its parts and the transport need of each other."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from fabricbench import units
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.fabric.custom import Custom, check_custom
+from fabricbench.plan.fabric.ecn import check_ecn
+from fabricbench.plan.fabric.failures import check_failures
+from fabricbench.plan.fabric.link_layer import check_link_layer
+from fabricbench.plan.fabric.pfc import check_pfc
+from fabricbench.plan.fabric.pins import check_pinned_steps
+from fabricbench.plan.fabric.scheduled import check_scheduled
+from fabricbench.plan.fabric.topology import RailOptimised
+from fabricbench.plan.fields.hosts import HOSTS_MAX
+from fabricbench.plan.model import Plan
+
+CABLES_MAX: Final = 1 << 24
+"""Most cables of a fabric."""
+_SWITCH: FieldPath = ("fabric", "switch")
+
+
+def check_topology(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the graph is of a size that can be built, and connected."""
+    topology, path = plan.fabric.topology, ("fabric", "topology")
+    if topology.host_count > HOSTS_MAX:
+        yield document.problem(path, f"{topology.host_count} hosts", f"at most {HOSTS_MAX}")
+    elif topology.cable_count > CABLES_MAX:
+        yield document.problem(path, f"{topology.cable_count} cables", f"at most {CABLES_MAX}")
+    if isinstance(topology, Custom):
+        yield from check_custom(topology, document)
+    if isinstance(topology, RailOptimised) and topology.spines == 0 and topology.rails > 1:
+        yield document.problem(
+            (*path, "spines"),
+            f"0 spines for {topology.rails} rails",
+            "1 or more, so that every rank reaches every other",
+        )
+
+
+def check_fabric(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with switches, NICs, links, failures and pins."""
+    fabric = plan.fabric
+    if fabric.switch.pfc:
+        yield from check_pfc(fabric.switch.pfc, document)
+    if fabric.switch.ecn:
+        yield from check_ecn(fabric.switch.ecn, document)
+    yield from _check_priorities(plan, document)
+    yield from _check_nic(plan, document)
+    yield from check_pinned_steps(plan, document)
+    yield from check_scheduled(fabric, document)
+    yield from check_link_layer(plan, document)
+    yield from check_failures(fabric.failures, document)
+
+
+def _check_priorities(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that PFC and ECN hold for priorities that traffic uses, each named once."""
+    priorities = plan.transport.priorities
+    users = {priorities.ack: "acknowledgements", priorities.data: "data"}
+    if plan.transport.has_cnps:
+        users.setdefault(priorities.cnp, "CNPs")
+    users |= {tcp.priority: "TCP" for tcp in plan.tcp if tcp.priority not in users}
+    used = ", ".join(f"{priority} ({users[priority]})" for priority in sorted(users))
+    for name, model in (("pfc", plan.fabric.switch.pfc), ("ecn", plan.fabric.switch.ecn)):
+        chosen = (model.priorities or ()) if model else ()
+        for place, priority in enumerate(chosen):
+            path: FieldPath = (*_SWITCH, name, "priorities", place)
+            if priority not in users:
+                found = f"priority {priority}, which no traffic uses"
+                hint = "`transport.priorities` gives traffic its priorities"
+                yield document.problem(path, found, used, hint)
+            elif priority in chosen[:place]:
+                yield document.problem(path, f"priority {priority} twice", "each priority once")
+
+
+def _check_nic(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check the receive buffer, and that impaired hosts exist, each named once."""
+    nic, path = plan.fabric.nic, ("fabric", "nic")
+    if nic.receive_xoff_bytes is not None and nic.receive_xoff_bytes >= nic.receive_buffer_bytes:
+        found = f"{units.format_size(nic.receive_xoff_bytes)}, which is not below the buffer"
+        allowed = f"less than the receive buffer of {units.format_size(nic.receive_buffer_bytes)}"
+        yield document.problem((*path, "receive_xoff"), found, allowed)
+    host_count, seen = plan.fabric.topology.host_count, set()
+    for index, impairment in enumerate(nic.impairments):
+        place: FieldPath = (*path, "impairments", index, "host")
+        for host in impairment.hosts:
+            if host >= host_count:
+                allowed = f"hosts 0 to {host_count - 1} of this topology"
+                yield document.problem(place, f"host {host}", allowed)
+            elif host in seen:
+                yield document.problem(place, f"host {host} again", "each host once")
+            seen.add(host)
