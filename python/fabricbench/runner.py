@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from fabricbench.backend.protocol import Progress as Progress  # noqa: PLC0414 -- displays take it from here
     from fabricbench.backend.protocol import RunResult
     from fabricbench.backend.wiring import Wiring as Wiring  # noqa: PLC0414 -- captures take it from here
+    from fabricbench.plan.cost import Limits
     from fabricbench.plan.expand import PlannedTrial as PlannedTrial  # noqa: PLC0414
-    from fabricbench.plan.limits import Limits
     from fabricbench.plan.loaded import LoadedPlan as LoadedPlan  # noqa: PLC0414
     from fabricbench.store import Trial, TrialFacts, Workspace
     from fabricbench.store.tables import TableFolder
@@ -380,7 +380,7 @@ def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
 def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
     """Return what a trial may cost on this machine: the memory that is left, and so many minutes or any."""
     from fabricbench.backend.machine import available_memory_bytes
-    from fabricbench.plan.limits import Limits
+    from fabricbench.plan.cost import Limits
 
     time_ms = None if time_limit_min is None else time_limit_min * 60_000
     return Limits(available_memory_bytes(), time_ms)

@@ -11,8 +11,8 @@ import pytest
 from tests.plan.examples import SMALL, errors_of, with_line, write_plan
 
 from fabricbench import _core
+from fabricbench.plan.cost import Limits
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.limits import Limits
 from fabricbench.plan.load import load_fields, load_plan
 
 ANY = Limits(1 << 50, None)

@@ -1,10 +1,19 @@
 """Acceptance criteria: what the metrics of a plan's jobs have to be."""
 
-from typing import Annotated, Any, Final, Literal, get_args
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 from pydantic import Field
 
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.sweep.labels import BASE_VARIANT
+from fabricbench.plan.sweep.variants import reference_variant
+from fabricbench.words import close_match_hint
+
+if TYPE_CHECKING:
+    from fabricbench.plan.model import Plan
 
 MetricName = Literal[
     "completion_time_ms",
@@ -124,3 +133,79 @@ class Criterion(PlanModel):
     def stored(self) -> dict[str, Any]:
         """Return the criterion as the catalog keeps it; absent limits and job are none."""
         return {"metric": self.metric, "min": self.minimum, "max": self.maximum, "job": self.job}
+
+
+def check_criteria(plan: "Plan", document: Document, variant: str = BASE_VARIANT) -> Iterator[Problem]:
+    """Check that each criterion has limits that can be kept, a variant and a job that the plan has."""
+    names = [job.name for job in plan.jobs]
+    for index, criterion in enumerate(plan.criteria):
+        path: FieldPath = ("criteria", index)
+        if variant == BASE_VARIANT:
+            yield from _check_limits(criterion, path, document)
+            yield from _check_reach(criterion, plan, path, document)
+            yield from _check_variant(criterion, plan, path, document)
+        judged = criterion.concerns(variant, reference_variant(plan.variants))
+        if criterion.job is not None and judged and criterion.job not in names:
+            hint = close_match_hint(criterion.job, names)
+            yield document.problem((*path, "job"), f'"{criterion.job}"', ", ".join(names), hint)
+
+
+def _check_variant(
+    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
+) -> Iterator[Problem]:
+    """Check that there is the variant; `-s variants=[]` leaves all of them out for a run."""
+    names = [variant.name for variant in plan.variants]
+    if document.value(("variants",)) == []:
+        return
+    if criterion.is_ratio:
+        yield from _check_ratio(criterion, plan, path, document)
+    if criterion.variant is None or criterion.variant in names:
+        return
+    allowed = ", ".join(names) or "nothing, the plan has no variants"
+    hint = close_match_hint(criterion.variant, names)
+    yield document.problem((*path, "variant"), f'"{criterion.variant}"', allowed, hint)
+
+
+def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> Iterator[Problem]:
+    low, high = criterion.minimum, criterion.maximum
+    if low is None and high is None:
+        yield document.problem(path, "neither min nor max", "at least one of them")
+    elif low is not None and high is not None and low > high:
+        yield document.problem((*path, "min"), f"{low:.10g}, above the max", f"{high:.10g} or less")
+
+
+def _check_reach(
+    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
+) -> Iterator[Problem]:
+    """Check that the metric can have a value within the limits."""
+    low, high = criterion.minimum, criterion.maximum
+    least, most = value_range(criterion.metric)
+    if criterion.metric == "ideal_percent" and _has_scale_up(plan):
+        most = None  # what stays in a server passes the ports of the fabric by
+    span = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
+    if low is not None and most is not None and low > most:
+        yield document.problem((*path, "min"), f"{low:.10g}, which {criterion.metric} never reaches", span)
+    if high is not None and high < least:
+        yield document.problem((*path, "max"), f"{high:.10g}, which {criterion.metric} is always above", span)
+
+
+def _has_scale_up(plan: "Plan") -> bool:
+    """Tell whether the plan or a variant of it has links within servers."""
+    changes = (f"{field} {value}" for variant in plan.variants for field, value in variant.changes.items())
+    return getattr(plan.fabric.topology, "scale_up_link", None) is not None or any(
+        "scale_up_link" in change for change in changes
+    )
+
+
+def _check_ratio(
+    criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
+) -> Iterator[Problem]:
+    """Check that there is a reference, and that the variant is another one."""
+    reference = reference_variant(plan.variants)
+    if reference is None:
+        found = f"{criterion.metric} in a plan without variants"
+        yield document.problem((*path, "metric"), found, "a metric of one trial, or `variants` to compare")
+    elif criterion.variant == reference:
+        found = f"`{reference}`, which is the reference itself"
+        allowed = ", ".join(each.name for each in plan.variants if each.name != reference)
+        yield document.problem((*path, "variant"), found, allowed or "nothing, there is no other variant")

@@ -10,19 +10,15 @@ from typing import Final
 from fabricbench.plan import engine
 from fabricbench.plan._run_spec import (
     FabricSpec,
-    JobSpec,
-    ObserveSpec,
     RunSpec,
-    TcpSpec,
     TransportSpec,
 )
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
-from fabricbench.plan.jobs.check_tcp import tcp_hosts
-from fabricbench.plan.jobs.storage import ALGORITHM
-from fabricbench.plan.model import Observe, Plan
+from fabricbench.plan.jobs.expand import job_specs, tcp_specs
+from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, solo_job, solo_variant
-from fabricbench.plan.sweep.sizes import job_hosts, job_size, shown_size, size_kind, trial_sizes
+from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
 
 SCHEMA_VERSION: Final = 1
 """Version of the run spec that this module writes."""
@@ -114,7 +110,7 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
     """Yield the trials of one variant."""
     # Which queue pairs there are may depend on the seed, never on the data size.
     casts = [cast for iteration in range(plan.iterations) for cast in _casts(plan, variant, iteration)]
-    transport, observe = _transport(plan), _observe(plan.observe)
+    transport, observe = _transport(plan), plan.observe.run_spec()
     for step, size in enumerate(trial_sizes(plan)):
         for cast in casts:
             spec: RunSpec = {
@@ -122,8 +118,8 @@ def _found(plan: Plan, variant: str) -> Iterator[_Found]:
                 "seed": run_seed(plan.seed, cast.iteration),
                 "fabric": cast.fabric,
                 "transport": transport,
-                "jobs": _jobs(plan, cast.jobs, size),
-                "tcp": [] if cast.is_solo else _tcp(plan),
+                "jobs": job_specs(plan, cast.jobs, size),
+                "tcp": [] if cast.is_solo else tcp_specs(plan),
                 "observe": observe,
             }
             own_size = shown_size(plan, plan.jobs[cast.jobs[0]], size) if cast.is_solo else size
@@ -168,9 +164,9 @@ def first_spec(plan: Plan, iteration: int = 0, jobs: Sequence[int] | None = None
         "seed": run_seed(plan.seed, iteration),
         "fabric": plan.fabric.run_spec(plan.transport.priorities.data, []),
         "transport": _transport(plan),
-        "jobs": _jobs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
-        "tcp": _tcp(plan),  # whose priority may be among those that switches mark
-        "observe": _observe(plan.observe),
+        "jobs": job_specs(plan, range(len(plan.jobs)) if jobs is None else jobs, trial_sizes(plan)[0]),
+        "tcp": tcp_specs(plan),  # whose priority may be among those that switches mark
+        "observe": plan.observe.run_spec(),
     }
 
 
@@ -207,59 +203,3 @@ def run_seed(seed: int, iteration: int) -> int:
         return seed
     digest = hashlib.sha256(f"{seed}/{iteration}".encode()).digest()
     return int.from_bytes(digest[:8], "big") & ((1 << _SEED_BITS) - 1)
-
-
-def _jobs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[JobSpec]:
-    """Write some jobs of a plan out; each draws its random numbers under its place in the plan.
-
-    A job that repeats until the others end runs once where there are none.
-    """
-    specs = [_job(plan, place, trial_size_bytes) for place in jobs]
-    if len(plan.jobs) > len(specs) == 1 and plan.jobs[jobs[0]].repeat is None:
-        specs[0]["repeat"] = {"kind": "rounds", "rounds": 1}
-    return specs
-
-
-def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
-    job, topology = plan.jobs[place], plan.fabric.topology
-    return {
-        "name": job.name,
-        "hosts": job_hosts(plan, job),
-        "collective": job.collective,
-        "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
-        "data_bytes": job_size(plan, job, trial_size_bytes),
-        "stream": place,
-        "root": job.root,
-        "start_ps": job.start_ps,
-        "step_overhead_ps": job.step_overhead_ps,
-        "send_overhead_ps": job.send_overhead_ps,
-        "receive_overhead_ps": job.receive_overhead_ps,
-        "rendezvous": None if job.rendezvous is None else job.rendezvous.run_spec(),
-        "copies_own_block": job.copies_own_block,
-        "repeat": {"kind": "until-others-end"}
-        if job.repeat is None
-        else {"kind": "rounds", "rounds": job.repeat},
-        "warm_up_rounds": job.warm_up_rounds,
-        "root_shift": job.root_shift,
-        "barrier": job.barrier,
-        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
-        "storage": None if job.storage is None else job.storage.run_spec(),
-    }
-
-
-def _tcp(plan: Plan) -> list[TcpSpec]:
-    """Write TCP traffic out; it draws its random numbers after the jobs."""
-    return [
-        tcp.run_spec(tcp_hosts(plan, tcp), engine.default_algorithm(tcp.collective), len(plan.jobs) + place)
-        for place, tcp in enumerate(plan.tcp)
-    ]
-
-
-def _observe(observe: Observe) -> ObserveSpec:
-    return {
-        "series_points": observe.series_points,
-        "series_interval_ps": observe.series_interval_ps,
-        "series_ports": observe.series_ports,
-        "series_qps": observe.series_qps,
-        "path_rows": observe.path_rows,
-    }

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
+from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
 from fabricbench.plan.document.document import Document, read_file, read_text
 from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
@@ -22,10 +23,8 @@ from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
 from fabricbench.plan.fields.spec_fields import plan_path
-from fabricbench.plan.limits import Limits, memory_problem, problems_beyond, routes_problem
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
-from fabricbench.plan.scale import with_cost
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
 from fabricbench.plan.sweep.resolve import VariantDocument, check_differences, told_once, variant_documents
 from fabricbench.plan.sweep.sizes import size_kind

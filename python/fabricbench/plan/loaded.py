@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 
 from fabricbench import units
 from fabricbench.plan import engine
+from fabricbench.plan.cost import estimate_text
 from fabricbench.plan.document.published import PublishedTable
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.expand import PlannedTrial
-from fabricbench.plan.limits import estimate_text
 from fabricbench.plan.model import SIMULATOR, Plan
 from fabricbench.plan.sweep.labels import shared_variant
 from fabricbench.plan.sweep.sizes import size_kind

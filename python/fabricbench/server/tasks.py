@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench import runner
 from fabricbench.plan import engine
+from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
-from fabricbench.plan.limits import Limits, is_beyond
 from fabricbench.plan.load import validate
 from fabricbench.plan.loaded import LoadedPlan
-from fabricbench.plan.scale import least_cost
 from fabricbench.server.yaml_text import yaml_of
 
 if TYPE_CHECKING:

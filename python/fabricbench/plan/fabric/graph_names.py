@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath
 from fabricbench.plan.expand import first_spec
-from fabricbench.plan.model import Job, Plan
+from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.model import Plan
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:

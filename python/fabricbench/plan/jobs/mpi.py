@@ -1,12 +1,21 @@
 """What an MPI library adds to a collective: the handshake before large messages."""
 
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
+from fabricbench import units
 from fabricbench.plan._run_spec import RendezvousSpec
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.quantities import Size
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.plan.jobs.model import Job
+    from fabricbench.plan.model import Plan
 
 OWN_BLOCK: Final = ("all-to-all", "all-gather")
 """Collectives in which every rank has a block of its own that goes to nobody."""
@@ -43,3 +52,59 @@ class Rendezvous(PlanModel):
     def run_spec(self) -> RendezvousSpec:
         """Write it out for the engine."""
         return {"threshold_bytes": self.threshold_bytes, "control_bytes": self.control_bytes}
+
+
+def check_mpi(plan: "Plan", document: Document) -> Iterator[Problem]:
+    """Check rounds, handshakes and copies of every job."""
+    for index, job in enumerate(plan.jobs):
+        path: FieldPath = ("jobs", index)
+        yield from _check_rounds(job, path, document)
+        if job.copies_own_block:
+            yield from _check_own_block(job, (*path, "copies_own_block"), document)
+        if job.rendezvous is not None:
+            yield from _check_rendezvous(plan, job, job.rendezvous, (*path, "rendezvous"), document)
+
+
+def _check_rounds(job: "Job", path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check what rounds have before them, between them and different from each other."""
+    if job.arrivals is not None or job.storage is not None:
+        kind = "a storage job" if job.storage is not None else "open-loop traffic"
+        hint = "its own `warm_up` is a time" if job.storage is not None else ""
+        if job.warm_up_rounds:
+            found = f"{counted(job.warm_up_rounds, 'round')} to warm up of {kind}"
+            yield document.problem((*path, "warm_up_rounds"), found, "0", hint)
+        if job.root_shift:
+            yield document.problem((*path, "root_shift"), f"another root in each round of {kind}", "false")
+        if job.barrier:
+            yield document.problem((*path, "barrier"), f"a barrier between rounds of {kind}", "false")
+        return
+    if job.root_shift and job.collective not in ROOTED:
+        allowed = f"it with {', '.join(ROOTED[:-1])} or {ROOTED[-1]}"
+        yield document.problem(
+            (*path, "root_shift"), f"another root in each round of {job.collective}", allowed
+        )
+    if job.warm_up_rounds and job.repeat is None:
+        found = f"{counted(job.warm_up_rounds, 'round')} to warm up of a job that others end"
+        yield document.problem((*path, "warm_up_rounds"), found, "0, or a number for `repeat`")
+
+
+def _check_own_block(job: "Job", place: FieldPath, document: Document) -> Iterator[Problem]:
+    if job.collective not in OWN_BLOCK:
+        allowed = f"it with {' or '.join(OWN_BLOCK)}, where each rank has one"
+        yield document.problem(place, f"a copy of the own block of {job.collective}", allowed)
+    elif job.arrivals is not None:
+        yield document.problem(place, "a copy of the own block of open-loop traffic", "false")
+
+
+def _check_rendezvous(
+    plan: "Plan", job: "Job", rendezvous: Rendezvous, place: FieldPath, document: Document
+) -> Iterator[Problem]:
+    if not 1 <= rendezvous.control_bytes <= CONTROL_BYTES_MAX:
+        found = units.format_size(rendezvous.control_bytes)
+        yield document.problem((*place, "control_size"), found, "1 B to 4 KB")
+    if job.arrivals is not None or job.storage is not None:
+        kind = "a storage job" if job.storage is not None else "open-loop traffic"
+        yield document.problem(place, f"a handshake of {kind}", "off")
+    elif plan.transport.qp_mode != "per_pair":
+        hint = "add `qp_mode: per_pair` to `transport`, as an MPI library has it"
+        yield document.problem(place, "a handshake with a queue pair for each chunk", "off", hint)

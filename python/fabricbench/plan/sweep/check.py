@@ -7,7 +7,9 @@ from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
-from fabricbench.plan.model import Job, Plan, SizeRange
+from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.model import Plan
+from fabricbench.plan.sweep.model import SizeRange
 from fabricbench.plan.sweep.sizes import job_ranks, job_size, own_size, sweep_path, sweep_sizes
 from fabricbench.words import plural
 

@@ -9,7 +9,9 @@ from typing import Final
 
 from fabricbench.plan import engine
 from fabricbench.plan.errors import FieldPath
-from fabricbench.plan.model import Job, Plan, SizeRange
+from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.model import Plan
+from fabricbench.plan.sweep.model import SizeRange
 
 DATA: Final = "data"
 """The sizes of a plan's trials are data sizes."""
@@ -57,14 +59,6 @@ def job_ranks(plan: Plan, job: Job) -> int:
     """Return the number of ranks of a job."""
     hosts = plan.fabric.topology.host_count if job.hosts is None else len(job.hosts)
     return hosts * job.processes_per_host
-
-
-def job_hosts(plan: Plan, job: Job) -> list[int]:
-    """Return the host of each rank of a job."""
-    hosts = list(range(plan.fabric.topology.host_count)) if job.hosts is None else list(job.hosts)
-    if job.mapping == "round-robin" or job.processes_per_host == 1:
-        return hosts * job.processes_per_host
-    return [host for host in hosts for _ in range(job.processes_per_host)]
 
 
 def job_size(plan: Plan, job: Job, trial_size_bytes: int) -> int:

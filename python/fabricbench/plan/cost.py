@@ -2,24 +2,38 @@
 
 The engine estimates (`crates/sim/src/estimate` says how, from what, and how well): memory of the whole
 program, and the time of one core that simulates every packet. Fast-forward and threads may make it much less.
+
+A plan that asks for more hosts than any fabric here may have is refused before it is expanded, so nothing can
+be estimated of it. What it would cost at least is extrapolated: the engine's estimates for a few ranks of its
+first job's collective on one switch, with messages of 1 KB, lie on a parabola, since ranks talk to each other
+in pairs.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from fabricbench import units
+from fabricbench.plan import engine
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
+from fabricbench.plan.expand import PlannedTrial, first_spec
+from fabricbench.plan.fields.hosts import HOSTS_MAX
+from fabricbench.plan.model import Plan
 
 if TYPE_CHECKING:
     from fabricbench.plan.engine import Estimate
-    from fabricbench.plan.expand import PlannedTrial
-    from fabricbench.plan.model import Plan
 
 ROUTES_MAX: Final = 1 << 26
 """Most routes of a fabric that is checked unasked: of 8,192 leaves. More take the engine minutes to find."""
 _FORCE: Final = "`--force` runs it nonetheless"
+_RANKS_TRIED: Final = (64, 128, 256)
+_HOSTS_FIELDS: Final = ("fabric.topology", "fabric.topology.hosts")
+_COUNT: Final = re.compile(r"(\d{1,18})( hosts)?")
+_DEFAULT_COLLECTIVE: Final = "all-to-all"
 
 
 @dataclass(frozen=True)
@@ -36,7 +50,7 @@ class Limits:
 
 
 def problems_beyond(
-    estimated: Iterable[tuple["PlannedTrial", "Estimate | None"]],
+    estimated: Iterable[tuple[PlannedTrial, "Estimate | None"]],
     limits: Limits,
     document: Document,
     count: int,
@@ -68,7 +82,7 @@ def memory_problem(name: str, estimate: "Estimate", allowed_bytes: int, document
     return document.problem(("jobs",), found, allowed, f"fewer ranks or hosts need less; {_FORCE}")
 
 
-def routes_problem(plan: "Plan", document: Document) -> Problem | None:
+def routes_problem(plan: Plan, document: Document) -> Problem | None:
     """Say that a fabric has too many routes for what only the engine knows to be looked at; none if not."""
     routes = plan.fabric.topology.route_count
     if routes <= ROUTES_MAX:
@@ -91,7 +105,7 @@ def _basis(estimate: "Estimate") -> str:
     return ", ".join(f"{estimate[key]:,} {name}" for name, key in counts)  # type: ignore[literal-required]
 
 
-def _name(trial: "PlannedTrial", count: int) -> str:
+def _name(trial: PlannedTrial, count: int) -> str:
     return f"trial {trial.index + 1} of {count} ({units.human_size(trial.data_size_bytes)})"
 
 
@@ -126,3 +140,67 @@ def duration(time_ms: int) -> str:
     if hours < 48:
         return f"{hours} h {rest} min" if rest else f"{hours} h"
     return f"{hours // 24:,} days"
+
+
+def with_cost(problems: Iterable[Problem], document: Document) -> list[Problem]:
+    """Return problems, where one is too many hosts with the least cost of so many in its hint."""
+    return [_told(problem, document) for problem in problems]
+
+
+def _told(problem: Problem, document: Document) -> Problem:
+    found = least_cost([problem], document)
+    if found is None:
+        return problem
+    memory = units.human_size(found["memory_bytes"])
+    ranks, chunks = f"{found['hosts']:,} ranks", f"{found['chunks']:,} chunks"
+    hint = f"{ranks} of {_collective(document)} make {chunks} and need {memory} of memory at least"
+    return replace(problem, hint=hint)
+
+
+def least_cost(problems: Iterable[Problem], document: Document) -> "Estimate | None":
+    """Return what a plan would cost at least that is refused for its number of hosts; none for any other."""
+    counts = (_COUNT.fullmatch(problem.found) for problem in problems if problem.field in _HOSTS_FIELDS)
+    hosts = max((int(count[1]) for count in counts if count), default=0)
+    if hosts <= HOSTS_MAX:
+        return None
+    estimates = [_estimate(ranks, _collective(document)) for ranks in _RANKS_TRIED]
+    known = [each for each in estimates if each is not None]
+    if len(known) < len(_RANKS_TRIED):
+        return None
+    return {
+        "hosts": hosts,
+        "ports": _at(hosts, [each["ports"] for each in known]),
+        "chunks": _at(hosts, [each["chunks"] for each in known]),
+        "chunk_rows": _at(hosts, [each["chunk_rows"] for each in known]),
+        "queue_pairs": _at(hosts, [each["queue_pairs"] for each in known]),
+        "payload_bytes": _at(hosts, [each["payload_bytes"] for each in known]),
+        "packet_hops": _at(hosts, [each["packet_hops"] for each in known]),
+        "memory_bytes": _at(hosts, [each["memory_bytes"] for each in known]),
+        "time_ms": _at(hosts, [each["time_ms"] for each in known]),
+    }
+
+
+def _collective(document: Document) -> str:
+    found = document.value(("jobs", 0, "collective"))
+    return found if isinstance(found, str) and found in engine.algorithms() else _DEFAULT_COLLECTIVE
+
+
+def _estimate(ranks: int, collective: str) -> "Estimate | None":
+    fields = {
+        "fabricbench": 1,
+        "name": "scale",
+        "fabric": {"topology": {"kind": "single-switch", "hosts": ranks}},
+        "jobs": [{"collective": collective}],
+        "sweep": {"message_size": "1KB"},
+    }
+    return engine.estimate(json.dumps(first_spec(Plan.model_validate(fields))))
+
+
+def _at(ranks: int, values: list[int]) -> int:
+    """Return the value at `ranks` of the parabola through the values at `_RANKS_TRIED` (Lagrange's form)."""
+    total = Fraction(0)
+    for at, value in zip(_RANKS_TRIED, values, strict=True):
+        factors = (Fraction(ranks - other, at - other) for other in _RANKS_TRIED if other != at)
+        first, second = factors
+        total += value * first * second
+    return max(0, round(total))

@@ -1,0 +1,127 @@
+"""Checks of jobs: their ranks on the hosts, and what only the whole job or all of them together show."""
+
+from collections.abc import Iterator
+
+from fabricbench.plan import engine
+from fabricbench.plan.document.document import Document
+from fabricbench.plan.errors import FieldPath, Problem
+from fabricbench.plan.jobs.check_storage import check_storage
+from fabricbench.plan.jobs.model import UNTIL_OTHERS_END, Job
+from fabricbench.plan.jobs.mpi import check_mpi
+from fabricbench.plan.jobs.storage import STORAGE
+from fabricbench.plan.model import Plan
+from fabricbench.plan.sweep.sizes import job_ranks
+from fabricbench.words import close_match_hint
+
+
+def check_ranks(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that the ranks of all jobs fit on the hosts, those of one job on each."""
+    host_count = plan.fabric.topology.host_count
+    job_of_host: dict[int, int] = {}
+    for index, job in enumerate(plan.jobs):
+        hosts = range(host_count) if job.hosts is None else job.hosts
+        problem = _first_rank_problem(plan, document, index, job_of_host)
+        ranks = job_ranks(plan, job)
+        if ranks < 2:
+            found = f"{ranks} rank" if ranks else "no rank"
+            problem = document.problem(("jobs", index, "ranks"), found, "2 ranks or more")
+        if problem:
+            yield problem
+        job_of_host.update(dict.fromkeys(hosts, index))
+
+
+def _first_rank_problem(
+    plan: Plan, document: Document, index: int, job_of_host: dict[int, int]
+) -> Problem | None:
+    """Return what is wrong with the first rank of a job that has no host of its own."""
+    host_count, job = plan.fabric.topology.host_count, plan.jobs[index]
+    hosts, path = range(host_count) if job.hosts is None else job.hosts, ("jobs", index, "ranks")
+    if len(hosts) > host_count:
+        return document.problem(path, f"{len(hosts)} ranks on {host_count} hosts", f"at most {host_count}")
+    seen: set[int] = set()
+    for rank, host in enumerate(hosts):
+        place = (*path, rank) if isinstance(document.value(path), list) else path
+        if host >= host_count:
+            return document.problem(place, f"host {host}", f"hosts 0 to {host_count - 1} of this topology")
+        if host in seen and job.storage:
+            # `check_storage` says which of clients and targets it is.
+            return None
+        if host in seen:
+            hint = "`processes_per_host` puts several ranks on each host"
+            return document.problem(place, f"host {host} twice", "each host once", hint)
+        if host in job_of_host:
+            other = plan.jobs[job_of_host[host]].name
+            hint = "give `ranks`; without it a job takes all hosts" if job.hosts is None else ""
+            return document.problem(
+                place, f"host {host}, which job `{other}` has", "hosts of no other job", hint
+            )
+        seen.add(host)
+    return None
+
+
+def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check names, algorithms and roots of the jobs, then storage, rounds and handshakes."""
+    names: set[str] = set()
+    for index, job in enumerate(plan.jobs):
+        path: FieldPath = ("jobs", index)
+        if job.name in names:
+            yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
+        names.add(job.name)
+        ranks = job_ranks(plan, job)
+        if 0 < ranks <= job.root:
+            yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
+        yield from _check_algorithm(job, ranks, path, document)
+        yield from _check_arrivals(job, path, document)
+    if all(job.repeat is None for job in plan.jobs):
+        found = f"{UNTIL_OTHERS_END} for every job"
+        yield document.problem(("jobs", 0, "repeat"), found, "at least one job that ends by itself")
+    yield from check_storage(plan, document)
+    yield from check_mpi(plan, document)
+
+
+def _check_arrivals(job: Job, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check what open-loop traffic excludes."""
+    arrivals, place = job.arrivals, (*path, "arrivals")
+    if arrivals is None:
+        return
+    if arrivals.load_ppm is None and arrivals.rate_bps is None:
+        yield document.problem((*place, "load"), "neither load nor rate", "one of them")
+    if arrivals.load_ppm is not None and arrivals.rate_bps is not None:
+        yield document.problem((*place, "rate"), "a rate beside a load", "one of them")
+    if job.repeat != 1:
+        hint = "`arrivals.duration` says how long it lasts"
+        found = UNTIL_OTHERS_END if job.repeat is None else f"{job.repeat} rounds"
+        yield document.problem((*path, "repeat"), f"{found} of open-loop traffic", "1", hint)
+    for name in ("step_overhead", "send_overhead", "receive_overhead"):
+        if getattr(job, f"{name}_ps"):
+            found = f"{'an overhead before' if name == 'step_overhead' else 'time spent on'} each message"
+            yield document.problem((*path, name), found, "0s: each is offered at its time")
+
+
+def _check_algorithm(job: Job, ranks: int, path: FieldPath, document: Document) -> Iterator[Problem]:
+    """Check that the engine knows the collective and the algorithm for it, for so many ranks."""
+    known = engine.algorithms()
+    if job.storage or job.collective == STORAGE:
+        return
+    if job.collective not in known:
+        names: tuple[str, ...] = (*known, STORAGE)
+        hint = close_match_hint(job.collective, names)
+        yield document.problem((*path, "collective"), f'"{job.collective}"', ", ".join(names), hint)
+    elif job.algorithm is not None and job.algorithm not in known[job.collective]:
+        names = known[job.collective]
+        found = f'"{job.algorithm}", which is no algorithm of {job.collective}'
+        hint = close_match_hint(job.algorithm, names)
+        yield document.problem((*path, "algorithm"), found, ", ".join(names), hint)
+    elif ranks >= 2:
+        algorithm = job.algorithm or engine.default_algorithm(job.collective)
+        refusal = engine.refusal(job.collective, algorithm, ranks)
+        if refusal is not None:
+            found = f"{refusal.found} for {job.collective} {algorithm}"
+            yield document.problem((*path, "ranks"), found, refusal.allowed)
+
+
+def check_solo(plan: Plan, document: Document) -> Iterator[Problem]:
+    """Check that there are jobs to be without."""
+    if plan.solo and len(plan.jobs) + len(plan.tcp) == 1:
+        hint = f"a run of job `{plan.jobs[0].name}` is one alone already"
+        yield document.problem(("solo",), "true with one job", "true with several jobs", hint)

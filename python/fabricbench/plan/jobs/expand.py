@@ -1,0 +1,65 @@
+"""Writes jobs and TCP traffic out for the engine."""
+
+from collections.abc import Sequence
+
+from fabricbench.plan import engine
+from fabricbench.plan._run_spec import JobSpec, TcpSpec
+from fabricbench.plan.jobs.model import Job
+from fabricbench.plan.jobs.storage import ALGORITHM
+from fabricbench.plan.jobs.tcp import tcp_hosts
+from fabricbench.plan.model import Plan
+from fabricbench.plan.sweep.sizes import job_size
+
+
+def job_specs(plan: Plan, jobs: Sequence[int], trial_size_bytes: int) -> list[JobSpec]:
+    """Write some jobs of a plan out; each draws its random numbers under its place in the plan.
+
+    A job that repeats until the others end runs once where there are none.
+    """
+    specs = [_job(plan, place, trial_size_bytes) for place in jobs]
+    if len(plan.jobs) > len(specs) == 1 and plan.jobs[jobs[0]].repeat is None:
+        specs[0]["repeat"] = {"kind": "rounds", "rounds": 1}
+    return specs
+
+
+def _job(plan: Plan, place: int, trial_size_bytes: int) -> JobSpec:
+    job, topology = plan.jobs[place], plan.fabric.topology
+    return {
+        "name": job.name,
+        "hosts": _job_hosts(plan, job),
+        "collective": job.collective,
+        "algorithm": ALGORITHM if job.storage else job.algorithm or engine.default_algorithm(job.collective),
+        "data_bytes": job_size(plan, job, trial_size_bytes),
+        "stream": place,
+        "root": job.root,
+        "start_ps": job.start_ps,
+        "step_overhead_ps": job.step_overhead_ps,
+        "send_overhead_ps": job.send_overhead_ps,
+        "receive_overhead_ps": job.receive_overhead_ps,
+        "rendezvous": None if job.rendezvous is None else job.rendezvous.run_spec(),
+        "copies_own_block": job.copies_own_block,
+        "repeat": {"kind": "until-others-end"}
+        if job.repeat is None
+        else {"kind": "rounds", "rounds": job.repeat},
+        "warm_up_rounds": job.warm_up_rounds,
+        "root_shift": job.root_shift,
+        "barrier": job.barrier,
+        "arrivals": None if job.arrivals is None else job.arrivals.run_spec(topology.host_link.rate_bps),
+        "storage": None if job.storage is None else job.storage.run_spec(),
+    }
+
+
+def _job_hosts(plan: Plan, job: Job) -> list[int]:
+    """Return the host of each rank of a job."""
+    hosts = list(range(plan.fabric.topology.host_count)) if job.hosts is None else list(job.hosts)
+    if job.mapping == "round-robin" or job.processes_per_host == 1:
+        return hosts * job.processes_per_host
+    return [host for host in hosts for _ in range(job.processes_per_host)]
+
+
+def tcp_specs(plan: Plan) -> list[TcpSpec]:
+    """Write TCP traffic out; it draws its random numbers after the jobs."""
+    return [
+        tcp.run_spec(tcp_hosts(plan, tcp), engine.default_algorithm(tcp.collective), len(plan.jobs) + place)
+        for place, tcp in enumerate(plan.tcp)
+    ]
