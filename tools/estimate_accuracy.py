@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabricbench import runner
+from fabricbench.runner import loading
 
 PLAN = """
 fabricbench: 1
@@ -90,7 +90,7 @@ def measure(row: Row) -> None:
         given = {"leaves": leaves, "per_leaf": per_leaf, "last": last, "collective": collective}
         models = {"balancing": balancing, "switch": switch, "transport": transport}
         plan.write_text(PLAN.format(**given, **models, size=size))
-        (told,) = runner.load(str(plan)).estimates
+        (told,) = loading.load(str(plan)).estimates
         wall_s, peak_bytes, facts = carried_out(plan, Path(folder))
     if told is None:
         raise SystemExit(f"{name} cannot be run")

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from fabricbench import runner
 from fabricbench.plan.document.shipped import shipped_plans
+from fabricbench.runner import loading
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
     print(f"{'plan':32}{'trials':>7}{'told s':>9}{'s':>9}")
     total_s, status = 0.0, 0
     for name in arguments.only or shipped_plans():
-        loaded = runner.load(name)
+        loaded = loading.load(name)
         told_s = sum(told["time_ms"] for told in loaded.estimates if told is not None) / 1000
         seconds, end = timed(name, arguments.bound)
         total_s += seconds

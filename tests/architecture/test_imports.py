@@ -29,9 +29,9 @@ ALLOWED: dict[str, set[str]] = {
     "runner": {"plan", "backend", "store"},
     "importing": {"plan", "measured", "store"},
     "report": {"analysis", "store"},
-    "server": {"plan", "runner", "importing", "store", "report"},
-    "cli": {"plan", "runner", "importing", "store", "report", "server"},
-    "api": {"plan", "runner", "importing", "store", "report"},
+    "server": {"plan", "backend", "runner", "importing", "store", "report"},
+    "cli": {"plan", "backend", "runner", "importing", "store", "report", "server"},
+    "api": {"plan", "backend", "runner", "importing", "store", "report"},
     "__main__": {"cli"},
     "words": set(),
 }

@@ -16,7 +16,7 @@ import pytest
 from tests.support.samples import PLAN, PROGRAM
 
 from fabricbench.cli.progress import beyond_text, display, progress_text
-from fabricbench.runner import load
+from fabricbench.runner.loading import load
 
 
 def test_progress_tells_simulated_time_speed_and_time_left() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.report.trials import Beside, JobReport, measured_reports, result_rows
-from fabricbench.runner import Listener, Quiet, Runner, backend_of, load
+from fabricbench.runner.loading import backend_of, load
+from fabricbench.runner.trials import Listener, Quiet, Runner
 from fabricbench.store import Trial, Workspace
 
 PROGRAM = Path(sys.executable).with_name("fabricbench")

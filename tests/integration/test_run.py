@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.integration.real import LONG_RING, LOSSY_INCAST, NEIGHBOUR, PROGRAM, jobs_of, run_plan
 
-from fabricbench.runner import Quiet
+from fabricbench.runner.trials import Quiet
 from fabricbench.store import Workspace
 
 COMMAND = [str(PROGRAM)]

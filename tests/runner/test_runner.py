@@ -14,7 +14,8 @@ from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN
 
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import Outcome, Runner, backend_of, load, problem_text, suite_id, trial_id
+from fabricbench.runner.loading import backend_of, load, problem_text
+from fabricbench.runner.trials import Outcome, Runner, suite_id, trial_id
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace
 
 

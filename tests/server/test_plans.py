@@ -10,10 +10,10 @@ from starlette.testclient import TestClient
 from tests.server.conftest import TOKEN, ClientOf
 from tests.support.samples import PLAN, call
 
-from fabricbench import runner
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.plan.errors import Place, PlanError, Problem
 from fabricbench.plan.schema import plan_schema
+from fabricbench.runner import loading
 from fabricbench.server import plans, validation
 from fabricbench.server.settings import Settings
 
@@ -53,7 +53,7 @@ def test_a_plan_may_name_its_backend_and_a_request_another(reader: TestClient) -
 def test_a_plan_that_this_engine_cannot_load_is_listed_with_its_error(
     reader: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = runner.load
+    load = loading.load
 
     def refusing(name: str) -> object:
         if name == "jct-alltoall":
@@ -62,7 +62,7 @@ def test_a_plan_that_this_engine_cannot_load_is_listed_with_its_error(
 
     for cached in (plans._shipped, validation._tables):
         cached.cache_clear()
-    monkeypatch.setattr(runner, "load", refusing)
+    monkeypatch.setattr(loading, "load", refusing)
     try:
         listed = {plan["name"]: plan for plan in reader.get("/api/v1/plans").json()["plans"]}
         published = {plan["plan"] for plan in reader.get("/api/v1/validation").json()["plans"]}

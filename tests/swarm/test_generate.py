@@ -11,9 +11,10 @@ from tools.swarm.generate import plan_of
 from tools.swarm.patterns import PATTERNS
 from tools.swarm.shrink import shrink
 
-from fabricbench import _core, runner
+from fabricbench import _core
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.schema import plan_schema
+from fabricbench.runner import loading
 
 PLANS = [plan_of(seed) for seed in range(1500)]
 
@@ -31,7 +32,7 @@ def _fields(value: Any) -> Iterator[str]:
 
 def _refusal(plan: dict[str, Any]) -> PlanError | None:
     try:
-        runner.load_fields(plan)
+        loading.load_fields(plan)
     except PlanError as error:
         return error
     return None

@@ -13,7 +13,7 @@ from tools.swarm.patterns import payload_bytes
 from tools.swarm.record import Record, Row, run_trial
 from tools.swarm.scenario import examine
 
-from fabricbench import runner
+from fabricbench.runner import loading
 from fabricbench.store.schema import SCHEMAS
 
 RING = {
@@ -84,7 +84,7 @@ PLAIN = {**RING, "fabric": {"topology": RING["fabric"]["topology"]}}  # type: ig
 
 
 def record_of(plan: Mapping[str, Any]) -> Record:
-    return run_trial(runner.load_fields(plan).trials[0])
+    return run_trial(loading.load_fields(plan).trials[0])
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def test_what_is_no_plan_error_is_a_violation(monkeypatch: pytest.MonkeyPatch) -
     def fail(_fields: object) -> None:
         raise KeyError("fabric")
 
-    monkeypatch.setattr(runner, "load_fields", fail)
+    monkeypatch.setattr(loading, "load_fields", fail)
     rules = [violation.rule for violation in examine(PLAIN).violations]
     assert rules == ["a plan is accepted or refused with an error that says why"]
 

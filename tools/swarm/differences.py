@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 from tools.swarm.record import MACHINE_FACTS, Record, Violation, run_trial
 
 import fabricbench as fb
-from fabricbench import runner
+from fabricbench.runner import loading
 
 if TYPE_CHECKING:
     from fabricbench.plan._run_spec import RunSpec
-    from fabricbench.runner import PlannedTrial
+    from fabricbench.plan.expand import PlannedTrial
 
 _WAYS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("2 threads", {"threads": 2}),
@@ -34,7 +34,7 @@ def plan_violations(
     plan: Mapping[str, Any], trials: Sequence[PlannedTrial], records: Sequence[Record]
 ) -> Iterator[Violation]:
     """Yield what a workspace keeps otherwise than it was, and times that change with their unit."""
-    rewritten = runner.load_fields(_in_smaller_units(plan))
+    rewritten = loading.load_fields(_in_smaller_units(plan))
     if [trial.spec_json for trial in rewritten.trials] != [trial.spec_json for trial in trials]:
         yield Violation("a time is the same in other units", "plan: other trials with times in ns and ps")
     with tempfile.TemporaryDirectory(prefix="swarm-") as folder:

@@ -14,11 +14,12 @@ import pyarrow as pa
 from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
 from fabricbench.report.trials import result_rows
-from fabricbench.runner import trial_id
+from fabricbench.runner.trials import trial_id
 from fabricbench.store.schema import SCHEMAS, conform
 
 if TYPE_CHECKING:
-    from fabricbench.runner import PlannedTrial, Progress
+    from fabricbench.backend.protocol import Progress
+    from fabricbench.plan.expand import PlannedTrial
     from fabricbench.store import TrialFacts
     from fabricbench.store.tables import TableFolder
 

@@ -11,12 +11,12 @@ from tools.swarm import differences
 from tools.swarm.laws import violations
 from tools.swarm.record import Record, Violation, run_trial
 
-from fabricbench import runner
 from fabricbench.plan import engine
 from fabricbench.plan.errors import PlanError
+from fabricbench.runner import loading
 
 if TYPE_CHECKING:
-    from fabricbench.runner import PlannedTrial
+    from fabricbench.plan.expand import PlannedTrial
 
 SLACK_S = 3.0
 """What a run may take beyond its estimate, and a run on a busy machine anyway."""
@@ -52,7 +52,7 @@ def examine(plan: Mapping[str, Any], *, compares: bool = False) -> Outcome:
     """
     outcome = Outcome()
     try:
-        loaded = runner.load_fields(plan)
+        loaded = loading.load_fields(plan)
     except PlanError as error:
         outcome.refusal = str(error)
         outcome.violations += _improper(error)

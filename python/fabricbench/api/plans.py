@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabricbench import runner
 from fabricbench.plan.document.validate import UNKNOWN_KEY
 from fabricbench.plan.errors import Place, PlanError, Problem, named_as_written
+from fabricbench.runner import loading
 from fabricbench.words import close_match_hint
 
 if TYPE_CHECKING:
-    from fabricbench.runner import LoadedPlan
+    from fabricbench.plan.loaded import LoadedPlan
 
 _SHORT_NAMES = {"data_size": "sweep.data_size"}
 """Keywords of `Plan.with_` that are no fields at the top of a plan."""
@@ -71,7 +71,7 @@ class Plan:
         }
         try:
             with named_as_written(texts):
-                return Plan(runner.reload(self._loaded, list(texts.values())))
+                return Plan(loading.reload(self._loaded, list(texts.values())))
         except PlanError as error:
             raise PlanError(_with_short_names(each) for each in error.problems) from None
 
@@ -150,5 +150,5 @@ def load(plan: str | Path | Mapping[str, Any]) -> Plan:
         <Plan mine: 1 trial, 4 ranks on 4 hosts, data size 1 MB>
     """
     if isinstance(plan, Mapping):
-        return Plan(runner.load_fields(plan))
-    return Plan(runner.load(str(plan)))
+        return Plan(loading.load_fields(plan))
+    return Plan(loading.load(str(plan)))

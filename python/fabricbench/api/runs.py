@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fabricbench import runner
 from fabricbench.api.plans import Plan, load
 from fabricbench.api.samples import Sample
 from fabricbench.api.trial import Trial
@@ -16,8 +15,11 @@ from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.plan.errors import named_as_written
 from fabricbench.report.trials import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.trials import THREADS_MAX, Quiet, Runner
 
 if TYPE_CHECKING:
+    from fabricbench.backend import protocol
     from fabricbench.store import Trial as StoredTrial
     from fabricbench.store import TrialFacts
 
@@ -73,7 +75,7 @@ class _Listener:
         self._number, self._data_size_bytes = number, facts.data_size_bytes
         self._tell(0.0, 0)
 
-    def trial_progressed(self, progress: runner.Progress) -> None:
+    def trial_progressed(self, progress: protocol.Progress) -> None:
         total = progress["total_bytes"]
         samples = tuple(
             Sample(
@@ -142,16 +144,16 @@ def run(
         >>> seen[-1].share
         1.0
     """
-    if threads is not None and not 1 <= threads <= runner.THREADS_MAX:
-        raise ValueError(f"threads: found {threads}; allowed: 1 to {runner.THREADS_MAX}")
+    if threads is not None and not 1 <= threads <= THREADS_MAX:
+        raise ValueError(f"threads: found {threads}; allowed: 1 to {THREADS_MAX}")
     chosen = plan if isinstance(plan, Plan) else load(plan)
-    limits = None if force else runner.machine_limits()
+    limits = None if force else loading.machine_limits()
     with named_as_written({}, variants):
-        loaded = runner.reload(chosen.loaded, limits=limits, chosen=variants)
+        loaded = loading.reload(chosen.loaded, limits=limits, chosen=variants)
     kept = workspace if isinstance(workspace, Workspace) else open_workspace(workspace, create=True)
-    listener = _Listener(on_progress, len(loaded.trials)) if on_progress else runner.Quiet()
-    outcome = runner.Runner(
-        kept.store, runner.backend_of(loaded), result_rows, listener, threads=threads, resume=resume
+    listener = _Listener(on_progress, len(loaded.trials)) if on_progress else Quiet()
+    outcome = Runner(
+        kept.store, loading.backend_of(loaded), result_rows, listener, threads=threads, resume=resume
     ).run(loaded)
     if outcome.stopped_by is not None:
         raise KeyboardInterrupt

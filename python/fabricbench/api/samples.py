@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fabricbench import runner
+from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Sample:
             >>> fb.Sample(1000, 1000, 25, None, None, None).goodput_gb_per_s
             25.0
         """
-        return runner.goodput_gb_per_s(self.delivered_bytes, self.span_ps)
+        return goodput_gb_per_s(self.delivered_bytes, self.span_ps)
 
     @property
     def paused_mean(self) -> float | None:
@@ -56,4 +56,4 @@ class Sample:
             >>> fb.Sample(1000, 1000, 25, 0, 0, 2500).paused_mean
             2.5
         """
-        return None if self.paused_ps is None else runner.paused_mean(self.paused_ps, self.span_ps)
+        return None if self.paused_ps is None else paused_mean(self.paused_ps, self.span_ps)

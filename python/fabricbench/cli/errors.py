@@ -119,7 +119,7 @@ def _about_file(error: Exception) -> str | None:
 
 
 def _about_plan(error: Exception) -> str | None:
-    from fabricbench.runner import problem_text
+    from fabricbench.runner.loading import problem_text
 
     return problem_text(error)
 

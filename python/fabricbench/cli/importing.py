@@ -15,7 +15,7 @@ from fabricbench.words import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fabricbench.runner import LoadedPlan
+    from fabricbench.plan.loaded import LoadedPlan
     from fabricbench.store import Trial
 
 
@@ -60,14 +60,15 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Each result becomes a trial of backend `imported`, shown and compared as simulated ones are. A file is
     imported whole or, where a line cannot be read, not at all. docs/import.md says what becomes what.
     """
-    from fabricbench import importing, runner
+    from fabricbench import importing
     from fabricbench.cli.run import render
     from fabricbench.report.trials import reports_of_run, result_rows
+    from fabricbench.runner import loading
     from fabricbench.store import Workspace
 
     if overrides and plan is None:
         raise typer.BadParameter("-s changes the plan that --plan names")
-    loaded = runner.load(plan, overrides or ()) if plan is not None else None
+    loaded = loading.load(plan, overrides or ()) if plan is not None else None
     given = importing.Given(ranks, benchmark)
     options = importing.Options(result_format and result_format.value, name, tag, given, loaded)
     sources = [importing.Source.of(path) for path in files]

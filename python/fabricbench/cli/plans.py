@@ -14,7 +14,7 @@ from fabricbench.cli.options import (
     VariantsOption,
 )
 from fabricbench.cli.output import Format, note, write
-from fabricbench.runner import TIME_LIMIT_MIN
+from fabricbench.runner.loading import TIME_LIMIT_MIN
 
 if TYPE_CHECKING:
     from fabricbench.plan.loaded import PlanSummary
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 def plans_command(output: FormatOption = Format.TABLE) -> None:
     """List the shipped plans."""
-    from fabricbench import runner
     from fabricbench.plan.document.shipped import shipped_plans
+    from fabricbench.runner import loading
 
-    plans = {str(path): runner.load(name).summary for name, path in shipped_plans().items()}
+    plans = {str(path): loading.load(name).summary for name, path in shipped_plans().items()}
     rows = [_row(file, summary) for file, summary in plans.items()]
     write(_list(rows, output))
 
@@ -38,10 +38,10 @@ def plan_check_command(
     force: ForceOption = False,
 ) -> None:
     """Check a plan without running it and estimate what it costs; exit status 2 if `run` would refuse it."""
-    from fabricbench import runner
+    from fabricbench.runner import loading
 
-    limits = None if force else runner.machine_limits(time_limit)
-    loaded = runner.load(plan, overrides or (), limits, variants or ())
+    limits = None if force else loading.machine_limits(time_limit)
+    loaded = loading.load(plan, overrides or (), limits, variants or ())
     for warning in loaded.warnings:
         note(warning.text("warning"))
     write(f"ok: {plan}: {loaded.extent}\n{loaded.cost}")

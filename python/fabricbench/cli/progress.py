@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from fabricbench.runner import Listener, Progress
+    from fabricbench.backend.protocol import Progress
+    from fabricbench.runner.trials import Listener
     from fabricbench.store import Trial, TrialFacts
 
 _PS_PER_MS = 1e9

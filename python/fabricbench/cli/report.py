@@ -19,7 +19,9 @@ from fabricbench.cli.output import note, write
 from fabricbench.words import counted, plural
 
 if TYPE_CHECKING:
-    from fabricbench.runner import LoadedPlan, PlannedTrial, Wiring
+    from fabricbench.backend.wiring import Wiring
+    from fabricbench.plan.expand import PlannedTrial
+    from fabricbench.plan.loaded import LoadedPlan
 
 DEFAULT_FRAMES = 1000
 
@@ -116,15 +118,16 @@ def capture_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     Frames have valid checksums and ICRC and no Ethernet FCS; InfiniBand packets end with
     their VCRC. Times are nanoseconds since the run began.
     """
-    from fabricbench import runner
+    from fabricbench.backend.registry import capturing
+    from fabricbench.runner import loading
 
     if out is not None:
         _check_is_pcapng(out)
     # It ends with the frames, and may so take much less time than the trial.
-    limits = None if force else runner.machine_limits(time_limit_min=None)
-    loaded = runner.load(plan, overrides or (), limits, variants or ())
+    limits = None if force else loading.machine_limits(time_limit_min=None)
+    loaded = loading.load(plan, overrides or (), limits, variants or ())
     planned = _chosen(loaded.trials, trial_index, data_size)
-    wiring = runner.wiring(planned, loaded.plan.backend)
+    wiring = capturing(loaded.plan.backend).wiring(planned)
     if list_qps:
         from dataclasses import astuple
 
@@ -188,19 +191,21 @@ def _queue_pairs(text: str, wiring: Wiring) -> list[int]:
 def _write_capture(
     loaded: LoadedPlan, planned: PlannedTrial, wiring: Wiring, qps: list[int], count: int, out: Path
 ) -> None:
-    from fabricbench import runner
+    from fabricbench.backend.registry import capturing
     from fabricbench.report.files import check_writable_target
     from fabricbench.report.pcapng import LINKTYPE_ETHERNET, LINKTYPE_INFINIBAND, by_sender, write_pcapng
+    from fabricbench.runner import loading
+    from fabricbench.runner.trials import trial_id
 
     check_writable_target(out)
     is_infiniband = planned.run_spec["fabric"]["link_layer"]["kind"] == "infiniband"
     addresses = wiring.lids if is_infiniband else wiring.ip_addresses
     link_type = LINKTYPE_INFINIBAND if is_infiniband else LINKTYPE_ETHERNET
-    sent = runner.captured_frames(planned, loaded.plan.backend, qps, count)
+    sent = capturing(loaded.plan.backend).frames(planned, qps, count)
     interfaces, frames = by_sender(sent, addresses, wiring.host_rates_bps, link_type)
-    backend, seed = runner.backend_of(loaded), planned.run_spec["seed"]
+    backend, seed = loading.backend_of(loaded), planned.run_spec["seed"]
     size = f"{planned.size_kind} size {planned.data_size_bytes} bytes"
-    comment = f"plan {loaded.plan.name}, {size}, trial {runner.trial_id(planned, backend)}, seed {seed}"
+    comment = f"plan {loaded.plan.name}, {size}, trial {trial_id(planned, backend)}, seed {seed}"
     program = f"fabricbench {backend.engine_version}"
     written = write_pcapng(out, interfaces, frames, comment=comment, application=program)
     frames_of = f"{counted(written, 'frame')} from {counted(len(interfaces), 'host')}"

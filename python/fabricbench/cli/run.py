@@ -18,7 +18,8 @@ from fabricbench.cli.options import (
     WorkspaceOption,
 )
 from fabricbench.cli.output import Format, has_colour, note, write
-from fabricbench.runner import THREADS_MAX, TIME_LIMIT_MIN
+from fabricbench.runner.loading import TIME_LIMIT_MIN
+from fabricbench.runner.trials import THREADS_MAX
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -77,22 +78,23 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     this machine; 3 when every trial ran and a criterion is not met; 130 when stopped by Ctrl-C; 143 by
     SIGTERM. Finished trials stay in any case.
     """
-    from fabricbench import runner
     from fabricbench.cli.progress import display
     from fabricbench.plan.errors import named_as_written
     from fabricbench.report.trials import reports_of_run, result_rows
+    from fabricbench.runner import loading
+    from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace
 
-    limits = None if force else runner.machine_limits(time_limit)
+    limits = None if force else loading.machine_limits(time_limit)
     own = _as_overrides(seed, tag, backend)
     with named_as_written(own):
-        loaded = runner.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
+        loaded = loading.load(plan, [*(overrides or ()), *own.values()], limits, variants or (), quick=quick)
     for warning in loaded.warnings:
         note(warning.text("warning"))
-    carrier = runner.backend_of(loaded, _settings(path, fast_forward=fast_forward))
+    carrier = loading.backend_of(loaded, _settings(path, fast_forward=fast_forward))
     store = Workspace.open(workspace, create=True)
     with display() as listener:
-        outcome = runner.Runner(
+        outcome = Runner(
             store,
             carrier,
             result_rows,

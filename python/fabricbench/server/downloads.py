@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 
-from fabricbench import runner
+from fabricbench.backend.registry import BackendError, capturing
 from fabricbench.report.export import export_table
 from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
@@ -153,9 +153,10 @@ def _write_output(trial: Trial, _state: ServerState, path: Path) -> None:
 async def _captured(trial: Trial, state: ServerState, qps: list[int], count: int) -> dict[str, Any]:
     """Return the first frames that some queue pairs send, run again."""
     facts = trial.facts
-    problem = runner.capture_problem(facts.backend)
-    if problem:
-        raise ApiError(409, f"trial {trial.id} has no frames to capture: {problem}")
+    try:
+        capturing(facts.backend)
+    except BackendError as error:
+        raise ApiError(409, f"trial {trial.id} has no frames to capture: {error.found}") from error
     arguments = {"spec": dict(facts.run_spec), "backend": facts.backend, "qps": qps, "count": count}
     try:
         found: dict[str, Any] = await state.sandbox.run("capture", arguments)

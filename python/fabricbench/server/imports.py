@@ -9,9 +9,10 @@ from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from fabricbench import importing, runner
+from fabricbench import importing
 from fabricbench.plan.document.shipped import shipped_plans
 from fabricbench.report.trials import result_rows
+from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError
 from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState
@@ -78,7 +79,7 @@ def _imported(
     """Make trials of a file that can be read; `about` is its format, the trials' name and their plan."""
     format_name, name, plan = about
     first, *others = tags
-    loaded = runner.load(plan) if plan else None
+    loaded = loading.load(plan) if plan else None
     options = importing.Options(format_name, name, first, given, loaded)
     found = importing.import_results(state.workspace, source, result_rows, options)
     change_tags(state.workspace, [trial.id for trial in found.trials], add=others)

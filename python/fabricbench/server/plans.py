@@ -10,9 +10,9 @@ from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.concurrency import run_in_threadpool
 
-from fabricbench import runner
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.loaded import PlanSummary
+from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS, ApiError, Fault, not_found
 from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState, state_of
@@ -127,7 +127,7 @@ def _shipped() -> list[ShippedPlan]:
     for name, path in shipped_plans().items():
         about = {"name": name, "group": path.parent.name}
         try:
-            loaded = runner.load(name)
+            loaded = loading.load(name)
         except PlanError as error:
             found.append(ShippedPlan.model_validate(_NOTHING | about | {"error": str(error)}))
         else:
@@ -202,7 +202,7 @@ async def checked(plan: PlanText, state: ServerState, *, force: bool = False) ->
         ApiError: It takes more to check than may be.
         BusyError: Too many are being checked.
     """
-    limits = runner.machine_limits(state.settings.time_limit_min)
+    limits = loading.machine_limits(state.settings.time_limit_min)
     own = state.settings.worker_memory_bytes
     memory_bytes = min(limits.memory_bytes or own, own) if own else limits.memory_bytes
     arguments = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fabricbench import runner
+from fabricbench.backend.rates import goodput_gb_per_s, paused_mean
 
 
 class Samples:
@@ -27,12 +27,12 @@ class Samples:
 def _point(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Return a sample as a point: rates since the one before, and the ports if any is sampled."""
     span_ps = sample["span_ps"]
-    goodput = runner.goodput_gb_per_s(sample["delivered_bytes"], span_ps)
+    goodput = goodput_gb_per_s(sample["delivered_bytes"], span_ps)
     point = {"sim_ps": sample["sim_ps"], "goodput_gb_per_s": goodput}
     if sample["queue_max_bytes"] is None:
         return point
     return point | {
         "queue_max_bytes": sample["queue_max_bytes"],
         "marks_per_us": sample["marked_frames"] * 1e6 / span_ps,
-        "paused_mean": runner.paused_mean(sample["paused_ps"], span_ps),
+        "paused_mean": paused_mean(sample["paused_ps"], span_ps),
     }

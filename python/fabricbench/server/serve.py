@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import uvicorn
 
-from fabricbench import runner
+from fabricbench.runner import loading
 from fabricbench.server.app import create_app
 from fabricbench.server.connections import PATIENCE, Connections, room_for_connections
 from fabricbench.server.events import Events
@@ -103,7 +103,7 @@ class _Server(uvicorn.Server):
 
 def _memory_of_run(settings: Settings) -> int:
     """Return what each run may take, so that all of them together leave the machine alive."""
-    free_bytes = runner.machine_limits().memory_bytes or 0
+    free_bytes = loading.machine_limits().memory_bytes or 0
     return settings.worker_memory_bytes or free_bytes // settings.workers
 
 

@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fabricbench import runner
+from fabricbench.backend.registry import capturing
 from fabricbench.plan import engine
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
@@ -20,9 +20,12 @@ from fabricbench.plan.errors import PlanError, Problem
 from fabricbench.plan.expand import PlannedTrial, first_spec
 from fabricbench.plan.load import validate
 from fabricbench.plan.loaded import LoadedPlan
+from fabricbench.runner import loading
+from fabricbench.runner.trials import trial_id
 from fabricbench.server.yaml_text import yaml_of
 
 if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
     from fabricbench.plan._run_spec import RunSpec
 
 SOURCE: Final = "plan"
@@ -58,7 +61,7 @@ def check(
         return _empty(text) | {"errors": _faults(error)}
     empty = _empty(text) | result
     try:
-        loaded = runner.load_text(text, SOURCE, overrides, Limits(memory_bytes, time_ms), chosen)
+        loaded = loading.load_text(text, SOURCE, overrides, Limits(memory_bytes, time_ms), chosen)
     except PlanError as error:
         found = empty | {"errors": _faults(error)}
         return found | _cost_of_refused(text, overrides, error.problems)
@@ -76,14 +79,15 @@ def capture(spec: Mapping[str, Any], backend: str, qps: Sequence[int], count: in
     """
     planned = PlannedTrial(0, "", 0, 0, "data", cast("RunSpec", dict(spec)))
     try:
-        wiring = runner.wiring(planned, backend)
+        source = capturing(backend)
+        wiring = source.wiring(planned)
         known = len(wiring.queue_pairs)
         unknown = [qp for qp in qps if not 0 <= qp < known]
         if unknown:
             return {"error": f"qp: found {unknown[0]}", "allowed": f"0 to {known - 1}"}
-        frames = runner.captured_frames(planned, backend, list(qps) or [0], count)
+        frames = source.frames(planned, list(qps) or [0], count)
     except Exception as error:
-        told = runner.problem_text(error)
+        told = loading.problem_text(error)
         if told is None:
             raise
         return {"error": told, "allowed": ""}
@@ -116,7 +120,7 @@ def measure(
     from fabricbench import importing
 
     given = importing.Given(ranks, benchmark)
-    loaded = runner.load(plan) if plan else None
+    loaded = loading.load(plan) if plan else None
     options = importing.Options(format_name, "", "", given, loaded)
     try:
         return {"count": importing.look(importing.Source(name, b64decode(text)), options)}
@@ -189,7 +193,7 @@ def _least_cost(text: str, overrides: Sequence[str], problems: Sequence[Problem]
 
 def _described(loaded: LoadedPlan) -> dict[str, Any]:
     estimates = [each for each in loaded.estimates if each is not None]
-    backend = runner.backend_of(loaded)
+    backend = loading.backend_of(loaded)
     return {
         "name": loaded.plan.name,
         "title": loaded.plan.title,
@@ -218,9 +222,9 @@ def _cost(estimates: Sequence[engine.Estimate], basis: str) -> dict[str, Any]:
     }
 
 
-def _trial(trial: PlannedTrial, backend: runner.Backend) -> dict[str, Any]:
+def _trial(trial: PlannedTrial, backend: Backend) -> dict[str, Any]:
     return {
-        "id": runner.trial_id(trial, backend),
+        "id": trial_id(trial, backend),
         "position": trial.index,
         "variant": trial.variant,
         "iteration": trial.iteration,

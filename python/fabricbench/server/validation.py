@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from fabricbench import runner
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
 from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.published import published_rows
 from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.trials import State
 from fabricbench.store.catalog_schema import FINISHED
@@ -66,7 +66,7 @@ def _tables() -> list[dict[str, Any]]:
     found = []
     for name in shipped_plans():
         try:
-            loaded = runner.load(name)
+            loaded = loading.load(name)
         except PlanError:  # GET /api/v1/plans says why
             continue
         for variant in loaded.variants:

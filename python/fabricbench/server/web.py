@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from pydantic import BaseModel, Field
 
-from fabricbench import runner
+from fabricbench.backend.registry import BACKENDS
 from fabricbench.plan import engine
 from fabricbench.server.auth import cookie_name, login_of, user_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
@@ -79,7 +79,7 @@ def about(request: Request, state: State) -> About:
     return About(
         version=__version__,
         engine=engine.version(),
-        backends=runner.backend_names(),
+        backends=sorted(BACKENDS),
         workspace=state.workspace.root.resolve().name,
         cores=os.cpu_count() or 1,
         workers=state.settings.workers,

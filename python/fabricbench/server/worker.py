@@ -18,8 +18,9 @@ from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench import runner
 from fabricbench.report.trials import result_rows
+from fabricbench.runner import loading
+from fabricbench.runner.trials import Runner
 from fabricbench.server.samples import Samples
 from fabricbench.server.tasks import SOURCE
 from fabricbench.store import StoreError, Workspace
@@ -29,6 +30,7 @@ from fabricbench.store.tags import change_tags
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Progress
     from fabricbench.store import Trial, TrialFacts
 
 _TELL_S: Final = 0.25
@@ -73,7 +75,7 @@ class Teller:
         self._samples = Samples()
         tell("trial_started", id=facts.id, number=number, count=count, data_size_bytes=facts.data_size_bytes)
 
-    def trial_progressed(self, progress: runner.Progress) -> None:
+    def trial_progressed(self, progress: Progress) -> None:
         """Report the progress, unless that was done just now."""
         self._samples.add(progress["samples"])
         if time.monotonic() - self._told_at < _TELL_S:
@@ -160,13 +162,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_min: int) -> tuple[str, str]:
     """Run the trials, and return how the run ended and why."""
     options = run.options
-    limits = None if options["force"] else runner.machine_limits(time_limit_min)
+    limits = None if options["force"] else loading.machine_limits(time_limit_min)
     teller = Teller(run, store)
     try:
-        loaded = runner.load_text(run.plan_source, SOURCE, options["overrides"], limits, options["variants"])
-        outcome = runner.Runner(
+        loaded = loading.load_text(run.plan_source, SOURCE, options["overrides"], limits, options["variants"])
+        outcome = Runner(
             store,
-            runner.backend_of(loaded),
+            loading.backend_of(loaded),
             result_rows,
             teller,
             threads=options["threads"],
@@ -176,7 +178,7 @@ def _carried_out(run: QueuedRun, store: Workspace, control: Control, time_limit_
     except StoreError as error:
         return FAILED, f"{error.found}; {error.hint}"
     except Exception as error:
-        told = runner.problem_text(error)
+        told = loading.problem_text(error)
         if told is None:
             raise
         return FAILED, told

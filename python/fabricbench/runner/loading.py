@@ -1,0 +1,133 @@
+"""Loads plans that are to be run: each with a backend that is there, within what the machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fabricbench.backend.protocol import Backend
+    from fabricbench.plan.cost import Limits
+    from fabricbench.plan.loaded import LoadedPlan
+
+TIME_LIMIT_MIN = 60
+"""A trial that is estimated to take longer is hardly meant, so it is to be asked for."""
+
+
+def load(
+    name: str,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+    *,
+    quick: bool = False,
+) -> LoadedPlan:
+    """Load a plan by the name of a shipped one or by its file, with overrides FIELD=VALUE.
+
+    With `quick` it is changed first as its own `quick` says.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
+    """
+    from fabricbench.plan.load import load_plan
+
+    return _with_backend(load_plan(name, overrides, limits, chosen, quick=quick))
+
+
+def load_fields(fields: Mapping[str, Any]) -> LoadedPlan:
+    """Load a plan from the fields of its YAML.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written.
+    """
+    from fabricbench.plan import load
+
+    return _with_backend(load.load_fields(fields))
+
+
+def load_text(
+    text: str,
+    source: str,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan from YAML text, without a look at any file; see `fabricbench.plan.load.load_text`.
+
+    Raises:
+        PlanError: It cannot be carried out as it is written, or would cost more than the limits.
+    """
+    from fabricbench.plan import load
+
+    return _with_backend(load.load_text(text, source, overrides, limits, chosen))
+
+
+def reload(
+    loaded: LoadedPlan,
+    overrides: Sequence[str] = (),
+    limits: Limits | None = None,
+    chosen: Sequence[str] = (),
+) -> LoadedPlan:
+    """Load a plan again with more overrides FIELD=VALUE, with limits, or some of its variants.
+
+    Raises:
+        PlanError: It cannot be carried out, or would cost more than the limits.
+    """
+    from fabricbench.plan import load
+
+    return _with_backend(load.reload(loaded, overrides, limits, chosen))
+
+
+def _with_backend(loaded: LoadedPlan) -> LoadedPlan:
+    """Return a plan whose backend is there.
+
+    Raises:
+        PlanError: There is no such backend, or a prerequisite of it is missing.
+    """
+    from fabricbench.backend.registry import BackendError, get_backend
+    from fabricbench.plan.errors import PlanError
+    from fabricbench.plan.load import document_of
+
+    try:
+        get_backend(loaded.plan.backend)
+    except BackendError as error:
+        problem = document_of(loaded).problem(("backend",), error.found, error.allowed, error.hint)
+        raise PlanError([problem]) from error
+    return loaded
+
+
+def machine_limits(time_limit_min: int | None = TIME_LIMIT_MIN) -> Limits:
+    """Return what a trial may cost on this machine: the memory that is left, and so many minutes or any."""
+    from fabricbench.backend.machine import available_memory_bytes
+    from fabricbench.plan.cost import Limits
+
+    time_ms = None if time_limit_min is None else time_limit_min * 60_000
+    return Limits(available_memory_bytes(), time_ms)
+
+
+def backend_of(loaded: LoadedPlan, settings: Mapping[str, Any] | None = None) -> Backend:
+    """Return the backend that a plan names, with settings of its own that the user gave.
+
+    Raises:
+        BackendError: It does not know one of the settings.
+    """
+    from fabricbench.backend.registry import get_backend
+
+    return get_backend(loaded.plan.backend, settings)
+
+
+def problem_text(error: Exception) -> str | None:
+    """Return what to tell the user of an error about the plan or its backend; none of any other."""
+    from fabricbench.backend.protocol import RefusedError
+    from fabricbench.backend.registry import BackendError
+    from fabricbench.plan.errors import PlanError
+
+    if isinstance(error, PlanError):
+        return str(error)
+    if isinstance(error, BackendError):
+        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
+    if isinstance(error, RefusedError):
+        return (
+            f"error: the engine refuses the trial: {error}\nhint: `fabricbench plan check PLAN` checks a plan"
+        )
+    return None
