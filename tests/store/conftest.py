@@ -14,6 +14,7 @@ from tests.support import postgresql
 ON_BOTH = {
     "test_workspace",
     "test_concurrency",
+    "test_listing",
     "test_recovery",
     "test_remote",
     "test_runs",

@@ -38,7 +38,7 @@ def other_of(facts: TrialFacts) -> TrialFacts:
 
 
 def facts_of(workspace: Workspace, **given: Any) -> list[TrialFacts]:
-    total, found = page(workspace, TrialQuery(**given), lambda _: 1)
+    total, found = page(workspace, TrialQuery(**given))
     assert total == len(found)
     return [trial.facts for trial in found]
 
@@ -121,7 +121,7 @@ def test_pages_filter_by_what_each_run_calls_a_trial(workspace: Workspace) -> No
 
 
 def test_pages_count_trials_and_not_what_they_are_part_of(workspace: Workspace) -> None:
-    total, found = page(workspace, TrialQuery(limit=1, offset=1), lambda _: None)
+    total, found = page(workspace, TrialQuery(limit=1, offset=1))
     assert (total, [trial.id for trial in found]) == (2, [ALONE])
 
 

@@ -134,7 +134,7 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
         limit=limit,
         offset=offset,
     )
-    total, found = page(state.workspace, query, lambda results: _metric(results, sort.value))
+    total, found = page(state.workspace, query)
     return {"total": total, "trials": rows_of(state, found)}
 
 
@@ -142,11 +142,6 @@ def list_trials(  # noqa: PLR0913, PLR0917 -- one parameter for each filter
 def list_choices(state: State) -> dict[str, list[str]]:
     """Return what trials can be filtered by: every `plan`, `variant`, `backend`, `status` and `tag`."""
     return choices(state.workspace)
-
-
-def _metric(results: str, name: str) -> Any:
-    rows = json.loads(results)
-    return rows[0].get(name) if rows else None
 
 
 def rows_of(state: ServerState, found: list[Trial]) -> list[dict[str, Any]]:

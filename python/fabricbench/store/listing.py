@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, String, cast, func, or_, select
+from sqlalchemy import ColumnElement, Numeric, String, and_, case, cast, func, or_, select
 
 from fabricbench.store.catalog import has_tag, is_deleted
 from fabricbench.store.catalog_schema import FINISHED, tags, trials
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-    from fabricbench.store.memberships import Place
     from fabricbench.store.trial import Trial
     from fabricbench.store.workspace import Workspace
 
@@ -33,6 +32,8 @@ COLUMNS = (
     "id",
 )
 """What trials can be ordered by, beside their metrics."""
+_NUMBER = r"^\s*(-?[0-9]{1,255}(?:\.[0-9]{1,255})?(?:[eE][+-]?[0-9]{1,3})?)\s*[,}]"
+"""A number of JSON at the beginning of a text that goes on with another key or the end of the object."""
 _SEARCHED = ("id", "plan", "title", "variant", "backend", "tag", "status")
 
 
@@ -49,7 +50,7 @@ class TrialQuery:
         backend: What made them.
         suite: The suite that they belong to.
         deleted: Those in the trash, and no others.
-        sort: One of `COLUMNS`, or a metric of `results`.
+        sort: One of `COLUMNS`, or a metric: then that of the first job.
         descending: Whether the largest comes first; trials without a value come last in any case.
         limit: How many at most.
         offset: How many to leave out before them.
@@ -69,43 +70,44 @@ class TrialQuery:
     offset: int = 0
 
 
-def page(workspace: Workspace, query: TrialQuery, metric: Callable[[str], Any]) -> tuple[int, list[Trial]]:
+def page(workspace: Workspace, query: TrialQuery) -> tuple[int, list[Trial]]:
     """Return how many trials there are, and those of one page.
 
     Args:
         workspace: Where.
         query: Which.
-        metric: Reads a metric, `query.sort`, out of the JSON of `results`; used where it is no column.
 
     Raises:
         StoreError: The catalog cannot be read.
     """
-    is_column = query.sort in COLUMNS
-    value = places.c[query.sort if is_column else "results"].label("value")
-    rows = select(places.c.attempt, places.c.number, value, newest()).where(*_conditions(query)).subquery()
-    matching = select(rows.c.attempt, rows.c.number, rows.c.value).where(rows.c.age == 1)
     with workspace.database.reading() as connection:
-        if is_column:
-            total = connection.execute(select(func.count()).select_from(matching.subquery())).scalar() or 0
-            wanted = _ordered(matching, rows.c, query).offset(query.offset).limit(query.limit)
-            chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
-        else:
-            values = {
-                (row.attempt, row.number): _metric_of(row.value, metric)
-                for row in connection.execute(matching)
-            }
-            total = len(values)
-            chosen = _by_value(values, descending=query.descending)[query.offset :][: query.limit]
+        value = (
+            places.c[query.sort] if query.sort in COLUMNS else _metric(query.sort, connection.dialect.name)
+        )
+        found = select(places.c.attempt, places.c.number, value.label("value"), newest())
+        rows = found.where(*_conditions(query)).subquery()
+        matching = select(rows.c.attempt, rows.c.number).where(rows.c.age == 1)
+        total = connection.execute(select(func.count()).select_from(matching.subquery())).scalar() or 0
+        wanted = _ordered(matching, rows.c, query).offset(query.offset).limit(query.limit)
+        chosen = [(row.attempt, row.number) for row in connection.execute(wanted)]
         return int(total), workspace.catalog.at(connection, chosen)
 
 
-def _metric_of(results: object, metric: Callable[[str], Any]) -> float | None:
-    """Return a metric, or none where the row has none or is one that is set aside."""
-    try:
-        value = metric(results) if isinstance(results, str) else None
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return None
-    return value if isinstance(value, int | float) else None
+def _metric(name: str, dialect: str) -> ColumnElement[Any]:
+    """Return a metric of a trial's first job: null where it has no number, also in a row that is set aside.
+
+    SQLite reads JSON, and tells first whether text is any. PostgreSQL can tell that from version 16 on only,
+    and ends the query at a cast of text that is none; there the number is cut out of the text as `to_json`
+    writes it, with a backslash before quotes within texts and the same keys for every job.
+    """
+    results = places.c.results
+    if dialect == "postgresql":
+        first = func.split_part(results, f'"{name}":', 2)
+        return cast(func.substring(first, _NUMBER), Numeric)
+    path = f'$[0]."{name}"'
+    is_json = and_(func.typeof(results) == "text", func.json_valid(results) == 1)
+    kind = case((is_json, func.json_type(results, path)))
+    return case((kind.in_(("integer", "real")), func.json_extract(results, path)))
 
 
 def _conditions(query: TrialQuery) -> list[ColumnElement[bool]]:
@@ -129,12 +131,6 @@ def _ordered(
     if query.descending:
         return statement.order_by(rows.value.desc().nulls_last(), rows.attempt.desc())
     return statement.order_by(rows.value.asc().nulls_last(), rows.attempt.asc())
-
-
-def _by_value(values: Mapping[Place, Any], *, descending: bool) -> list[Place]:
-    with_value = [place for place, value in values.items() if value is not None]
-    with_value.sort(key=lambda place: (values[place], place[0]), reverse=descending)
-    return [*with_value, *(place for place, value in values.items() if value is None)]
 
 
 def beside(workspace: Workspace, found: Sequence[Trial]) -> list[Trial]:
