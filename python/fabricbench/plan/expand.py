@@ -8,11 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import (
-    FabricSpec,
-    RunSpec,
-    TransportSpec,
-)
+from fabricbench.plan._run_spec import FabricSpec, RunSpec, TransportSpec
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
