@@ -7,11 +7,12 @@
 use crate::assemble::Assembler;
 use crate::capture_tcp::TcpWriter;
 use crate::connections::open_connections;
-use crate::kernel::{self, Hooks, Node, Totals, Window};
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record};
 use crate::setup::{BuildOptions, Direction, Fabric, QueuePair, World, build};
 use crate::switch::forward::{Forward, with_forward};
+use crate::totals::Totals;
+use engine::{Hooks, Node, Window};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
 use units::{AttachmentId, Instant};
@@ -92,7 +93,7 @@ fn capture_with<F: Forward>(
         count,
     };
     taker.assembler.open_tcp = open_tcp;
-    kernel::run(&mut partitions, world.fabric.span, &mut taker);
+    engine::run(&mut partitions, world.fabric.span, &mut taker);
     let Assembler { frames, tcp_frames, .. } = taker.assembler;
     let rdma = frames.iter().map(|frame| write_out(spec, &world, frame));
     let tcp = TcpWriter::new(spec, &world.fabric, &world.connections, first_tcp);
@@ -109,7 +110,7 @@ struct Taker<'a> {
     count: usize,
 }
 
-impl<N: Node<Record = Record>, P> Hooks<N, P> for Taker<'_> {
+impl<N: Node<Record = Record, Totals = Totals>, P> Hooks<N, P> for Taker<'_> {
     fn after_window(&mut self, _: Window, records: &mut Vec<Record>, _: Totals) -> ControlFlow<()> {
         let outcome = self.assembler.take(records, &self.host_names, |_| Ok(()));
         self.assembler.rows.clear();

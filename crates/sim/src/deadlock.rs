@@ -6,12 +6,12 @@
 //! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused by a
 //! host are not blocked, as a host takes its frames out in the end.
 
-use crate::kernel::Partition;
 use crate::packet::Priority;
 use crate::probe::SeriesProbe;
 use crate::setup::{FabricNode, World};
 use crate::switch::Switch;
 use crate::switch::forward::Forward;
+use engine::Partition;
 use spec::EventRow;
 use std::collections::{BTreeMap, BTreeSet};
 use topology::Graph;

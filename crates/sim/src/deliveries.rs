@@ -3,8 +3,8 @@
 use crate::assemble::Key;
 use crate::hash::NumberMap;
 use crate::plain_reports::PlainReceive;
-use crate::prefetch::prefetch;
 use crate::record::ReceiveReport;
+use engine::prefetch::prefetch;
 
 /// Lines of a table that is new.
 const LINES_MIN: usize = 32;

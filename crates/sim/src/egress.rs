@@ -1,9 +1,9 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
-use crate::kernel::{Destination, Outlet};
 use crate::link_changes::{Carried, LinkChanges};
 use crate::packet::Packet;
 use crate::switch::Dropped;
+use engine::{Destination, Outlet};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use units::{ByteTime, Cycle, Instant, Rate, Span};

@@ -3,7 +3,7 @@
 //! In the order in which a run passes them:
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
-//! 2. `kernel`: the event engine: time windows, inboxes, activity, threads; it knows no networks;
+//! 2. [`engine`], a crate of its own: time windows, inboxes, activity, threads; it knows no networks;
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `egress`: a port
 //!    and its link; `link_changes`, `link_errors`: what becomes of the link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
@@ -31,27 +31,24 @@ mod estimate;
 mod fast_forward;
 mod hash;
 mod invariants;
-mod kernel;
 mod link_changes;
 mod link_errors;
 mod nic;
 mod observer;
-mod on_threads;
 mod packet;
 mod paths;
 mod patience;
 mod pause;
 mod plain_reports;
-mod prefetch;
 mod probe;
 mod progress;
 mod record;
 mod reordering;
-mod ring;
 mod run;
 mod setup;
 mod summary;
 mod switch;
+mod totals;
 
 pub use capture::{CapturedFrame, capture};
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};

@@ -3,12 +3,15 @@
 //! It carries what switches and ports need. What belongs to the flow (addresses, UDP ports, message sizes) lives
 //! with the queue pair and is joined again when a frame is written out in full.
 
-use crate::kernel::Message;
+use engine::Message;
 use transport::Position;
 use units::{AttachmentId, Cycle, Instant};
 use wire::Psn;
 use wire::flow_control::BlockCount;
 use wire::size::{FLOW_CONTROL_PACKET_BYTES, PFC_FRAME_BYTES};
+
+/// For so many frames that wait or are on a link memory is prefetched.
+pub(crate) const FRAMES_AHEAD: usize = 16;
 
 /// What a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@ use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_p
 use crate::deadlock::deadlock_events;
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
-use crate::kernel::{self, Hooks, Totals, Window};
 use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::paths::{Paths, paths};
 use crate::patience::patience;
@@ -17,6 +16,8 @@ use crate::reordering::reordering_rows;
 use crate::setup::{BuildOptions, FabricNode, World, build};
 use crate::summary;
 use crate::switch::forward::{Forward, balancing, with_forward};
+use crate::totals::Totals;
+use engine::{Hooks, Partition, Window};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
@@ -92,8 +93,8 @@ fn run_with<F: Forward>(
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
-    let outcome = kernel::run(&mut partitions, world.fabric.span, &mut driver);
-    driver.report_end(outcome.last, partitions.iter().map(kernel::Partition::totals).sum());
+    let outcome = engine::run(&mut partitions, world.fabric.span, &mut driver);
+    driver.report_end(outcome.last, partitions.iter().map(Partition::totals).sum());
     let Driver {
         mut assembler, observer: watcher, stopped, stalled_since, progress_at, fast_forward, ..
     } = driver;
@@ -136,7 +137,7 @@ fn run_with<F: Forward>(
 
 /// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are made.
 fn finish_chunks<F: Forward>(
-    partitions: &[kernel::Partition<FabricNode<F>, SeriesProbe>],
+    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
     assembler: &mut Assembler,
     ending: Ending,
     observer: &mut dyn Observer,
@@ -320,16 +321,12 @@ impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
     fn cut(
         &mut self,
         window: Window,
-        partition: &mut kernel::Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
     ) -> Option<Instant> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(
-        &mut self,
-        now: Instant,
-        partition: &mut kernel::Partition<FabricNode<F>, SeriesProbe>,
-    ) -> Instant {
+    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) -> Instant {
         self.fast_forward.look(now, partition)
     }
 

@@ -1,7 +1,6 @@
 //! The facts of a whole run.
 
 use crate::connections::tcp_summaries;
-use crate::kernel::{Partition, Window};
 use crate::nic::Measured;
 use crate::packet::Packet;
 use crate::probe::SeriesProbe;
@@ -12,6 +11,7 @@ use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
+use engine::{Partition, Window};
 use spec::{
     EventRow, JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary,
     TcpSpec, TcpSummary,

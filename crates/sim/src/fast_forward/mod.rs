@@ -14,11 +14,11 @@
 mod rehearsal;
 mod state;
 
-use crate::kernel::{Partition, Window};
 use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::setup::FabricNode;
 use crate::switch::forward::{Choice, Forward, balancing, with_forward};
+use engine::{Partition, Window};
 use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
 use state::Budget;

@@ -5,10 +5,10 @@
 //! [`crate::probe::Sample`].
 
 use super::state::Budget;
-use crate::kernel::Partition;
 use crate::probe::{Sample, SeriesProbe};
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
+use engine::Partition;
 use units::{Cycle, Instant, Span};
 
 /// A sample of the time to be skipped.

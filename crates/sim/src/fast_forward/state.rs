@@ -1,9 +1,10 @@
 //! The whole state of a run on one thread, as a [`Cycle`] walks over it, and what such walks may cost.
 
-use crate::kernel::{Partition, Totals};
 use crate::probe::SeriesProbe;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
+use crate::totals::Totals;
+use engine::{Partition, State};
 use units::Cycle;
 
 /// Fields that attempts may visit before anything was simulated, so that small worlds need not wait.
@@ -46,7 +47,7 @@ impl Budget {
 
 /// Begins with what differs first where something changes: what waits in each switch, and how much is on its way.
 fn visit<F: Forward>(partition: &mut Partition<FabricNode<F>, SeriesProbe>, cycle: &mut Cycle) {
-    let (nodes, inboxes, totals) = partition.state_mut();
+    let State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);
     for node in &*nodes {
         if let FabricNode::Switch(switch) = node {

@@ -6,9 +6,9 @@
 
 use super::chunk_frames::Frames;
 use super::{Host, Timer};
-use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::Record;
+use crate::totals::Context;
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.

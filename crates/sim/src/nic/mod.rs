@@ -50,13 +50,12 @@ pub(crate) use transfers::{
     InboundPlan, JobTimes, Measured, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan,
 };
 
-use crate::kernel::{Context, Inbox, Window};
-use crate::packet::Packet;
-use crate::prefetch::{
-    FRAMES_AHEAD, LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole,
-};
+use crate::packet::{FRAMES_AHEAD, Packet};
 use crate::record::Record;
+use crate::totals::Context;
 use chunk_frames::ChunkFrames;
+use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
+use engine::{Inbox, Window};
 use intake::Intake;
 use sender::DataFrames;
 use spec::LateFrames;
@@ -314,7 +313,7 @@ impl Host {
         }
     }
 
-    /// See [`crate::kernel::Node::process`].
+    /// See [`engine::Node::process`].
     pub(crate) fn process(
         &mut self,
         window: Window,
@@ -344,7 +343,7 @@ impl Host {
         }
     }
 
-    /// See [`crate::kernel::Node::prefetch`].
+    /// See [`engine::Node::prefetch`].
     pub(crate) fn prefetch(&self, stage: usize, inboxes: &[Inbox<Packet>]) {
         match stage {
             0 => {

@@ -1,6 +1,6 @@
 //! Numbers of which nothing is stored where they follow each other.
 
-use crate::prefetch::prefetch;
+use engine::prefetch::prefetch;
 
 /// A number for each item of a list; where each is one more than that before it, the first is stored alone.
 #[derive(Debug)]

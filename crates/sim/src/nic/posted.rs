@@ -1,6 +1,6 @@
 //! When the chunks of a host were posted.
 
-use crate::prefetch::prefetch;
+use engine::prefetch::prefetch;
 use std::ops::Range;
 use units::Instant;
 

@@ -2,9 +2,9 @@
 
 use super::sending::{make_ready, window_packets};
 use super::{Host, Timer};
-use crate::kernel::Context;
 use crate::packet::Packet;
 use crate::record::Record;
+use crate::totals::Context;
 use std::ops::Range;
 use units::Instant;
 

@@ -8,9 +8,10 @@
 use super::sack;
 use super::tcp_lane::TcpAckWaiting;
 use super::{Host, Timer};
-use crate::kernel::{Context, Message};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Record, TcpFrame, TcpFrameKind};
+use crate::totals::Context;
+use engine::Message;
 use std::sync::Arc;
 use transport::tcp::{Acknowledgement, Block, TcpConfig, TcpReceiver, TcpSender};
 use units::{Instant, Span};

@@ -1,7 +1,7 @@
 //! What waits at a port for TCP: acknowledgements, then the sources round robin by segment.
 
 use crate::packet::Packet;
-use crate::ring::Ring;
+use engine::Ring;
 
 /// An acknowledgement waiting to be sent, with the sink it comes from.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! When a host does something by itself.
 
 use crate::fast_forward::visit_heap;
-use crate::prefetch::{LINE_BYTES, prefetch_line};
+use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span};

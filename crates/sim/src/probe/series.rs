@@ -7,15 +7,16 @@
 
 use super::live::{Counts, LiveSamples, Seen};
 use super::times::SampleTimes;
-use super::totals::Totals;
+use super::totals::SampledTotals;
 use super::values::sample_alike;
-use crate::kernel::{self, Probe, Window};
 use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::setup::{Direction, FabricNode, Flows};
 use crate::switch::EgressPort;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::Scheduled;
+use crate::totals::Totals;
+use engine::{Probe, Window};
 use spec::{RateControl, RunSpec, SeriesRow};
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,7 +84,7 @@ pub(crate) struct SeriesProbe {
     watched: Vec<Watched>,
     /// Where each of these is.
     alike: Vec<Range<usize>>,
-    pub(super) totals: Totals,
+    pub(super) totals: SampledTotals,
     live: LiveSamples,
     counts_marks: bool,
     /// When samples were taken.
@@ -112,7 +113,7 @@ impl SeriesProbe {
         };
         let mut probes = vec![empty; partitions];
         if spec.observe.series_points > 0 {
-            for (probe, totals) in probes.iter_mut().zip(Totals::assign(spec, homes, partitions)) {
+            for (probe, totals) in probes.iter_mut().zip(SampledTotals::assign(spec, homes, partitions)) {
                 probe.totals = totals;
             }
             for (node, port, metric) in port_metrics(spec, graph).into_iter().chain(rates(spec, graph, flows))
@@ -141,7 +142,7 @@ impl SeriesProbe {
     }
 
     /// What is counted besides the values of a sample.
-    pub(super) fn counts<F: Forward>(&self, nodes: &[FabricNode<F>], totals: kernel::Totals) -> Counts {
+    pub(super) fn counts<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals) -> Counts {
         let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
         let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
         Counts {
@@ -341,7 +342,7 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
 
 impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     #[inline]
-    fn observe(&mut self, window: Window, nodes: &[FabricNode<F>], totals: kernel::Totals) {
+    fn observe(&mut self, window: Window, nodes: &[FabricNode<F>], totals: Totals) {
         if window.start < self.due() {
             return;
         }

@@ -3,17 +3,17 @@
 //! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add up.
 
 use super::SeriesProbe;
-use crate::kernel;
 use crate::setup::FabricNode;
 use crate::summary::frames_lost;
 use crate::switch::forward::Forward;
+use crate::totals::Totals;
 use spec::{RunSpec, SeriesRow};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is summed in a partition.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct SampledTotals {
     /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked for.
     jobs: Vec<Vec<u32>>,
     pub(super) counts_losses: bool,
@@ -21,7 +21,7 @@ pub(super) struct Totals {
     pub(super) sums: Vec<u64>,
 }
 
-impl Totals {
+impl SampledTotals {
     /// The sums that `spec` asks for in each partition; losses only where something fails.
     pub(super) fn assign(spec: &RunSpec, homes: &[(u32, u32)], partitions: usize) -> Vec<Self> {
         let empty = Self {
@@ -43,19 +43,14 @@ impl Totals {
     }
 
     /// Samples the sums.
-    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>], totals: kernel::Totals) {
+    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>], totals: Totals) {
         let mut sums = std::mem::take(&mut self.sums);
         self.sums_into(nodes, totals, &mut sums);
         self.sums = sums;
     }
 
     /// Adds to `sums` those of this time: of each job, then of losses. An only job is delivered all that is.
-    pub(super) fn sums_into<F: Forward>(
-        &self,
-        nodes: &[FabricNode<F>],
-        totals: kernel::Totals,
-        sums: &mut Vec<u64>,
-    ) {
+    pub(super) fn sums_into<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, sums: &mut Vec<u64>) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,

@@ -2,7 +2,7 @@
 
 use super::flows::{Chunk, Flows, split};
 use crate::nic::PhaseEnd;
-use crate::prefetch::LINE_BYTES;
+use engine::prefetch::LINE_BYTES;
 use spec::{JobSpec, RunSpec};
 use std::collections::BTreeSet;
 use topology::Graph;

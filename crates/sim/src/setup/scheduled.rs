@@ -3,12 +3,12 @@
 use super::Fabric;
 use super::switches::{host_buffer, scheduler};
 use crate::egress::Wire;
-use crate::kernel::Destination;
 use crate::switch::EgressPlan;
 use crate::switch::scheduled::{
     Bundle, BundlePlan, CellFormat, CreditPlan, Directory, Element, GatePlan, LEAVES_MAX, LINKS_MAX,
     LeafPlan, OutletPlan, Scheduled, UplinkPlan, Way,
 };
+use engine::Destination;
 use spec::{RunSpec, ScheduledSpec, SpecError, TopologySpec};
 use std::sync::Arc;
 use topology::{Graph, Node, NodeKind};

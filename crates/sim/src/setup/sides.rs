@@ -1,11 +1,11 @@
-//! The two sides of a world whose nodes may take turns: see [`crate::kernel::Side`].
+//! The two sides of a world whose nodes may take turns: see [`engine::Side`].
 //!
 //! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of one, a run does not end
 //! while frames are lost and nobody sends them again, and all hosts are on one side, so that they report in order of time.
 
 use super::Fabric;
-use crate::kernel::Side;
 use crate::switch::forward::Forward;
+use engine::Side;
 use spec::{LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
 

@@ -8,16 +8,17 @@ use super::storage::storage_plans;
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Connection, Fabric, Flows, Reroute, connections, host_tcp};
 use crate::egress::Wire;
-use crate::kernel::{Context, Destination, Inbox, Node, Partition, PartitionPlan, Window};
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
-use crate::on_threads::on_threads;
 use crate::packet::Packet;
-use crate::prefetch::{prefetch, prefetch_item};
 use crate::probe::SeriesProbe;
 use crate::record::Record;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::Scheduled;
 use crate::switch::{Scratch, Switch};
+use crate::totals::{Context, Totals};
+use engine::on_threads;
+use engine::prefetch::{prefetch, prefetch_item};
+use engine::{Destination, Inbox, Node, Partition, PartitionPlan, Window};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -43,6 +44,7 @@ pub(crate) enum FabricNode<F> {
 impl<F: Forward> Node for FabricNode<F> {
     type Message = Packet;
     type Record = Record;
+    type Totals = Totals;
     type Scratch = Scratch;
 
     #[inline]

@@ -8,8 +8,8 @@
 use super::lineup::Arrivals;
 use super::port_set::PortSet;
 use super::queue::Stored;
-use crate::kernel::Message;
 use crate::packet::Packet;
+use engine::Message;
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
 

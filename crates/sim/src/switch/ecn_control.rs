@@ -6,8 +6,8 @@
 
 use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
 use super::queue::Stored;
-use crate::kernel::Message;
 use crate::packet::Priority;
+use engine::Message;
 use units::{Cycle, Instant, Span};
 
 /// Changes that one port logs; it counts those beyond.

@@ -5,8 +5,8 @@ pub(super) use super::lanes::NOWHERE;
 use super::port_set::PortSet;
 use super::queue::Stored;
 use super::turns::{Origin, Turn, Turns, sort};
-use crate::kernel::{Inbox, Message};
 use crate::packet::Packet;
+use engine::{Inbox, Message};
 use units::Instant;
 
 /// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for it.

@@ -31,12 +31,13 @@ pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueC
 pub(crate) use turns::WINDOW_MAX;
 
 use crate::egress::SharedLinks;
-use crate::kernel::{Context, Inbox, Window};
-use crate::packet::{Packet, Priority};
-use crate::prefetch::{FRAMES_AHEAD, prefetch_item};
+use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::setup::Reroute;
+use crate::totals::Context;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
+use engine::prefetch::prefetch_item;
+use engine::{Inbox, Window};
 use exact::{Parts, Replay};
 use forward::{Choice, Forward};
 use lineup::{Arrivals, NOWHERE};
@@ -199,7 +200,7 @@ impl<F: Forward> Switch<F> {
         self.paths
     }
 
-    /// See [`crate::kernel::Node::process`].
+    /// See [`engine::Node::process`].
     #[inline]
     pub(crate) fn process<R>(
         &mut self,
@@ -271,7 +272,7 @@ impl<F: Forward> Switch<F> {
         if next == Instant::NEVER { next } else { next.max(window.end) }
     }
 
-    /// See [`crate::kernel::Node::prefetch`].
+    /// See [`engine::Node::prefetch`].
     pub(crate) fn prefetch(&self, inboxes: &[Inbox<Packet>]) {
         inboxes.iter().take(INBOXES_AHEAD).for_each(|inbox| inbox.prefetch_first(FRAMES_AHEAD));
     }

@@ -11,12 +11,13 @@ use super::schedule::Scheduler;
 use super::watchdog::StormAction;
 use crate::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::egress::{Link, SharedLinks, Transmitter, Wire};
-use crate::kernel::{Context, Destination, Message};
 use crate::link_changes::LinkChanges;
-use crate::packet::{Packet, Priority};
+use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::pause::PauseState;
-use crate::prefetch::{FRAMES_AHEAD, prefetch_line};
-use crate::ring::Ring;
+use crate::totals::Context;
+use engine::Ring;
+use engine::prefetch::prefetch_line;
+use engine::{Destination, Message};
 use std::collections::VecDeque;
 use std::iter::Sum;
 use std::sync::Arc;
@@ -609,8 +610,8 @@ impl PriorityCounters {
 pub(super) mod testing {
     use super::*;
     use crate::egress::WHOLE_FRAME;
-    use crate::kernel::Destination;
     use crate::packet::{Kind, Path};
+    use engine::Destination;
     use transport::Position;
     use units::{AttachmentId, Rate, Span};
     use wire::Psn;

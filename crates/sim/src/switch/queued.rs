@@ -4,8 +4,8 @@
 //! for 281 s of simulated time. The ingress port stands above them.
 
 use super::queue::{Held, Stored};
-use crate::kernel::Message;
 use crate::packet::Packet;
+use engine::Message;
 use units::{Cycle, Instant};
 
 /// Bits of the time that are kept.

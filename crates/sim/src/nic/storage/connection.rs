@@ -4,10 +4,10 @@
 //! congestion control is that of the queue pair: requests and responses share it, and take turns.
 
 use super::tag::{Carried, Tag};
-use crate::kernel::Message;
 use crate::nic::ReplyPriorities;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
+use engine::Message;
 use std::collections::VecDeque;
 use transport::{Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester};
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};

@@ -4,11 +4,12 @@
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
 use super::{Came, Storage};
-use crate::kernel::{Context, Message};
 use crate::nic::port::Control;
 use crate::nic::{Host, Timer};
 use crate::packet::Packet;
 use crate::record::Record;
+use crate::totals::Context;
+use engine::Message;
 use transport::Position;
 use units::{Instant, Span};
 

@@ -23,11 +23,11 @@ pub(crate) use connection::ConnectionPlan;
 pub(crate) use tag::{connection_number, is_storage};
 pub(crate) use target::{COMPLETION_BYTES, TargetPlan};
 
-use crate::kernel::Message;
 use crate::packet::Packet;
 use crate::record::{ReceiveReport, Record, SendReport};
 use client::Client;
 use connection::{Connection, Leaving, payload_bytes};
+use engine::Message;
 use tag::{Carried, Tag, connection_of};
 use target::{Target, is_worth_a_report};
 use transport::{AckOutcome, Config, Disposition, Position, TimeoutOutcome, Verb, wanted};

@@ -2,7 +2,7 @@
 //! for all.
 
 use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
-use crate::prefetch::prefetch;
+use engine::prefetch::prefetch;
 
 /// The transfers that start at a host.
 #[derive(Debug)]

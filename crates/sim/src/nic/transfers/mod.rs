@@ -19,7 +19,7 @@ mod tests;
 pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan};
 pub(crate) use process::Measured;
 
-use crate::prefetch::prefetch_whole;
+use engine::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
 use process::Process;
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 //! flow. As in switches, the flows share a table of fixed size by hash, so two may share an entry.
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
-use crate::kernel::Message;
 use crate::packet::Packet;
+use engine::Message;
 use spec::LoadBalancing;
 use units::{Instant, Span, Stream};
 

@@ -2,10 +2,11 @@
 //! stays is put into queues.
 
 use super::{EgressPort, MARKING_STEP, Queue, Queued, Stored};
-use crate::kernel::{Context, Outlet};
 use crate::packet::{Packet, Priority};
 use crate::switch::buffer::SharedBuffer;
 use crate::switch::lineup::Lineup;
+use crate::totals::Context;
+use engine::Outlet;
 use units::Instant;
 
 /// Arrivals of the window that were taken in and not sent, by their place: a bit for each.

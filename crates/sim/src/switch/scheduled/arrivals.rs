@@ -1,7 +1,7 @@
 //! What comes in at a node in a window, in order of time.
 
-use crate::kernel::{Inbox, Message};
 use crate::packet::Packet;
+use engine::{Inbox, Message};
 use units::Instant;
 
 /// Something that comes in.

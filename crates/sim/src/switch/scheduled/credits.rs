@@ -6,8 +6,8 @@
 //! the egress buffer is bounded, and a port that its host has paused stops asking the fabric for more.
 
 use crate::packet::Priority;
-use crate::ring::Ring;
 use crate::switch::schedule::Scheduler;
+use engine::Ring;
 use units::{Instant, Rate};
 
 /// How a scheduler is set up.

@@ -10,8 +10,9 @@ use super::bundle::Bundle;
 use super::cells::{CellFormat, Cells};
 use super::control::Control;
 use super::gate::{Gate, GatePlan};
-use crate::kernel::{Context, Destination, Message, Window};
 use crate::packet::Packet;
+use crate::totals::Context;
+use engine::{Destination, Message, Window};
 use std::ops::Range;
 use std::sync::Arc;
 use units::{Instant, Rate};
@@ -67,7 +68,7 @@ impl Element {
         self.outlets[usize::from(leaf)].as_ref().map(|outlet| outlet.gate.bundle())
     }
 
-    /// See [`crate::kernel::Node::process`].
+    /// See [`engine::Node::process`].
     pub(super) fn process<R>(
         &mut self,
         window: Window,

@@ -1,14 +1,15 @@
 //! The sending side of a bundle: what the links take next, and what waits for them.
 //!
 //! A message is sent on as soon as the time at which its links have taken it is near; until then it waits here, control
-//! ahead of cells, so that the kernel never holds what lies far ahead.
+//! ahead of cells, so that the engine never holds what lies far ahead.
 
 use super::bundle::Bundle;
 use super::cells::Cells;
 use super::control::Control;
-use crate::kernel::{Context, Destination, Message};
 use crate::packet::Packet;
-use crate::ring::Ring;
+use crate::totals::Context;
+use engine::Ring;
+use engine::{Destination, Message};
 use units::{Instant, Span, Stream};
 
 /// How the sending side of a bundle is set up.

@@ -13,12 +13,13 @@ use super::reassembly::Reassembly;
 use super::voq::{Voqs, credit_cost};
 use super::{Directory, Way};
 use crate::egress::SharedLinks;
-use crate::kernel::{Context, Message, Window};
 use crate::packet::{Packet, Priority};
 use crate::switch::Received;
 use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};
 use crate::switch::pfc::PauseRequests;
 use crate::switch::queue::{EgressPlan, EgressPort, Stored, release};
+use crate::totals::Context;
+use engine::{Message, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -168,7 +169,7 @@ impl Leaf {
         self.uplink.as_ref().map(|uplink| uplink.gate.bundle())
     }
 
-    /// See [`crate::kernel::Node::process`].
+    /// See [`engine::Node::process`].
     pub(super) fn process<R>(
         &mut self,
         window: Window,

@@ -36,8 +36,9 @@ pub(crate) use element::{Element, OutletPlan};
 pub(crate) use gate::GatePlan;
 pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 
-use crate::kernel::{Context, Destination, Window};
 use crate::packet::Packet;
+use crate::totals::Context;
+use engine::{Destination, Window};
 use std::ops::Range;
 use units::{AttachmentId, Instant};
 
@@ -99,7 +100,7 @@ impl Scheduled {
         Self::Leaf(Box::new(Leaf::new(plan)))
     }
 
-    /// See [`crate::kernel::Node::process`].
+    /// See [`engine::Node::process`].
     #[inline]
     pub(crate) fn process<R>(
         &mut self,

@@ -18,6 +18,7 @@ impl BitSet {
         self.any = true;
     }
 
+    #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         !self.any
     }

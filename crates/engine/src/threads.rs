@@ -3,39 +3,40 @@
 //! After each step one thread collects what was reported, asks the hooks whether to go on, and names the next
 //! step; the others wait. Waiting spins briefly, then sleeps, so that a shared machine is not held up.
 
-use super::turns::{Due, Step, Turns, window_from};
-use super::{Destination, Node, Partition, Probe, Totals, Window};
+use crate::turns::{Due, Step, Turns, window_from};
+use crate::{Destination, Node, Partition, Probe, Totals, Window};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use units::{Instant, Span};
 
 /// Observes a run from outside the simulated world.
-pub(crate) trait Hooks<N: Node, P> {
-    /// Called after each window, or step of two, with what was reported in it, in no particular order, and the totals since the
-    /// start. `Break` ends the run.
+pub trait Hooks<N: Node, P> {
+    /// Called after each window, or step of two, with what was reported in it, in no particular order, and
+    /// the totals since the start. `Break` ends the run.
     fn after_window(
         &mut self,
         window: Window,
         records: &mut Vec<N::Record>,
-        totals: Totals,
+        totals: N::Totals,
     ) -> ControlFlow<()>;
 
-    /// Until then nobody needs the state of the world as a whole, and the run goes on whatever happens. Asked before
-    /// each step.
-    fn apart_until(&self, totals: Totals) -> Instant {
+    /// Until then nobody needs the state of the world as a whole, and the run goes on whatever happens. Asked
+    /// before each step.
+    fn apart_until(&self, totals: N::Totals) -> Instant {
         let _ = totals;
         Instant::ZERO
     }
 
-    /// On one thread, asked before each window of all nodes, and after each look for the rest of it: a time in it at which
-    /// [`Self::look`] is to be called.
+    /// On one thread, asked before each window of all nodes, and after each look for the rest of it: a time
+    /// in it at which [`Self::look`] is to be called.
     fn cut(&mut self, window: Window, partition: &mut Partition<N, P>) -> Option<Instant> {
         let _ = (window, partition);
         None
     }
 
-    /// Called at such a time. May move the partition on ([`Partition::state_mut`]); returns the time it is then at.
+    /// Called at such a time. May move the partition on ([`Partition::state_mut`]); returns the time it is
+    /// then at.
     fn look(&mut self, now: Instant, partition: &mut Partition<N, P>) -> Instant {
         let _ = partition;
         now
@@ -44,15 +45,19 @@ pub(crate) trait Hooks<N: Node, P> {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// The hooks ended it; otherwise nothing more could happen.
-    pub(crate) stopped: bool,
+    pub stopped: bool,
     /// The last window processed.
-    pub(crate) last: Window,
+    pub last: Window,
 }
 
-/// Runs until the hooks end it or nothing more can happen. One thread per partition.
-pub(crate) fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks: &mut H) -> Outcome
+/// Runs until the hooks end it or nothing more can happen, in windows of length `span`, that of every
+/// partition's plan. One thread per partition.
+///
+/// # Panics
+/// When there is no partition; when a node, a probe or a hook does.
+pub fn run<N, P, H>(partitions: &mut [Partition<N, P>], span: Span, hooks: &mut H) -> Outcome
 where
     N: Node,
     P: Probe<N>,
@@ -110,7 +115,7 @@ where
 }
 
 /// The window before which the sides of the world need not meet.
-fn apart_until<N, P, H>(partition: &Partition<N, P>, hooks: &H, totals: Totals, span: Span) -> u64
+fn apart_until<N, P, H>(partition: &Partition<N, P>, hooks: &H, totals: N::Totals, span: Span) -> u64
 where
     N: Node,
     P: Probe<N>,
@@ -119,8 +124,8 @@ where
     if partition.has_sides() { window_from(hooks.apart_until(totals), span) } else { 0 }
 }
 
-/// Processes a window of which the state is looked at on the way, once or more; returns the last part of it, or, if time
-/// was skipped, of the one that followed.
+/// Processes a window of which the state is looked at on the way, once or more; returns the last part of it,
+/// or, if time was skipped, of the one that followed.
 #[cold]
 fn process_cut<N, P, H>(
     partition: &mut Partition<N, P>,
@@ -166,19 +171,19 @@ type Mail<M> = Mutex<Vec<(Destination, M)>>;
 const STOP: u64 = u64::MAX;
 
 /// What the threads of a run share.
-struct Shared<M, R> {
+struct Shared<M, R, T> {
     /// `mail[turn % 2][from * partitions + to]`: written in one turn, read in the next.
     mail: [Vec<Mail<M>>; 2],
     records: Vec<Mutex<Vec<R>>>,
     next: Vec<AtomicU64>,
     /// In each partition something happens in the window before which the probe is to look.
     is_due_active: Vec<AtomicBool>,
-    totals: Vec<Mutex<Totals>>,
+    totals: Vec<Mutex<T>>,
     command: AtomicU64,
     barrier: SpinBarrier,
 }
 
-impl<M, R> Shared<M, R> {
+impl<M, R, T: Totals> Shared<M, R, T> {
     fn new(partitions: usize) -> Self {
         let mail = || (0..partitions * partitions).map(|_| Mutex::default()).collect();
         Self {
@@ -195,7 +200,7 @@ impl<M, R> Shared<M, R> {
     /// Processes `step`, the `turn`-th of the run, in one partition and publishes what came of it.
     fn step<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>, step: Step)
     where
-        N: Node<Message = M, Record = R>,
+        N: Node<Message = M, Record = R, Totals = T>,
         P: Probe<N>,
     {
         let partitions = self.records.len();
@@ -214,7 +219,7 @@ impl<M, R> Shared<M, R> {
     /// Takes in what the other partitions sent in the turn before `turn`.
     fn take_mail<N, P>(&self, me: usize, turn: usize, partition: &mut Partition<N, P>)
     where
-        N: Node<Message = M, Record = R>,
+        N: Node<Message = M, Record = R, Totals = T>,
         P: Probe<N>,
     {
         let partitions = self.records.len();
@@ -223,7 +228,7 @@ impl<M, R> Shared<M, R> {
         }
     }
 
-    fn sum_totals(&self) -> Totals {
+    fn sum_totals(&self) -> T {
         self.totals.iter().map(|totals| *lock(totals)).sum()
     }
 
@@ -248,7 +253,7 @@ where
     P: Probe<N>,
     H: Hooks<N, P>,
 {
-    let shared = Shared::<N::Message, N::Record>::new(others.len() + 1);
+    let shared = Shared::<N::Message, N::Record, N::Totals>::new(others.len() + 1);
     std::thread::scope(|scope| {
         for (index, partition) in others.iter_mut().enumerate() {
             let shared = &shared;
@@ -260,7 +265,7 @@ where
 
 /// A worker: processes each step that is named until the end.
 fn follow<N: Node, P: Probe<N>>(
-    shared: &Shared<N::Message, N::Record>,
+    shared: &Shared<N::Message, N::Record, N::Totals>,
     me: usize,
     partition: &mut Partition<N, P>,
 ) {
@@ -277,7 +282,7 @@ fn follow<N: Node, P: Probe<N>>(
 
 /// The thread that also runs the hooks and names the next step.
 fn lead<N, P, H>(
-    shared: &Shared<N::Message, N::Record>,
+    shared: &Shared<N::Message, N::Record, N::Totals>,
     partition: &mut Partition<N, P>,
     span: Span,
     hooks: &mut H,
@@ -316,8 +321,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A barrier for windows of microseconds: spins briefly, yields a few times, then sleeps, so that a thread whose
-/// partner has lost its processor burns none.
+/// A barrier for windows of microseconds: spins briefly, yields a few times, then sleeps, so that a thread
+/// whose partner has lost its processor burns none.
 struct SpinBarrier {
     threads: usize,
     waiting: AtomicUsize,
@@ -352,8 +357,8 @@ impl SpinBarrier {
         }
     }
 
-    /// Lets everyone through. Either this sees who sleeps, or who goes to sleep sees the new generation: both orders
-    /// are sequentially consistent.
+    /// Lets everyone through. Either this sees who sleeps, or who goes to sleep sees the new generation: both
+    /// orders are sequentially consistent.
     fn open(&self, generation: usize) {
         self.generation.store(generation, Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) > 0 {

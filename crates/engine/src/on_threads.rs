@@ -3,7 +3,10 @@
 use std::thread;
 
 /// What `make` gives for each of `parts`, in their order. An only part needs no other thread.
-pub(crate) fn on_threads<P, T>(parts: impl IntoIterator<Item = P>, make: impl Fn(P) -> T + Sync) -> Vec<T>
+///
+/// # Panics
+/// When `make` does.
+pub fn on_threads<P, T>(parts: impl IntoIterator<Item = P>, make: impl Fn(P) -> T + Sync) -> Vec<T>
 where
     P: Send,
     T: Send,

@@ -1,9 +1,8 @@
 //! What a node may do while it is processed: send messages and report records.
 
-use super::bits::BitSet;
-use super::{Inbox, Message, Window};
+use crate::bits::BitSet;
 use crate::prefetch::prefetch;
-use std::iter::Sum;
+use crate::{Inbox, Message, Totals, Window};
 use std::ops::Range;
 use units::{Instant, Span};
 
@@ -12,23 +11,24 @@ const LARGE_INBOXES: usize = 1_024;
 
 /// One directed link's inbox, resolved at build time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Destination {
+pub struct Destination {
     /// The partition of the receiving node.
-    pub(crate) partition: u32,
+    pub partition: u32,
     /// The inbox within that partition.
-    pub(crate) inbox: u32,
+    pub inbox: u32,
     /// The node within that partition.
-    pub(crate) node: u32,
+    pub node: u32,
 }
 
-/// Inboxes, who has work in the coming windows, and what is leaving for other partitions.
-pub(crate) struct Context<M, R> {
+/// What a node may do while it is processed: inboxes, who has work in the coming windows, and what is leaving
+/// for other partitions.
+pub struct Context<M, R, T> {
     inboxes: Vec<Inbox<M>>,
     post: Post<M>,
     /// Reported in this window.
-    pub(crate) records: Vec<R>,
-    /// Sent and achieved since the start.
-    pub(crate) totals: Totals,
+    pub records: Vec<R>,
+    /// Counted since the start.
+    pub totals: T,
 }
 
 /// What a message needs besides its inbox.
@@ -47,7 +47,7 @@ struct Post<M> {
 }
 
 /// The near end of a link, looked up once for all that a node sends on it.
-pub(crate) struct Outlet<'a, M> {
+pub struct Outlet<'a, M> {
     to: Destination,
     /// None in another partition.
     inbox: Option<&'a mut Inbox<M>>,
@@ -55,50 +55,8 @@ pub(crate) struct Outlet<'a, M> {
     messages: &'a mut u64,
 }
 
-/// What a partition counts for the outside.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    /// Messages sent.
-    pub(crate) messages: u64,
-    /// Progress of the application, in its own unit, and when there last was any.
-    pub(crate) progress: u64,
-    pub(crate) progress_at: Instant,
-    /// What nodes were delivered, whether it is progress or not, in the same unit.
-    pub(crate) delivered: u64,
-    /// Until then something of the application may be given up, as far as is known; none is given up that was not told of some windows
-    /// before.
-    pub(crate) last_retry_until: Instant,
-}
-
-impl Sum for Totals {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |sum, part| Self {
-            messages: sum.messages + part.messages,
-            progress: sum.progress + part.progress,
-            progress_at: sum.progress_at.max(part.progress_at),
-            delivered: sum.delivered + part.delivered,
-            last_retry_until: sum.last_retry_until.max(part.last_retry_until),
-        })
-    }
-}
-
-impl Totals {
-    /// Something is given up at `deadline` if it goes on as it has.
-    #[cold]
-    pub(crate) fn add_last_retry(&mut self, deadline: Instant) {
-        self.last_retry_until = self.last_retry_until.max(deadline);
-    }
-
-    /// So much progress was made at `now`.
-    #[inline]
-    pub(crate) fn add_progress(&mut self, progress: u64, now: Instant) {
-        self.progress += progress;
-        self.progress_at = self.progress_at.max(now);
-    }
-}
-
-impl<M: Message, R> Context<M, R> {
-    pub(super) fn new(
+impl<M: Message, R, T: Totals> Context<M, R, T> {
+    pub(crate) fn new(
         partition: u32,
         partitions: usize,
         nodes: usize,
@@ -120,62 +78,70 @@ impl<M: Message, R> Context<M, R> {
             inboxes: (0..inboxes).map(|_| Inbox::new()).collect(),
             post,
             records: Vec::new(),
-            totals: Totals::default(),
+            totals: T::default(),
         }
     }
 
-    /// Sends `message`, which must arrive after the present window and no sooner than what was sent there before.
+    /// Sends `message`, which must arrive after the present window and no sooner than what was sent there
+    /// before.
+    ///
+    /// # Panics
+    /// When `to` is no inbox of the world.
     #[inline(always)]
-    pub(crate) fn send(&mut self, to: Destination, message: M) {
+    pub fn send(&mut self, to: Destination, message: M) {
         self.send_with(to, message.at(), || message);
     }
 
-    /// The same for the message that `make` gives, which arrives at `at` and is put together where it is to stand.
+    /// The same for the message that `make` gives, which arrives at `at` and is put together where it is to
+    /// stand.
     #[inline(always)]
-    pub(crate) fn send_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
+    pub fn send_with(&mut self, to: Destination, at: Instant, make: impl Fn() -> M) {
         self.outlet(to).send_with(at, make);
     }
 
     /// The link to `to`.
     #[inline(always)]
-    pub(crate) fn outlet(&mut self, to: Destination) -> Outlet<'_, M> {
+    pub fn outlet(&mut self, to: Destination) -> Outlet<'_, M> {
         let Self { inboxes, post, totals, .. } = self;
         let inbox = if to.partition == post.partition { Some(&mut inboxes[to.inbox as usize]) } else { None };
-        Outlet { to, inbox, post, messages: &mut totals.messages }
+        Outlet { to, inbox, post, messages: totals.messages_mut() }
     }
 
     /// Takes in a message from another partition.
-    pub(super) fn receive(&mut self, to: Destination, message: M) {
+    pub(crate) fn receive(&mut self, to: Destination, message: M) {
         self.post.put(&mut self.inboxes[to.inbox as usize], to.node, message.at(), || message);
     }
 
     /// When the first message of an inbox of the node being processed arrives; never if there is none.
+    ///
+    /// # Panics
+    /// When there is no such inbox, as in the two methods that follow.
     #[inline]
-    pub(crate) fn next_arrival(&self, inbox: u32) -> Instant {
+    pub fn next_arrival(&self, inbox: u32) -> Instant {
         self.inboxes[inbox as usize].next_arrival()
     }
 
     /// An inbox of the node being processed.
     #[inline]
-    pub(crate) fn inbox(&mut self, inbox: u32) -> &mut Inbox<M> {
+    pub fn inbox(&mut self, inbox: u32) -> &mut Inbox<M> {
         &mut self.inboxes[inbox as usize]
     }
 
     /// The inboxes of a node.
     #[inline]
-    pub(crate) fn inboxes(&mut self, inboxes: Range<u32>) -> &mut [Inbox<M>] {
+    pub fn inboxes(&mut self, inboxes: Range<u32>) -> &mut [Inbox<M>] {
         &mut self.inboxes[inboxes.start as usize..inboxes.end as usize]
     }
 
     /// Whether asking for memory ahead is worth its instructions: the world is larger than the nearer caches.
     #[inline]
-    pub(crate) const fn is_large(&self) -> bool {
+    pub const fn is_large(&self) -> bool {
         self.inboxes.len() > LARGE_INBOXES
     }
 
     /// Asks for an inbox that will be sent to.
     #[inline]
-    pub(crate) fn prefetch(&self, to: Destination) {
+    pub fn prefetch(&self, to: Destination) {
         if to.partition == self.post.partition {
             prefetch(&self.inboxes, to.inbox as usize);
         }
@@ -183,7 +149,7 @@ impl<M: Message, R> Context<M, R> {
 
     /// Asks for the memory of the next messages to an inbox, of so many, once that is there.
     #[inline]
-    pub(crate) fn prefetch_next(&self, to: Destination, messages: usize) {
+    pub fn prefetch_next(&self, to: Destination, messages: usize) {
         if to.partition == self.post.partition {
             self.inboxes[to.inbox as usize].prefetch_next(messages);
         }
@@ -191,24 +157,25 @@ impl<M: Message, R> Context<M, R> {
 
     /// Makes `node` active in `window`, which must be within the horizon.
     #[inline]
-    pub(super) fn wake(&mut self, window: u64, node: u32) {
+    pub(crate) fn wake(&mut self, window: u64, node: u32) {
         self.post.wake(window, node);
     }
 
     /// One past the last window that has a slot, seen from the present one.
-    pub(super) const fn horizon(&self) -> u64 {
+    pub(crate) const fn horizon(&self) -> u64 {
         self.post.first + self.post.active.len() as u64
     }
 
     /// Enters `window` and tells who is active in it, in ascending order.
-    pub(super) fn enter(&mut self, window: u64, nodes: &mut Vec<u32>) {
+    pub(crate) fn enter(&mut self, window: u64, nodes: &mut Vec<u32>) {
         self.post.begin(window);
         let slot = self.post.slot(window);
         self.post.active[slot].drain(|node| nodes.push(node));
     }
 
-    /// Enters the windows from `first` to `last` and tells who of `side` is active in any of them, in ascending order.
-    pub(super) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
+    /// Enters the windows from `first` to `last` and tells who of `side` is active in any of them, in
+    /// ascending order.
+    pub(crate) fn enter_side(&mut self, (first, last): (u64, u64), side: &BitSet, nodes: &mut Vec<u32>) {
         let post = &mut self.post;
         post.begin(first);
         for window in first..=last {
@@ -219,42 +186,42 @@ impl<M: Message, R> Context<M, R> {
     }
 
     /// The next window in which something here is active.
-    pub(super) fn next_active(&self) -> Option<u64> {
+    pub(crate) fn next_active(&self) -> Option<u64> {
         let post = &self.post;
         (post.first..self.horizon()).find(|&window| !post.active[post.slot(window)].is_empty())
     }
 
     /// Something is known to happen in `window`, which was not entered yet.
-    pub(super) fn is_active(&self, window: u64) -> bool {
+    pub(crate) fn is_active(&self, window: u64) -> bool {
         let post = &self.post;
         let is_near = (post.first..self.horizon()).contains(&window);
         (is_near && !post.active[post.slot(window)].is_empty()) || self.next_remote() == Some(window)
     }
 
     /// When the first of all messages arrives.
-    pub(super) fn first_arrival(&self) -> Instant {
+    pub(crate) fn first_arrival(&self) -> Instant {
         self.inboxes.iter().map(Inbox::next_arrival).min().unwrap_or(Instant::NEVER)
     }
 
     /// The window of the earliest message that left for another partition.
-    pub(super) fn next_remote(&self) -> Option<u64> {
+    pub(crate) fn next_remote(&self) -> Option<u64> {
         let Post { remote_earliest, span, .. } = self.post;
         (remote_earliest != Instant::NEVER).then(|| remote_earliest.0 / span.0)
     }
 
     /// What left for `partition`; drain it.
-    pub(super) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, M)> {
+    pub(crate) fn outgoing(&mut self, partition: usize) -> &mut Vec<(Destination, M)> {
         &mut self.post.remote[partition]
     }
 
     /// All inboxes, and the totals.
-    pub(super) fn state_mut(&mut self) -> (&mut [Inbox<M>], &mut Totals) {
+    pub(crate) fn state_mut(&mut self) -> (&mut [Inbox<M>], &mut T) {
         (&mut self.inboxes, &mut self.totals)
     }
 
-    /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for every
-    /// node after time has jumped to `window`.
-    pub(super) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
+    /// Forgets who is active when, but for what the messages of `inboxes` wake: those of `node`. Call it for
+    /// every node after time has jumped to `window`.
+    pub(crate) fn wake_for_messages(&mut self, window: Window, inboxes: Range<u32>, node: u32) {
         for inbox in inboxes {
             let span = self.post.span;
             let arrivals: Vec<u64> =
@@ -266,18 +233,18 @@ impl<M: Message, R> Context<M, R> {
     }
 
     /// Nobody is active in any window.
-    pub(super) fn clear_active(&mut self, window: Window) {
+    pub(crate) fn clear_active(&mut self, window: Window) {
         self.post.first = window.index;
         self.post.active.iter_mut().for_each(|nodes| nodes.drain(|_| ()));
     }
 
     /// Messages in an inbox.
-    pub(super) fn on_way_to(&self, inbox: u32) -> impl Iterator<Item = &M> {
+    pub(crate) fn on_way_to(&self, inbox: u32) -> impl Iterator<Item = &M> {
         self.inboxes[inbox as usize].iter()
     }
 
     /// Messages that no node has seen yet and that `counts` tells to count.
-    pub(super) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
+    pub(crate) fn in_flight(&self, counts: impl Fn(&M) -> bool) -> u64 {
         let waiting = self.inboxes.iter().flat_map(Inbox::iter).filter(|message| counts(message)).count();
         let leaving = self.post.remote.iter().flatten().filter(|(_, message)| counts(message)).count();
         (waiting + leaving) as u64
@@ -300,8 +267,8 @@ impl<M: Message> Post<M> {
         }
     }
 
-    /// Tells `node` of the first message of a window on a link, which arrives at `at`. Returns the end of that window. It is
-    /// a function of its own for the loops that send, which need the registers.
+    /// Tells `node` of the first message of a window on a link, which arrives at `at`. Returns the end of
+    /// that window. It is a function of its own for the loops that send, which need the registers.
     #[inline(never)]
     fn announce(&mut self, at: Instant, node: u32) -> Instant {
         let window = at.0 / self.span.0;
@@ -329,7 +296,7 @@ impl<M: Message> Post<M> {
 impl<M: Message> Outlet<'_, M> {
     /// See [`Context::send_with`].
     #[inline(always)]
-    pub(crate) fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
+    pub fn send_with(&mut self, at: Instant, make: impl Fn() -> M) {
         debug_assert!(at.0 / self.post.span.0 > self.post.first, "a message outran the lookahead");
         *self.messages += 1;
         match &mut self.inbox {

@@ -1,9 +1,8 @@
 //! A group of nodes that one thread processes.
 
-use super::bits::BitSet;
-use super::context::Totals;
-use super::turns::{Due, Side, Step, window_from};
-use super::{Context, Destination, Inbox, Node, Probe, Window};
+use crate::bits::BitSet;
+use crate::turns::{Due, Side, Step, window_from};
+use crate::{Context, Destination, Inbox, Node, Probe, Window};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -14,23 +13,33 @@ const PREFETCH_AHEAD: [usize; 3] = [6, 3, 1];
 
 /// How a partition is laid out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PartitionPlan {
+pub struct PartitionPlan {
     /// This partition.
-    pub(crate) index: u32,
+    pub index: u32,
     /// How many there are.
-    pub(crate) partitions: usize,
+    pub partitions: usize,
     /// Length of a window: at most the smallest latency of any link.
-    pub(crate) span: Span,
+    pub span: Span,
     /// Windows that inboxes are kept for: a power of two above the largest latency in windows.
-    pub(crate) slots: usize,
+    pub slots: usize,
+}
+
+/// Everything there is in a partition between two windows, or parts of one.
+pub struct State<'a, N: Node> {
+    /// The nodes, in order.
+    pub nodes: &'a mut [N],
+    /// What is on its way to them.
+    pub inboxes: &'a mut [Inbox<N::Message>],
+    /// Counted so far.
+    pub totals: &'a mut N::Totals,
 }
 
 /// Nodes, their inboxes and their wake-up times.
-pub(crate) struct Partition<N: Node, P> {
+pub struct Partition<N: Node, P> {
     nodes: Vec<N>,
     /// The inboxes of node `i` are `first_inbox[i]..first_inbox[i + 1]`.
     first_inbox: Vec<u32>,
-    context: Context<N::Message, N::Record>,
+    context: Context<N::Message, N::Record, N::Totals>,
     /// The nodes of each side, if there are two.
     sides: Option<[BitSet; 2]>,
     /// Which nodes the probe sees, if there are two sides.
@@ -49,7 +58,10 @@ pub(crate) struct Partition<N: Node, P> {
 
 impl<N: Node, P: Probe<N>> Partition<N, P> {
     /// A partition of `nodes`, each with its number of inboxes; all of them are active in window 0.
-    pub(crate) fn new(plan: PartitionPlan, nodes: Vec<N>, inboxes: &[u32], probe: P) -> Self {
+    ///
+    /// # Panics
+    /// When the slots of the plan are no power of two.
+    pub fn new(plan: PartitionPlan, nodes: Vec<N>, inboxes: &[u32], probe: P) -> Self {
         let mut first_inbox = vec![0];
         for count in inboxes {
             first_inbox.push(first_inbox[first_inbox.len() - 1] + count);
@@ -77,7 +89,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// Has the nodes on two sides, which may take turns: every link leads from one to the other.
-    pub(crate) fn take_sides(&mut self, sides: impl Iterator<Item = Side>) {
+    pub fn take_sides(&mut self, sides: impl Iterator<Item = Side>) {
         let mut members = [(); 2].map(|()| BitSet::new(self.nodes.len()));
         (0..).zip(sides).for_each(|(node, side)| members[side.index()].insert(node));
         self.sides = Some(members);
@@ -85,18 +97,18 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// Nodes may take turns.
-    pub(super) const fn has_sides(&self) -> bool {
+    pub(crate) const fn has_sides(&self) -> bool {
         self.sides.is_some()
     }
 
     /// When the probe looks next.
-    pub(super) fn due(&self) -> Due {
+    pub(crate) fn due(&self) -> Due {
         let window = window_from(self.probe.due(), self.span);
         Due { window, is_active: self.context.is_active(window) }
     }
 
     /// Processes every active node once.
-    pub(super) fn process_step(&mut self, step: Step) {
+    pub(crate) fn process_step(&mut self, step: Step) {
         match step.side {
             None => self.process(step.window(self.span)),
             Some(side) => self.process_side(step, side),
@@ -104,7 +116,7 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// Processes every active node once.
-    pub(super) fn process(&mut self, window: Window) {
+    pub(crate) fn process(&mut self, window: Window) {
         self.probe.observe(window, &self.nodes, self.context.totals);
         let mut turn = std::mem::take(&mut self.turn);
         self.wake_sleepers(window.index);
@@ -126,8 +138,8 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         self.process_turn(turn, window);
     }
 
-    /// Lets the probe look before the last part of `window`: those of `turn` that it sees are processed until then, and then
-    /// for the rest, and no longer stand in `turn`.
+    /// Lets the probe look before the last part of `window`: those of `turn` that it sees are processed until
+    /// then, and then for the rest, and no longer stand in `turn`.
     #[cold]
     fn probe_between(&mut self, turn: &mut Vec<u32>, window: Window) {
         let rest = Window::new(window.index, self.span);
@@ -163,14 +175,14 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
         }
     }
 
-    /// Everything there is between two windows, or parts of one: nodes, what is on its way to them, and totals. Who changes
-    /// times in it jumps.
-    pub(crate) fn state_mut(&mut self) -> (&mut [N], &mut [Inbox<N::Message>], &mut Totals) {
+    /// Everything there is between two windows, or parts of one. Times in it are changed in
+    /// [`Hooks::look`](crate::Hooks::look) alone, which then says to what time the world has jumped.
+    pub fn state_mut(&mut self) -> State<'_, N> {
         let (inboxes, totals) = self.context.state_mut();
-        (&mut self.nodes, inboxes, totals)
+        State { nodes: &mut self.nodes, inboxes, totals }
     }
 
-    /// Time has jumped to the start of `window`, which goes to [`Self::process_rest`] next.
+    /// Time has jumped to the start of `window`, which goes to `process_rest` next.
     pub(crate) fn jump(&mut self, window: Window) {
         self.sleepers.clear();
         self.sleeping_until.fill(u64::MAX);
@@ -244,58 +256,61 @@ impl<N: Node, P: Probe<N>> Partition<N, P> {
     }
 
     /// What the nodes reported since this was last drained.
-    pub(crate) fn records(&mut self) -> &mut Vec<N::Record> {
+    pub fn records(&mut self) -> &mut Vec<N::Record> {
         &mut self.context.records
     }
 
     /// The nodes, in order.
-    pub(crate) fn nodes_mut(&mut self) -> &mut [N] {
+    pub fn nodes_mut(&mut self) -> &mut [N] {
         &mut self.nodes
     }
 
     /// The nodes, in order.
-    pub(crate) fn nodes(&self) -> &[N] {
+    pub fn nodes(&self) -> &[N] {
         &self.nodes
     }
 
     /// The probe.
-    pub(crate) const fn probe(&self) -> &P {
+    pub const fn probe(&self) -> &P {
         &self.probe
     }
 
     /// The probe.
-    pub(crate) const fn probe_mut(&mut self) -> &mut P {
+    pub const fn probe_mut(&mut self) -> &mut P {
         &mut self.probe
     }
 
     /// Length of a window.
-    pub(crate) const fn span(&self) -> Span {
+    pub const fn span(&self) -> Span {
         self.span
     }
 
     /// When the first of the messages that no node has seen yet arrives.
-    pub(crate) fn next_arrival(&self) -> Instant {
+    pub fn next_arrival(&self) -> Instant {
         self.context.first_arrival()
     }
 
     /// Node activations so far.
-    pub(crate) const fn activations(&self) -> u64 {
+    pub const fn activations(&self) -> u64 {
         self.activations
     }
 
-    /// Sent and achieved so far.
-    pub(crate) const fn totals(&self) -> Totals {
+    /// Counted so far.
+    pub const fn totals(&self) -> N::Totals {
         self.context.totals
     }
 
     /// Messages that node `node` has not seen yet by its inbox `inbox`.
-    pub(crate) fn on_way_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
+    ///
+    /// # Panics
+    /// When there is no such node or inbox.
+    pub fn on_way_to(&self, node: u32, inbox: usize) -> impl Iterator<Item = &N::Message> {
         let inbox = inboxes_of(&self.first_inbox, node).start + inbox as u32;
         self.context.on_way_to(inbox)
     }
 
     /// Messages that no node has seen yet and that `counts` tells to count.
-    pub(crate) fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
+    pub fn in_flight(&self, counts: impl Fn(&N::Message) -> bool) -> u64 {
         self.context.in_flight(counts)
     }
 }

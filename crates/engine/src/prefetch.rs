@@ -1,14 +1,11 @@
 //! Asking for memory before it is needed.
 
-/// For so many frames that wait or are on a link memory is prefetched.
-pub(crate) const FRAMES_AHEAD: usize = 16;
-
 /// Bytes of a cache line.
-pub(crate) const LINE_BYTES: usize = 64;
+pub const LINE_BYTES: usize = 64;
 
 /// Asks for the first line of `items[index]`; does nothing if there is no such item.
 #[inline]
-pub(crate) fn prefetch<T>(items: &[T], index: usize) {
+pub fn prefetch<T>(items: &[T], index: usize) {
     if let Some(item) = items.get(index) {
         prefetch_line(item, 0);
     }
@@ -22,13 +19,14 @@ pub(crate) fn prefetch_any<T>(items: &[T], index: usize) {
 
 /// Asks for all of `items[index]`; does nothing if there is no such item.
 #[inline]
-pub(crate) fn prefetch_whole<T>(items: &[T], index: usize) {
+pub fn prefetch_whole<T>(items: &[T], index: usize) {
     prefetch_first(items, index, size_of::<T>());
 }
 
-/// Asks for both ends of `items[index]`, which has no more than two lines; does nothing if there is no such item.
+/// Asks for both ends of `items[index]`, which has no more than two lines; does nothing if there is no such
+/// item.
 #[inline]
-pub(crate) fn prefetch_ends<T>(items: &[T], index: usize) {
+pub fn prefetch_ends<T>(items: &[T], index: usize) {
     if let Some(item) = items.get(index) {
         prefetch_byte(item, 0);
         prefetch_byte(item, size_of::<T>().saturating_sub(1));
@@ -37,7 +35,7 @@ pub(crate) fn prefetch_ends<T>(items: &[T], index: usize) {
 
 /// Asks for the first `bytes` of `items[index]`; does nothing if there is no such item.
 #[inline]
-pub(crate) fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
+pub fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
     if let Some(item) = items.get(index) {
         prefetch_lines(item, bytes);
     }
@@ -45,19 +43,19 @@ pub(crate) fn prefetch_first<T>(items: &[T], index: usize, bytes: usize) {
 
 /// Asks for all of `item`.
 #[inline]
-pub(crate) fn prefetch_item<T>(item: &T) {
+pub fn prefetch_item<T>(item: &T) {
     prefetch_lines(item, size_of::<T>());
 }
 
 /// Asks for the first `bytes` of `item`.
 #[inline]
-pub(crate) fn prefetch_lines<T>(item: &T, bytes: usize) {
+pub fn prefetch_lines<T>(item: &T, bytes: usize) {
     (0..bytes.div_ceil(LINE_BYTES)).for_each(|line| prefetch_line(item, line));
 }
 
 /// Asks for a line of `item`, counted from its beginning.
 #[inline]
-pub(crate) fn prefetch_line<T>(item: &T, line: usize) {
+pub fn prefetch_line<T>(item: &T, line: usize) {
     prefetch_byte(item, line * LINE_BYTES);
 }
 

@@ -1,30 +1,33 @@
 //! Who is processed next and until when: all nodes window by window, or the two sides of the world in turn.
 //!
-//! Where every link leads from one side to the other, as between hosts and spines on the one and leaves on the other, what a
-//! side does in a window reaches the other in the next at the earliest, and what comes of it reaches the first in the one
-//! after that. So a side that is a window behind the other can be processed for two windows at once and is a window
-//! ahead then:
+//! Where every link leads from one side to the other, as between hosts and spines on the one and leaves on
+//! the other, what a side does in a window reaches the other in the next at the earliest, and what comes of
+//! it reaches the first in the one after that. So a side that is a window behind the other can be processed
+//! for two windows at once and is a window ahead then:
 //!
 //! ```text
 //! first side   | 0 | 1   2 | 3   4 | 5   6 |
 //! second side  | 0   1 | 2   3 | 4   5 | 6 |
 //! ```
 //!
-//! Each node is taken into the cache half as often, for twice as much. Before somebody looks at the world as a whole the sides
-//! meet: there the state is that of windows processed one by one, to the bit. A probe looks at few nodes, so the sides need
-//! not meet for it: at the end of the first of two windows the other side is where it looks, and of the side that is processed
-//! those that it sees stop there.
+//! Each node is taken into the cache half as often, for twice as much. Before somebody looks at the world as
+//! a whole the sides meet: there the state is that of windows processed one by one, to the bit. A probe looks
+//! at few nodes, so the sides need not meet for it: at the end of the first of two windows the other side is
+//! where it looks, and of the side that is processed those that it sees stop there.
 
-use super::Window;
+use crate::Window;
 use units::{Instant, Span};
 
 /// Parting for fewer windows saves nothing.
 const WINDOWS_MIN: u64 = 4;
 
-/// One of two sets of nodes such that all links lead from one to the other.
+/// One of two sets of nodes such that all links lead from one to the other. Each of them can be processed for
+/// two windows at once while the other waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
+    /// One of them.
     First,
+    /// The other one.
     Second,
 }
 
@@ -33,8 +36,9 @@ impl Side {
     const ALL: [Self; 2] = [Self::First, Self::Second];
 
     /// The other one.
+    #[inline]
     #[must_use]
-    pub(crate) const fn other(self) -> Self {
+    pub const fn other(self) -> Self {
         match self {
             Self::First => Self::Second,
             Self::Second => Self::First,
@@ -42,40 +46,43 @@ impl Side {
     }
 
     #[inline]
-    pub(super) const fn index(self) -> usize {
+    pub(crate) const fn index(self) -> usize {
         self as usize
     }
 }
 
 /// What is processed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// The first window and one past the last.
-    pub(super) first: u64,
-    pub(super) end: u64,
+    pub(crate) first: u64,
+    pub(crate) end: u64,
     /// All nodes if there is none.
-    pub(super) side: Option<Side>,
+    pub(crate) side: Option<Side>,
     /// The probe looks between the two windows.
-    pub(super) is_probed: bool,
+    pub(crate) is_probed: bool,
 }
 
 /// When the probe looks next, if something happens then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
-    /// It looks before that window if something happens in it, or before the first after it in which something does.
-    pub(super) window: u64,
+pub(crate) struct Due {
+    /// It looks before that window if something happens in it, or before the first after it in which
+    /// something does.
+    pub(crate) window: u64,
     /// Something is known to happen in it.
-    pub(super) is_active: bool,
+    pub(crate) is_active: bool,
 }
 
 impl Step {
     /// A window of all nodes.
-    pub(super) const fn whole(window: u64) -> Self {
+    #[inline]
+    pub(crate) const fn whole(window: u64) -> Self {
         Self { first: window, end: window + 1, side: None, is_probed: false }
     }
 
     /// The same in one word.
-    pub(super) const fn code(self) -> u64 {
+    #[inline]
+    pub(crate) const fn code(self) -> u64 {
         let side = match self.side {
             None => 0,
             Some(side) => 1 + side as u64,
@@ -83,7 +90,8 @@ impl Step {
         self.first << 4 | (self.is_probed as u64) << 3 | (self.end - self.first - 1) << 2 | side
     }
 
-    pub(super) const fn from_code(code: u64) -> Self {
+    #[inline]
+    pub(crate) const fn from_code(code: u64) -> Self {
         let side = match code & 3 {
             0 => None,
             1 => Some(Side::First),
@@ -94,7 +102,8 @@ impl Step {
     }
 
     /// Its time.
-    pub(super) const fn window(self, span: Span) -> Window {
+    #[inline]
+    pub(crate) const fn window(self, span: Span) -> Window {
         let start = Window::new(self.first, span).start;
         Window { start, ..Window::new(self.end - 1, span) }
     }
@@ -102,7 +111,7 @@ impl Step {
 
 /// How far each side is.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     /// The first window that was not processed, of each side.
     next: [u64; 2],
     /// Where the sides meet again, if they are apart.
@@ -112,22 +121,24 @@ pub(super) struct Turns {
 
 impl Turns {
     /// At the start of the run.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { next: [0; 2], meeting: 0, is_ending: false }
     }
 
     /// The sides are at the same window, and nothing keeps them from parting.
+    #[inline]
     const fn are_together(&self) -> bool {
         self.next[0] == self.next[1]
     }
 
     /// The furthest that a side is.
+    #[inline]
     const fn front(&self) -> u64 {
         if self.next[0] > self.next[1] { self.next[0] } else { self.next[1] }
     }
 
     /// What comes next.
-    pub(super) fn step(&mut self, due: Due) -> Step {
+    pub(crate) fn step(&mut self, due: Due) -> Step {
         let window = self.front();
         if self.are_together() && (self.meeting <= window || due.window <= window) {
             self.meeting = window;
@@ -146,15 +157,16 @@ impl Turns {
     }
 
     /// Lets the sides part until window `meeting`, if they are together and that is worth it.
-    pub(super) fn part(&mut self, meeting: u64) {
+    #[inline]
+    pub(crate) fn part(&mut self, meeting: u64) {
         if self.are_together() && meeting >= self.front() + WINDOWS_MIN {
             self.meeting = meeting;
         }
     }
 
-    /// Notes that `step` was processed; `next_active` is the first window in which something happens after it, and the sides
-    /// may be apart until `apart_until`. True if the run goes on.
-    pub(super) fn go_on(
+    /// Notes that `step` was processed; `next_active` is the first window in which something happens after
+    /// it, and the sides may be apart until `apart_until`. True if the run goes on.
+    pub(crate) fn go_on(
         &mut self,
         step: Step,
         next_active: Option<u64>,
@@ -186,18 +198,21 @@ impl Turns {
     }
 
     /// Something asked for the end.
-    pub(super) const fn was_stopped(&self) -> bool {
+    #[inline]
+    pub(crate) const fn was_stopped(&self) -> bool {
         self.is_ending
     }
 
     /// The last window that was processed, of a run that has ended.
-    pub(super) const fn last(&self, span: Span) -> Window {
+    #[inline]
+    pub(crate) const fn last(&self, span: Span) -> Window {
         Window::new(self.front() - 1, span)
     }
 }
 
 /// The first window that begins at `at` or later.
-pub(super) const fn window_from(at: Instant, span: Span) -> u64 {
+#[inline]
+pub(crate) const fn window_from(at: Instant, span: Span) -> u64 {
     at.0.div_ceil(span.0)
 }
 

@@ -5,10 +5,10 @@ use crate::prefetch::{LINE_BYTES, prefetch_any};
 /// Slots of a ring that holds its first item.
 const SLOTS_MIN: usize = 8;
 
-/// A queue of plain values that doubles when it is full: in steady state nothing is allocated. 24 bytes, where a deque
-/// of the standard library has 32.
+/// A queue of plain values that doubles when it is full: in steady state nothing is allocated. 24 bytes,
+/// where a deque of the standard library has 32.
 #[derive(Debug)]
-pub(crate) struct Ring<T> {
+pub struct Ring<T> {
     /// A power of two of slots, or none yet.
     slots: Box<[T]>,
     /// Items taken out and put in since the start, modulo 2^32.
@@ -23,25 +23,30 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
+    /// Items in the queue.
     #[inline]
-    pub(crate) const fn len(&self) -> usize {
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.put.wrapping_sub(self.taken) as usize
     }
 
+    /// Nothing is in it.
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
         self.taken == self.put
     }
 
     /// The item that was put in first.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    pub fn front(&self) -> Option<&T> {
         // SAFETY: something was put in.
         if self.is_empty() { None } else { Some(unsafe { self.item(self.taken) }) }
     }
 
+    /// Takes out the item that was put in first.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub fn pop_front(&mut self) -> Option<T> {
         let item = *self.front()?;
         self.taken = self.taken.wrapping_add(1);
         Some(item)
@@ -49,12 +54,12 @@ impl<T: Copy> Ring<T> {
 
     /// Takes out the first item, which was looked at where it stands.
     #[inline]
-    pub(crate) const fn drop_front(&mut self) {
+    pub const fn drop_front(&mut self) {
         self.taken = self.taken.wrapping_add(1);
     }
 
-    /// Takes out items from the first on while `is_next` holds, and has `put` lay them into `room`, which is large enough for all.
-    /// Returns how many they are.
+    /// Takes out items from the first on while `is_next` holds, and has `put` lay them into `room`, which is
+    /// large enough for all. Returns how many they are.
     #[inline(always)]
     pub(crate) fn pop_while<U>(
         &mut self,
@@ -80,26 +85,28 @@ impl<T: Copy> Ring<T> {
 
     /// Begins at the first slot again if the ring is empty: what it uses of the memory is what it holds then.
     #[inline]
-    pub(crate) const fn rewind(&mut self) {
+    pub const fn rewind(&mut self) {
         if self.is_empty() {
             self.taken = 0;
             self.put = 0;
         }
     }
 
+    /// Puts in `item` as the last.
     #[inline]
-    pub(crate) fn push_back(&mut self, item: T) {
+    pub fn push_back(&mut self, item: T) {
         self.push_with(|| item);
     }
 
     /// Puts in what `make` gives, which is put together where it is to stand.
     #[inline(always)]
-    pub(crate) fn push_with(&mut self, make: impl Fn() -> T) {
+    pub fn push_with(&mut self, make: impl Fn() -> T) {
         if self.len() == self.slots.len() {
             self.grow(make());
         }
         let slot = self.slot(self.put);
-        // SAFETY: there are slots, more than items, and a place masked by their number less one is one of them.
+        // SAFETY: there are slots, more than items, and a place masked by their number less one is one of
+        // them.
         let place = unsafe { self.slots.get_unchecked_mut(slot) };
         *place = make();
         self.put = self.put.wrapping_add(1);
@@ -117,12 +124,12 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Items from the first to the last.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         (0..self.len() as u32).map(|place| &self.slots[self.slot(self.taken.wrapping_add(place))])
     }
 
     /// Changes every item, from the first to the last.
-    pub(crate) fn change_all(&mut self, mut change: impl FnMut(&mut T)) {
+    pub fn change_all(&mut self, mut change: impl FnMut(&mut T)) {
         for place in 0..self.len() as u32 {
             let slot = self.slot(self.taken.wrapping_add(place));
             change(&mut self.slots[slot]);
@@ -137,7 +144,8 @@ impl<T: Copy> Ring<T> {
     /// The item with `count` items before it since the start.
     ///
     /// # Safety
-    /// Something was put in before, so that there are slots: a place masked by their number less one is one of them.
+    /// Something was put in before, so that there are slots: a place masked by their number less one is one of
+    /// them.
     #[inline]
     unsafe fn item(&self, count: u32) -> &T {
         debug_assert!(!self.slots.is_empty(), "there are slots once something was put in");
@@ -147,7 +155,7 @@ impl<T: Copy> Ring<T> {
 
     /// The item that `place` came before.
     #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<&T> {
+    pub fn get(&self, place: usize) -> Option<&T> {
         if place < self.len() {
             self.slots.get(self.slot(self.taken.wrapping_add(place as u32)))
         } else {
@@ -157,13 +165,13 @@ impl<T: Copy> Ring<T> {
 
     /// Asks for the memory of the first items, of no more than so many.
     #[inline]
-    pub(crate) fn prefetch_first(&self, items: usize) {
+    pub fn prefetch_first(&self, items: usize) {
         self.prefetch_lines(self.taken, items.min(self.len()));
     }
 
     /// Asks for the memory of the next items to be put in, of so many.
     #[inline]
-    pub(crate) fn prefetch_next(&self, items: usize) {
+    pub fn prefetch_next(&self, items: usize) {
         self.prefetch_lines(self.put, items);
     }
 

@@ -1,8 +1,9 @@
-//! The kernel on a toy world: nodes on a ring that pass tokens on and note what they saw.
+//! The engine on a toy world: nodes on a ring that pass tokens on and note what they saw.
 
-use super::{
+use crate::{
     Context, Destination, Hooks, Message, Node, Partition, PartitionPlan, Probe, Side, Totals, Window, run,
 };
+use std::iter::Sum;
 use std::ops::{ControlFlow, Range};
 use units::{Instant, Span};
 
@@ -21,6 +22,22 @@ impl Message for Token {
     }
 }
 
+/// Tokens sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent(u64);
+
+impl Sum for Sent {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        Self(parts.map(|part| part.0).sum())
+    }
+}
+
+impl Totals for Sent {
+    fn messages_mut(&mut self) -> &mut u64 {
+        &mut self.0
+    }
+}
+
 /// What a node saw: (time, node, inbox, token).
 type Sighting = (Instant, u32, usize, u32);
 
@@ -35,6 +52,7 @@ struct Relay {
 impl Node for Relay {
     type Message = Token;
     type Record = Sighting;
+    type Totals = Sent;
     type Scratch = ();
 
     fn process(
@@ -42,7 +60,7 @@ impl Node for Relay {
         window: Window,
         inboxes: Range<u32>,
         (): &mut (),
-        context: &mut Context<Token, Sighting>,
+        context: &mut Context<Token, Sighting, Sent>,
     ) -> Instant {
         if let Some(at) = self.starts.filter(|at| *at < window.end) {
             self.starts = None;
@@ -66,7 +84,7 @@ impl Node for Relay {
 }
 
 impl Relay {
-    fn pass(&self, token: Token, context: &mut Context<Token, Sighting>) {
+    fn pass(&self, token: Token, context: &mut Context<Token, Sighting, Sent>) {
         if token.hops_left == 0 {
             return;
         }
@@ -79,7 +97,7 @@ impl Relay {
 struct Blind;
 
 impl Probe<Relay> for Blind {
-    fn observe(&mut self, _: Window, _: &[Relay], _: Totals) {}
+    fn observe(&mut self, _: Window, _: &[Relay], _: Sent) {}
 
     fn due(&self) -> Instant {
         Instant::NEVER
@@ -101,11 +119,11 @@ struct Witness {
 }
 
 impl Hooks<Relay, Blind> for Witness {
-    fn apart_until(&self, _: Totals) -> Instant {
+    fn apart_until(&self, _: Sent) -> Instant {
         self.apart_until
     }
 
-    fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Totals) -> ControlFlow<()> {
+    fn after_window(&mut self, window: Window, records: &mut Vec<Sighting>, _: Sent) -> ControlFlow<()> {
         self.windows.push(window.index);
         self.seen.append(records);
         let done = self.stop_after.is_some_and(|limit| self.seen.len() >= limit);
@@ -198,7 +216,7 @@ fn the_hooks_end_a_run_after_the_window_they_saw() {
         assert!(outcome.stopped);
         assert_eq!(witness.windows.last(), Some(&outcome.last.index));
         let in_flight: u64 = world.iter().map(|partition| partition.in_flight(|_| true)).sum();
-        let sent: u64 = world.iter().map(|partition| partition.totals().messages).sum();
+        let sent: u64 = world.iter().map(|partition| partition.totals().0).sum();
         assert_eq!(sent, in_flight + witness.seen.len() as u64, "nothing is lost on the way");
     }
 }

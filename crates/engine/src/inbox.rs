@@ -1,93 +1,90 @@
 //! What is on its way over one directed link.
 
-use super::Message;
-use crate::ring::Ring;
+use crate::{Message, Ring};
 use units::Instant;
 
 /// Messages on their way over one link, in the order in which they were sent and arrive.
 ///
 /// The memory of a link is no more than what it has in flight, whatever the windows.
 #[derive(Debug)]
-pub(crate) struct Inbox<M> {
+pub struct Inbox<M> {
     messages: Ring<M>,
     /// End of the last window in which something arrives: its node knows of all windows until then.
-    pub(super) known_until: Instant,
+    pub(crate) known_until: Instant,
 }
 
 impl<M: Message> Inbox<M> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { messages: Ring::default(), known_until: Instant::ZERO }
     }
 
     /// When the first message arrives; never if there is none.
     #[inline]
-    pub(crate) fn next_arrival(&self) -> Instant {
+    pub fn next_arrival(&self) -> Instant {
         self.messages.front().map_or(Instant::NEVER, Message::at)
     }
 
     /// Takes the first message out.
     #[inline]
-    pub(crate) fn take_first(&mut self) -> Option<M> {
+    pub fn take_first(&mut self) -> Option<M> {
         self.messages.pop_front()
     }
 
     /// The same if it arrives before `end`.
     #[inline]
-    pub(crate) fn take_before(&mut self, end: Instant) -> Option<M> {
+    pub fn take_before(&mut self, end: Instant) -> Option<M> {
         if self.next_arrival() < end { self.take_first() } else { None }
     }
 
-    /// Takes out, in order, the messages that arrive before `end`, and has `put` lay them into `room`, which is large enough for all.
-    /// Returns how many they are.
+    /// Takes out, in order, the messages that arrive before `end`, and has `put` lay them into `room`, which
+    /// is large enough for all on their way. Returns how many they are.
+    ///
+    /// # Panics
+    /// When `room` is smaller.
     #[inline(always)]
-    pub(crate) fn take_before_into<U>(
-        &mut self,
-        end: Instant,
-        room: &mut [U],
-        put: impl Fn(&mut U, &M),
-    ) -> usize {
+    pub fn take_before_into<U>(&mut self, end: Instant, room: &mut [U], put: impl Fn(&mut U, &M)) -> usize {
         self.messages.pop_while(|message| message.at() < end, room, put)
     }
 
     /// Messages on their way.
     #[inline]
-    pub(crate) const fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.messages.len()
     }
 
     /// Messages on their way, in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &M> {
+    pub fn iter(&self) -> impl Iterator<Item = &M> {
         self.messages.iter()
     }
 
     /// Nothing is on its way.
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
     /// Puts in what `make` gives, see [`Ring::push_with`].
     #[inline(always)]
-    pub(super) fn push_with(&mut self, make: impl Fn() -> M) {
+    pub(crate) fn push_with(&mut self, make: impl Fn() -> M) {
         let last = || self.messages.iter().next_back().map(Message::at);
         debug_assert!(last().is_none_or(|last| last <= make().at()), "a link is a queue");
         self.messages.push_with(make);
     }
 
-    /// Changes every message, in order. For times see [`Partition::jump`](super::Partition::jump).
-    pub(crate) fn change_all(&mut self, change: impl FnMut(&mut M)) {
+    /// Changes every message, in order. For times see [`Partition::state_mut`](crate::Partition::state_mut).
+    pub fn change_all(&mut self, change: impl FnMut(&mut M)) {
         self.messages.change_all(change);
     }
 
     /// Asks for the memory of the first messages, of no more than so many.
     #[inline]
-    pub(crate) fn prefetch_first(&self, messages: usize) {
+    pub fn prefetch_first(&self, messages: usize) {
         self.messages.prefetch_first(messages);
     }
 
     /// Asks for the memory of the next messages to be sent, of so many.
     #[inline]
-    pub(super) fn prefetch_next(&self, messages: usize) {
+    pub(crate) fn prefetch_next(&self, messages: usize) {
         self.messages.prefetch_next(messages);
     }
 }
