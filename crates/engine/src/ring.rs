@@ -52,10 +52,12 @@ impl<T: Copy> Ring<T> {
         Some(item)
     }
 
-    /// Takes out the first item, which was looked at where it stands.
+    /// Takes out the first item, which was looked at where it stands; does nothing if there is none.
     #[inline]
     pub const fn drop_front(&mut self) {
-        self.taken = self.taken.wrapping_add(1);
+        if !self.is_empty() {
+            self.taken = self.taken.wrapping_add(1);
+        }
     }
 
     /// Takes out items from the first on while `is_next` holds, and has `put` lay them into `room`, which is
