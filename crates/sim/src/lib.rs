@@ -4,8 +4,8 @@
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
 //! 2. [`engine`], a crate of its own: time windows, inboxes, activity, threads; it knows no networks;
-//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `egress`: a port
-//!    and its link; `link_changes`, `link_errors`: what becomes of the link in time;
+//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`: a port
+//!    that sends and what becomes of its link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
 //! 5. `record`, `assemble`, `progress`, `reordering`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
 //!    pauses that wait for each other;
@@ -22,23 +22,19 @@ mod assemble_operations;
 mod capture;
 mod capture_tcp;
 mod connections;
-mod credits;
 mod deadlock;
 mod deliveries;
 mod describe;
-mod egress;
 mod estimate;
 mod fast_forward;
 mod hash;
 mod invariants;
-mod link_changes;
-mod link_errors;
+mod link;
 mod nic;
 mod observer;
 mod packet;
 mod paths;
 mod patience;
-mod pause;
 mod plain_reports;
 mod probe;
 mod progress;

@@ -1,12 +1,12 @@
 //! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs round robin.
 
 use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
-use crate::credits::{CreditPlan, Credits, hold_without_credit};
-use crate::egress::{Transmitter, Wire};
 use crate::fast_forward::visit_heap;
-use crate::link_changes::LinkChanges;
+use crate::link::changes::LinkChanges;
+use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::egress::{Transmitter, Wire};
+use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
-use crate::pause::PauseState;
 use crate::totals::Context;
 use engine::Ring;
 use engine::prefetch::LINE_BYTES;

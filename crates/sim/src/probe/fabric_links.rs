@@ -1,8 +1,8 @@
 //! What each fabric link of a scheduled fabric has carried: the two ends of a link are in different bundles.
 
-use crate::egress::{HoldLink, Transmitter};
+use crate::link::Dropped;
+use crate::link::egress::{HoldLink, Transmitter};
 use crate::setup::{FabricNode, World, host_ports};
-use crate::switch::Dropped;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Bundle, Scheduled};
 use topology::NodeKind;

@@ -1,16 +1,17 @@
 //! The rows of ports and links at the end of a run.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
-use crate::credits::Credits;
 use crate::invariants;
+use crate::link::Dropped;
+use crate::link::credits::Credits;
+use crate::link::pause::PauseState;
 use crate::nic::NicPort;
 use crate::observer::Stopped;
 use crate::packet::Priority;
-use crate::pause::PauseState;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Granted, Scheduled};
-use crate::switch::{Dropped, EgressPort, PriorityCounters, QueueCounters, Received};
+use crate::switch::{EgressPort, PriorityCounters, QueueCounters, Received};
 use spec::{LinkRow, PortRow, PriorityRow};
 use topology::Node;
 use units::{AttachmentId, Instant, NodeId};

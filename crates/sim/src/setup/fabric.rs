@@ -2,9 +2,9 @@
 
 use super::failures::Failures;
 use super::link_names::LinkNames;
-use crate::credits::CreditPlan;
-use crate::egress::WHOLE_FRAME;
-use crate::link_changes::{LinkChanges, LinkPlan};
+use crate::link::changes::{LinkChanges, LinkPlan};
+use crate::link::credits::CreditPlan;
+use crate::link::egress::WHOLE_FRAME;
 use crate::switch::WINDOW_MAX;
 use crate::switch::cut_through::head_bytes;
 use spec::{

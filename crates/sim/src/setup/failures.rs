@@ -5,8 +5,8 @@
 //! stay in the routes: what is bound for one whose link is down is lost there.
 
 use super::link_names::LinkNames;
-use crate::link_changes::LinkChange;
-use crate::link_errors::ErrorRate;
+use crate::link::changes::LinkChange;
+use crate::link::errors::ErrorRate;
 use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use super::Fabric;
 use super::failures::ThroughputChange;
 use super::hosts::HostFlows;
-use crate::egress::Wire;
+use crate::link::egress::Wire;
 use crate::nic::{HostPlan, HostTcp, IntakePlan, NicPortPlan, SharedMemory, Throughput};
 use crate::packet::Priority;
 use spec::{NicDirection, RunSpec};

@@ -2,7 +2,7 @@
 
 use super::Fabric;
 use super::switches::{host_buffer, scheduler};
-use crate::egress::Wire;
+use crate::link::egress::Wire;
 use crate::switch::EgressPlan;
 use crate::switch::scheduled::{
     Bundle, BundlePlan, CellFormat, CreditPlan, Directory, Element, GatePlan, LEAVES_MAX, LINKS_MAX,

@@ -1,7 +1,7 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
 use super::{Direction, Fabric, Flows, Reroute, host_ports};
-use crate::egress::Wire;
+use crate::link::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
 use crate::switch::ecn::{EcnMarker, EcnThresholds};

@@ -6,7 +6,7 @@
 
 use super::Fabric;
 use super::scheduled::host_ports;
-use crate::egress::WHOLE_FRAME;
+use crate::link::egress::WHOLE_FRAME;
 use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
 use crate::switch::scheduled::CellStream;
 use spec::{LossRecovery, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};

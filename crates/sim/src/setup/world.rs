@@ -7,7 +7,7 @@ use super::sides::sides;
 use super::storage::storage_plans;
 use super::switches::{check_buffers, check_pins, forwards, switch_plan};
 use super::{Connection, Fabric, Flows, Reroute, connections, host_tcp};
-use crate::egress::Wire;
+use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
 use crate::packet::Packet;
 use crate::probe::SeriesProbe;

@@ -27,10 +27,11 @@ pub(crate) mod scheduled;
 mod turns;
 pub(crate) mod watchdog;
 
-pub(crate) use queue::{Dropped, EgressPlan, EgressPort, PriorityCounters, QueueCounters};
+pub(crate) use queue::{EgressPlan, EgressPort, PriorityCounters, QueueCounters};
 pub(crate) use turns::WINDOW_MAX;
 
-use crate::egress::SharedLinks;
+use crate::link::Dropped;
+use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::setup::Reroute;
 use crate::totals::Context;

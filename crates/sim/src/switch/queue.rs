@@ -9,17 +9,17 @@ use super::ecn_law::MarkingRange;
 use super::queued::Queued;
 use super::schedule::Scheduler;
 use super::watchdog::StormAction;
-use crate::credits::{CreditPlan, Credits, hold_without_credit};
-use crate::egress::{Link, SharedLinks, Transmitter, Wire};
-use crate::link_changes::LinkChanges;
+use crate::link::Dropped;
+use crate::link::changes::LinkChanges;
+use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
+use crate::link::egress::{Link, SharedLinks, Transmitter, Wire};
+use crate::link::pause::PauseState;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
-use crate::pause::PauseState;
 use crate::totals::Context;
 use engine::Ring;
 use engine::prefetch::prefetch_line;
 use engine::{Destination, Message};
 use std::collections::VecDeque;
-use std::iter::Sum;
 use std::sync::Arc;
 use units::{Cycle, Instant};
 
@@ -89,31 +89,6 @@ pub(crate) struct PriorityCounters {
     pub(crate) dropped_tail: u64,
     pub(crate) dropped_headroom: u64,
     pub(crate) dropped_watchdog: u64,
-}
-
-/// Frames dropped for one cause.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dropped {
-    pub(crate) frames: u64,
-    pub(crate) bytes: u64,
-}
-
-impl Dropped {
-    /// Counts one more.
-    #[cold]
-    pub(crate) fn count(&mut self, packet: &Packet) {
-        self.frames += 1;
-        self.bytes += u64::from(packet.frame_bytes());
-    }
-}
-
-impl Sum for Dropped {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |sum, part| Self {
-            frames: sum.frames + part.frames,
-            bytes: sum.bytes + part.bytes,
-        })
-    }
 }
 
 /// How an egress port is set up.
@@ -609,7 +584,7 @@ impl PriorityCounters {
 #[cfg(test)]
 pub(super) mod testing {
     use super::*;
-    use crate::egress::WHOLE_FRAME;
+    use crate::link::egress::WHOLE_FRAME;
     use crate::packet::{Kind, Path};
     use engine::Destination;
     use transport::Position;

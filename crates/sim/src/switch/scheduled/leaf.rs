@@ -12,7 +12,7 @@ use super::gate::{Gate, GatePlan};
 use super::reassembly::Reassembly;
 use super::voq::{Voqs, credit_cost};
 use super::{Directory, Way};
-use crate::egress::SharedLinks;
+use crate::link::egress::SharedLinks;
 use crate::packet::{Packet, Priority};
 use crate::switch::Received;
 use crate::switch::buffer::{Admission, BufferPlan, SharedBuffer};

@@ -9,8 +9,8 @@
 //! Leaves out: the packets that bring a link up (it begins with the whole buffer granted), packets that repeat what was
 //! granted before (8 bytes in 65,536 symbol times), and loss: a link with flow control never fails here.
 
+use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
-use crate::pause::PauseState;
 use units::{Cycle, Instant, Span};
 use wire::flow_control::{BLOCK_BYTES, BlockCount};
 

@@ -1,8 +1,8 @@
 //! The sending side of a port: serialisation onto its link, and the counters of that direction.
 
-use crate::link_changes::{Carried, LinkChanges};
+use crate::link::Dropped;
+use crate::link::changes::{Carried, LinkChanges};
 use crate::packet::Packet;
-use crate::switch::Dropped;
 use engine::{Destination, Outlet};
 use std::borrow::Borrow;
 use std::sync::Arc;

@@ -6,10 +6,10 @@
 //! Leaves out that a cut-through switch passes on the head of a frame that is then cut off, and that a link which goes
 //! down ends the pauses of its ports at once; here they run out. InfiniBand links change nothing.
 
-use crate::egress::occupied;
-use crate::link_errors::{ErrorRate, LinkErrors};
+use crate::link::Dropped;
+use crate::link::egress::occupied;
+use crate::link::errors::{ErrorRate, LinkErrors};
 use crate::packet::Packet;
-use crate::switch::Dropped;
 use units::{Cycle, Instant, LINK_OVERHEAD_BYTES, Rate, Span, Stream};
 use wire::Framing;
 

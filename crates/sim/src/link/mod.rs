@@ -1,0 +1,35 @@
+//! One direction of a cable: the port that sends, what holds it up, and what becomes of frames on the way.
+
+pub(crate) mod changes;
+pub(crate) mod credits;
+pub(crate) mod egress;
+pub(crate) mod errors;
+pub(crate) mod pause;
+
+use crate::packet::Packet;
+use std::iter::Sum;
+
+/// Frames lost or dropped for one cause.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dropped {
+    pub(crate) frames: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Dropped {
+    /// Counts one more.
+    #[cold]
+    pub(crate) fn count(&mut self, packet: &Packet) {
+        self.frames += 1;
+        self.bytes += u64::from(packet.frame_bytes());
+    }
+}
+
+impl Sum for Dropped {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            frames: sum.frames + part.frames,
+            bytes: sum.bytes + part.bytes,
+        })
+    }
+}
