@@ -4,9 +4,8 @@ use crate::deliveries::{Deliveries, RoundsEnded};
 use crate::hash::NumberMap;
 use crate::invariants;
 use crate::observer::Stopped;
-use crate::plain_reports::{PlainReceive, PlainSend};
 use crate::progress::{Failure, JobProgress, RoundPlan};
-use crate::record::{ReceiveReport, Record, SendReport};
+use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendReport};
 use crate::setup::{Flows, QueuePair};
 use engine::prefetch::prefetch_ends;
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
@@ -22,9 +21,6 @@ const AHEAD: usize = 16;
 
 /// So many reports before its turn comes, the place of a report is asked for: one is taken in sooner than a row is made.
 const REPORTS_AHEAD: usize = 48;
-
-/// A chunk in a round of its job.
-pub(crate) type Key = (u32, u32);
 
 /// How a run came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

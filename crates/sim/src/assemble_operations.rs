@@ -4,9 +4,9 @@
 //! number on the connection with, in the lowest bit, whether it reads. Its data are counted where they are sent and where
 //! they arrive, its times are the client's.
 
-use crate::assemble::{Assembler, Key, Place};
+use crate::assemble::{Assembler, Place};
 use crate::progress::Failure;
-use crate::record::{ReceiveReport, SendReport};
+use crate::record::{Key, ReceiveReport, SendReport};
 use spec::ChunkStatus;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
 //! What was delivered and is not yet acknowledged.
 
-use crate::assemble::Key;
 use crate::hash::NumberMap;
-use crate::plain_reports::PlainReceive;
-use crate::record::ReceiveReport;
+use crate::record::{Key, PlainReceive, ReceiveReport};
 use engine::prefetch::prefetch;
 
 /// Lines of a table that is new.

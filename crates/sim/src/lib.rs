@@ -35,7 +35,6 @@ mod observer;
 mod packet;
 mod paths;
 mod patience;
-mod plain_reports;
 mod probe;
 mod progress;
 mod record;
@@ -44,7 +43,6 @@ mod run;
 mod setup;
 mod summary;
 mod switch;
-mod totals;
 
 pub use capture::{CapturedFrame, capture};
 pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};

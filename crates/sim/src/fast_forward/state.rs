@@ -1,9 +1,9 @@
 //! The whole state of a run on one thread, as a [`Cycle`] walks over it, and what such walks may cost.
 
 use crate::probe::SeriesProbe;
+use crate::record::Totals;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
-use crate::totals::Totals;
 use engine::{Partition, State};
 use units::Cycle;
 

@@ -7,8 +7,7 @@
 use super::chunk_frames::Frames;
 use super::{Host, Timer};
 use crate::packet::Packet;
-use crate::record::Record;
-use crate::totals::Context;
+use crate::record::{Context, Record};
 use units::{Instant, Rate, Span};
 
 /// The shared memory of a host.

@@ -51,8 +51,7 @@ pub(crate) use transfers::{
 };
 
 use crate::packet::{FRAMES_AHEAD, Packet};
-use crate::record::Record;
-use crate::totals::Context;
+use crate::record::{Context, Record};
 use chunk_frames::ChunkFrames;
 use engine::prefetch::{LINE_BYTES, prefetch, prefetch_first, prefetch_line, prefetch_lines, prefetch_whole};
 use engine::{Inbox, Window};

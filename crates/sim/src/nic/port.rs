@@ -7,7 +7,7 @@ use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::link::egress::{Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
-use crate::totals::Context;
+use crate::record::Context;
 use engine::Ring;
 use engine::prefetch::LINE_BYTES;
 use engine::{Destination, Message};

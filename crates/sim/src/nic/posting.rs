@@ -3,8 +3,7 @@
 use super::sending::{make_ready, window_packets};
 use super::{Host, Timer};
 use crate::packet::Packet;
-use crate::record::Record;
-use crate::totals::Context;
+use crate::record::{Context, Record};
 use std::ops::Range;
 use units::Instant;
 

@@ -6,8 +6,7 @@ use super::numbers::{Numbers, NumbersMaker};
 use super::posted::Posted;
 use super::shares::{Shares, SharesMaker};
 use crate::hash::NumberMap;
-use crate::plain_reports::PlainSend;
-use crate::record::SendReport;
+use crate::record::{PlainSend, SendReport};
 use std::ops::Range;
 use units::{Cycle, Instant};
 

@@ -5,9 +5,9 @@
 
 use super::SeriesProbe;
 use super::live::Counts;
+use crate::record::Totals;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
-use crate::totals::Totals;
 use units::{Instant, Span};
 
 /// One sample of everything that a partition watches.

@@ -3,10 +3,10 @@
 //! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add up.
 
 use super::SeriesProbe;
+use crate::record::Totals;
 use crate::setup::FabricNode;
 use crate::summary::frames_lost;
 use crate::switch::forward::Forward;
-use crate::totals::Totals;
 use spec::{RunSpec, SeriesRow};
 use std::collections::BTreeSet;
 use std::sync::Arc;

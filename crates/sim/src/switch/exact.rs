@@ -9,7 +9,7 @@ use super::queue::{EgressPort, Stored, release};
 use super::returns::Returns;
 use super::watchdog::{Look, Watchdog};
 use crate::packet::Packet;
-use crate::totals::Context;
+use crate::record::Context;
 use engine::Window;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

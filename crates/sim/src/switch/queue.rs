@@ -15,7 +15,7 @@ use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::link::egress::{Link, SharedLinks, Transmitter, Wire};
 use crate::link::pause::PauseState;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
-use crate::totals::Context;
+use crate::record::Context;
 use engine::Ring;
 use engine::prefetch::prefetch_line;
 use engine::{Destination, Message};

@@ -3,9 +3,9 @@
 
 use super::{EgressPort, MARKING_STEP, Queue, Queued, Stored};
 use crate::packet::{Packet, Priority};
+use crate::record::Context;
 use crate::switch::buffer::SharedBuffer;
 use crate::switch::lineup::Lineup;
-use crate::totals::Context;
 use engine::Outlet;
 use units::Instant;
 

@@ -37,7 +37,7 @@ pub(crate) use gate::GatePlan;
 pub(crate) use leaf::{Leaf, LeafPlan, UplinkPlan};
 
 use crate::packet::Packet;
-use crate::totals::Context;
+use crate::record::Context;
 use engine::{Destination, Window};
 use std::ops::Range;
 use units::{AttachmentId, Instant};

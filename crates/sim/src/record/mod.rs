@@ -1,11 +1,19 @@
-//! What hosts report while running. The two ends of a chunk report apart and are joined outside.
+//! What hosts report while running, and what is counted. The two ends of a chunk report apart and are joined outside.
 
-use crate::plain_reports::{PlainReceive, PlainSend};
+mod plain;
+mod totals;
+
+pub(crate) use plain::{PlainReceive, PlainSend};
+pub(crate) use totals::{Context, Totals};
+
 use spec::ChunkStatus;
 use transport::Position;
 use transport::tcp::Acknowledgement;
 use units::{Cycle, Instant, Span};
 use wire::{Opcode, Psn};
+
+/// A chunk in a round of its job.
+pub(crate) type Key = (u32, u32);
 
 /// A report of a host. Nearly all are of a chunk that nothing befell: what else takes more room is in a box.
 #[derive(Clone, Debug)]

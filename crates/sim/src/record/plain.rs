@@ -1,8 +1,7 @@
 //! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a cache line: a
 //! million of them are written, kept and read again.
 
-use crate::assemble::Key;
-use crate::record::{ReceiveReport, SendReport};
+use super::{Key, ReceiveReport, SendReport};
 use spec::ChunkStatus;
 use units::{Instant, Span};
 
