@@ -7,9 +7,10 @@
 //! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`: a port
 //!    that sends and what becomes of its link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
-//! 5. `record`, `assemble`, `progress`, `reordering`, `probe`: what is measured, chunk by chunk and port by port; `deadlock`:
-//!    pauses that wait for each other;
-//! 6. `run`, `summary`, `capture`, `describe`, `estimate`: what a caller sees.
+//! 5. `record`: what nodes report and count; `report`: rows, counters, series and the summary made of it, chunk by chunk
+//!    and port by port;
+//! 6. `fast_forward`: what repeats is skipped;
+//! 7. `run`, `estimate`, `patience`, `observer`: what a caller sees.
 //!
 //! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
 //! ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN and eight
@@ -17,37 +18,25 @@
 //! either path.
 
 mod apart;
-mod assemble;
-mod assemble_operations;
-mod capture;
-mod capture_tcp;
-mod connections;
-mod deadlock;
-mod deliveries;
-mod describe;
 mod estimate;
 mod fast_forward;
 mod hash;
-mod invariants;
 mod link;
 mod nic;
 mod observer;
 mod packet;
-mod paths;
 mod patience;
-mod probe;
-mod progress;
 mod record;
-mod reordering;
+mod report;
 mod run;
 mod setup;
-mod summary;
 mod switch;
 
-pub use capture::{CapturedFrame, capture};
-pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
 pub use estimate::{Estimate, estimate, helpful_threads};
 pub use observer::{Batch, Observer, PortSample, Progress, Sample, Stopped};
+pub use report::{
+    CapturedFrame, Description, LinkDescription, NodeDescription, QueuePairDescription, capture, describe,
+};
 pub use run::{Options, Path, RunError, run};
 
 pub use workload::shares;

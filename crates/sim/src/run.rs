@@ -1,20 +1,17 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
 use crate::apart::ApartRule;
-use crate::assemble::{Assembler, Ending};
-use crate::connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
-use crate::deadlock::deadlock_events;
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
 use crate::observer::{Batch, Observer, Progress, Stopped};
-use crate::paths::{Paths, paths};
 use crate::patience::patience;
-use crate::probe::{LiveView, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows};
-use crate::progress::JobProgress;
 use crate::record::{Record, Totals};
-use crate::reordering::reordering_rows;
+use crate::report::{
+    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, connection_rows, deadlock_events,
+    hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths, reordering_rows,
+    summary, tcp_patience, total_rows,
+};
 use crate::setup::{BuildOptions, FabricNode, World, build};
-use crate::summary;
 use crate::switch::forward::{Forward, balancing, with_forward};
 use engine::{Hooks, Partition, Window};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
@@ -72,7 +69,7 @@ pub enum RunError {
 /// When the spec cannot be carried out, or the observer asks to stop.
 ///
 /// # Panics
-/// When something does not hold that holds in every run, see [`crate::invariants`]: a bug of the simulator.
+/// When something does not hold that holds in every run, see `report/invariants.rs`: a bug of the simulator.
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
     with_forward!(balancing(spec), F => run_with::<F>(spec, options, observer))

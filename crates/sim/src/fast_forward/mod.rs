@@ -14,8 +14,8 @@
 mod rehearsal;
 mod state;
 
-use crate::probe::SeriesProbe;
 use crate::record::Record;
+use crate::report::SeriesProbe;
 use crate::setup::FabricNode;
 use crate::switch::forward::{Choice, Forward, balancing, with_forward};
 use engine::{Partition, Window};

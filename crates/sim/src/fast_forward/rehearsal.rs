@@ -2,10 +2,10 @@
 //!
 //! Series are sampled more often than what repeats begins anew. So before many periods are skipped one is rehearsed: at
 //! each place within it that a sample of the time to be skipped falls on, what is sampled is noted. See
-//! [`crate::probe::Sample`].
+//! [`crate::report::Sample`].
 
 use super::state::Budget;
-use crate::probe::{Sample, SeriesProbe};
+use crate::report::{Sample, SeriesProbe};
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
 use engine::Partition;

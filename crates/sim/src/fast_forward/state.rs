@@ -1,7 +1,7 @@
 //! The whole state of a run on one thread, as a [`Cycle`] walks over it, and what such walks may cost.
 
-use crate::probe::SeriesProbe;
 use crate::record::Totals;
+use crate::report::SeriesProbe;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
 use engine::{Partition, State};

@@ -1,4 +1,5 @@
-//! What hosts report while running, and what is counted. The two ends of a chunk report apart and are joined outside.
+//! What hosts report while running, and what is counted. The two ends of a chunk report apart and are joined
+//! outside.
 
 mod plain;
 mod totals;
@@ -307,7 +308,8 @@ impl ReceiveReport {
             bytes,
             delivered: _,
         } = self;
-        // Frames that are dropped, as they come again or too early, show that what is sent does not follow what has arrived.
+        // Frames that are dropped, as they come again or too early, show that what is sent does not follow
+        // what has arrived.
         cycle.same(u64::from(frames.wrapping_sub(*latency_frames)));
         cycle.same_list([*chunk, *round].into_iter().map(u64::from));
         for count in [frames, out_of_order, marks, cnps, latency_frames] {

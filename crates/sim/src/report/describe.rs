@@ -1,6 +1,6 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
-use crate::capture::lid;
+use super::capture::lid;
 use crate::setup::{Connection, Direction, Fabric, Flows, QueuePair, connections};
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
@@ -72,7 +72,7 @@ pub struct QueuePairDescription {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionDescription {
-    /// Its number for [`crate::capture`], which goes on where those of queue pairs end.
+    /// Its number for [`super::capture`], which goes on where those of queue pairs end.
     pub qp: u32,
     /// Name of its traffic.
     pub job: String,

@@ -1,13 +1,13 @@
 //! The rows of ports and links at the end of a run.
 
 use super::fabric_links::{FabricPort, Sent, fabric_port};
-use crate::invariants;
 use crate::link::Dropped;
 use crate::link::credits::Credits;
 use crate::link::pause::PauseState;
 use crate::nic::NicPort;
 use crate::observer::Stopped;
 use crate::packet::Priority;
+use crate::report::invariants;
 use crate::setup::{FabricNode, World};
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Granted, Scheduled};

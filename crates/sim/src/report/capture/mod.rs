@@ -4,16 +4,18 @@
 //! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet. InfiniBand
 //! ports have local identifiers from 1 on in the order of their hosts; service level and virtual lane are the priority.
 
-use crate::assemble::Assembler;
-use crate::capture_tcp::TcpWriter;
-use crate::connections::open_connections;
+mod tcp;
+
 use crate::nic::write_opcode;
 use crate::record::{Frame, FrameKind, Record, Totals};
+use crate::report::assemble::Assembler;
+use crate::report::connections::open_connections;
 use crate::setup::{BuildOptions, Direction, Fabric, QueuePair, World, build};
 use crate::switch::forward::{Forward, with_forward};
 use engine::{Hooks, Node, Window};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
+use tcp::TcpWriter;
 use units::{AttachmentId, Instant};
 use wire::aeth::{CreditCount, Msn, NakCode, Syndrome};
 use wire::bth::Qpn;

@@ -1,11 +1,13 @@
 //! Joins the two ends of each chunk into one row.
 
-use crate::deliveries::{Deliveries, RoundsEnded};
+mod operations;
+
 use crate::hash::NumberMap;
-use crate::invariants;
 use crate::observer::Stopped;
-use crate::progress::{Failure, JobProgress, RoundPlan};
 use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendReport};
+use crate::report::deliveries::{Deliveries, RoundsEnded};
+use crate::report::invariants;
+use crate::report::progress::{Failure, JobProgress, RoundPlan};
 use crate::setup::{Flows, QueuePair};
 use engine::prefetch::prefetch_ends;
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};

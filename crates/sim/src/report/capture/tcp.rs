@@ -4,7 +4,7 @@
 //! payload: its sequence number stays at the first. Its window is told in units of 128 bytes, as if that scale had been agreed on
 //! when the connection was opened, which no capture shows.
 
-use crate::capture::CapturedFrame;
+use super::CapturedFrame;
 use crate::record::{TcpFrame, TcpFrameKind};
 use crate::setup::{Connection, Fabric, TCP_DESTINATION_PORT};
 use spec::{RunSpec, TcpCongestion};

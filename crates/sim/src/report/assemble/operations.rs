@@ -4,9 +4,9 @@
 //! number on the connection with, in the lowest bit, whether it reads. Its data are counted where they are sent and where
 //! they arrive, its times are the client's.
 
-use crate::assemble::{Assembler, Place};
-use crate::progress::Failure;
+use super::{Assembler, Place};
 use crate::record::{Key, ReceiveReport, SendReport};
+use crate::report::progress::Failure;
 use spec::ChunkStatus;
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@
 //! its host, nothing received that was not sent, no round shorter than its slowest chunk, no link busy for longer than the run. That frames sent
 //! are delivered, lost or on the way is checked where they are counted (`summary`).
 
-use crate::assemble::Place;
+use super::assemble::Place;
 use crate::record::{ReceiveReport, SendReport};
 use spec::ChunkStatus;
 use units::{Instant, Span};

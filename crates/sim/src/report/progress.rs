@@ -1,6 +1,6 @@
 //! How far each job has come: its chunks by how they ended, and its rounds.
 
-use crate::invariants;
+use super::invariants;
 use crate::nic::Measured;
 use spec::{JobSpec, RoundTimes};
 use std::collections::VecDeque;

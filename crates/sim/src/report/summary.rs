@@ -1,10 +1,10 @@
 //! The facts of a whole run.
 
-use crate::connections::tcp_summaries;
+use super::connections::tcp_summaries;
+use super::probe::SeriesProbe;
+use super::progress::JobProgress;
 use crate::nic::Measured;
 use crate::packet::Packet;
-use crate::probe::SeriesProbe;
-use crate::progress::JobProgress;
 use crate::setup::{FabricNode, Flows, World};
 use crate::switch::Switch;
 use crate::switch::ecn_control::EcnControl;

@@ -4,8 +4,8 @@
 
 use super::SeriesProbe;
 use crate::record::Totals;
+use crate::report::summary::frames_lost;
 use crate::setup::FabricNode;
-use crate::summary::frames_lost;
 use crate::switch::forward::Forward;
 use spec::{RunSpec, SeriesRow};
 use std::collections::BTreeSet;

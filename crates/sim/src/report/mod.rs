@@ -1,0 +1,28 @@
+//! What a run tells: reports of the two ends of each chunk joined into rows, chunks and rounds of each job,
+//! counters, series, paths, connections, deadlocks and the summary; and what can be told of a fabric and of
+//! single frames besides.
+
+mod assemble;
+mod capture;
+mod connections;
+mod deadlock;
+mod deliveries;
+mod describe;
+mod invariants;
+mod paths;
+mod probe;
+mod progress;
+mod reordering;
+pub(crate) mod summary;
+
+pub(crate) use assemble::{Assembler, Ending};
+pub use capture::{CapturedFrame, capture};
+pub(crate) use connections::{connection_rows, offered_bytes, open_connections, tcp_patience};
+pub(crate) use deadlock::deadlock_events;
+pub use describe::{Description, LinkDescription, NodeDescription, QueuePairDescription, describe};
+pub(crate) use paths::{Paths, paths};
+pub(crate) use probe::{
+    LiveView, Sample, SeriesProbe, hand_out_links, hand_out_ports, hand_out_series, total_rows,
+};
+pub(crate) use progress::JobProgress;
+pub(crate) use reordering::reordering_rows;
