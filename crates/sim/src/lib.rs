@@ -17,10 +17,8 @@
 //! priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any number of threads and on
 //! either path.
 
-mod apart;
 mod estimate;
 mod fast_forward;
-mod hash;
 mod link;
 mod nic;
 mod observer;

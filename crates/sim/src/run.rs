@@ -1,6 +1,5 @@
 //! Carries a spec out: builds the world, runs the windows, hands the tables out as they fill.
 
-use crate::apart::ApartRule;
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
 use crate::observer::{Batch, Observer, Progress, Stopped};
@@ -11,7 +10,7 @@ use crate::report::{
     hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths, reordering_rows,
     summary, tcp_patience, total_rows,
 };
-use crate::setup::{BuildOptions, FabricNode, World, build};
+use crate::setup::{ApartRule, BuildOptions, FabricNode, World, build};
 use crate::switch::forward::{Forward, balancing, with_forward};
 use engine::{Hooks, Partition, Window};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};

@@ -10,6 +10,8 @@
 //! [is over](Cycle::is_over): the first has written down as much as it may, the second has found a difference.
 
 use crate::{Instant, Span};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// What is being done with the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,6 +210,15 @@ impl Cycle {
         }
         value
     }
+}
+
+/// Visits what a heap holds, in ascending order: for the `visit` of a part with such a heap. The order in which it lies in memory
+/// says nothing.
+pub fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
+    let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
+    items.sort_unstable();
+    items.iter_mut().for_each(&mut visit);
+    heap.extend(items.into_iter().map(Reverse));
 }
 
 #[cfg(test)]

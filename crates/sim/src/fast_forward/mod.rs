@@ -22,8 +22,6 @@ use engine::{Partition, Window};
 use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
 use state::Budget;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use units::{Cycle, Instant, Span};
 
 /// Time before the first attempt, and after one that failed; it doubles with each that fails.
@@ -312,12 +310,4 @@ impl FastForward {
         self.budget.walk(&mut cycle, partition);
         self.state = State::Looking { at: now + period, period, first: Some(cycle) };
     }
-}
-
-/// Visits what a heap holds, in ascending order.
-pub(crate) fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
-    let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
-    items.sort_unstable();
-    items.iter_mut().for_each(&mut visit);
-    heap.extend(items.into_iter().map(Reverse));
 }

@@ -1,7 +1,6 @@
 //! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs round robin.
 
 use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
-use crate::fast_forward::visit_heap;
 use crate::link::changes::LinkChanges;
 use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::link::egress::{Transmitter, Wire};
@@ -14,7 +13,7 @@ use engine::{Destination, Message};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::mem::offset_of;
-use units::{Cycle, Instant, Rate};
+use units::{Cycle, Instant, Rate, visit_heap};
 
 /// How many senders ahead of the one being served memory is asked for.
 const SENDERS_AHEAD: usize = 3;

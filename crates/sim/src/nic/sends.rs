@@ -5,10 +5,9 @@ use super::chunk_frames::Frames;
 use super::numbers::{Numbers, NumbersMaker};
 use super::posted::Posted;
 use super::shares::{Shares, SharesMaker};
-use crate::hash::NumberMap;
 use crate::record::{PlainSend, SendReport};
 use std::ops::Range;
-use units::{Cycle, Instant};
+use units::{Cycle, Instant, NumberMap};
 
 /// A chunk to be sent by a sender.
 #[derive(Clone, Copy, Debug)]

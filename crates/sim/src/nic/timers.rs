@@ -1,10 +1,9 @@
 //! When a host does something by itself.
 
-use crate::fast_forward::visit_heap;
 use engine::prefetch::{LINE_BYTES, prefetch_line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Cycle, Instant, Span};
+use units::{Cycle, Instant, Span, visit_heap};
 
 /// What may be due at a host, besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,8 +1,8 @@
 //! What was delivered and is not yet acknowledged.
 
-use crate::hash::NumberMap;
 use crate::record::{Key, PlainReceive, ReceiveReport};
 use engine::prefetch::prefetch;
+use units::NumberMap;
 
 /// Lines of a table that is new.
 const LINES_MIN: usize = 32;

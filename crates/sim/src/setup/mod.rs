@@ -1,5 +1,6 @@
 //! From a spec to a world that can run: the graph, the queue pairs, the nodes.
 
+mod apart;
 mod controllers;
 mod entropy;
 mod fabric;
@@ -19,6 +20,7 @@ mod tcp;
 mod unloaded;
 mod world;
 
+pub(crate) use apart::ApartRule;
 pub(crate) use entropy::Direction;
 pub(crate) use fabric::Fabric;
 pub(crate) use failures::Reroute;

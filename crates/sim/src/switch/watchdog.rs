@@ -6,11 +6,10 @@
 //! some chips drop as well, and hosts.
 
 use super::queue::{EgressPort, Held};
-use crate::fast_forward::visit_heap;
 use crate::packet::Priority;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Cycle, Instant, Span};
+use units::{Cycle, Instant, Span, visit_heap};
 
 /// What becomes of the frames of a queue in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 mod operations;
 
-use crate::hash::NumberMap;
 use crate::observer::Stopped;
 use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendReport};
 use crate::report::deliveries::{Deliveries, RoundsEnded};
@@ -12,7 +11,7 @@ use crate::setup::{Flows, QueuePair};
 use engine::prefetch::prefetch_ends;
 use spec::{ChunkRow, ChunkStatus, EventRow, JobSpec};
 use std::collections::BTreeMap;
-use units::{Instant, Span};
+use units::{Instant, NumberMap, Span};
 use workload::Message;
 
 /// Rows of one batch of chunks, or few more: they stay in the second-level cache until they are handed out.

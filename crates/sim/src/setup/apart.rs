@@ -1,7 +1,7 @@
 //! When the sides of a world may take turns: not at the end of a run, which is to be found to the window.
 
+use super::{Fabric, Flows};
 use crate::record::Totals;
-use crate::setup::{Fabric, Flows};
 use spec::{JobSpec, RunSpec};
 use topology::Port;
 use units::{Instant, Rank, Rate, Span};
