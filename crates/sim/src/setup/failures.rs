@@ -7,6 +7,7 @@
 use super::link_names::LinkNames;
 use crate::link::changes::LinkChange;
 use crate::link::errors::ErrorRate;
+use crate::switch::Reroute;
 use spec::{EventRow, FabricSpec, FailureSpec, ForwardingSpec, NicDirection, SpecError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,13 +16,6 @@ use units::{Instant, LinkId, NodeId, Rate, Span};
 
 /// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes hold.
 const RATE_PART_MIN: u64 = 100;
-
-/// Routes that hold from a time on.
-#[derive(Clone, Debug)]
-pub(crate) struct Reroute {
-    pub(crate) at: Instant,
-    pub(crate) routes: Arc<Routes>,
-}
 
 /// Everything that fails or is repaired.
 pub(crate) struct Failures {

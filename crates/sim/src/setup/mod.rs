@@ -23,7 +23,6 @@ mod world;
 pub(crate) use apart::ApartRule;
 pub(crate) use entropy::Direction;
 pub(crate) use fabric::Fabric;
-pub(crate) use failures::Reroute;
 pub(crate) use flows::{Flows, QueuePair};
 pub(crate) use scheduled::{check_scheduled, host_ports};
 pub(crate) use schedules::{arrivals, check_flows, refusal, shape};

@@ -1,6 +1,6 @@
 //! The switches of a run: ports, buffer, thresholds, load balancing.
 
-use super::{Direction, Fabric, Flows, Reroute, host_ports};
+use super::{Direction, Fabric, Flows, host_ports};
 use crate::link::egress::Wire;
 use crate::packet::Priority;
 use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headroom_bytes, set_aside};
@@ -10,7 +10,7 @@ use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
 use crate::switch::forward::{Forward, ForwardPlan};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
-use crate::switch::{EgressPlan, SwitchPlan};
+use crate::switch::{EgressPlan, Reroute, SwitchPlan};
 use spec::{
     EcnSpec, ForwardingSpec, LoadBalancing, PfcSpec, RatioSpec, RunSpec, SchedulingSpec, SpecError,
     StormActionSpec, XoffSpec,
@@ -25,6 +25,10 @@ use wire::size::data_frame_bytes;
 pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<F> {
     let ways_below = ways_below(&fabric.graph);
     let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
+    let destination = |queue_pair| {
+        let [_, attachment] = flows.attachments(&flows.queue_pair(queue_pair), Direction::Forward);
+        (attachment, flows.receiver(queue_pair).expect("paths are pinned"))
+    };
     (0..)
         .zip(switches)
         .map(|(switch, node)| {
@@ -34,7 +38,7 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
                 name: &node.name,
                 ways_below: ways_below[usize::from(node.tier)],
                 spec: &spec.fabric.load_balancing,
-                flows,
+                destination: &destination,
             })
         })
         .collect()

@@ -34,7 +34,6 @@ use crate::link::Dropped;
 use crate::link::egress::SharedLinks;
 use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
-use crate::setup::Reroute;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
 use engine::prefetch::prefetch_item;
@@ -59,6 +58,13 @@ const INBOXES_AHEAD: usize = 4;
 const ROUTES_AHEAD: usize = 4;
 /// Routes that take more are not in a second-level cache of 1 MiB with everything else.
 const LARGE_ROUTES_BYTES: usize = 256 << 10;
+
+/// Routes that hold from a time on.
+#[derive(Clone, Debug)]
+pub(crate) struct Reroute {
+    pub(crate) at: Instant,
+    pub(crate) routes: Arc<Routes>,
+}
 
 /// What a switch is made of.
 pub(crate) struct SwitchPlan {

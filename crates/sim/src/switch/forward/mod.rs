@@ -17,9 +17,8 @@ pub(crate) use spray::{SprayRandom, SprayRoundRobin};
 pub(crate) use weighted::Weighted;
 
 use crate::packet::Packet;
-use crate::setup::Flows;
 use spec::{LoadBalancing, RunSpec};
-use units::{Seed, mix64};
+use units::{AttachmentId, Seed, mix64};
 
 /// How often a choice is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +38,8 @@ pub(crate) struct ForwardPlan<'a> {
     /// Ways from a host up to a switch of its tier, in a tree.
     pub(crate) ways_below: u64,
     pub(crate) spec: &'a LoadBalancing,
-    /// Every queue pair of the run.
-    pub(crate) flows: &'a Flows,
+    /// The attachment that a queue pair of the run sends to, and its number there.
+    pub(crate) destination: &'a dyn Fn(u32) -> (AttachmentId, u32),
 }
 
 /// Chooses among equal next hops; one instance per switch.

@@ -3,7 +3,6 @@
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
 use crate::packet::{Kind, Packet};
-use crate::setup::Direction;
 use spec::LoadBalancing;
 
 /// No pin.
@@ -24,9 +23,7 @@ impl Forward for Pinned {
         let mut uplinks: Vec<Vec<u16>> = Vec::new();
         if let LoadBalancing::Pinned { pins } = plan.spec {
             for pin in pins.iter().filter(|pin| pin.switch == plan.name) {
-                let pair = plan.flows.queue_pair(pin.qp);
-                let [_, attachment] = plan.flows.attachments(&pair, Direction::Forward);
-                let queue_pair = plan.flows.receiver(pin.qp).expect("paths are pinned");
+                let (attachment, queue_pair) = (plan.destination)(pin.qp);
                 grow(&mut uplinks, attachment.index(), Vec::new());
                 let of_host = &mut uplinks[attachment.index()];
                 grow(of_host, queue_pair as usize, FREE);
