@@ -6,11 +6,11 @@ use crate::observer::{Batch, Observer, Progress, Stopped};
 use crate::patience::patience;
 use crate::record::{Record, Totals};
 use crate::report::{
-    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, connection_rows, deadlock_events,
-    hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths, reordering_rows,
-    summary, tcp_patience, total_rows,
+    Assembler, Ending, JobProgress, LiveView, Paths, SeriesProbe, World, build, connection_rows,
+    deadlock_events, hand_out_links, hand_out_ports, hand_out_series, offered_bytes, open_connections, paths,
+    reordering_rows, summary, tcp_patience, total_rows,
 };
-use crate::setup::{ApartRule, BuildOptions, FabricNode, World, build};
+use crate::setup::{ApartRule, BuildOptions, FabricNode};
 use crate::switch::forward::{Forward, balancing, with_forward};
 use engine::{Hooks, Partition, Window};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};

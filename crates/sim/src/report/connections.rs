@@ -1,7 +1,8 @@
 //! What is told of TCP connections at the end of a run.
 
+use super::World;
 use crate::nic::{TcpSink, TcpSource};
-use crate::setup::{Connection, FabricNode, World};
+use crate::setup::{Connection, FabricNode};
 use crate::switch::forward::Forward;
 use spec::{ConnectionRow, RunSpec, TcpSpec, TcpSummary};
 use std::collections::HashSet;

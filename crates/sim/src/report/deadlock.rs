@@ -6,9 +6,10 @@
 //! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused by a
 //! host are not blocked, as a host takes its frames out in the end.
 
+use super::World;
 use super::probe::SeriesProbe;
 use crate::packet::Priority;
-use crate::setup::{FabricNode, World};
+use crate::setup::FabricNode;
 use crate::switch::Switch;
 use crate::switch::forward::Forward;
 use engine::Partition;

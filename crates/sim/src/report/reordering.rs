@@ -3,8 +3,9 @@
 //! The rows of jobs cover every queue pair. Those of queue pairs are bounded: they come in the order of their numbers, as
 //! many whole ones as fit.
 
+use super::World;
 use crate::nic::REORDERING_BUCKETS;
-use crate::setup::{FabricNode, World};
+use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
 use spec::{ReorderingRow, RunSpec};
 

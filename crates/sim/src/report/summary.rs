@@ -1,11 +1,12 @@
 //! The facts of a whole run.
 
+use super::World;
 use super::connections::tcp_summaries;
 use super::probe::SeriesProbe;
 use super::progress::JobProgress;
 use crate::nic::Measured;
 use crate::packet::Packet;
-use crate::setup::{FabricNode, Flows, World};
+use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::forward::Forward;

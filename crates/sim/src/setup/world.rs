@@ -11,13 +11,12 @@ use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
 use crate::packet::Packet;
 use crate::record::{Context, Record, Totals};
-use crate::report::SeriesProbe;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::Scheduled;
 use crate::switch::{Reroute, Scratch, Switch};
 use engine::on_threads;
 use engine::prefetch::{prefetch, prefetch_item};
-use engine::{Destination, Inbox, Node, Partition, PartitionPlan, Window};
+use engine::{Destination, Inbox, Node, Partition, PartitionPlan, Probe, Window};
 use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -75,17 +74,17 @@ impl<F: Forward> Node for FabricNode<F> {
     }
 }
 
-/// Everything a run is made of.
-pub(crate) struct World<F: Forward> {
+/// Everything a run is made of. `P` watches the nodes of each partition.
+pub(crate) struct World<F: Forward, P: Probe<FabricNode<F>>> {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Flows,
     pub(crate) connections: Vec<Connection>,
-    pub(crate) partitions: Vec<Partition<FabricNode<F>, SeriesProbe>>,
+    pub(crate) partitions: Vec<Partition<FabricNode<F>, P>>,
     /// Partition and place in it of each node of the graph.
     homes: Vec<(u32, u32)>,
 }
 
-impl<F: Forward> World<F> {
+impl<F: Forward, P: Probe<FabricNode<F>>> World<F, P> {
     /// Each node of the graph, in order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode<F>> {
         self.nodes_of(&self.partitions)
@@ -94,7 +93,7 @@ impl<F: Forward> World<F> {
     /// Each node of the graph, in order, while its partitions are elsewhere.
     pub(crate) fn nodes_of<'a>(
         &'a self,
-        partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
+        partitions: &'a [Partition<FabricNode<F>, P>],
     ) -> impl Iterator<Item = &'a FabricNode<F>> {
         let place =
             |&(partition, place): &(u32, u32)| &partitions[partition as usize].nodes()[place as usize];
@@ -109,7 +108,7 @@ impl<F: Forward> World<F> {
 }
 
 /// Each partition is many small pieces of memory to give back.
-impl<F: Forward> Drop for World<F> {
+impl<F: Forward, P: Probe<FabricNode<F>>> Drop for World<F, P> {
     fn drop(&mut self) {
         on_threads(self.partitions.drain(..), drop);
     }
@@ -125,11 +124,16 @@ pub(crate) struct BuildOptions {
     pub(crate) captured_tcp: HashSet<u32>,
 }
 
-/// Builds the world of `spec`.
+/// Builds the world of `spec`, with the probes that `probes` makes: one for each of so many partitions, given where each
+/// node of the graph is, its partition and its place in it.
 ///
 /// # Errors
 /// When the spec cannot be carried out.
-pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Result<World<F>, SpecError> {
+pub(crate) fn build<F: Forward, P: Probe<FabricNode<F>>>(
+    spec: &RunSpec,
+    options: &BuildOptions,
+    probes: impl FnOnce(&Fabric, &Flows, &[(u32, u32)], usize) -> Vec<P>,
+) -> Result<World<F, P>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
     check_scheduled(spec, &fabric)?;
     check_buffers(spec, &fabric)?;
@@ -150,7 +154,7 @@ pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Resul
         exact_only: options.exact_only,
     };
     let plan = |index| PartitionPlan { index, partitions, span: fabric.span, slots: fabric.slots };
-    let probes = SeriesProbe::assign(spec, &fabric.graph, &flows, &homes, partitions);
+    let probes = probes(&fabric, &flows, &homes, partitions);
     let parts = (0..).map(plan).zip(makings).zip(probes);
     let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
     if let Some(sides) = sides::<F>(spec, &fabric).filter(|_| !options.exact_only) {
@@ -259,12 +263,12 @@ impl Site<'_> {
         }
     }
 
-    fn partition<F: Forward>(
+    fn partition<F: Forward, P: Probe<FabricNode<F>>>(
         &self,
         plan: PartitionPlan,
         makings: Vec<(NodeId, Makings<F>)>,
-        probe: SeriesProbe,
-    ) -> Partition<FabricNode<F>, SeriesProbe> {
+        probe: P,
+    ) -> Partition<FabricNode<F>, P> {
         let inboxes = |node: NodeId| self.fabric.inboxes(self.fabric.graph.node(node));
         let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes(makings.0)).collect();
         let nodes = makings.into_iter().map(|(node, makings)| self.node(node, makings)).collect();

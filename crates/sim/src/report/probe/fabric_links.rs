@@ -2,7 +2,8 @@
 
 use crate::link::Dropped;
 use crate::link::egress::{HoldLink, Transmitter};
-use crate::setup::{FabricNode, World, host_ports};
+use crate::report::World;
+use crate::setup::{FabricNode, host_ports};
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Bundle, Scheduled};
 use topology::NodeKind;
