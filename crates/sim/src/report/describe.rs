@@ -72,7 +72,7 @@ pub struct QueuePairDescription {
 /// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConnectionDescription {
-    /// Its number for [`super::capture`], which goes on where those of queue pairs end.
+    /// Its number for [`crate::capture`], which goes on where those of queue pairs end.
     pub qp: u32,
     /// Name of its traffic.
     pub job: String,
