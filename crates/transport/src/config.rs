@@ -80,25 +80,85 @@ impl Config {
         if self.recovery == Recovery::None { Instant::NEVER } else { now + self.timeout }
     }
 
+    /// Looks at every field.
+    ///
+    /// # Errors
+    /// The first field outside the range that its description gives.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        within("mtu_bytes", self.mtu_bytes.into(), 1, u32::MAX.into())?;
+        within("message_bytes", self.message_bytes, 1, Self::MESSAGE_BYTES_MAX)?;
+        within("window_packets", self.window_packets.into(), 1, Psn::WINDOW_MAX.into())?;
+        within("retry_count", self.retry_count.into(), 0, u16::MAX.into())?;
+        match self.recovery {
+            Recovery::Selective { ooo_window_packets } => {
+                within("ooo_window_packets", ooo_window_packets.into(), 1, Psn::WINDOW_MAX.into())
+            }
+            Recovery::GoBackN | Recovery::None => Ok(()),
+        }
+    }
+
     /// Panics when a field is outside its range: the run spec is checked before it gets here.
     pub(crate) fn assert_in_range(&self) {
-        assert!(self.mtu_bytes > 0, "the MTU is positive");
-        assert!(
-            (1..=Self::MESSAGE_BYTES_MAX).contains(&self.message_bytes),
-            "a message of {} bytes is outside 1..=2^31",
-            self.message_bytes
-        );
-        assert!(
-            (1..=Psn::WINDOW_MAX).contains(&self.window_packets),
-            "a window of {} packets is outside 1..=2^23",
-            self.window_packets
-        );
-        assert!(self.retry_count <= u16::MAX.into(), "{} retries are more than 65,535", self.retry_count);
-        if let Recovery::Selective { ooo_window_packets } = self.recovery {
-            assert!(
-                (1..=Psn::WINDOW_MAX).contains(&ooo_window_packets),
-                "an out-of-order window of {ooo_window_packets} packets is outside 1..=2^23"
-            );
+        if let Err(error) = self.check() {
+            panic!("{error}");
+        }
+    }
+}
+
+/// A field of [`Config`] outside its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {found}; {min} to {max} are allowed")]
+pub struct ConfigError {
+    /// Its name.
+    pub field: &'static str,
+    /// Its value.
+    pub found: u64,
+    /// The smallest value allowed.
+    pub min: u64,
+    /// The largest value allowed.
+    pub max: u64,
+}
+
+/// Fails unless a field is from `min` to `max`.
+pub(crate) const fn within(field: &'static str, found: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if found < min || found > max {
+        return Err(ConfigError { field, found, min, max });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Config = Config {
+        mtu_bytes: 1024,
+        message_bytes: 4096,
+        ack_every: 1,
+        window_packets: 64,
+        timeout: Span::from_us(1),
+        retry_count: 7,
+        recovery: Recovery::GoBackN,
+    };
+
+    #[test]
+    fn the_first_field_outside_its_range_is_named() {
+        let bad = [
+            (Config { mtu_bytes: 0, ..GOOD }, "mtu_bytes is 0; 1 to 4294967295 are allowed"),
+            (
+                Config { message_bytes: (1 << 31) + 1, ..GOOD },
+                "message_bytes is 2147483649; 1 to 2147483648 are allowed",
+            ),
+            (Config { window_packets: 0, ..GOOD }, "window_packets is 0; 1 to 8388608 are allowed"),
+            (Config { retry_count: 65_536, ..GOOD }, "retry_count is 65536; 0 to 65535 are allowed"),
+            (
+                Config { recovery: Recovery::Selective { ooo_window_packets: 0 }, ..GOOD },
+                "ooo_window_packets is 0; 1 to 8388608 are allowed",
+            ),
+        ];
+        assert_eq!(GOOD.check(), Ok(()));
+        for (config, message) in bad {
+            assert_eq!(config.check().unwrap_err().to_string(), message);
         }
     }
 }

@@ -74,6 +74,19 @@ impl Placement {
         placement
     }
 
+    /// A packet that [`Self::on_packet`] would place: within the window, and not placed before.
+    #[must_use]
+    pub fn is_new(&self, psn: Psn) -> bool {
+        psn.distance_from(self.expected).cast_unsigned() < self.window && !contains(self.placed(), psn)
+    }
+
+    /// The packet before the first missing one.
+    #[must_use]
+    pub const fn newest(&self) -> Psn {
+        // One less, modulo 2^24.
+        self.expected.add(u32::MAX)
+    }
+
     /// Judges a packet.
     #[inline(always)]
     pub fn on_packet(&mut self, config: &Config, psn: Psn, ack_request: bool) -> Arrival {
@@ -255,13 +268,6 @@ impl Placement {
         Reply::SelectiveAck { newest: self.newest(), highest }
     }
 
-    /// The packet before the expected one.
-    #[inline]
-    const fn newest(&self) -> Psn {
-        // One less, modulo 2^24.
-        self.expected.add(u32::MAX)
-    }
-
     fn placed(&self) -> &[u64] {
         match &self.more {
             Some(more) if !self.is_near() => &more.placed,
@@ -378,11 +384,13 @@ mod tests {
             order.sort_by_key(|&packet| keys[packet]);
             let (mut arrived, mut expected) = (vec![false; asks.len()], 0);
             for packet in order {
+                prop_assert!(placement.is_new(first.add(packet as u32)));
                 arrived[packet] = true;
                 let run = arrived[expected..].iter().take_while(|is_there| **is_there).count();
                 let is_asked = asks[expected..expected + run].iter().any(|asks| *asks);
                 expected += run;
                 let reply = placement.on_packet(&config, first.add(packet as u32), asks[packet]).reply;
+                prop_assert!(!placement.is_new(first.add(packet as u32)));
                 prop_assert_eq!(reply.is_some(), is_asked);
                 if let Some(Reply::SelectiveAck { newest, .. }) = reply {
                     prop_assert_eq!(newest, first.add(expected as u32).add(u32::MAX));

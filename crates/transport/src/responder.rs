@@ -117,6 +117,13 @@ impl Responder {
         Arrival { disposition: Disposition::Accepted, reply: None }
     }
 
+    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which acknowledges what came
+    /// before it (IBTA 9.7.5.2.8). What follows it is dropped without a word until it comes again.
+    pub const fn on_not_ready(&mut self) {
+        self.messages |= GAP_REPORTED;
+        self.unacknowledged = 0;
+    }
+
     #[inline]
     fn take_in_order(&mut self, config: &Config, psn: Psn, position: Position, ack_request: bool) -> Arrival {
         let distance = psn.distance_from(self.expected);
@@ -339,6 +346,20 @@ mod tests {
         assert_eq!(judge(Psn::WINDOW_MAX - 1), OutOfOrder);
         assert_eq!(judge(Psn::WINDOW_MAX), Duplicate);
         assert_eq!(judge(Psn::WINDOW_MAX * 2 - 1), Duplicate);
+    }
+
+    #[test]
+    fn what_follows_a_packet_that_was_not_ready_is_dropped_without_a_word() {
+        let config = config(1);
+        let mut responder = Responder::new(Psn::new(START));
+        let judge = |responder: &mut Responder, packet| {
+            let arrival = responder.on_packet(&config, Psn::new(START + packet), Only, true);
+            (arrival.disposition, arrival.reply)
+        };
+        responder.on_not_ready();
+        assert_eq!(judge(&mut responder, 1), (OutOfOrder, None));
+        assert_eq!(judge(&mut responder, 0), (Accepted, ack(0)));
+        assert_eq!(judge(&mut responder, 2), (OutOfOrder, nak(1)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::bytes::{be24, bounded, put, view, word};
 use crate::{Error, Result, size};
+use units::Span;
 
 /// Length of the header.
 pub const HEADER_BYTES: usize = size::AETH_BYTES as usize;
@@ -38,6 +39,20 @@ impl CreditCount {
 bounded! {
     /// Encoded time to wait before a retry when the receiver is not ready.
     RnrTimer(u8), 5
+}
+
+/// The time that each code of [`RnrTimer`] stands for [10 us]. IBTA vol. 1, 9.7.5.2.8.
+const RNR_TIMES_10US: [u64; 32] = [
+    65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048,
+    3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
+];
+
+impl RnrTimer {
+    /// The time to wait.
+    #[must_use]
+    pub const fn span(self) -> Span {
+        Span::from_us(RNR_TIMES_10US[self.0 as usize] * 10)
+    }
 }
 
 /// Why a responder refuses a request. IBTA vol. 1, 9.7.5 (NAK codes).
@@ -160,6 +175,13 @@ mod tests {
             let expected = if legal { Ok(code) } else { Err(Error::Syndrome { found: code }) };
             assert_eq!(Syndrome::from_code(code).map(Syndrome::code), expected);
         }
+    }
+
+    #[test]
+    fn the_times_to_wait_grow_but_for_the_first_which_is_the_longest() {
+        let spans: Vec<Span> = (0..32).map(|code| RnrTimer::new(code).unwrap().span()).collect();
+        assert!(spans[1..].is_sorted());
+        assert_eq!([0, 1, 12, 31].map(|code| spans[code].0 / 1_000_000), [655_360, 10, 640, 491_520]);
     }
 
     #[test]

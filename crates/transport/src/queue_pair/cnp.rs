@@ -1,0 +1,37 @@
+//! When a receiver of marked packets sends congestion notifications.
+
+use units::{Instant, Span};
+
+/// Lets through one congestion notification packet of a queue pair in each interval (IBTA vol. 1, annex
+/// A17.9.3; the interval is the implementer's choice, 50 us in DCQCN, SIGCOMM 2015, section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CnpLimiter {
+    /// The next one may be sent from here on.
+    next: Instant,
+}
+
+impl CnpLimiter {
+    /// A packet marked "congestion experienced" arrived at `now`: true if a notification is to be sent, of
+    /// which there is at most one in each `interval`.
+    #[inline]
+    pub fn on_mark(&mut self, interval: Span, now: Instant) -> bool {
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + interval;
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_mark_is_told_and_then_one_in_each_interval() {
+        let mut limiter = CnpLimiter::default();
+        let told = [0, 1, 49, 50, 99, 100, 400, 449, 450]
+            .map(|us| limiter.on_mark(Span::from_us(50), Instant::ZERO + Span::from_us(us)));
+        assert_eq!(told, [true, false, false, true, false, true, true, false, true]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Packets of a queue pair to and from bytes.
+
+use super::{DecodeError, Source};
+use wire::bth::{self, PadCount, Qpn};
+use wire::{Error, Extension, Opcode, Psn, Result, reth, size};
+
+/// A packet to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Base transport header.
+    pub bth: bth::Repr,
+    /// What stands between that and the payload.
+    pub extension: Extension,
+    /// Which bytes are its payload; a reply has none.
+    pub source: Option<Source>,
+    /// Sent before.
+    pub is_retransmission: bool,
+}
+
+impl Outgoing {
+    /// Bytes from the base transport header to the end of the padding; the ICRC follows, see
+    /// [`crate::UdpPath`].
+    #[must_use]
+    pub const fn packet_bytes(&self) -> usize {
+        let payload_bytes = self.payload_bytes();
+        self.header_bytes() + payload_bytes + PadCount::of(payload_bytes).value() as usize
+    }
+
+    const fn header_bytes(&self) -> usize {
+        bth::HEADER_BYTES + size::extension_bytes(self.bth.opcode) as usize
+    }
+
+    const fn payload_bytes(&self) -> usize {
+        match self.source {
+            Some(source) => source.bytes as usize,
+            None => 0,
+        }
+    }
+
+    /// Writes headers, `payload` and padding to the start of `buffer` and returns how long they are: see
+    /// [`Self::packet_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the payload is not as long as [`Self::source`] says, [`Error::Truncated`] when
+    /// the buffer is shorter than the packet.
+    pub fn encode(&self, payload: &[u8], buffer: &mut [u8]) -> Result<usize> {
+        let (header_bytes, payload_bytes) = (self.header_bytes(), self.payload_bytes());
+        let need = self.packet_bytes();
+        if payload.len() != payload_bytes {
+            let (min, max) = (payload_bytes, payload_bytes);
+            return Err(Error::Length { field: "payload", min, max, found: payload.len() });
+        }
+        if buffer.len() < need {
+            return Err(Error::Truncated { need, have: buffer.len() });
+        }
+        bth::Repr { pad_count: PadCount::of(payload_bytes), ..self.bth }.emit(buffer)?;
+        self.extension.emit(&mut buffer[bth::HEADER_BYTES..])?;
+        buffer[header_bytes..header_bytes + payload_bytes].copy_from_slice(payload);
+        buffer[header_bytes + payload_bytes..need].fill(0);
+        Ok(need)
+    }
+}
+
+/// A packet that arrived: its headers are legal, what they ask for may not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received<'a> {
+    bth: bth::Repr,
+    extension: Extension,
+    payload: &'a [u8],
+    is_marked: bool,
+}
+
+impl<'a> Received<'a> {
+    /// The packet in `bytes`, which begin with the base transport header and end with the padding: the ICRC
+    /// was checked and taken off, see [`crate::UdpPath`].
+    ///
+    /// # Errors
+    /// What in the bytes is no packet. Lengths and keys are the queue pair's to judge: it answers a
+    /// violation.
+    pub fn decode(bytes: &'a [u8]) -> std::result::Result<Self, DecodeError> {
+        let bth = bth::Repr::parse(&bth::Packet::new(bytes)?)?;
+        let body = &bytes[bth::HEADER_BYTES..];
+        let extension = Extension::parse(bth.opcode, body)?;
+        let padded = &body[size::extension_bytes(bth.opcode) as usize..];
+        let pad = usize::from(bth.pad_count.value());
+        match padded.len().checked_sub(pad) {
+            Some(payload_bytes) if padded.len().is_multiple_of(4) => {
+                Ok(Self { bth, extension, payload: &padded[..payload_bytes], is_marked: false })
+            }
+            _ => Err(DecodeError::Padding { found: padded.len(), pad }),
+        }
+    }
+
+    /// The same; a switch has marked its IP header "congestion experienced", or not.
+    #[must_use]
+    pub const fn with_mark(self, is_marked: bool) -> Self {
+        Self { is_marked, ..self }
+    }
+
+    /// The queue pair that it is for.
+    #[must_use]
+    pub const fn destination(&self) -> Qpn {
+        self.bth.destination_qp
+    }
+
+    /// Its partition key.
+    #[must_use]
+    pub const fn partition_key(&self) -> u16 {
+        self.bth.partition_key
+    }
+
+    /// Its operation code.
+    #[must_use]
+    pub const fn opcode(&self) -> Opcode {
+        self.bth.opcode
+    }
+
+    /// Its packet sequence number.
+    #[must_use]
+    pub const fn psn(&self) -> Psn {
+        self.bth.psn
+    }
+
+    /// It asks for an acknowledgement.
+    #[must_use]
+    pub const fn ack_request(&self) -> bool {
+        self.bth.ack_request
+    }
+
+    /// What stands between base transport header and payload.
+    #[must_use]
+    pub const fn extension(&self) -> &Extension {
+        &self.extension
+    }
+
+    /// Where a WRITE goes to.
+    pub(super) const fn reth(&self) -> Option<&reth::Repr> {
+        match &self.extension {
+            Extension::Reth(reth) => Some(reth),
+            _ => None,
+        }
+    }
+
+    /// Its payload, without the padding.
+    #[must_use]
+    pub const fn payload(&self) -> &'a [u8] {
+        self.payload
+    }
+
+    /// A switch has marked it.
+    #[must_use]
+    pub const fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+}

@@ -1,0 +1,308 @@
+//! A queue pair as one object: all that a driver holds of a reliable connection.
+//!
+//! The driver tells it of packets and of the time, and asks it for packets and completions, in this order:
+//! what arrived ([`QueuePair::handle`]), the timer once [`QueuePair::deadline`] is past
+//! ([`QueuePair::on_timeout`]), then [`QueuePair::poll_transmit`] and [`QueuePair::poll_completion`] until
+//! they return `None`. Any of these may move the deadline; look at it again afterwards.
+
+mod cnp;
+mod codec;
+mod error;
+mod receive;
+mod send;
+mod settings;
+mod udp;
+mod work;
+
+pub use cnp::CnpLimiter;
+pub use codec::{Outgoing, Received};
+pub use error::{DecodeError, PostError, SettingsError};
+pub use settings::{Region, Settings};
+pub use udp::UdpPath;
+pub use work::{Completion, Counters, Placed, Source, Status, Target, WorkId};
+
+use crate::{Arrival, Config, Disposition, TimeoutOutcome};
+use receive::{ReceiveQueue, Taken, answer, is_early};
+use send::SendQueue;
+use std::collections::VecDeque;
+use units::Instant;
+use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
+use wire::bth::{self, Qpn};
+use wire::{Extension, Opcode, Psn, cnp as notification};
+
+/// What a packet led to; everything else of it stays inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handled {
+    /// Its payload, to be copied before the next packet is handled.
+    pub placed: Option<Placed>,
+    /// What became of a request that was neither refused nor ignored.
+    pub disposition: Option<Disposition>,
+}
+
+/// A queue pair: requester and responder of one reliable connection.
+///
+/// It works until something ends it: retries that are used up, or a request that may not do what it asks for,
+/// of either end. Then it is in error: what was posted is flushed, the last NAK goes out, and nothing more is
+/// sent or taken.
+#[derive(Debug)]
+pub struct QueuePair {
+    config: Config,
+    number: Qpn,
+    peer: Qpn,
+    rnr_timer: RnrTimer,
+    sends: SendQueue,
+    receives: ReceiveQueue,
+    replies: VecDeque<Outgoing>,
+    completions: VecDeque<Completion>,
+    counters: Counters,
+    next_work: u64,
+    is_failed: bool,
+}
+
+impl QueuePair {
+    /// One that is ready to send and to receive.
+    ///
+    /// # Errors
+    /// What [`Settings::check`] finds.
+    pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
+        Ok(Self {
+            config: settings.config.clone(),
+            number: settings.number,
+            peer: settings.peer,
+            rnr_timer: settings.rnr_timer,
+            sends: SendQueue::new(settings),
+            receives: ReceiveQueue::new(settings),
+            replies: VecDeque::new(),
+            completions: VecDeque::new(),
+            counters: Counters::default(),
+            next_work: 0,
+            is_failed: false,
+        })
+    }
+
+    /// Posts a WRITE of `bytes` to the peer's memory from `remote_address` on, in as many messages as it
+    /// takes.
+    ///
+    /// # Errors
+    /// [`PostError`], without side effect.
+    pub fn post_write(&mut self, remote_address: u64, bytes: u64) -> Result<WorkId, PostError> {
+        let work = self.next_work()?;
+        self.sends.post_write(&self.config, work, remote_address, bytes)?;
+        self.next_work += 1;
+        Ok(work)
+    }
+
+    /// Posts a SEND of `bytes`, at most a full message, into the receive that the peer posts for it.
+    ///
+    /// # Errors
+    /// [`PostError`], without side effect.
+    pub fn post_send(&mut self, bytes: u64) -> Result<WorkId, PostError> {
+        let work = self.next_work()?;
+        self.sends.post_send(&self.config, work, bytes)?;
+        self.next_work += 1;
+        Ok(work)
+    }
+
+    /// Posts a receive for one SEND of the peer, of `capacity_bytes` at the most.
+    ///
+    /// # Errors
+    /// [`PostError::Failed`].
+    pub fn post_receive(&mut self, capacity_bytes: u64) -> Result<WorkId, PostError> {
+        let work = self.next_work()?;
+        self.receives.post(work, capacity_bytes);
+        self.next_work += 1;
+        Ok(work)
+    }
+
+    const fn next_work(&self) -> Result<WorkId, PostError> {
+        if self.is_failed { Err(PostError::Failed) } else { Ok(WorkId(self.next_work)) }
+    }
+
+    /// Takes in a packet that arrived at `now`.
+    pub fn handle(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
+        // IBTA 9.6.1: what is for another queue pair or partition is dropped without a word.
+        let is_ours =
+            packet.destination() == self.number && packet.partition_key() == bth::DEFAULT_PARTITION_KEY;
+        match (packet.opcode(), *packet.extension()) {
+            _ if self.is_failed || !is_ours => self.counters.ignored += 1,
+            (Opcode::CongestionNotification, _) => {
+                self.counters.cnps_received += 1;
+                self.sends.on_cnp(now);
+            }
+            (Opcode::Acknowledge, Extension::Aeth(aeth)) => self.on_acknowledge(packet.psn(), &aeth, now),
+            (opcode, _) if opcode.is_request() => return self.on_request(packet, now),
+            _ => self.counters.ignored += 1,
+        }
+        Handled::default()
+    }
+
+    fn on_request(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
+        self.counters.data_received += 1;
+        if packet.is_marked() {
+            self.counters.marks += 1;
+            if self.receives.on_mark(now) {
+                self.notify();
+            }
+        }
+        match self.receives.take(&self.config, packet, &mut self.completions) {
+            Taken::Judged(arrival, placed) => {
+                self.answer(&arrival);
+                return Handled { placed, disposition: Some(arrival.disposition) };
+            }
+            Taken::NotReady => self.refuse(packet.psn(), Syndrome::RnrNak(self.rnr_timer)),
+            Taken::Refused(code) => {
+                self.refuse(packet.psn(), Syndrome::Nak(code));
+                self.fail(None);
+            }
+        }
+        Handled::default()
+    }
+
+    fn answer(&mut self, arrival: &Arrival) {
+        self.counters.duplicates += u64::from(arrival.disposition == Disposition::Duplicate);
+        self.counters.out_of_order += u64::from(is_early(arrival.disposition));
+        let Some(reply) = arrival.reply else { return };
+        let (psn, msn, is_ack) = answer(reply, self.receives.message_sequence());
+        if is_ack {
+            self.counters.acks_sent += 1;
+            self.acknowledge(psn, Syndrome::Ack(CreditCount::UNLIMITED), msn);
+        } else {
+            self.counters.naks_sent += 1;
+            self.acknowledge(psn, Syndrome::Nak(NakCode::PsnSequenceError), msn);
+        }
+    }
+
+    /// Refuses the request with that PSN.
+    fn refuse(&mut self, psn: Psn, syndrome: Syndrome) {
+        self.counters.naks_sent += 1;
+        self.acknowledge(psn, syndrome, self.receives.message_sequence());
+    }
+
+    fn acknowledge(&mut self, psn: Psn, syndrome: Syndrome, msn: u32) {
+        let msn = Msn::new(msn).unwrap_or_default();
+        let bth = self.bth(Opcode::Acknowledge, psn);
+        self.reply(bth, Extension::Aeth(aeth::Repr { syndrome, msn }));
+    }
+
+    /// Tells the peer of a mark.
+    fn notify(&mut self) {
+        self.counters.cnps_sent += 1;
+        let (destination_qp, partition_key) = (self.peer, bth::DEFAULT_PARTITION_KEY);
+        self.reply(notification::Repr { destination_qp, partition_key }.bth(), Extension::Notification);
+    }
+
+    fn reply(&mut self, bth: bth::Repr, extension: Extension) {
+        self.replies.push_back(Outgoing { bth, extension, source: None, is_retransmission: false });
+    }
+
+    /// A header to the peer. Hardware sets "migrated" where nothing migrates, and drops what has it not.
+    const fn bth(&self, opcode: Opcode, psn: Psn) -> bth::Repr {
+        bth::Repr { migrated: true, ..bth::Repr::new(opcode, self.peer, psn) }
+    }
+
+    fn on_acknowledge(&mut self, psn: Psn, aeth: &aeth::Repr, now: Instant) {
+        let Self { config, sends, completions: done, .. } = self;
+        let msn = Psn::new(aeth.msn.value());
+        self.counters.naks_received += u64::from(!matches!(aeth.syndrome, Syndrome::Ack(_)));
+        match aeth.syndrome {
+            Syndrome::Ack(_) => sends.on_ack(config, now, psn, msn, done),
+            Syndrome::Nak(NakCode::PsnSequenceError) => sends.on_missing(config, now, psn, msn, done),
+            Syndrome::RnrNak(timer) => {
+                if !sends.on_not_ready(config, now, psn, timer, done) {
+                    self.fail(Some((0, Status::RnrRetryExceeded)));
+                }
+            }
+            Syndrome::Nak(code) => {
+                // One less, modulo 2^24: in order, everything before the refused packet has arrived.
+                let newest = if config.recovery.is_selective() { msn } else { psn.add(u32::MAX) };
+                if let Some(place) = sends.on_refused(config, now, psn, newest, done) {
+                    self.fail(Some((place, status_of(code))));
+                }
+            }
+        }
+    }
+
+    /// The next packet to send at `now`: replies first, then posted work, as window and pacing allow.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
+        if let Some(reply) = self.replies.pop_front() {
+            return Some(reply);
+        }
+        if self.is_failed {
+            return None;
+        }
+        let packet = self.sends.poll(&self.config, now)?;
+        self.counters.data_sent += 1;
+        self.counters.retransmits += u64::from(packet.is_retransmission);
+        Some(Outgoing {
+            bth: bth::Repr { ack_request: packet.ack_request, ..self.bth(packet.opcode, packet.psn) },
+            extension: packet.extension,
+            source: Some(packet.source),
+            is_retransmission: packet.is_retransmission,
+        })
+    }
+
+    /// When there is something to do, if nothing arrives before: a packet to send, as soon as pacing or the
+    /// wait for a peer that was not ready allows, or [`Self::on_timeout`]. [`Instant::ZERO`] while replies
+    /// wait.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        match (self.replies.is_empty(), self.is_failed) {
+            (false, _) => Instant::ZERO,
+            (true, true) => Instant::NEVER,
+            (true, false) => self.sends.deadline(&self.config),
+        }
+    }
+
+    /// Fires the retransmission timer if it is due at `now`.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if self.is_failed {
+            return;
+        }
+        match self.sends.on_timeout(&self.config, now) {
+            TimeoutOutcome::NotDue => {}
+            TimeoutOutcome::Resend => self.counters.timeouts += 1,
+            TimeoutOutcome::Failed => {
+                self.counters.timeouts += 1;
+                self.fail(Some((0, Status::RetryExceeded)));
+            }
+        }
+    }
+
+    /// The next end of a work request: what was sent in the order in which it was posted, and likewise what
+    /// was received.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// What it has seen.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// It is in error.
+    #[must_use]
+    pub const fn is_failed(&self) -> bool {
+        self.is_failed
+    }
+
+    /// Goes to error; the posted work at that place has a status of its own (IBTA 10.3.1: what is posted is
+    /// flushed).
+    fn fail(&mut self, failed: Option<(usize, Status)>) {
+        self.is_failed = true;
+        self.sends.flush(failed, &mut self.completions);
+        self.receives.flush(&mut self.completions);
+    }
+}
+
+/// How work ends that the peer refused.
+const fn status_of(code: NakCode) -> Status {
+    match code {
+        NakCode::RemoteAccessError => Status::RemoteAccess,
+        NakCode::RemoteOperationalError => Status::RemoteOperational,
+        NakCode::PsnSequenceError | NakCode::InvalidRequest | NakCode::InvalidRdRequest => {
+            Status::RemoteInvalidRequest
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The receiving half of a queue pair: what a request may do, and where its payload belongs.
+
+use super::{Completion, Placed, Received, Region, Settings, Status, Target, WorkId};
+use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Reply, Responder};
+use std::collections::VecDeque;
+use units::{Instant, Span};
+use wire::aeth::NakCode;
+use wire::{Opcode, Psn, reth};
+
+/// What a request led to.
+pub(super) enum Taken {
+    /// It was taken or dropped, as its place among the others wants it.
+    Judged(Arrival, Option<Placed>),
+    /// No receive is posted for it.
+    NotReady,
+    /// It may not do what it asks for: the connection ends.
+    Refused(NakCode),
+}
+
+/// Why the payload of a request has no place.
+enum NoPlace {
+    NotReady,
+    Refused(NakCode),
+}
+
+/// IBTA 9.7.5.2.4.
+const INVALID: NoPlace = NoPlace::Refused(NakCode::InvalidRequest);
+/// IBTA 9.7.5.2.5.
+const NO_ACCESS: NoPlace = NoPlace::Refused(NakCode::RemoteAccessError);
+
+/// Who judges the PSN of a request.
+#[derive(Debug)]
+enum Judge {
+    InOrder(Responder),
+    AnyOrder(Placement),
+}
+
+/// A posted receive.
+#[derive(Clone, Copy, Debug)]
+struct Receive {
+    work: WorkId,
+    capacity_bytes: u64,
+}
+
+/// The message of which the next packet is Middle or Last.
+#[derive(Clone, Copy, Debug)]
+enum Message {
+    /// Its next byte, and how many are to come.
+    Write { address: u64, left_bytes: u64 },
+    /// Bytes that came.
+    Send { received_bytes: u64 },
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub(super) struct ReceiveQueue {
+    judge: Judge,
+    memory: Option<Region>,
+    /// Oldest first: a SEND that has begun fills the first.
+    receives: VecDeque<Receive>,
+    message: Option<Message>,
+    cnp: CnpLimiter,
+    cnp_interval: Option<Span>,
+}
+
+impl ReceiveQueue {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let first = settings.peer_first_psn;
+        Self {
+            judge: match settings.config.recovery {
+                Recovery::Selective { ooo_window_packets } => {
+                    Judge::AnyOrder(Placement::new(first, ooo_window_packets))
+                }
+                Recovery::GoBackN | Recovery::None => Judge::InOrder(Responder::new(first)),
+            },
+            memory: settings.memory,
+            receives: VecDeque::new(),
+            message: None,
+            cnp: CnpLimiter::default(),
+            cnp_interval: settings.cnp_interval,
+        }
+    }
+
+    pub(super) fn post(&mut self, work: WorkId, capacity_bytes: u64) {
+        self.receives.push_back(Receive { work, capacity_bytes });
+    }
+
+    /// A marked request arrived: true if the peer is to be told.
+    pub(super) fn on_mark(&mut self, now: Instant) -> bool {
+        self.cnp_interval.is_some_and(|interval| self.cnp.on_mark(interval, now))
+    }
+
+    /// What stands beside a reply in its AETH.
+    pub(super) const fn message_sequence(&self) -> u32 {
+        match &self.judge {
+            Judge::InOrder(responder) => responder.message_sequence(),
+            Judge::AnyOrder(placement) => placement.newest().value(),
+        }
+    }
+
+    /// Takes in a request. A duplicate, and one whose turn has not come, is not looked into (IBTA 9.7.4.1:
+    /// the PSN first).
+    pub(super) fn take(
+        &mut self,
+        config: &Config,
+        request: &Received<'_>,
+        done: &mut VecDeque<Completion>,
+    ) -> Taken {
+        let is_new = match &self.judge {
+            Judge::InOrder(responder) => request.psn() == responder.expected(),
+            Judge::AnyOrder(placement) => placement.is_new(request.psn()),
+        };
+        if !is_new {
+            return Taken::Judged(self.judge(config, request), None);
+        }
+        match self.find_place(config, request) {
+            Ok((target, message)) => {
+                self.message = message;
+                let bytes = request.payload().len() as u32;
+                self.end_receive(request.opcode(), target, bytes, done);
+                // The place of no bytes was not checked.
+                let placed = (bytes > 0).then_some(Placed { target, bytes });
+                Taken::Judged(self.judge(config, request), placed)
+            }
+            Err(NoPlace::NotReady) => {
+                if let Judge::InOrder(responder) = &mut self.judge {
+                    responder.on_not_ready();
+                }
+                Taken::NotReady
+            }
+            Err(NoPlace::Refused(code)) => Taken::Refused(code),
+        }
+    }
+
+    fn judge(&mut self, config: &Config, request: &Received<'_>) -> Arrival {
+        let (opcode, psn, ack_request) = (request.opcode(), request.psn(), request.ack_request());
+        match &mut self.judge {
+            Judge::InOrder(responder) => {
+                let position = Position::new(opcode.starts_message(), opcode.ends_message());
+                responder.on_packet(config, psn, position, ack_request)
+            }
+            Judge::AnyOrder(placement) => placement.on_packet(config, psn, ack_request),
+        }
+    }
+
+    /// Where the payload of the next request belongs, and what is left of its message behind it.
+    fn find_place(
+        &self,
+        config: &Config,
+        request: &Received<'_>,
+    ) -> Result<(Target, Option<Message>), NoPlace> {
+        let (opcode, bytes) = (request.opcode(), request.payload().len() as u64);
+        // IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last has something, no packet has
+        // more than the MTU.
+        let mtu_bytes = u64::from(config.mtu_bytes);
+        let is_length_right = match (opcode.starts_message(), opcode.ends_message()) {
+            (_, false) => bytes == mtu_bytes,
+            (false, true) => (1..=mtu_bytes).contains(&bytes),
+            (true, true) => bytes <= mtu_bytes,
+        };
+        if !is_length_right || (matches!(self.judge, Judge::AnyOrder(_)) && opcode != Opcode::WriteOnly) {
+            return Err(INVALID);
+        }
+        // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
+        // Only begin one.
+        match (opcode, self.message) {
+            (Opcode::WriteFirst | Opcode::WriteOnly, None) => {
+                let reth = request.reth().ok_or(INVALID)?;
+                self.check_access(reth)?;
+                go_on_writing(opcode, bytes, reth.virtual_address, reth.dma_bytes.into())
+            }
+            (Opcode::WriteMiddle | Opcode::WriteLast, Some(Message::Write { address, left_bytes })) => {
+                go_on_writing(opcode, bytes, address, left_bytes)
+            }
+            (Opcode::SendFirst | Opcode::SendOnly, None) => self.go_on_sending(opcode, bytes, 0),
+            (Opcode::SendMiddle | Opcode::SendLast, Some(Message::Send { received_bytes })) => {
+                self.go_on_sending(opcode, bytes, received_bytes)
+            }
+            _ => Err(INVALID),
+        }
+    }
+
+    /// IBTA 9.7.4.1 (remote access validation): of the whole message when it begins, and not of one of no
+    /// bytes.
+    fn check_access(&self, reth: &reth::Repr) -> Result<(), NoPlace> {
+        let bytes = u64::from(reth.dma_bytes);
+        if bytes > Config::MESSAGE_BYTES_MAX {
+            return Err(INVALID);
+        }
+        let is_allowed = self.memory.is_some_and(|memory| {
+            memory.remote_key == reth.remote_key && memory.contains(reth.virtual_address, bytes)
+        });
+        if bytes == 0 || is_allowed { Ok(()) } else { Err(NO_ACCESS) }
+    }
+
+    /// Of a SEND of which so much has come.
+    fn go_on_sending(
+        &self,
+        opcode: Opcode,
+        bytes: u64,
+        received_bytes: u64,
+    ) -> Result<(Target, Option<Message>), NoPlace> {
+        let receive = self.receives.front().ok_or(NoPlace::NotReady)?;
+        let end_bytes = received_bytes + bytes;
+        if end_bytes > receive.capacity_bytes {
+            return Err(INVALID);
+        }
+        let target = Target::Receive { work: receive.work, offset_bytes: received_bytes };
+        let message = Message::Send { received_bytes: end_bytes };
+        Ok((target, (!opcode.ends_message()).then_some(message)))
+    }
+
+    /// Completes a receive when the last packet of its SEND is placed.
+    fn end_receive(&mut self, opcode: Opcode, target: Target, bytes: u32, done: &mut VecDeque<Completion>) {
+        if let Target::Receive { work, offset_bytes } = target
+            && opcode.ends_message()
+        {
+            self.receives.pop_front();
+            done.push_back(Completion {
+                work,
+                status: Status::Success,
+                bytes: offset_bytes + u64::from(bytes),
+            });
+        }
+    }
+
+    /// Gives up the receives that are posted.
+    pub(super) fn flush(&mut self, done: &mut VecDeque<Completion>) {
+        let flushed = self.receives.drain(..);
+        done.extend(flushed.map(|Receive { work, .. }| Completion {
+            work,
+            status: Status::Flushed,
+            bytes: 0,
+        }));
+    }
+}
+
+/// Of a WRITE whose next byte belongs at `address`, with so much to come.
+fn go_on_writing(
+    opcode: Opcode,
+    bytes: u64,
+    address: u64,
+    left_bytes: u64,
+) -> Result<(Target, Option<Message>), NoPlace> {
+    // IBTA 9.7.4.1 (length validation): the payloads are together as long as the RETH says.
+    let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
+    if opcode.ends_message() != (left_bytes == 0) {
+        return Err(INVALID);
+    }
+    let message = Message::Write { address: address.saturating_add(bytes), left_bytes };
+    Ok((Target::Memory { address }, (!opcode.ends_message()).then_some(message)))
+}
+
+/// PSN and message sequence number of the packet that answers so, and whether it is an ACK.
+pub(super) const fn answer(reply: Reply, message_sequence: u32) -> (Psn, u32, bool) {
+    match reply {
+        Reply::Ack(psn) => (psn, message_sequence, true),
+        Reply::Nak(psn) => (psn, message_sequence, false),
+        Reply::SelectiveAck { newest, highest } => (newest, highest.value(), true),
+        Reply::SelectiveNak { newest, missing } => (missing, newest.value(), false),
+    }
+}
+
+/// Came ahead of a missing one.
+pub(super) const fn is_early(disposition: Disposition) -> bool {
+    matches!(disposition, Disposition::OutOfOrder | Disposition::Placed)
+}

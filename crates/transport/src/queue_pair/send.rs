@@ -1,0 +1,259 @@
+//! The sending half of a queue pair: posted work, its recovery and its pacing.
+
+use super::{Completion, PostError, Settings, Source, Status, WorkId};
+use crate::{AckOutcome, Config, Controller, RateControl, Requester, TimeoutOutcome, Verb};
+use std::collections::VecDeque;
+use units::Instant;
+use wire::aeth::RnrTimer;
+use wire::{Extension, Framing, Opcode, Psn, reth};
+
+/// A packet of posted work.
+pub(super) struct DataPacket {
+    pub(super) opcode: Opcode,
+    pub(super) psn: Psn,
+    pub(super) ack_request: bool,
+    pub(super) extension: Extension,
+    pub(super) source: Source,
+    pub(super) is_retransmission: bool,
+}
+
+/// Work that is not completed.
+#[derive(Clone, Copy, Debug)]
+struct Posted {
+    work: WorkId,
+    verb: Verb,
+    bytes: u64,
+    /// Where a WRITE goes to.
+    address: u64,
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub(super) struct SendQueue {
+    requester: Requester,
+    rate: Controller,
+    /// Oldest first.
+    posted: VecDeque<Posted>,
+    remote_key: u32,
+    /// The peer was not ready: nothing is sent before.
+    not_before: Instant,
+    rnr_retry_count: u32,
+    /// RNR NAKs since the last progress.
+    rnr_retries: u32,
+}
+
+impl SendQueue {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            requester: Requester::new(settings.first_psn),
+            rate: settings.rate.clone(),
+            posted: VecDeque::new(),
+            remote_key: settings.peer_remote_key,
+            not_before: Instant::ZERO,
+            rnr_retry_count: settings.rnr_retry_count,
+            rnr_retries: 0,
+        }
+    }
+
+    pub(super) fn post_write(
+        &mut self,
+        config: &Config,
+        work: WorkId,
+        address: u64,
+        bytes: u64,
+    ) -> Result<(), PostError> {
+        let max = Requester::PACKETS_MAX.saturating_mul(u64::from(config.mtu_bytes));
+        if bytes > max || config.packets(bytes) > Requester::PACKETS_MAX {
+            return Err(PostError::TooLong { bytes, max });
+        }
+        if address.checked_add(bytes).is_none() {
+            return Err(PostError::Address { address, bytes });
+        }
+        self.post(config, Posted { work, verb: Verb::Write, bytes, address });
+        Ok(())
+    }
+
+    pub(super) fn post_send(&mut self, config: &Config, work: WorkId, bytes: u64) -> Result<(), PostError> {
+        if config.recovery.is_selective() {
+            return Err(PostError::NeedsOrder);
+        }
+        if bytes > config.message_bytes {
+            return Err(PostError::TooLong { bytes, max: config.message_bytes });
+        }
+        self.post(config, Posted { work, verb: Verb::Send, bytes, address: 0 });
+        Ok(())
+    }
+
+    fn post(&mut self, config: &Config, posted: Posted) {
+        self.posted.push_back(posted);
+        self.requester.post(config, posted.bytes);
+    }
+
+    /// The next packet, if window, pacing and the readiness of the peer allow one.
+    pub(super) fn poll(&mut self, config: &Config, now: Instant) -> Option<DataPacket> {
+        if now < self.ready_at() {
+            return None;
+        }
+        let Self { requester, posted, .. } = self;
+        let bytes_of = |index: usize| posted[index].bytes;
+        let packet = requester.poll_transmit(config, now, bytes_of)?;
+        let transmit = requester.transmit(config, &packet, bytes_of);
+        let Posted { work, verb, address, .. } = posted[transmit.work];
+        let opcode = verb.opcode(transmit.position);
+        let reth = reth::Repr {
+            virtual_address: address + transmit.offset_bytes,
+            remote_key: self.remote_key,
+            dma_bytes: transmit.message_bytes as u32,
+        };
+        self.rate.on_sent(now, occupied_bytes(opcode, transmit.payload_bytes));
+        Some(DataPacket {
+            opcode,
+            psn: transmit.psn,
+            ack_request: transmit.ack_request,
+            extension: if opcode.has_reth() { Extension::Reth(reth) } else { Extension::None },
+            source: Source { work, offset_bytes: transmit.offset_bytes, bytes: transmit.payload_bytes },
+            is_retransmission: transmit.is_retransmission,
+        })
+    }
+
+    /// Nothing is sent before.
+    fn ready_at(&self) -> Instant {
+        self.rate.ready_at().max(self.not_before)
+    }
+
+    /// When there is something to do.
+    pub(super) fn deadline(&self, config: &Config) -> Instant {
+        let next = if self.requester.can_transmit(config) { self.ready_at() } else { Instant::NEVER };
+        next.min(self.requester.deadline())
+    }
+
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
+        let Self { requester, posted, .. } = self;
+        requester.on_timeout(config, now, |index| posted[index].bytes)
+    }
+
+    pub(super) fn on_cnp(&mut self, now: Instant) {
+        self.rate.on_cnp(now);
+    }
+
+    /// An ACK whose AETH has `msn`: selective recovery has a use of its own for that, see [`crate::Reply`].
+    pub(super) fn on_ack(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        msn: Psn,
+        done: &mut VecDeque<Completion>,
+    ) {
+        let Self { requester, posted, .. } = self;
+        let bytes_of = |index: usize| posted[index].bytes;
+        let outcome = if config.recovery.is_selective() {
+            requester.on_selective_ack(config, now, (psn, msn), bytes_of)
+        } else {
+            requester.on_ack(config, now, psn, bytes_of)
+        };
+        self.complete(outcome, done);
+    }
+
+    /// A NAK "PSN sequence error".
+    pub(super) fn on_missing(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        msn: Psn,
+        done: &mut VecDeque<Completion>,
+    ) {
+        let Self { requester, posted, .. } = self;
+        let bytes_of = |index: usize| posted[index].bytes;
+        let outcome = if config.recovery.is_selective() {
+            requester.on_selective_nak(config, now, (msn, psn), bytes_of)
+        } else {
+            requester.on_nak(config, now, psn, bytes_of)
+        };
+        self.complete(outcome, done);
+    }
+
+    /// An RNR NAK (IBTA 9.7.5.2.8): waits, then goes back to its packet. False when the retries are used up.
+    pub(super) fn on_not_ready(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        timer: RnrTimer,
+        done: &mut VecDeque<Completion>,
+    ) -> bool {
+        // A copy, one that nothing under way answers to, or one that nobody sends under selective recovery.
+        if now < self.not_before || config.recovery.is_selective() || self.work_of(config, psn).is_none() {
+            return true;
+        }
+        self.on_missing(config, now, psn, psn, done);
+        if self.rnr_retries == self.rnr_retry_count {
+            return false;
+        }
+        self.rnr_retries += 1;
+        self.not_before = now + timer.span();
+        true
+    }
+
+    /// A NAK that refuses a packet for good; everything up to `newest` has arrived. Tells which of the work
+    /// requests left the packet is of; none if it is not under way.
+    pub(super) fn on_refused(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        psn: Psn,
+        newest: Psn,
+        done: &mut VecDeque<Completion>,
+    ) -> Option<usize> {
+        self.work_of(config, psn)?;
+        let Self { requester, posted, .. } = self;
+        let outcome = requester.on_ack(config, now, newest, |index| posted[index].bytes);
+        self.complete(outcome, done);
+        self.work_of(config, psn)
+    }
+
+    /// The place in `posted` of the packet with that PSN, if it is under way.
+    fn work_of(&self, config: &Config, psn: Psn) -> Option<usize> {
+        let bytes_of = |index: usize| self.posted[index].bytes;
+        let sent: u64 = self.requester.sent_of_each(config, bytes_of).map(|(_, packets)| packets).sum();
+        let under_way = self.requester.outstanding_packets();
+        let acknowledged = sent - under_way;
+        // Modulo 2^24.
+        let unacked = self.requester.first_open_psn(config, bytes_of).add(acknowledged as u32);
+        let ahead = u64::try_from(psn.distance_from(unacked)).ok().filter(|ahead| *ahead < under_way)?;
+        let mut packet = acknowledged + ahead;
+        self.posted.iter().position(|posted| {
+            let packets = config.packets(posted.bytes);
+            let is_here = packet < packets;
+            packet = packet.saturating_sub(packets);
+            is_here
+        })
+    }
+
+    fn complete(&mut self, outcome: AckOutcome, done: &mut VecDeque<Completion>) {
+        if outcome.progressed {
+            self.rnr_retries = 0;
+        }
+        let completed = self.posted.drain(..outcome.completed as usize);
+        done.extend(completed.map(|Posted { work, bytes, .. }| Completion {
+            work,
+            status: Status::Success,
+            bytes,
+        }));
+    }
+
+    /// Gives up what is posted; that at `place` failed with a status of its own.
+    pub(super) fn flush(&mut self, failed: Option<(usize, Status)>, done: &mut VecDeque<Completion>) {
+        done.extend(self.posted.drain(..).enumerate().map(|(index, posted)| {
+            let status =
+                failed.filter(|(place, _)| *place == index).map_or(Status::Flushed, |(_, status)| status);
+            Completion { work: posted.work, status, bytes: 0 }
+        }));
+    }
+}
+
+/// What a packet occupies of an Ethernet link.
+const fn occupied_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
+    Framing::Ethernet.frame_bytes(opcode, payload_bytes) + Framing::Ethernet.link_overhead_bytes()
+}

@@ -1,0 +1,123 @@
+//! Packets to bytes and back; other bytes are errors.
+
+use crate::lab::{End, config, settings};
+use fabricbench_transport::{DecodeError, Outgoing, Received, Recovery, UdpPath};
+use proptest::prelude::*;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use units::Instant;
+use wire::ethernet::MacAddress;
+use wire::frame::Network;
+use wire::ipv4::{Dscp, Ecn};
+use wire::{Error, RoceFrame};
+
+const PATH: UdpPath = UdpPath {
+    source: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 50_000),
+    destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 4791),
+};
+
+/// The packets of a write and of a SEND, with their bytes.
+fn packets(bytes: &[u8]) -> Vec<(Outgoing, Vec<u8>)> {
+    let mut end = End::new(&settings(0, config(Recovery::GoBackN), 0));
+    end.write(0, bytes);
+    end.send(&bytes[..bytes.len().min(2_000)]);
+    let next = || {
+        let packet = end.queue_pair.poll_transmit(Instant::ZERO)?;
+        Some((packet, end.payload(&packet).to_vec()))
+    };
+    std::iter::from_fn(next).collect()
+}
+
+fn encode(packet: &Outgoing, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = vec![0xee; packet.packet_bytes()];
+    assert_eq!(packet.encode(payload, &mut buffer), Ok(buffer.len()));
+    buffer
+}
+
+/// A packet with room for headers and ICRC.
+fn with_room(packet: &Outgoing, payload: &[u8]) -> Vec<u8> {
+    [vec![0; UdpPath::HEADROOM_BYTES], encode(packet, payload), vec![0; 4]].concat()
+}
+
+proptest! {
+    #[test]
+    fn decoding_is_the_inverse_of_encoding(bytes in prop::collection::vec(any::<u8>(), 0..3_000)) {
+        for (packet, payload) in packets(&bytes) {
+            let encoded = encode(&packet, &payload);
+            let decoded = Received::decode(&encoded)?;
+            prop_assert_eq!((decoded.opcode(), decoded.psn()), (packet.bth.opcode, packet.bth.psn));
+            prop_assert_eq!(*decoded.extension(), packet.extension);
+            prop_assert_eq!(decoded.payload(), payload);
+        }
+    }
+
+    #[test]
+    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), marked: bool) {
+        let mut end = End::new(&settings(0, config(Recovery::GoBackN), 64));
+        if let Ok(packet) = Received::decode(&bytes) {
+            end.handle(&packet.with_mark(marked), Instant(5));
+        }
+        let mut buffer = [vec![0; UdpPath::HEADROOM_BYTES], bytes].concat();
+        prop_assert!(PATH.open(&mut buffer).is_err());
+    }
+
+    #[test]
+    fn changed_packets_never_panic_and_an_icrc_finds_them(
+        bytes in prop::collection::vec(any::<u8>(), 1..600),
+        at: prop::sample::Index,
+        bit in 0..8_u32,
+        length: prop::sample::Index,
+    ) {
+        for (packet, payload) in packets(&bytes) {
+            let mut buffer = with_room(&packet, &payload);
+            let packet_bytes = packet.packet_bytes();
+            let sealed = PATH.seal(&mut buffer, packet_bytes)?.to_vec();
+            prop_assert_eq!(PATH.open(&mut buffer)?.len(), packet_bytes);
+            let at = at.index(sealed.len());
+            let mut changed = [vec![0; UdpPath::HEADROOM_BYTES], sealed.clone()].concat();
+            changed[UdpPath::HEADROOM_BYTES + at] ^= 1 << bit;
+            // The fifth byte of the BTH is for switches to change.
+            prop_assert_eq!(PATH.open(&mut changed).is_ok(), at == 4);
+            let _ = Received::decode(&changed[UdpPath::HEADROOM_BYTES..]);
+            let _ = Received::decode(&sealed[..length.index(sealed.len())]);
+        }
+    }
+}
+
+#[test]
+fn a_sealed_packet_is_the_one_that_stands_in_a_whole_frame() {
+    let network = Network {
+        source_mac: MacAddress([2, 0, 0, 0, 0, 1]),
+        destination_mac: MacAddress([2, 0, 0, 0, 0, 2]),
+        source_ip: *PATH.source.ip(),
+        destination_ip: *PATH.destination.ip(),
+        udp_source_port: PATH.source.port(),
+        dscp: Dscp::new(26).unwrap(),
+        ecn: Ecn::CongestionExperienced,
+        ttl: 63,
+        identification: 0,
+        dont_fragment: true,
+    };
+    for (packet, payload) in packets(&[7; 1_001]) {
+        let frame = RoceFrame::new(network, packet.bth, packet.extension, &payload).unwrap();
+        let mut whole = vec![0; frame.frame_bytes()];
+        let frame_bytes = frame.emit(&mut whole).unwrap();
+        let mut buffer = with_room(&packet, &payload);
+        assert_eq!(PATH.seal(&mut buffer, packet.packet_bytes()).unwrap(), &whole[42..frame_bytes]);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let (packet, payload) = packets(&[7; 10]).remove(0);
+    let need = packet.packet_bytes();
+    assert_eq!(need, 12 + 16 + 12);
+    assert_eq!(packet.encode(&payload, &mut [0; 39]), Err(Error::Truncated { need, have: 39 }));
+    let length = Error::Length { field: "payload", min: 10, max: 10, found: 9 };
+    assert_eq!(packet.encode(&payload[..9], &mut [0; 40]), Err(length));
+    let encoded = encode(&packet, &payload);
+    let cut = Received::decode(&encoded[..39]);
+    assert_eq!(cut, Err(DecodeError::Padding { found: 11, pad: 2 }));
+    assert!(matches!(Received::decode(&encoded[..27]), Err(DecodeError::Header(Error::Truncated { .. }))));
+    assert_eq!(PATH.seal(&mut [0; 71], 40), Err(Error::Truncated { need: 72, have: 71 }));
+    assert_eq!(PATH.open(&mut [0; 43]), Err(Error::Truncated { need: 44, have: 43 }));
+}

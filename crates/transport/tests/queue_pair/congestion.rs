@@ -1,0 +1,71 @@
+//! Marks become notifications, at most one in each interval, and notifications slow the sender down.
+
+use crate::lab::{Channel, Lab, config, settings};
+use fabricbench_transport::{Controller, DcqcnConfig, DcqcnPacer, Recovery};
+use std::sync::Arc;
+use units::{Instant, Span};
+
+const END: Instant = Instant(1_000_000_000_000);
+const DCQCN: DcqcnConfig = DcqcnConfig {
+    g: (1 << 20) / 256,
+    alpha_timer: Span::from_us(55),
+    rate_cut_period: Span::from_us(4),
+    increase_timer: Span::from_us(300),
+    byte_counter_bytes: 0,
+    fast_recovery_rounds: 5,
+    additive_increase_bps: 5_000_000,
+    hyper_increase_bps: 50_000_000,
+    rate_min_bps: 100_000_000,
+    clamp_target_rate: false,
+    line_rate_bps: 10_000_000_000,
+};
+
+/// When a write of 500 packets is through, with so many thousandths of the packets marked.
+fn run(marked: u64, cnp_interval: Option<Span>) -> Lab {
+    let make = |end| {
+        let mut made = settings(end, config(Recovery::GoBackN), 128_000);
+        made.rate = Controller::Dcqcn(DcqcnPacer::new(Arc::new(DCQCN)));
+        made.cnp_interval = cnp_interval;
+        (made.config.message_bytes, made.config.window_packets) = (2_048, 256);
+        made
+    };
+    let channel = Channel { marked, ..Channel::default() };
+    let mut lab = Lab::new(&[make(0), make(1)], channel, 1);
+    lab.ends[0].write(0, &[1; 128_000]);
+    lab.run(END);
+    lab
+}
+
+#[test]
+fn a_sender_is_paced_at_its_rate() {
+    let lab = run(0, Some(Span::from_us(50)));
+    // 500 packets of 256 B, of which each eighth carries a RETH: 338 B of link or 354 B, at 10 Gb/s.
+    let sending = (500 * 338 + 63 * 16) * 800;
+    let delay = lab.now.0 - sending;
+    assert!((9_000_000..=10_000_000).contains(&delay), "{delay} ps beyond the time of the packets");
+    assert_eq!(lab.ends[0].queue_pair.counters().cnps_received, 0);
+}
+
+#[test]
+fn marks_are_told_at_most_once_in_each_interval_and_halve_the_rate() {
+    let clean = run(0, Some(Span::from_us(50))).now;
+    let lab = run(1_000, Some(Span::from_us(50)));
+    let (sender, receiver) = (lab.ends[0].queue_pair.counters(), lab.ends[1].queue_pair.counters());
+    assert_eq!(receiver.marks, 500);
+    assert_eq!(receiver.cnps_sent, sender.cnps_received);
+    // A notification waits for the next packet, at the smallest rate some 27 us.
+    let intervals = lab.now.0.div_ceil(50_000_000);
+    assert!(
+        (intervals / 2..=intervals).contains(&receiver.cnps_sent),
+        "{} of {intervals}",
+        receiver.cnps_sent
+    );
+    assert!(lab.now.0 > 2 * clean.0, "{} after {clean}", lab.now);
+}
+
+#[test]
+fn without_an_interval_nothing_is_told() {
+    let lab = run(1_000, None);
+    assert_eq!(lab.ends[1].queue_pair.counters().cnps_sent, 0);
+    assert_eq!(lab.ends[1].queue_pair.counters().marks, 500);
+}
