@@ -139,6 +139,13 @@ validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
+.PHONY: loopback
+loopback: ## Send 1 GB over UDP sockets of this host with one packet in 100 lost, by go-back-N and by selective recovery
+	@cargo build --quiet --release --locked -p fabricbench-endpoint
+	@for recovery in go_back_n selective; do \
+		sed "s/go_back_n/$$recovery/" crates/endpoint/testdata/gigabyte.json | target/release/fabricbench-loopback; \
+	done
+
 .PHONY: time-plans
 time-plans: $(STAMPS)/extension ## Run every shipped plan at full size and print the seconds of each
 	$(BIN)/python tools/time_plans.py

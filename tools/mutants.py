@@ -72,7 +72,7 @@ AREAS: Mapping[str, Area] = {
     "transport": Area(
         ("crates/transport/src/**/*.rs",),
         "fabricbench-transport",
-        (("--lib", "--test", "pair"), ("--test", "tcp", "--test", "verbs")),
+        (("--lib", "--test", "pair", "--test", "queue_pair"), ("--test", "tcp", "--test", "verbs")),
     ),
     # Buffer, PFC and marking; of the whole runs those that depend on them most.
     "switch": Area(

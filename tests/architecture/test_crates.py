@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "topology": {"units"},
     "workload": {"units"},
     "spec": {"units"},
+    "endpoint": {"units", "wire", "transport"},
     "sim": PARTS,
     "python": {"spec", "sim"},
 }

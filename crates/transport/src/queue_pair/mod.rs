@@ -28,7 +28,7 @@ use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
 use wire::bth::{self, Qpn};
-use wire::{Extension, Opcode, Psn, cnp as notification};
+use wire::{Extension, Framing, Opcode, Psn, cnp as notification};
 
 /// What a packet led to; everything else of it stays inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,7 @@ impl QueuePair {
 
     fn on_request(&mut self, packet: &Received<'_>, now: Instant) -> Handled {
         self.counters.data_received += 1;
+        self.counters.data_received_bytes += frame_bytes(packet.opcode(), packet.payload().len() as u32);
         if packet.is_marked() {
             self.counters.marks += 1;
             if self.receives.on_mark(now) {
@@ -233,6 +234,7 @@ impl QueuePair {
         }
         let packet = self.sends.poll(&self.config, now)?;
         self.counters.data_sent += 1;
+        self.counters.data_sent_bytes += frame_bytes(packet.opcode, packet.source.bytes);
         self.counters.retransmits += u64::from(packet.is_retransmission);
         Some(Outgoing {
             bth: bth::Repr { ack_request: packet.ack_request, ..self.bth(packet.opcode, packet.psn) },
@@ -294,6 +296,11 @@ impl QueuePair {
         self.sends.flush(failed, &mut self.completions);
         self.receives.flush(&mut self.completions);
     }
+}
+
+/// The Ethernet frame of a packet.
+fn frame_bytes(opcode: Opcode, payload_bytes: u32) -> u64 {
+    Framing::Ethernet.frame_bytes(opcode, payload_bytes).into()
 }
 
 /// How work ends that the peer refused.

@@ -76,12 +76,16 @@ pub struct Source {
 pub struct Counters {
     /// SEND and WRITE packets sent.
     pub data_sent: u64,
+    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    pub data_sent_bytes: u64,
     /// Those of them that had been sent before.
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Requests received, whatever became of them.
     pub data_received: u64,
+    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    pub data_received_bytes: u64,
     /// Those of them that had been placed before.
     pub duplicates: u64,
     /// Those of them that came ahead of a missing one, placed or not.

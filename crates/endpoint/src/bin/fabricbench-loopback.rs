@@ -1,0 +1,31 @@
+//! Reads the description of transfers as JSON from stdin, carries them out between two UDP sockets of this
+//! host, and writes what came of them as JSON to stdout. See [`endpoint::loopback`].
+//!
+//! Exit status: 0 if every byte of every transfer arrived, 1 if not, 2 for a description that cannot be
+//! carried out.
+
+use endpoint::loopback::{Description, Facts, run};
+use std::io::{Write, stderr, stdin, stdout};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match carry_out() {
+        Ok(facts) => {
+            let is_equal = facts.transfers.iter().all(|transfer| transfer.is_equal);
+            if is_equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            // Nobody is left to tell if that fails.
+            let _ = writeln!(stderr(), "error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn carry_out() -> Result<Facts, Box<dyn std::error::Error>> {
+    let description: Description = serde_json::from_reader(stdin().lock())?;
+    let facts = run(&description)?;
+    serde_json::to_writer_pretty(stdout().lock(), &facts)?;
+    writeln!(stdout())?;
+    Ok(facts)
+}

@@ -1,0 +1,366 @@
+//! Two endpoints on one host, each a thread of its own: what one sends the other compares byte by byte.
+
+use crate::{Clock, ConnectError, Endpoint, Loss, PairId};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::atomic::{AtomicBool, Ordering};
+use transport::{
+    Completion, Config, Controller, Counters, LineRate, PostError, Recovery, Region, Settings, Status,
+};
+use units::{Instant, Seed, Span};
+use wire::Psn;
+use wire::aeth::RnrTimer;
+use wire::bth::Qpn;
+
+/// Numbers 0 and 1 of queue pairs are reserved (IBTA vol. 1, 10.2.4.5).
+const FIRST_QPN: u32 = 0x100;
+const ADDRESS: u64 = 0x1000_0000;
+const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+/// How long an endpoint with nothing to do waits before it looks whether the other has ended.
+const PATIENCE: Span = Span::from_us(1_000);
+
+/// What is sent, and how. Names, units and ranges of the transport are those of a run spec.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Chooses contents, first PSNs and lost packets.
+    pub seed: u64,
+    /// Each end drops one of so many packets that it sends, replies included; 0 drops none.
+    pub loss_one_in: u64,
+    /// RoCE MTU [bytes].
+    pub mtu_bytes: u32,
+    /// Size of a full RDMA message [bytes].
+    pub message_bytes: u64,
+    /// Packets that are acknowledged together.
+    pub ack_every: u32,
+    /// Packets of a transfer under way.
+    pub window_packets: u32,
+    /// What is done about loss.
+    pub recovery: LossRecovery,
+    /// Selective recovery: packets beyond the first missing one that are taken.
+    pub ooo_window_packets: u32,
+    /// Time without progress after which packets are sent again [ps].
+    pub timeout_ps: u64,
+    /// How often that is done before a transfer fails.
+    pub retry_count: u32,
+    /// After so long everything ends, complete or not [ps].
+    pub limit_ps: u64,
+    /// All begin at once, each on a queue pair of its own.
+    pub transfers: Vec<Transfer>,
+}
+
+/// What is done about loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossRecovery {
+    /// Go-back-N.
+    GoBackN,
+    /// Selective.
+    Selective,
+}
+
+/// How bytes are transferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verb {
+    /// A WRITE to memory of the receiving end.
+    Write,
+    /// A SEND into a posted receive: at most one message, and with go-back-N only.
+    Send,
+}
+
+/// A transfer of random bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// How.
+    pub verb: Verb,
+    /// Its size; at least one byte.
+    pub bytes: usize,
+}
+
+/// What came of it all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Facts {
+    /// In the order of the description.
+    pub transfers: Vec<TransferFacts>,
+    /// From the first posted work to the end of the last [ps].
+    pub duration_ps: u64,
+    /// Bytes of the transfers that arrived whole, in that time [bit/s].
+    pub goodput_bps: u64,
+    /// UDP ports of the sending and the receiving end.
+    pub udp_ports: [u16; 2],
+    /// Packets of both ends, replies included, that were dropped on purpose.
+    pub dropped_packets: u64,
+    /// Datagrams at both ends that were no packets of these transfers.
+    pub refused_datagrams: u64,
+}
+
+/// What came of a transfer. Times in picoseconds since the start of the program's clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TransferFacts {
+    /// `success`, or why its work ended otherwise; `unfinished` at the limit of time.
+    pub status: &'static str,
+    /// Every byte arrived, and is what was sent.
+    pub is_equal: bool,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was posted.
+    pub start_ps: u64,
+    /// When the last byte was placed; none if one is missing.
+    pub delivered_ps: Option<u64>,
+    /// When the sender knew; none if it does not.
+    pub completed_ps: Option<u64>,
+    /// Data packets sent, those dropped on purpose included.
+    pub sent_frames: u64,
+    /// Their Ethernet frames.
+    pub sent_bytes: u64,
+    /// Data packets that arrived until the last byte was placed.
+    pub received_frames: u64,
+    /// Their Ethernet frames.
+    pub received_bytes: u64,
+    /// Data packets sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// NAKs that the sender received.
+    pub naks: u64,
+    /// Data packets that arrived ahead of their turn.
+    pub out_of_order: u64,
+}
+
+/// Why nothing can be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopbackError {
+    /// A queue pair that cannot be had.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A transfer that cannot be posted.
+    #[error("transfers[{index}]: {error}")]
+    Post {
+        /// Which one.
+        index: usize,
+        /// Why.
+        error: PostError,
+    },
+    /// A transfer of nothing, of which no byte would tell when it has arrived.
+    #[error("transfers[{index}] has no bytes; at least 1 is needed")]
+    Empty {
+        /// Which one.
+        index: usize,
+    },
+    /// What the host says.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Description {
+    fn settings(&self, end: u32, index: usize) -> Settings {
+        let mut psns = Seed(self.seed).stream("loopback.psn", index as u64);
+        let first_psns = [Psn::new(psns.next_u32()), Psn::new(psns.next_u32())];
+        let number = |end: u32| Qpn::new(FIRST_QPN + 2 * index as u32 + end).unwrap_or_default();
+        let memory = (end == 1).then(|| Region {
+            address: ADDRESS,
+            bytes: self.transfers[index].bytes as u64,
+            remote_key: index as u32,
+        });
+        Settings {
+            config: self.config(),
+            number: number(end),
+            peer: number(1 - end),
+            first_psn: first_psns[end as usize],
+            peer_first_psn: first_psns[1 - end as usize],
+            rate: Controller::LineRate(LineRate),
+            cnp_interval: None,
+            memory,
+            peer_remote_key: index as u32,
+            rnr_timer: RnrTimer::default(),
+            rnr_retry_count: 0,
+        }
+    }
+
+    fn config(&self) -> Config {
+        Config {
+            mtu_bytes: self.mtu_bytes,
+            message_bytes: self.message_bytes,
+            ack_every: self.ack_every,
+            window_packets: self.window_packets,
+            timeout: Span(self.timeout_ps),
+            retry_count: self.retry_count,
+            recovery: match self.recovery {
+                LossRecovery::GoBackN => Recovery::GoBackN,
+                LossRecovery::Selective => {
+                    Recovery::Selective { ooo_window_packets: self.ooo_window_packets }
+                }
+            },
+        }
+    }
+
+    /// Random bytes to send.
+    fn content(&self, index: usize) -> Vec<u8> {
+        let mut random = Seed(self.seed).stream("loopback.content", index as u64);
+        let bytes = self.transfers[index].bytes;
+        let mut content = Vec::with_capacity(bytes.next_multiple_of(8));
+        while content.len() < bytes {
+            content.extend(random.next_u64().to_le_bytes());
+        }
+        content.truncate(bytes);
+        content
+    }
+}
+
+/// The sending end, and what has become of each transfer.
+struct Sender {
+    endpoint: Endpoint,
+    pairs: Vec<PairId>,
+    start: Instant,
+    ended: Vec<Option<(Instant, Status)>>,
+}
+
+impl Sender {
+    fn is_done(&self) -> bool {
+        self.ended.iter().all(Option::is_some)
+    }
+
+    /// Sends until everything has ended, or until `limit`.
+    fn run(&mut self, clock: Clock, limit: Instant) -> io::Result<()> {
+        while !self.is_done() && clock.now() < limit {
+            self.endpoint.turn(PATIENCE)?;
+            for (pair, ended) in self.pairs.iter().zip(&mut self.ended) {
+                if let Some((at, Completion { status, .. })) = self.endpoint.pair_mut(*pair).poll_completion()
+                {
+                    *ended = Some((at, status));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Carries out what a description says.
+///
+/// # Errors
+/// [`LoopbackError`], before anything is sent or when the host fails. A transfer that fails is none: its
+/// facts say so.
+pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
+    let clock = Clock::start();
+    let bind = |end| {
+        Endpoint::bind(ANY_PORT, clock, Loss::new(description.loss_one_in, Seed(description.seed), end))
+    };
+    let (sending, mut receiving) = (bind(0)?, bind(1)?);
+    let pairs = post_receives(&mut receiving, description, sending.local())?;
+    let mut sender = post_transfers(sending, description, receiving.local(), clock)?;
+    let limit = sender.start + Span(description.limit_ps);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| -> io::Result<()> {
+            while !is_over.load(Ordering::Relaxed) {
+                receiving.turn(PATIENCE)?;
+            }
+            Ok(())
+        });
+        let sent = sender.run(clock, limit);
+        is_over.store(true, Ordering::Relaxed);
+        let received = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        sent.and(received)
+    })?;
+    Ok(facts(&sender, &receiving, &pairs, clock.now()))
+}
+
+/// Makes the queue pairs of the receiving end.
+fn post_receives(
+    endpoint: &mut Endpoint,
+    description: &Description,
+    peer: SocketAddrV4,
+) -> Result<Vec<PairId>, LoopbackError> {
+    let mut pairs = Vec::new();
+    for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
+        let pair = endpoint.connect(&description.settings(1, index), peer, vec![0; bytes])?;
+        if verb == Verb::Send {
+            endpoint.post_receive(pair, 0..bytes).map_err(|error| LoopbackError::Post { index, error })?;
+        }
+        pairs.push(pair);
+    }
+    Ok(pairs)
+}
+
+/// Makes the sending end, with everything posted.
+fn post_transfers(
+    mut endpoint: Endpoint,
+    description: &Description,
+    peer: SocketAddrV4,
+    clock: Clock,
+) -> Result<Sender, LoopbackError> {
+    let mut pairs = Vec::new();
+    for index in 0..description.transfers.len() {
+        if description.transfers[index].bytes == 0 {
+            return Err(LoopbackError::Empty { index });
+        }
+        pairs.push(endpoint.connect(&description.settings(0, index), peer, description.content(index))?);
+    }
+    let start = clock.now();
+    for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
+        let posted = match verb {
+            Verb::Write => endpoint.post_write(pairs[index], 0..bytes, ADDRESS),
+            Verb::Send => endpoint.post_send(pairs[index], 0..bytes),
+        };
+        posted.map_err(|error| LoopbackError::Post { index, error })?;
+    }
+    Ok(Sender { endpoint, ended: vec![None; pairs.len()], pairs, start })
+}
+
+fn facts(sender: &Sender, receiving: &Endpoint, pairs: &[PairId], end: Instant) -> Facts {
+    let ends = [&sender.endpoint, receiving];
+    let ended = sender.ended.iter().map(|ended| ended.map_or(end, |(at, _)| at)).max();
+    let duration_ps = ended.unwrap_or(sender.start).since(sender.start).0;
+    let each = pairs.iter().enumerate().map(|(index, &pair)| transfer_facts(sender, receiving, pair, index));
+    let transfers: Vec<_> = each.collect();
+    let whole = transfers.iter().filter(|transfer| transfer.is_equal);
+    let bits = u128::from(whole.map(|transfer| transfer.bytes).sum::<u64>()) * 8;
+    Facts {
+        transfers,
+        duration_ps,
+        goodput_bps: (bits * 1_000_000_000_000 / u128::from(duration_ps.max(1))) as u64,
+        udp_ports: ends.map(|endpoint| endpoint.local().port()),
+        dropped_packets: ends.map(Endpoint::dropped_packets).iter().sum(),
+        refused_datagrams: ends.map(Endpoint::refused_datagrams).iter().sum(),
+    }
+}
+
+fn transfer_facts(sender: &Sender, receiving: &Endpoint, pair: PairId, index: usize) -> TransferFacts {
+    let (sent, received) = (sender.endpoint.pair(sender.pairs[index]), receiving.pair(pair));
+    let (delivered_at, at_delivery) = *received.delivered();
+    let is_whole = received.delivered_bytes() == sent.memory().len() as u64;
+    let Counters { data_sent, data_sent_bytes, retransmits, timeouts, naks_received, .. } = *sent.counters();
+    let ended = sender.ended[index];
+    let is_success = ended.is_some_and(|(_, status)| status == Status::Success);
+    TransferFacts {
+        status: ended.map_or("unfinished", |(_, status)| name(status)),
+        is_equal: is_whole && sent.memory() == received.memory(),
+        bytes: sent.memory().len() as u64,
+        start_ps: sender.start.0,
+        delivered_ps: is_whole.then_some(delivered_at.0),
+        completed_ps: ended.filter(|_| is_success).map(|(at, _)| at.0),
+        sent_frames: data_sent,
+        sent_bytes: data_sent_bytes,
+        received_frames: at_delivery.data_received,
+        received_bytes: at_delivery.data_received_bytes,
+        retransmits,
+        timeouts,
+        naks: naks_received,
+        out_of_order: at_delivery.out_of_order,
+    }
+}
+
+const fn name(status: Status) -> &'static str {
+    match status {
+        Status::Success => "success",
+        Status::RetryExceeded => "retry-exceeded",
+        Status::RnrRetryExceeded => "rnr-retry-exceeded",
+        Status::RemoteAccess => "remote-access",
+        Status::RemoteInvalidRequest => "remote-invalid-request",
+        Status::RemoteOperational => "remote-operational",
+        Status::Flushed => "flushed",
+    }
+}

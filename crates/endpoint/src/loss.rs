@@ -1,0 +1,39 @@
+//! Packets that are dropped on purpose.
+
+use units::{Seed, Stream};
+
+/// Drops one in so many packets, at random: an impairment to try recovery with, where the path itself loses
+/// nothing.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    one_in: u64,
+    random: Stream,
+}
+
+impl Loss {
+    /// Drops one packet in `one_in` on average, the same ones for the same `seed` and `endpoint`; none for 0,
+    /// all for 1.
+    #[must_use]
+    pub fn new(one_in: u64, seed: Seed, endpoint: u64) -> Self {
+        Self { one_in, random: seed.stream("endpoint.loss", endpoint) }
+    }
+
+    /// The next packet is dropped.
+    pub fn drops_next(&mut self) -> bool {
+        self.one_in > 0 && self.random.below(self.one_in) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_so_many_is_dropped() {
+        for (one_in, expected) in [(0, 0..=0), (1, 100_000..=100_000), (100, 900..=1_100)] {
+            let mut loss = Loss::new(one_in, Seed(1), 0);
+            let dropped = (0..100_000).filter(|_| loss.drops_next()).count();
+            assert!(expected.contains(&dropped), "{dropped} with one in {one_in}");
+        }
+    }
+}

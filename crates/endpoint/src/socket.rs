@@ -1,0 +1,173 @@
+//! A UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] says, with the ECN of what
+//! it receives.
+
+use std::ffi::c_int;
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use units::Span;
+use wire::ipv4::Ecn;
+
+/// AF31, the usual code point of RoCE data, with ECT(0).
+const TRAFFIC_CLASS: c_int = 26 << 2 | Ecn::Ect0 as c_int;
+/// Room for the windows of many queue pairs at once, where the host allows it.
+const BUFFER_BYTES: c_int = 16 << 20;
+
+/// A datagram that arrived.
+pub(crate) struct Datagram {
+    /// Length of its payload.
+    pub(crate) bytes: usize,
+    pub(crate) from: SocketAddrV4,
+    pub(crate) ecn: Ecn,
+}
+
+/// A UDP socket that is not connected: see [`transport::UdpPath`] for why.
+pub(crate) struct Socket {
+    socket: UdpSocket,
+    local: SocketAddrV4,
+}
+
+impl Socket {
+    pub(crate) fn bind(local: SocketAddrV4) -> io::Result<Self> {
+        if local.ip().is_unspecified() {
+            // The ICRC covers the address that packets come to.
+            return Err(io::Error::new(
+                ErrorKind::InvalidInput,
+                "an endpoint is bound to one address of the host",
+            ));
+        }
+        let socket = UdpSocket::bind(local)?;
+        let local = match socket.local_addr()? {
+            SocketAddr::V4(local) => local,
+            SocketAddr::V6(_) => unreachable!("a socket bound to an IPv4 address has one"),
+        };
+        let bound = Self { socket, local };
+        bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
+        bound.set(libc::IPPROTO_IP, libc::IP_TOS, TRAFFIC_CLASS)?;
+        bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        bound.enlarge(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
+        bound.enlarge(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
+        Ok(bound)
+    }
+
+    /// The address that it is bound to.
+    pub(crate) const fn local(&self) -> SocketAddrV4 {
+        self.local
+    }
+
+    /// Beyond the limit of the host if it may (`CAP_NET_ADMIN`), else up to it.
+    fn enlarge(&self, beyond: c_int, within: c_int) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, beyond, BUFFER_BYTES)
+            .or_else(|_| self.set(libc::SOL_SOCKET, within, BUFFER_BYTES))
+    }
+
+    fn set(&self, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+        let (descriptor, bytes) = (self.socket.as_raw_fd(), mem::size_of::<c_int>() as libc::socklen_t);
+        // SAFETY: the value is an int that outlives the call, and `bytes` is its size.
+        let result = unsafe { libc::setsockopt(descriptor, level, name, (&raw const value).cast(), bytes) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Sends a datagram, once there is room for it.
+    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<()> {
+        loop {
+            match self.socket.send_to(datagram, to) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result.map(|_| ()),
+            }
+        }
+    }
+
+    /// The next datagram, into `buffer`, if one has arrived.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Datagram>> {
+        // SAFETY: all zero is a valid value of these plain structures of C.
+        let (mut from, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
+        let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Aligned as control messages must be, and more than the one that was asked for takes.
+        let mut control = [0_u64; 8];
+        message.msg_name = (&raw mut from).cast();
+        message.msg_namelen = mem::size_of_val(&from) as libc::socklen_t;
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = mem::size_of_val(&control);
+        let descriptor = self.socket.as_raw_fd();
+        // SAFETY: every pointer in the message is to a live buffer of the length beside it.
+        let result = unsafe { libc::recvmsg(descriptor, &raw mut message, libc::MSG_DONTWAIT) };
+        let Ok(bytes) = usize::try_from(result) else {
+            let error = io::Error::last_os_error();
+            let nothing = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+            return if nothing { Ok(None) } else { Err(error) };
+        };
+        let address = Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr));
+        let from = SocketAddrV4::new(address, u16::from_be(from.sin_port));
+        Ok(Some(Datagram { bytes, from, ecn: ecn_of(&message) }))
+    }
+
+    /// Waits until a datagram arrives, for `span` at the most.
+    pub(crate) fn wait(&self, span: Span) -> io::Result<()> {
+        let mut polled = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let nanoseconds = span.0.div_ceil(1_000);
+        let timeout = libc::timespec {
+            tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+            tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: one descriptor to poll and a timeout, both of which outlive the call; no signal mask.
+        let result = unsafe { libc::ppoll(&raw mut polled, 1, &raw const timeout, std::ptr::null()) };
+        let error = io::Error::last_os_error();
+        if result >= 0 || error.kind() == ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+    }
+}
+
+/// The ECN field of a received datagram: in a control message of one byte.
+fn ecn_of(message: &libc::msghdr) -> Ecn {
+    // SAFETY: the message was filled by the kernel, its control buffer is alive and aligned, and the macros
+    // stay within it.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            if (found.cmsg_level, found.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS) {
+                return Ecn::from_low_bits(*libc::CMSG_DATA(header));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    Ecn::NotEct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+
+    #[test]
+    fn a_datagram_arrives_with_its_sender_and_its_ecn() {
+        let (one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
+        let mut buffer = [0; 16];
+        assert!(other.receive(&mut buffer).unwrap().is_none());
+        for (class, ecn) in [(TRAFFIC_CLASS, Ecn::Ect0), (3, Ecn::CongestionExperienced)] {
+            one.set(libc::IPPROTO_IP, libc::IP_TOS, class).unwrap();
+            one.send(b"hello", other.local()).unwrap();
+            other.wait(Span::from_us(1_000_000)).unwrap();
+            let datagram = other.receive(&mut buffer).unwrap().unwrap();
+            assert_eq!((&buffer[..datagram.bytes], datagram.from), (&b"hello"[..], one.local()));
+            assert_eq!(datagram.ecn, ecn);
+        }
+    }
+
+    #[test]
+    fn it_waits_as_long_as_it_is_told() {
+        let socket = Socket::bind(ANY_PORT).unwrap();
+        let before = std::time::Instant::now();
+        socket.wait(Span::from_us(3_000)).unwrap();
+        assert!(before.elapsed() >= std::time::Duration::from_millis(3));
+    }
+
+    #[test]
+    fn an_address_of_all_interfaces_is_refused() {
+        let all = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+        assert_eq!(Socket::bind(all).err().map(|error| error.kind()), Some(ErrorKind::InvalidInput));
+    }
+}
