@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 from tests.server.conftest import ClientOf
-from tests.support.loopback import UNMEASURED, Loopback
+from tests.support.loopback import UNMEASURED, Loopback, build
 from tests.support.samples import PLAN
 
 import fabricbench as fb
@@ -24,9 +24,14 @@ from fabricbench.store.schema import RECORD_TABLES
 SIZES = [1 << 20, 2 << 20]
 
 
+@pytest.fixture(scope="session")
+def loopback_program() -> Path:
+    return build()
+
+
 @pytest.fixture(scope="module")
-def loopback() -> Iterator[Loopback]:
-    backend = Loopback()
+def loopback(loopback_program: Path) -> Iterator[Loopback]:
+    backend = Loopback(loopback_program)
     with mock.patch.dict(BACKENDS, {"loopback": Registered(lambda: backend)}):
         yield backend
 

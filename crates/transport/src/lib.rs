@@ -8,9 +8,9 @@
 //!    [`Swift`] and [`Timely`].
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
 //! 5. [`VerbRequester`] and [`ReadResponses`]: the same with SEND, WRITE and READ on one connection, for storage.
-//! 6. [`QueuePair`]: requester, responder and rate control as the one object that a driver of real packets holds, with
-//!    receives, memory keys, completions and congestion notifications; [`Outgoing`] and [`Received`] are its packets, to and
-//!    from bytes.
+//! 6. [`QueuePair`]: requester, responder and rate control as the one object that a driver of real packets holds,
+//!    with receives, memory keys, completions and congestion notifications; [`Outgoing`] and [`Received`] are its
+//!    packets, to and from bytes.
 //!
 //! [`tcp`] stands apart: the other transport, for what shares the fabric with RDMA.
 //!
@@ -30,7 +30,8 @@
 //!   the next one, unless the window closes first: then by the timeout.
 //! - Duplicates are acknowledged in groups like new packets, not one by one (9.7.5.1.2 allows both).
 //! - A NAK that the network duplicated makes the requester go back twice; some devices ignore the second.
-//! - The responder does not check that positions follow each other (First, Middle, Last; 9.7.4.1); a [`QueuePair`] does.
+//! - The responder does not check that positions follow each other (First, Middle, Last; 9.7.4.1); a [`QueuePair`]
+//!   does.
 //!
 //! Selective recovery is no part of the standard, and devices that have it differ. Here every packet is a WRITE Only
 //! that says itself where it belongs, as in IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM
@@ -45,10 +46,11 @@
 //! PSN seen acknowledges everything before it, so that the window moves on. What of that has arrived is the owner's to find out.
 //!
 //! # What is left out
-//! End-to-end credits, path migration, atomics, immediate data. Requester and responder by themselves also leave out RNR NAKs and
-//! memory keys, and keep the work of a failed queue pair. A [`QueuePair`] has these: it answers a SEND without receive by an RNR NAK,
-//! checks length, place and key of every request, fails over what a peer may not do, and flushes what is posted. It leaves out READ,
-//! and has one region of memory. An application that reads its data sees no difference.
+//! End-to-end credits, path migration, atomics, immediate data. Requester and responder by themselves also leave out
+//! RNR NAKs and memory keys, and keep the work of a failed queue pair. A [`QueuePair`] has these: it answers a SEND
+//! without receive by an RNR NAK, checks length, place and key of every request, fails over what a peer may not do,
+//! and flushes what is posted. It leaves out READ, and has one region of memory. An application that reads its data
+//! sees no difference.
 
 mod config;
 mod dcqcn;

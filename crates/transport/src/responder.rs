@@ -117,8 +117,8 @@ impl Responder {
         Arrival { disposition: Disposition::Accepted, reply: None }
     }
 
-    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which acknowledges what came
-    /// before it (IBTA 9.7.5.2.8). What follows it is dropped without a word until it comes again.
+    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which acknowledges
+    /// what came before it (IBTA 9.7.5.2.8). What follows it is dropped without a word until it comes again.
     pub const fn on_not_ready(&mut self) {
         self.messages |= GAP_REPORTED;
         self.unacknowledged = 0;
