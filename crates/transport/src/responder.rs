@@ -118,7 +118,7 @@ impl Responder {
     }
 
     /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which acknowledges
-    /// what came before it (IBTA 9.7.5.2.8). What follows it is dropped without a word until it comes again.
+    /// what came before it (IBTA 9.7.5.2). What follows it is dropped without a word until it comes again.
     pub const fn on_not_ready(&mut self) {
         self.messages |= GAP_REPORTED;
         self.unacknowledged = 0;

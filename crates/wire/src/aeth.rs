@@ -41,7 +41,7 @@ bounded! {
     RnrTimer(u8), 5
 }
 
-/// The time that each code of [`RnrTimer`] stands for [10 us]. IBTA vol. 1, 9.7.5.2.8.
+/// The time that each code of [`RnrTimer`] stands for [10 us]. IBTA vol. 1, 9.7.5.2 (RNR NAK timer).
 const RNR_TIMES_10US: [u64; 32] = [
     65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048,
     3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,

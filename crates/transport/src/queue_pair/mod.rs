@@ -35,8 +35,6 @@ use wire::{Extension, Framing, Opcode, Psn, cnp as notification};
 pub struct Handled {
     /// Its payload, to be copied before the next packet is handled.
     pub placed: Option<Placed>,
-    /// What became of a request that was neither refused nor ignored.
-    pub disposition: Option<Disposition>,
 }
 
 /// A queue pair: requester and responder of one reliable connection.
@@ -149,7 +147,7 @@ impl QueuePair {
         match self.receives.take(&self.config, packet, &mut self.completions) {
             Taken::Judged(arrival, placed) => {
                 self.answer(&arrival);
-                return Handled { placed, disposition: Some(arrival.disposition) };
+                return Handled { placed };
             }
             Taken::NotReady => self.refuse(packet.psn(), Syndrome::RnrNak(self.rnr_timer)),
             Taken::Refused(code) => {

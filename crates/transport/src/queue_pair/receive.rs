@@ -23,9 +23,9 @@ enum NoPlace {
     Refused(NakCode),
 }
 
-/// IBTA 9.7.5.2.4.
+/// IBTA 9.7.5.2 (invalid request).
 const INVALID: NoPlace = NoPlace::Refused(NakCode::InvalidRequest);
-/// IBTA 9.7.5.2.5.
+/// IBTA 9.7.5.2 (remote access error).
 const NO_ACCESS: NoPlace = NoPlace::Refused(NakCode::RemoteAccessError);
 
 /// Who judges the PSN of a request.

@@ -174,7 +174,7 @@ impl SendQueue {
         self.complete(outcome, done);
     }
 
-    /// An RNR NAK (IBTA 9.7.5.2.8): waits, then goes back to its packet. False when the retries are used up.
+    /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet. False when the retries are used up.
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
