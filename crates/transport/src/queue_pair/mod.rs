@@ -23,7 +23,7 @@ pub use work::{Completion, Counters, Placed, Source, Status, Target, WorkId};
 
 use crate::{Arrival, Config, Disposition, TimeoutOutcome};
 use receive::{ReceiveQueue, Taken, answer, is_early};
-use send::SendQueue;
+use send::{Heard, SendQueue};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
@@ -128,7 +128,11 @@ impl QueuePair {
                 self.counters.cnps_received += 1;
                 self.sends.on_cnp(now);
             }
-            (Opcode::Acknowledge, Extension::Aeth(aeth)) => self.on_acknowledge(packet.psn(), &aeth, now),
+            (Opcode::Acknowledge, Extension::Aeth(aeth)) => {
+                let (psn, msn) = (packet.psn(), Psn::new(aeth.msn.value()));
+                let heard = Heard { now, psn, msn, is_marked: packet.is_marked() };
+                self.on_acknowledge(heard, aeth.syndrome);
+            }
             (opcode, _) if opcode.is_request() => return self.on_request(packet, now),
             _ => self.counters.ignored += 1,
         }
@@ -200,22 +204,22 @@ impl QueuePair {
         bth::Repr { migrated: true, ..bth::Repr::new(opcode, self.peer, psn) }
     }
 
-    fn on_acknowledge(&mut self, psn: Psn, aeth: &aeth::Repr, now: Instant) {
+    fn on_acknowledge(&mut self, heard: Heard, syndrome: Syndrome) {
         let Self { config, sends, completions: done, .. } = self;
-        let msn = Psn::new(aeth.msn.value());
-        self.counters.naks_received += u64::from(!matches!(aeth.syndrome, Syndrome::Ack(_)));
-        match aeth.syndrome {
-            Syndrome::Ack(_) => sends.on_ack(config, now, psn, msn, done),
-            Syndrome::Nak(NakCode::PsnSequenceError) => sends.on_missing(config, now, psn, msn, done),
+        self.counters.naks_received += u64::from(!matches!(syndrome, Syndrome::Ack(_)));
+        match syndrome {
+            Syndrome::Ack(_) => sends.on_ack(config, heard, done),
+            Syndrome::Nak(NakCode::PsnSequenceError) => sends.on_missing(config, heard, done),
             Syndrome::RnrNak(timer) => {
-                if !sends.on_not_ready(config, now, psn, timer, done) {
+                if !sends.on_not_ready(config, heard, timer, done) {
                     self.fail(Some((0, Status::RnrRetryExceeded)));
                 }
             }
             Syndrome::Nak(code) => {
                 // One less, modulo 2^24: in order, everything before the refused packet has arrived.
-                let newest = if config.recovery.is_selective() { msn } else { psn.add(u32::MAX) };
-                if let Some(place) = sends.on_refused(config, now, psn, newest, done) {
+                let in_order = heard.psn.add(u32::MAX);
+                let newest = if config.recovery.is_selective() { heard.msn } else { in_order };
+                if let Some(place) = sends.on_refused(config, heard, newest, done) {
                     self.fail(Some((place, status_of(code))));
                 }
             }

@@ -1,7 +1,7 @@
 //! The sending half of a queue pair: posted work, its recovery and its pacing.
 
 use super::{Completion, PostError, Settings, Source, Status, WorkId};
-use crate::{AckOutcome, Config, Controller, RateControl, Requester, TimeoutOutcome, Verb};
+use crate::{AckOutcome, Config, Controller, Loss, Requester, TimeoutOutcome, Verb};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::RnrTimer;
@@ -15,6 +15,19 @@ pub(super) struct DataPacket {
     pub(super) extension: Extension,
     pub(super) source: Source,
     pub(super) is_retransmission: bool,
+}
+
+/// An ACK or a NAK.
+#[derive(Clone, Copy)]
+pub(super) struct Heard {
+    /// When it arrived.
+    pub(super) now: Instant,
+    /// The PSN of its BTH.
+    pub(super) psn: Psn,
+    /// The message sequence number of its AETH.
+    pub(super) msn: Psn,
+    /// It arrived with congestion experienced.
+    pub(super) is_marked: bool,
 }
 
 /// Work that is not completed.
@@ -91,12 +104,15 @@ impl SendQueue {
 
     /// The next packet, if window, pacing and the readiness of the peer allow one.
     pub(super) fn poll(&mut self, config: &Config, now: Instant) -> Option<DataPacket> {
-        if now < self.ready_at() {
+        let window_packets = self.rate.window_packets();
+        if now < self.ready_at() || !self.requester.fits(window_packets) {
             return None;
         }
         let Self { requester, posted, .. } = self;
         let bytes_of = |index: usize| posted[index].bytes;
-        let packet = requester.poll_transmit(config, now, bytes_of)?;
+        let mut packet = requester.poll_transmit(config, now, bytes_of)?;
+        // What fills the window of the rate controller asks, or the window might open after a timeout only.
+        packet.ack_request |= !requester.fits(window_packets);
         let transmit = requester.transmit(config, &packet, bytes_of);
         let Posted { work, verb, address, .. } = posted[transmit.work];
         let opcode = verb.opcode(transmit.position);
@@ -105,7 +121,7 @@ impl SendQueue {
             remote_key: self.remote_key,
             dma_bytes: transmit.message_bytes as u32,
         };
-        self.rate.on_sent(now, occupied_bytes(opcode, transmit.payload_bytes));
+        self.rate.on_sent(now, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
         Some(DataPacket {
             opcode,
             psn: transmit.psn,
@@ -123,13 +139,18 @@ impl SendQueue {
 
     /// When there is something to do.
     pub(super) fn deadline(&self, config: &Config) -> Instant {
-        let next = if self.requester.can_transmit(config) { self.ready_at() } else { Instant::NEVER };
+        let may_send = self.requester.can_transmit(config) && self.requester.fits(self.rate.window_packets());
+        let next = if may_send { self.ready_at() } else { Instant::NEVER };
         next.min(self.requester.deadline())
     }
 
     pub(super) fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
         let Self { requester, posted, .. } = self;
-        requester.on_timeout(config, now, |index| posted[index].bytes)
+        let outcome = requester.on_timeout(config, now, |index| posted[index].bytes);
+        if outcome == TimeoutOutcome::Resend {
+            self.rate.on_loss(now, Loss::Timeout);
+        }
+        outcome
     }
 
     pub(super) fn on_cnp(&mut self, now: Instant) {
@@ -137,14 +158,8 @@ impl SendQueue {
     }
 
     /// An ACK whose AETH has `msn`: selective recovery has a use of its own for that, see [`crate::Reply`].
-    pub(super) fn on_ack(
-        &mut self,
-        config: &Config,
-        now: Instant,
-        psn: Psn,
-        msn: Psn,
-        done: &mut VecDeque<Completion>,
-    ) {
+    pub(super) fn on_ack(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
+        let Heard { now, psn, msn, .. } = heard;
         let Self { requester, posted, .. } = self;
         let bytes_of = |index: usize| posted[index].bytes;
         let outcome = if config.recovery.is_selective() {
@@ -152,18 +167,12 @@ impl SendQueue {
         } else {
             requester.on_ack(config, now, psn, bytes_of)
         };
-        self.complete(outcome, done);
+        self.complete(outcome, heard, done);
     }
 
     /// A NAK "PSN sequence error".
-    pub(super) fn on_missing(
-        &mut self,
-        config: &Config,
-        now: Instant,
-        psn: Psn,
-        msn: Psn,
-        done: &mut VecDeque<Completion>,
-    ) {
+    pub(super) fn on_missing(&mut self, config: &Config, heard: Heard, done: &mut VecDeque<Completion>) {
+        let Heard { now, psn, msn, .. } = heard;
         let Self { requester, posted, .. } = self;
         let bytes_of = |index: usize| posted[index].bytes;
         let outcome = if config.recovery.is_selective() {
@@ -171,23 +180,24 @@ impl SendQueue {
         } else {
             requester.on_nak(config, now, psn, bytes_of)
         };
-        self.complete(outcome, done);
+        self.complete(outcome, heard, done);
+        self.rate.on_loss(now, Loss::Nak);
     }
 
     /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet. False when the retries are used up.
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
-        now: Instant,
-        psn: Psn,
+        heard: Heard,
         timer: RnrTimer,
         done: &mut VecDeque<Completion>,
     ) -> bool {
+        let Heard { now, psn, .. } = heard;
         // A copy, one that nothing under way answers to, or one that nobody sends under selective recovery.
         if now < self.not_before || config.recovery.is_selective() || self.work_of(config, psn).is_none() {
             return true;
         }
-        self.on_missing(config, now, psn, psn, done);
+        self.on_missing(config, Heard { msn: psn, ..heard }, done);
         if self.rnr_retries == self.rnr_retry_count {
             return false;
         }
@@ -201,15 +211,15 @@ impl SendQueue {
     pub(super) fn on_refused(
         &mut self,
         config: &Config,
-        now: Instant,
-        psn: Psn,
+        heard: Heard,
         newest: Psn,
         done: &mut VecDeque<Completion>,
     ) -> Option<usize> {
+        let Heard { now, psn, .. } = heard;
         self.work_of(config, psn)?;
         let Self { requester, posted, .. } = self;
         let outcome = requester.on_ack(config, now, newest, |index| posted[index].bytes);
-        self.complete(outcome, done);
+        self.complete(outcome, heard, done);
         self.work_of(config, psn)
     }
 
@@ -231,9 +241,10 @@ impl SendQueue {
         })
     }
 
-    fn complete(&mut self, outcome: AckOutcome, done: &mut VecDeque<Completion>) {
-        if outcome.progressed {
+    fn complete(&mut self, outcome: AckOutcome, heard: Heard, done: &mut VecDeque<Completion>) {
+        if outcome.progressed() {
             self.rnr_retries = 0;
+            self.rate.on_ack(heard.now, outcome.packets, heard.is_marked);
         }
         let completed = self.posted.drain(..outcome.completed as usize);
         done.extend(completed.map(|Posted { work, bytes, .. }| Completion {
