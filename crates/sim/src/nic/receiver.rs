@@ -10,7 +10,7 @@ use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
 use spec::LateFrames;
 use std::ops::Range;
-use transport::{Config, Disposition, Position, Reply, Responder};
+use transport::{CnpLimiter, Config, Disposition, Position, Reply, Responder};
 use units::{Cycle, Instant, Span};
 use wire::{Framing, Opcode, Psn};
 
@@ -87,7 +87,7 @@ struct Rare {
     /// Of chunks behind it, by how many came before them, ascending: frames beyond a gap.
     ahead: Vec<(u32, Counts)>,
     late: LateFrames,
-    next_cnp: Instant,
+    cnps: CnpLimiter,
 }
 
 /// What a chunk that comes whole, in order, unmarked and soon has none of.
@@ -230,12 +230,7 @@ impl Receiver {
         if settings.cnp_interval == ReceiverSettings::NO_CNP {
             return false;
         }
-        let rare = self.rare();
-        let is_due = now >= rare.next_cnp;
-        if is_due {
-            rare.next_cnp = now + settings.cnp_interval;
-        }
-        is_due
+        self.rare().cnps.on_mark(settings.cnp_interval, now)
     }
 
     /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how many came before them.
@@ -368,7 +363,7 @@ impl Rare {
         counts: Counts::NONE,
         ahead: Vec::new(),
         late: LateFrames { frames: 0, ecn_ce_rx: 0, cnp_tx: 0 },
-        next_cnp: Instant::ZERO,
+        cnps: CnpLimiter::NEW,
     };
 
     /// Counts a frame of a chunk that has been delivered.
@@ -391,15 +386,15 @@ impl Rare {
     fn begin(&mut self, chunk: u32, now: Instant) -> bool {
         let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
         self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
-        !is_next && self.ahead.is_empty() && self.late.frames == 0 && now >= self.next_cnp
+        !is_next && self.ahead.is_empty() && self.late.frames == 0 && self.cnps.is_idle(now)
     }
 
     /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does not follow what has
     /// arrived.
     fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { counts, ahead, late, next_cnp } = self;
+        let Self { counts, ahead, late, cnps: limiter } = self;
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;
-        cycle.time(next_cnp);
+        limiter.visit(cycle);
         cycle.same(late.frames);
         cycle.same_list(ahead.iter().map(|(_, counts)| u64::from(counts.dropped)));
         cycle.same_list([u64::from(*dropped), *dropped_bytes].into_iter());

@@ -1,6 +1,6 @@
 //! When a receiver of marked packets sends congestion notifications.
 
-use units::{Instant, Span};
+use units::{Cycle, Instant, Span};
 
 /// Lets through one congestion notification packet of a queue pair in each interval (IBTA vol. 1, annex
 /// A17.9.3; the interval is the implementer's choice, 50 us in DCQCN, SIGCOMM 2015, section 3).
@@ -11,6 +11,9 @@ pub struct CnpLimiter {
 }
 
 impl CnpLimiter {
+    /// No mark so far.
+    pub const NEW: Self = Self { next: Instant::ZERO };
+
     /// A packet marked "congestion experienced" arrived at `now`: true if a notification is to be sent, of
     /// which there is at most one in each `interval`.
     #[inline]
@@ -20,6 +23,18 @@ impl CnpLimiter {
             self.next = now + interval;
         }
         is_due
+    }
+
+    /// The next mark is told, as if there had never been one.
+    #[must_use]
+    pub fn is_idle(&self, now: Instant) -> bool {
+        now >= self.next
+    }
+
+    /// See [`Cycle`].
+    pub fn visit(&mut self, cycle: &mut Cycle) {
+        let Self { next } = self;
+        cycle.time(next);
     }
 }
 

@@ -9,7 +9,9 @@ use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Frame, FrameKind, Record};
 use engine::Message;
 use std::collections::VecDeque;
-use transport::{Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester};
+use transport::{
+    CnpLimiter, Config, Controller, Position, ReadResponses, Reply, Responder, Verb, VerbRequester,
+};
 use units::{Instant, LINK_OVERHEAD_BYTES, Span};
 use wire::size::{ACK_FRAME_BYTES, CNP_FRAME_BYTES, data_frame_bytes};
 use wire::{Framing, Opcode, Psn};
@@ -72,7 +74,7 @@ pub(super) struct Connection {
     pub(super) operations: u32,
     /// The operation of the last data sent.
     pub(super) last: Option<Tag>,
-    next_cnp: Instant,
+    cnps: CnpLimiter,
     in_round: bool,
     /// A timer entry exists.
     pub(super) is_timed: bool,
@@ -90,7 +92,7 @@ impl Connection {
             posted: VecDeque::new(),
             operations: 0,
             last: None,
-            next_cnp: if plan.cnp_interval.is_some() { Instant::ZERO } else { Instant::NEVER },
+            cnps: CnpLimiter::NEW,
             in_round: false,
             is_timed: false,
             answers_next: false,
@@ -236,10 +238,9 @@ impl Connection {
 
     /// A marked packet arrived; the notification to send, if one is due.
     pub(super) fn notice_mark(&mut self, now: Instant) -> Option<Packet> {
-        if now < self.next_cnp {
+        if !self.cnps.on_mark(self.plan.cnp_interval?, now) {
             return None;
         }
-        self.next_cnp = now + self.plan.cnp_interval?;
         Some(Packet::new(Kind::Cnp, self.plan.replies.cnp, Psn::new(0), CNP_FRAME_BYTES, self.plan.path))
     }
 
