@@ -1,5 +1,5 @@
-//! Whole InfiniBand packet: as it comes, and as the transport packet of one whose length and CRCs are right, which the
-//! fuzzer could not guess.
+//! Whole InfiniBand packet: as it comes, and as the transport packet of one whose length and CRCs are right,
+//! which the fuzzer could not guess.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

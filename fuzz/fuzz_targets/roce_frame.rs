@@ -1,12 +1,13 @@
-//! Whole RoCEv2 frame: as it comes, and as the transport packet of a frame whose lengths, checksum and ICRC are
-//! right, which the fuzzer could not guess.
+//! Whole RoCEv2 frame: as it comes, and as the transport packet of a frame whose lengths, checksum and ICRC
+//! are right, which the fuzzer could not guess.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use wire::{Error, RoceFrame, ethernet, icrc, ipv4, udp};
 
 const UDP_OFFSET: usize = ethernet::HEADER_BYTES + ipv4::HEADER_BYTES;
-/// Addresses, traffic class, TTL, identification and source port: what precedes the transport packet in an input.
+/// Addresses, traffic class, TTL, identification and source port: what precedes the transport packet in an
+/// input.
 const NETWORK_BYTES: usize = 26;
 
 fuzz_target!(|bytes: &[u8]| {

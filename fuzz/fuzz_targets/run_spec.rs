@@ -1,5 +1,5 @@
-//! The JSON of a run spec, which is all that the core is told: reading it is total, and what is accepted is written as
-//! text that is accepted as the same.
+//! The JSON of a run spec, which is all that the core is told: reading it is total, and what is accepted is
+//! written as text that is accepted as the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

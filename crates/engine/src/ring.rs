@@ -146,8 +146,8 @@ impl<T: Copy> Ring<T> {
     /// The item with `count` items before it since the start.
     ///
     /// # Safety
-    /// Something was put in before, so that there are slots: a place masked by their number less one is one of
-    /// them.
+    /// Something was put in before, so that there are slots: a place masked by their number less one is one
+    /// of them.
     #[inline]
     unsafe fn item(&self, count: u32) -> &T {
         debug_assert!(!self.slots.is_empty(), "there are slots once something was put in");

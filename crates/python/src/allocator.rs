@@ -1,7 +1,7 @@
 //! Memory of the core: the system's, and a message for the user when there is no more.
 //!
-//! Without it the process would abort. Like after SIGKILL, the trials that finished stay and the next command finds the
-//! one under way interrupted. The message is written without asking for memory.
+//! Without it the process would abort. Like after SIGKILL, the trials that finished stay and the next command
+//! finds the one under way interrupted. The message is written without asking for memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -13,7 +13,8 @@ const USER_ERROR: i32 = 2;
 /// The allocator of the core.
 pub(crate) struct Allocator;
 
-// SAFETY: every call is handed on to `System` as it is; what comes back is either its result, or the process ends.
+// SAFETY: every call is handed on to `System` as it is; what comes back is either its result, or the process
+// ends.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
@@ -46,7 +47,8 @@ fn found(place: *mut u8) -> *mut u8 {
 
 #[cold]
 fn end() -> ! {
-    // SAFETY: the message is valid for its length; both calls are safe wherever the process stands (signal-safety(7)).
+    // SAFETY: the message is valid for its length; both calls are safe wherever the process stands
+    // (signal-safety(7)).
     unsafe {
         libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(USER_ERROR)

@@ -4,18 +4,18 @@
 //!
 //! 1. `setup`: from a [`spec::RunSpec`] to hosts, switches and wires;
 //! 2. [`engine`], a crate of its own: time windows, inboxes, activity, threads; it knows no networks;
-//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`: a port
-//!    that sends and what becomes of its link in time;
+//! 3. `nic`: hosts post transfers, pace queue pairs, acknowledge, issue and serve storage operations; `link`:
+//!    a port that sends and what becomes of its link in time;
 //! 4. `switch`: shared buffer, queues, load balancing; a fast path and an exact path with the same result;
-//! 5. `record`: what nodes report and count; `report`: rows, counters, series and the summary made of it, chunk by chunk
-//!    and port by port;
+//! 5. `record`: what nodes report and count; `report`: rows, counters, series and the summary made of it,
+//!    chunk by chunk and port by port;
 //! 6. `fast_forward`: what repeats is skipped;
 //! 7. `run`, `estimate`, `patience`, `observer`: what a caller sees.
 //!
-//! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN; seven
-//! ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN and eight
-//! priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any number of threads and on
-//! either path.
+//! Models: RoCEv2 reliable connections with go-back-N, selective or no recovery, at line rate or under DCQCN;
+//! seven ways of load balancing; store-and-forward and cut-through switches with a shared buffer, PFC, ECN
+//! and eight priorities. Leaves out: host memory and PCIe. A result is the same on every machine, for any
+//! number of threads and on either path.
 
 mod estimate;
 mod fast_forward;

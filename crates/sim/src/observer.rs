@@ -39,15 +39,15 @@ pub struct Progress {
     pub simulated: Instant,
     /// Frames that crossed a link.
     pub packet_hops: u64,
-    /// Simulated time since payload was last delivered of a job that ends by itself, and how long that may be before the run
-    /// is ended.
+    /// Simulated time since payload was last delivered of a job that ends by itself, and how long that may be
+    /// before the run is ended.
     pub waiting: Span,
     /// See `waiting`.
     pub patience: Span,
     /// Chunks of the jobs that end by themselves that have not ended.
     pub open_chunks: u64,
-    /// What was sampled since the last report, in order of time: 128 at the most. Where more were taken, neighbours are
-    /// joined.
+    /// What was sampled since the last report, in order of time: 128 at the most. Where more were taken,
+    /// neighbours are joined.
     pub samples: Vec<Sample>,
 }
 
@@ -87,7 +87,8 @@ pub trait Observer {
     /// [`Stopped`] ends the run.
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped>;
 
-    /// Told about ten times a second of wall time, and once when the run has ended and before its last rows come.
+    /// Told about ten times a second of wall time, and once when the run has ended and before its last rows
+    /// come.
     ///
     /// # Errors
     /// [`Stopped`] ends the run.

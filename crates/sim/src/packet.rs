@@ -1,7 +1,7 @@
 //! The packet as it travels: a descriptor of 32 bytes, copied by value from inbox to inbox.
 //!
-//! It carries what switches and ports need. What belongs to the flow (addresses, UDP ports, message sizes) lives
-//! with the queue pair and is joined again when a frame is written out in full.
+//! It carries what switches and ports need. What belongs to the flow (addresses, UDP ports, message sizes)
+//! lives with the queue pair and is joined again when a frame is written out in full.
 
 use engine::Message;
 use transport::Position;
@@ -28,8 +28,8 @@ pub(crate) enum Kind {
     LinkControl,
     /// TCP segment with payload; the PSN is its number in the stream.
     TcpData,
-    /// TCP acknowledgement, with an echo of congestion experienced or without; the PSN is the number of the segment
-    /// it waits for.
+    /// TCP acknowledgement, with an echo of congestion experienced or without; the PSN is the number of the
+    /// segment it waits for.
     TcpAck { congestion_echo: bool },
 }
 
@@ -121,8 +121,8 @@ const BLOCK_COUNT_BITS: u32 = 12;
 pub(crate) struct Packet {
     /// When the node it travels to acts on it.
     at: Instant,
-    /// When its first bit left the sending NIC, and of payload in the highest bits the pad count of the BTH; of ACK and NAK, whose
-    /// latency nobody measures, the message sequence number of the AETH.
+    /// When its first bit left the sending NIC, and of payload in the highest bits the pad count of the BTH;
+    /// of ACK and NAK, whose latency nobody measures, the message sequence number of the AETH.
     sent: Instant,
     /// Queue pair at the receiving host.
     pub(crate) queue_pair: u32,

@@ -12,8 +12,9 @@ const HEADERS_BYTES_MAX: u64 = 128;
 /// Switches on the way of a frame, at the most.
 const SWITCHES_MAX: u64 = 8;
 
-/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the latest start,
-/// the longest time that software takes, the longest time for which messages are offered and the times of the PFC watchdog.
+/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the
+/// latest start, the longest time that software takes, the longest time for which messages are offered and
+/// the times of the PFC watchdog.
 pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
     let wait = |job: &JobSpec| {

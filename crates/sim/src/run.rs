@@ -130,7 +130,8 @@ fn run_with<F: Forward>(
     Ok(summary)
 }
 
-/// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are made.
+/// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are
+/// made.
 fn finish_chunks<F: Forward>(
     partitions: &[Partition<FabricNode<F>, SeriesProbe>],
     assembler: &mut Assembler,
@@ -154,7 +155,8 @@ fn finish_chunks<F: Forward>(
     )
 }
 
-/// Hands out everything that is known only at the end: of the last window, and of the run, which may have ended within it.
+/// Hands out everything that is known only at the end: of the last window, and of the run, which may have
+/// ended within it.
 fn hand_out<F: Forward>(
     world: &World<F>,
     spec: &RunSpec,
@@ -208,7 +210,8 @@ struct Driver<'a> {
     /// Delivered so far, and when that last grew.
     progress: u64,
     progress_at: Instant,
-    /// Simulated time without any delivery after which the run is ended; longer by the second while TCP connections are open.
+    /// Simulated time without any delivery after which the run is ended; longer by the second while TCP
+    /// connections are open.
     patience: Span,
     tcp_patience: Span,
     stalled_since: Option<Instant>,

@@ -37,7 +37,8 @@ fn fcs_errors(recorder: &Recorder, node: &str) -> u64 {
 /// A frame of n bits is lost with 1 - (1 - p)^n.
 #[test]
 fn the_share_of_frames_lost_is_that_of_their_bits() {
-    // p = 1e-6: 1 - (1 - 1e-6)^33264 = 0.032717 of the frames; 100,000 frames: 3,272 with a standard error of 56.
+    // p = 1e-6: 1 - (1 - 1e-6)^33264 = 0.032717 of the frames; 100,000 frames: 3,272 with a standard error of
+    // 56.
     let (summary, recorder) = run(&counted(vec![bit_errors(0, "host0-leaf0", 1_000_000_000_000)]));
     let lost = summary.frames_lost.bit_error;
     assert!(lost.abs_diff(3_272) < 4 * 56, "{lost} lost with {FRAME_BITS} bits each");

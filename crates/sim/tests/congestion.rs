@@ -214,8 +214,8 @@ fn a_receiver_notifies_once_in_an_interval_however_many_frames_are_marked() {
         for chunk in &recorder.chunks {
             assert!(chunk.ecn_ce_rx > 1_000, "{} of 1,024 frames are marked", chunk.ecn_ce_rx);
             let completed_ps = chunk.completed_ps.expect("it completes");
-            // Its frames share the link with those of another chunk, and take 84 ns each: the first marked one after
-            // an interval comes that much later. 2 us of the time are on the way to the receiver.
+            // Its frames share the link with those of another chunk, and take 84 ns each: the first marked
+            // one after an interval comes that much later. 2 us of the time are on the way to the receiver.
             let time_ps = completed_ps - chunk.start_ps.expect("it starts") - 2_000_000;
             let count = time_ps / (interval_ps + 200_000)..=time_ps / interval_ps + 1;
             assert!(count.contains(&chunk.cnp_tx), "{} in {time_ps} ps: {count:?}", chunk.cnp_tx);

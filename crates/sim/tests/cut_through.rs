@@ -10,7 +10,8 @@ use spec::{CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, LinkSpec, RunSpec, 
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;
-/// A full frame that is the only one of its message, with preamble and gap, and what must be in of it before it leaves.
+/// A full frame that is the only one of its message, with preamble and gap, and what must be in of it before
+/// it leaves.
 const FRAME: u64 = 4096 + 78 + 20;
 const HEAD: u64 = 8 + 64;
 const PIPELINE_PS: u64 = 500_000;

@@ -7,8 +7,8 @@ use spec::{EcmpHash, FailureSpec, LoadBalancing, LossRecovery, PortRow, RunSpec,
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;
-/// A full frame with preamble and gap: 4096 bytes of payload, 62 of headers and 20 on the link; first of a message, with
-/// a RETH.
+/// A full frame with preamble and gap: 4096 bytes of payload, 62 of headers and 20 on the link; first of a
+/// message, with a RETH.
 const FRAME: u64 = 4096 + 62 + 20;
 const RETH: u64 = 16;
 /// From the first bit out of a NIC to the link.
@@ -74,7 +74,8 @@ fn on_uplink(k: u64) -> (u64, u64) {
     (begins, begins + bytes * BYTE_PS + 30 * 5_000)
 }
 
-/// Between the failure and the convergence exactly those frames are lost that touch the link while it is down.
+/// Between the failure and the convergence exactly those frames are lost that touch the link while it is
+/// down.
 #[test]
 fn frames_on_and_to_a_dead_link_are_lost_until_routes_converge() {
     let mut spec = one_flow(2, 2_000);
@@ -86,8 +87,8 @@ fn frames_on_and_to_a_dead_link_are_lost_until_routes_converge() {
     spec.fabric.convergence_time_ps = convergence;
     spec.fabric.failures = vec![down(at, &format!("leaf0-{spine}"))];
     let (summary, recorder) = run(&spec);
-    // A frame is lost if it is not out of the cable by then and was routed, one hop earlier, before the convergence:
-    // the leaf chooses when it has the frame, which is when it begins to send it.
+    // A frame is lost if it is not out of the cable by then and was routed, one hop earlier, before the
+    // convergence: the leaf chooses when it has the frame, which is when it begins to send it.
     let lost =
         (0..2_000).filter(|&k| on_uplink(k).1 > at && on_uplink(k).0 < at + convergence).count() as u64;
     assert!(lost > 200, "{lost}");

@@ -1,4 +1,5 @@
-//! InfiniBand links: lossless by credits, at line rate if the buffer holds a round trip, else at buffer over round trip.
+//! InfiniBand links: lossless by credits, at line rate if the buffer holds a round trip, else at buffer over
+//! round trip.
 
 mod common;
 
@@ -47,8 +48,8 @@ fn a_lone_message_takes_what_its_bytes_and_latencies_take() {
     }
 }
 
-/// From the first bit of a packet at a host to the moment when its credit can be spent again, on an idle switch that grants
-/// it at once: it arrives, goes out, and the grant comes back.
+/// From the first bit of a packet at a host to the moment when its credit can be spent again, on an idle
+/// switch that grants it at once: it arrives, goes out, and the grant comes back.
 const ROUND_TRIP_PS: u64 = (PACKET_BYTES + PACKET_BYTES + UPDATE_BYTES) * BYTE_PS
     + (NIC_PS + CABLE_PS + PIPELINE_PS)
     + (CABLE_PS + NIC_PS);
@@ -90,7 +91,8 @@ fn updates_come_at_their_interval_and_waits_are_counted() {
     let updates = switch.flow_control_tx.unwrap();
     assert!(updates > most - 8 && updates <= most, "{updates} of {most}");
     assert_eq!(host.flow_control_rx, Some(updates));
-    // 4 packets in 2 us and the wait for the first grant, of which 3 x 83 ns and the next's start are no waits.
+    // 4 packets in 2 us and the wait for the first grant, of which 3 x 83 ns and the next's start are no
+    // waits.
     let waited = host.credit_wait_ps.unwrap();
     assert!(waited > completion_ps(&summary) * 4 / 5 && waited < completion_ps(&summary), "{waited}");
     assert_eq!(switch.credit_wait_ps, Some(0));
@@ -195,8 +197,8 @@ fn slow_spines() -> TopologySpec {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // That no packet is sent without credit or finds its buffer full, and that frames are conserved, is checked inside
-    // every run.
+    // That no packet is sent without credit or finds its buffer full, and that frames are conserved, is
+    // checked inside every run.
     #[test]
     fn nothing_is_lost_and_threads_agree(spec in any_spec()) {
         let (summary, recorder) = run(&spec);

@@ -1,4 +1,5 @@
-//! What an MPI library adds to a collective: the handshake before large messages, and the copy of a rank's own block.
+//! What an MPI library adds to a collective: the handshake before large messages, and the copy of a rank's
+//! own block.
 
 mod common;
 
@@ -88,7 +89,8 @@ fn what_ranks_of_a_host_copy_has_no_handshake() {
 
 #[test]
 fn a_blocking_program_clears_one_message_after_the_other() {
-    // Rank 3 receives from rank 1 at the second step; whether it is announced or not, not before the first is there.
+    // Rank 3 receives from rank 1 at the second step; whether it is announced or not, not before the first is
+    // there.
     let spec = with_handshake(per_pair(4, "all-to-all", "pairwise", 4 << 20), 1);
     let chunks = chunks(&spec);
     for first in chunks.iter().filter(|chunk| chunk.step == 0) {

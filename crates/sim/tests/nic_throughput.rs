@@ -68,12 +68,14 @@ fn a_direction_slows_only_what_goes_that_way() {
     assert_eq!(with(0, NicDirection::Send), with(0, both));
     assert_eq!(with(1, NicDirection::Receive), with(1, both));
     assert_eq!(with(0, NicDirection::Receive), whole);
-    // All that arrives, be it data or nothing but acknowledgements, keeps its time when only sending of data is slow.
+    // All that arrives, be it data or nothing but acknowledgements, keeps its time when only sending of data
+    // is slow.
     assert_eq!(with(1, NicDirection::Send), whole);
     assert_ne!(with(0, both), whole);
 }
 
-/// From 500 us on the NIC of host 1 is slow in one direction, from 900 us on in the other: a change counts for both.
+/// From 500 us on the NIC of host 1 is slow in one direction, from 900 us on in the other: a change counts
+/// for both.
 #[test]
 fn a_change_of_direction_ends_the_one_before() {
     let change = |at_ps, throughput_ppm, direction| FailureSpec::NicThroughput {

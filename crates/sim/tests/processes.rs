@@ -1,4 +1,5 @@
-//! Several ranks on one host: shared memory between them, one NIC to the rest, rounds and overheads of each rank.
+//! Several ranks on one host: shared memory between them, one NIC to the rest, rounds and overheads of each
+//! rank.
 
 mod common;
 

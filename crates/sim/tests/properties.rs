@@ -14,7 +14,8 @@ const MTU: u64 = 4096;
 const MESSAGE: u64 = 128 << 10;
 
 prop_compose! {
-    /// Up to five switches, a tree with more links across it, ports of different rates, cables of different lengths.
+    /// Up to five switches, a tree with more links across it, ports of different rates, cables of different
+    /// lengths.
     fn any_fabric()(
         hosts in prop::collection::vec(1..4_u32, 2..6),
         parents in prop::collection::vec(0..8_usize, 5),

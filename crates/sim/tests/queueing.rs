@@ -6,7 +6,8 @@ use common::{collective, run, single_switch};
 use fabricbench_sim::{Batch, Observer, Options, Progress, Stopped};
 use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LinkSpec, QpMode, RunSpec, TopologySpec};
 
-/// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap [bytes].
+/// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap
+/// [bytes].
 const PAYLOAD_BYTES: u64 = 4096;
 const WIRE_BYTES: u64 = PAYLOAD_BYTES + 78 + 20;
 
@@ -37,8 +38,8 @@ impl Observer for Waits {
     }
 }
 
-/// Everybody sends messages of one packet to rank 0 as a Poisson process, that fill `load_percent` of a port of
-/// `port_bps` together, about `messages` in all.
+/// Everybody sends messages of one packet to rank 0 as a Poisson process, that fill `load_percent` of a port
+/// of `port_bps` together, about `messages` in all.
 fn poisson(topology: TopologySpec, ranks: u32, port_bps: u64, load_percent: u64, messages: u64) -> RunSpec {
     let mut spec = collective(topology, ranks, "incast", "parallel", PAYLOAD_BYTES);
     let payload_bps = port_bps / 100 * load_percent * PAYLOAD_BYTES / WIRE_BYTES;
@@ -59,15 +60,16 @@ fn waits(spec: &RunSpec) -> Waits {
     waits
 }
 
-/// Mean waiting time of an M/D/1 queue, rho / (2 (1 - rho)) service times (Pollaczek and Khinchine), at the load that
-/// was drawn: of `messages` in the time of the spec, in millionths.
+/// Mean waiting time of an M/D/1 queue, rho / (2 (1 - rho)) service times (Pollaczek and Khinchine), at the
+/// load that was drawn: of `messages` in the time of the spec, in millionths.
 fn theory_ppm(spec: &RunSpec, messages: u64, service_ps: u64) -> u64 {
     let duration_ps = spec.jobs[0].arrivals.expect("open loop").duration_ps;
     let busy_ps = u128::from(messages * service_ps);
     (busy_ps * 1_000_000 / (2 * (u128::from(duration_ps) - busy_ps))) as u64
 }
 
-/// Compares the mean of measured waits over `seeds` runs with that of theory. `wait_ps` is the mean wait of a run.
+/// Compares the mean of measured waits over `seeds` runs with that of theory. `wait_ps` is the mean wait of a
+/// run.
 fn assert_md1(mut spec: RunSpec, load: u64, seeds: u64, service_ps: u64, wait_ps: impl Fn(&Waits) -> u64) {
     let (mut measured, mut theory) = (0, 0);
     for seed in 0..seeds {
@@ -84,15 +86,15 @@ fn assert_md1(mut spec: RunSpec, load: u64, seeds: u64, service_ps: u64, wait_ps
     assert!(deviation_ppm.abs() < 10_000, "load {load} %: {measured}, theory {theory}");
 }
 
-/// Messages of a run. The standard error of the mean of a run was seen to be 0.5 % at loads of 50 and 80 %, that of
-/// the comparison a half to a quarter of it.
+/// Messages of a run. The standard error of the mean of a run was seen to be 0.5 % at loads of 50 and 80 %,
+/// that of the comparison a half to a quarter of it.
 const MESSAGES: u64 = 500_000;
 
 #[test]
 fn the_port_of_a_nic_is_an_md1_queue() {
     let line_bps = 400_000_000_000;
-    // What a message takes that waits for nobody, its acknowledgement included. Acknowledgements are shorter than
-    // messages, so they do not wait for each other.
+    // What a message takes that waits for nobody, its acknowledgement included. Acknowledgements are shorter
+    // than messages, so they do not wait for each other.
     let alone = collective(single_switch(2), 2, "incast", "parallel", PAYLOAD_BYTES);
     let alone_ps = common::completion_ps(&run(&alone).0);
     for (load, seeds) in [(50, 4), (80, 8)] {
@@ -113,8 +115,8 @@ fn a_slow_port_of_a_switch_fed_by_fast_ones_is_an_md1_queue() {
         host_link: common::link(3),
         fabric_link: slow,
     };
-    // From 16 hosts of the first leaf to one of the second: each uses so little of its own link that its messages
-    // hardly wait there, and what leaves the slow port is spaced for the ports after it.
+    // From 16 hosts of the first leaf to one of the second: each uses so little of its own link that its
+    // messages hardly wait there, and what leaves the slow port is spaced for the ports after it.
     for (load, seeds) in [(50, 2), (80, 6)] {
         let mut spec = poisson(topology.clone(), 17, slow.rate_bps, load, MESSAGES);
         spec.jobs[0].hosts = std::iter::once(16).chain(0..16).collect();

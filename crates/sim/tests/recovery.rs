@@ -30,8 +30,8 @@ fn all_gather(balancing: LoadBalancing, recovery: LossRecovery, chunk_bytes: u64
     spec
 }
 
-/// Seven steps, each with the frames of a chunk and the ACKs of another on every link, and a path through two leaves
-/// and a spine.
+/// Seven steps, each with the frames of a chunk and the ACKs of another on every link, and a path through two
+/// leaves and a spine.
 fn ring_ps(chunk_bytes: u64, ack_every: u64) -> u64 {
     let frames = chunk_bytes / 4096;
     let bytes = chunk_bytes + frames * FRAME_OVERHEAD + frames / ack_every * ACK;
@@ -118,8 +118,8 @@ fn pin(spec: &mut RunSpec, uplink: impl Fn(&ChunkRow) -> u32) {
     spec.fabric.load_balancing = LoadBalancing::Pinned { pins: pins.collect() };
 }
 
-/// The published case: in one step of a ring, two chunks of 6,400 frames meet on one uplink of each leaf, whose buffer
-/// is 32 MB. ACKs are few, so that they take no noticeable share of the senders' links.
+/// The published case: in one step of a ring, two chunks of 6,400 frames meet on one uplink of each leaf,
+/// whose buffer is 32 MB. ACKs are few, so that they take no noticeable share of the senders' links.
 fn two_meet() -> RunSpec {
     let mut spec = collective(leaf_spine(4), 8, "all-gather", "ring", 8 * CHUNK);
     // Two queue pairs of each leaf cross in every step.
@@ -143,8 +143,8 @@ fn without_recovery_what_meets_on_an_uplink_is_lost_and_counted() {
     }
     let lost: u64 = lossy.iter().map(|chunk| chunk.tx_frames - chunk.rx_frames).sum();
     assert_eq!(lost, summary.frames_lost.buffer_full);
-    // Two rates into one: half of 2 x 6,400 frames has left when all have come; 3 / (1 + 3) of the buffer holds of the
-    // rest what it can. Published are 666 and 607.
+    // Two rates into one: half of 2 x 6,400 frames has left when all have come; 3 / (1 + 3) of the buffer
+    // holds of the rest what it can. Published are 666 and 607.
     let expected = 2 * (6_400 - 24_000_000 / (4096 + 62));
     assert!(lost.abs_diff(expected) * 100 < expected, "{lost} lost, {expected} expected");
     assert!(lost.abs_diff(666 + 607) * 100 < (666 + 607) * 5, "{lost} lost");

@@ -10,7 +10,8 @@ const FRAMES: u64 = 20_000;
 /// A full frame in the middle of a message on a link of 400 Gb/s, preamble and gap included [ps].
 const FRAME_PS: u64 = (4096 + 62 + 20) * 20;
 
-/// Host 0 sends one message to host 1 over that many spines in turn; the way over spine k has `delays_ps[k]` more.
+/// Host 0 sends one message to host 1 over that many spines in turn; the way over spine k has `delays_ps[k]`
+/// more.
 fn sprayed(delays_ps: &[u64], recovery: LossRecovery) -> RunSpec {
     let topology = TopologySpec::LeafSpine {
         leaves: 2,
@@ -37,8 +38,8 @@ fn of_job(recorder: &Recorder) -> Vec<(u32, u32, u64)> {
     rows.map(|row| (row.distance_min, row.distance_max, row.frames)).collect()
 }
 
-/// Every second frame is `delay` late. When it arrives, the newest is the last of the others that left no later than
-/// `delay` after it: the distance is the largest odd number of frame times within the delay.
+/// Every second frame is `delay` late. When it arrives, the newest is the last of the others that left no
+/// later than `delay` after it: the distance is the largest odd number of frame times within the delay.
 #[test]
 fn two_paths_of_a_given_difference_give_one_distance() {
     for (delay_frames_x10, distance) in [(15, 1), (35, 3), (315, 31), (325, 31), (335, 33), (1_235, 123)] {
@@ -77,8 +78,8 @@ fn a_delay_line_adds_its_delay_once_each_way() {
     assert_eq!(delayed - plain, 2 * 7_000_000, "data there, the last acknowledgement back");
 }
 
-/// The NIC decides: in order only, it collapses; with a window beyond the distance it does not notice; with a smaller
-/// one it falls in between.
+/// The NIC decides: in order only, it collapses; with a window beyond the distance it does not notice; with a
+/// smaller one it falls in between.
 #[test]
 fn a_nic_that_takes_packets_in_any_order_keeps_its_rate_as_far_as_its_window_reaches() {
     let time = |recovery, window| {

@@ -32,8 +32,8 @@ fn rounds_of_a_ring_take_so_many_times_one_round() {
         once.transport.qp_mode = mode;
         let one_ps = completion_ps(&run(&once).0);
         let (summary, recorder) = run(&repeated(once, 10));
-        // A rank that has what it needs starts its next round while the last acknowledgements of others travel: at
-        // most one round trip of 4 us less for each round.
+        // A rank that has what it needs starts its next round while the last acknowledgements of others
+        // travel: at most one round trip of 4 us less for each round.
         let ten_ps = completion_ps(&summary);
         assert!(ten_ps <= 10 * one_ps && ten_ps > 10 * (one_ps - 4_000_000), "{ten_ps}, one {one_ps}");
         assert_eq!((summary.jobs[0].rounds, summary.jobs[0].chunks), (10, 10 * 4 * 6));

@@ -88,7 +88,8 @@ fn vary_rounds(job: &mut JobSpec, (warm_up_rounds, root_shift, barrier): (u32, b
     job.barrier = barrier;
 }
 
-/// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks have one.
+/// Makes an MPI program of a job: a handshake for large messages, and a copy of the own block where ranks
+/// have one.
 fn add_handshake(spec: &mut RunSpec, (threshold_bytes, control_bytes): (u64, u64)) {
     let job = &mut spec.jobs[0];
     job.copies_own_block = matches!(&*job.collective, "all-to-all" | "all-gather");
@@ -364,8 +365,8 @@ fn frames_that_arrive_at_once_are_taken_in_at_different_times() {
     }
 }
 
-/// A NIC that takes in less than is sent to it has acknowledgements come later than the timeout: data arrives until the queue pair
-/// fails, with seven chunks at once, which are the last.
+/// A NIC that takes in less than is sent to it has acknowledgements come later than the timeout: data arrives
+/// until the queue pair fails, with seven chunks at once, which are the last.
 #[test]
 fn a_run_ends_with_a_queue_pair_that_fails_while_data_comes() {
     let mut spec = collective(rails(), 6, "permutation", "parallel", 1_121_622);

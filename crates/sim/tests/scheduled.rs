@@ -72,10 +72,12 @@ fn incast(bytes: u64) -> RunSpec {
 fn incast_fills_the_port_and_is_shared_evenly() {
     let (summary, recorder) = run(&incast(8 << 20));
     let (bytes, end) = delivered(&recorder, 0);
-    // The credit of the first packet takes two ways through the fabric, the packet a third: 5.5 us with all latencies.
+    // The credit of the first packet takes two ways through the fabric, the packet a third: 5.5 us with all
+    // latencies.
     assert!(end > line_time_ps(bytes) && end < line_time_ps(bytes) + 6_000_000, "{end} for {bytes} bytes");
     let ends: Vec<u64> = recorder.chunks.iter().filter_map(|chunk| chunk.delivered_ps).collect();
-    // What a leaf gets is shared by its hosts packet by packet: all end within a round of all packets of a message.
+    // What a leaf gets is shared by its hosts packet by packet: all end within a round of all packets of a
+    // message.
     let (first, last) = (ends.iter().min().expect("some"), ends.iter().max().expect("some"));
     assert!((last - first) * 100 < *last, "{ends:?}");
     assert_eq!(summary.frames_lost.total(), 0);
@@ -113,8 +115,8 @@ fn a_permutation_across_leaves_runs_at_line_rate() {
     assert!(completion_ps(&summary) > line_time_ps(8 << 20));
 }
 
-/// Hosts of one leaf acknowledge what host 0 of another sent them at once, all in the virtual output queue of its port: the
-/// second acknowledgement must not wait until the first has its credit.
+/// Hosts of one leaf acknowledge what host 0 of another sent them at once, all in the virtual output queue of
+/// its port: the second acknowledgement must not wait until the first has its credit.
 #[test]
 fn a_small_packet_does_not_wait_for_the_credit_of_the_one_before_it() {
     let completed = |hosts: &[u32]| {
@@ -173,8 +175,9 @@ fn a_fabric_that_is_too_slow_is_the_bottleneck_and_loses_nothing() {
     let mut half = spec.clone();
     half.fabric.switch.scheduled = Some(spec::ScheduledSpec { fabric_speedup_ppm: 500_000, ..scheduled() });
     let (full_ps, half_ps) = (completion_ps(&run(&spec).0), completion_ps(&run(&half).0));
-    // A frame of 4,158 bytes takes 18 cells of 16 bytes more: 4,446 bytes; request and grant take 32, and half of an
-    // acknowledgement the other way 57. The last of these needs a credit of its own: twice 5.5 us in all.
+    // A frame of 4,158 bytes takes 18 cells of 16 bytes more: 4,446 bytes; request and grant take 32, and
+    // half of an acknowledgement the other way 57. The last of these needs a credit of its own: twice 5.5 us
+    // in all.
     let cells_ps = line_time_ps(8 << 20) * 2 * 4_535 / 4_178;
     assert_close(full_ps, line_time_ps(8 << 20) * 101 / 100 + 11_000_000, 5);
     assert_close(half_ps, cells_ps + 11_000_000, 10);

@@ -73,8 +73,8 @@ fn at_depth_one_an_operation_takes_the_unloaded_time_to_the_picosecond() {
                 assert_eq!(Some(span(&rows[0])), rows[0].unloaded_ps, "{case}");
                 for pair in rows.windows(2) {
                     assert_eq!(pair[1].start_ps, pair[0].completed_ps, "the next is issued at once: {case}");
-                    // The ACK of the completion before it leaves first; on a slower link it and that of data before it
-                    // may be in the way longer.
+                    // The ACK of the completion before it leaves first; on a slower link it and that of data
+                    // before it may be in the way longer.
                     let longest = if gbps == 400 { ACK_BYTES * 20 } else { 2 * ACK_BYTES * 8_000 / gbps };
                     let waits = ACK_BYTES * 20..=longest;
                     let wait = span(&pair[1]) - pair[1].unloaded_ps.expect("known");
@@ -87,7 +87,8 @@ fn at_depth_one_an_operation_takes_the_unloaded_time_to_the_picosecond() {
 
 #[test]
 fn a_small_write_on_one_switch_takes_the_sum_of_its_parts() {
-    // Two links of 15 ns, 500 ns in the switch, 400 ns in each NIC: 1,330 ns one way, and every frame twice on a link.
+    // Two links of 15 ns, 500 ns in the switch, 400 ns in each NIC: 1,330 ns one way, and every frame twice
+    // on a link.
     let one_way = 2 * 400_000 + 2 * 15_000 + 500_000;
     let on_link = |frame_bytes: u64| (frame_bytes + 20) * 20;
     let (summary, recorder) = run(&storage(single_switch(2), 1, 1, 4 * KIB, 1, 1));
@@ -139,7 +140,8 @@ fn saturated(block_bytes: u64, change: impl Fn(&mut StorageSpec)) -> u64 {
 
 #[test]
 fn saturated_the_target_takes_what_its_port_or_its_service_takes() {
-    // 4,096 bytes in frames of 4,158 and 126 bytes, each with 20 more on the link, and the ACK of the completion.
+    // 4,096 bytes in frames of 4,158 and 126 bytes, each with 20 more on the link, and the ACK of the
+    // completion.
     let port_bps = 400_000_000_000 * 4_096 / (4_158 + 126 + 40 + ACK_BYTES);
     let close = |found: u64, expected: u64| found.abs_diff(expected) * 500 <= expected;
     let found = saturated(4 * KIB, |_| {});

@@ -67,7 +67,8 @@ fn an_application_that_offers_less_sends_that() {
     }
 }
 
-/// Mathis et al. 1997: MSS / RTT x sqrt(3/2) / sqrt(p), where the only cause of loss is a full queue and `p` counts the signals.
+/// Mathis et al. 1997: MSS / RTT x sqrt(3/2) / sqrt(p), where the only cause of loss is a full queue and `p`
+/// counts the signals.
 #[test]
 fn newreno_follows_the_square_root_law_over_a_drop_tail_bottleneck() {
     for queue_bytes in [60_000, 120_000] {
@@ -107,8 +108,9 @@ fn dctcp_keeps_the_queue_near_its_threshold() {
     assert!(total_goodput_bps(&recorder) > 9_000_000_000);
 }
 
-/// By marks. Two senders of exactly the rate of a full drop-tail queue meet it in the same order again and again, and one of them may be
-/// locked out (Floyd and Jacobson, "Traffic phase effects", 1991): nothing in a simulated host breaks the rhythm.
+/// By marks. Two senders of exactly the rate of a full drop-tail queue meet it in the same order again and
+/// again, and one of them may be locked out (Floyd and Jacobson, "Traffic phase effects", 1991): nothing in a
+/// simulated host breaks the rhythm.
 #[test]
 fn connections_share_a_bottleneck_fairly() {
     let mut traffic = incast(2, TcpCongestion::Dctcp);

@@ -48,8 +48,9 @@ fn long_flows(flows: u32, bytes: u64) -> RunSpec {
     spec
 }
 
-/// Where the fixed-point analysis of DCQCN puts the queue (Zhu, Ghobadi, Misra, Padhye, "ECN or Delay", CoNEXT 2016,
-/// equations 10 and 11): p = cbrt(R_AI N^2 / (tau' C^2) (1/B + N/(T C))^2), queue = Kmin + p/Pmax (Kmax - Kmin).
+/// Where the fixed-point analysis of DCQCN puts the queue (Zhu, Ghobadi, Misra, Padhye, "ECN or Delay",
+/// CoNEXT 2016, equations 10 and 11): p = cbrt(R_AI N^2 / (tau' C^2) (1/B + N/(T C))^2), queue = Kmin +
+/// p/Pmax (Kmax - Kmin).
 #[expect(clippy::float_arithmetic, reason = "a formula from the literature")]
 fn fixed_point_queue_bytes(flows: u32) -> f64 {
     let packet_bits = 1106.0 * 8.0;
@@ -99,7 +100,8 @@ fn dcqcn_settles_at_its_fixed_point_and_is_fair() {
     }
 }
 
-/// Two windows' worth of time for a frame and its acknowledgement on an empty switch, within which nothing can queue.
+/// Two windows' worth of time for a frame and its acknowledgement on an empty switch, within which nothing
+/// can queue.
 const IDLE_RTT_NS: u64 = 1_500;
 
 /// Bytes that a port of 40 Gb/s sends in so many nanoseconds.
@@ -124,7 +126,8 @@ fn swift(base_target_us: u64, window_max_2e20: u64) -> RateControl {
     }
 }
 
-/// When the last flow ends, in parts of a thousand of the time that the port needs for its payload at the least.
+/// When the last flow ends, in parts of a thousand of the time that the port needs for its payload at the
+/// least.
 fn time_thousandths(spec: &RunSpec, chunks: &[ChunkRow]) -> u64 {
     let last = chunks.iter().filter_map(|chunk| chunk.completed_ps).max().unwrap_or_default();
     let payload: u64 = chunks.iter().map(|chunk| chunk.payload_bytes).sum();
@@ -176,7 +179,8 @@ fn timely_turns_the_queue_round_at_its_lower_threshold() {
             rate_min_bps: 10_000_000,
         };
         let (_, recorder) = run(&spec);
-        // Below it rates only rise, and beyond it they fall with the gradient, long before the upper threshold.
+        // Below it rates only rise, and beyond it they fall with the gradient, long before the upper
+        // threshold.
         let most = *settled_queue(&recorder.series).iter().max().unwrap_or(&0);
         assert!((sent_in(45_000)..=sent_in(100_000)).contains(&most), "{flows} flows: {most} bytes");
         assert!(jain_thousandths(&recorder.chunks) >= 930, "{flows} flows");

@@ -18,7 +18,8 @@ use thiserror::Error;
 /// Largest number of unacknowledged packets: half of the 24-bit PSN space.
 pub(crate) const WINDOW_PACKETS_MAX: u32 = 1 << 23;
 
-/// The most packets that the data of a job may be cut into, and so each chunk of it: requesters count them in 32 bits.
+/// The most packets that the data of a job may be cut into, and so each chunk of it: requesters count them in
+/// 32 bits.
 pub const CHUNK_PACKETS_MAX: u64 = (1 << 32) - 2;
 /// Most timeouts without progress that a requester counts, in 16 bits.
 const RETRY_COUNT_MAX: u32 = 65_535;

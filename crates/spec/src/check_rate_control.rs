@@ -4,7 +4,8 @@ use crate::RateControl;
 use crate::check::{DURATION_PS_MAX, RATE_BPS_MAX, SpecError, WINDOW_PACKETS_MAX, require, value};
 use std::ops::RangeInclusive;
 
-/// Windows of a rate controller: a thousandth of a packet to the most that a queue pair has in flight [1/2^20 packets].
+/// Windows of a rate controller: a thousandth of a packet to the most that a queue pair has in flight [1/2^20
+/// packets].
 const WINDOW_2E20_MIN: u64 = 1 << 10;
 const WINDOW_2E20_MAX: u64 = (WINDOW_PACKETS_MAX as u64) << 20;
 /// Largest additive increase: a thousand packets [1/2^20 packets].

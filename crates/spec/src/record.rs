@@ -131,8 +131,8 @@ pub struct PortRow {
     pub dropped_watchdog_frames: u64,
     /// Their bytes.
     pub dropped_watchdog_bytes: u64,
-    /// Frames lost on the link of this port while it was down, sent by this port; and those that came in by this
-    /// port when no way to their destination was left.
+    /// Frames lost on the link of this port while it was down, sent by this port; and those that came in by
+    /// this port when no way to their destination was left.
     pub lost_link_down_frames: u64,
     /// Their bytes.
     pub lost_link_down_bytes: u64,
@@ -154,7 +154,8 @@ pub struct PortRow {
     pub flow_control_tx: Option<u64>,
     /// Flow control packets received.
     pub flow_control_rx: Option<u64>,
-    /// Time for which the egress had something to send on a lane and no credit for it, summed over lanes [ps].
+    /// Time for which the egress had something to send on a lane and no credit for it, summed over lanes
+    /// [ps].
     pub credit_wait_ps: Option<u64>,
     /// Frames marked with congestion experienced.
     pub ecn_marked: u64,
@@ -166,14 +167,16 @@ pub struct PortRow {
     pub credits_granted: u64,
     /// What they were for [bytes on the link of the host, preamble and gap included].
     pub credit_granted_bytes: u64,
-    /// The deepest that a virtual output queue for this port of a scheduled leaf has been, at any leaf [bytes].
+    /// The deepest that a virtual output queue for this port of a scheduled leaf has been, at any leaf
+    /// [bytes].
     pub voq_max_bytes: u64,
-    /// Packets that were in reassembly at this scheduled leaf at once, at most [bytes]; the same for each of its fabric ports.
+    /// Packets that were in reassembly at this scheduled leaf at once, at most [bytes]; the same for each of
+    /// its fabric ports.
     pub reassembly_max_bytes: u64,
 }
 
-/// Table `priorities`: what a port counted of a priority that was paused, had no credit, asked for a pause or lost
-/// frames.
+/// Table `priorities`: what a port counted of a priority that was paused, had no credit, asked for a pause or
+/// lost frames.
 #[derive(Clone, Debug)]
 pub struct PriorityRow {
     /// Name of the node.
@@ -188,7 +191,8 @@ pub struct PriorityRow {
     pub pfc_rx: Option<u64>,
     /// Time for which the egress was paused [ps].
     pub paused_ps: Option<u64>,
-    /// Time for which the egress had something to send on this lane and no credit for it [ps]; of InfiniBand only.
+    /// Time for which the egress had something to send on this lane and no credit for it [ps]; of InfiniBand
+    /// only.
     pub credit_wait_ps: Option<u64>,
     /// Frames that found the buffer full on their way to this egress port.
     pub dropped_frames: u64,
@@ -221,8 +225,8 @@ pub struct LinkRow {
     pub busy_ps: u64,
 }
 
-/// Table `paths`: one row for each link between switches on the way of a queue pair's data, where each queue pair
-/// keeps to one path.
+/// Table `paths`: one row for each link between switches on the way of a queue pair's data, where each queue
+/// pair keeps to one path.
 #[derive(Clone, Debug)]
 pub struct PathRow {
     /// Queue pair of the run.
@@ -299,7 +303,8 @@ pub struct ConnectionRow {
     pub ecn_ce_rx: u64,
     /// Measurements of the round-trip time.
     pub rtt_samples: u64,
-    /// Smoothed round-trip time after each measurement: mean, percentiles and largest [ps]; none without a measurement.
+    /// Smoothed round-trip time after each measurement: mean, percentiles and largest [ps]; none without a
+    /// measurement.
     pub rtt_mean_ps: Option<u64>,
     /// Median.
     pub rtt_p50_ps: Option<u64>,
@@ -314,9 +319,9 @@ pub struct ConnectionRow {
 /// Table `series`: sampled values.
 #[derive(Clone, Debug)]
 pub struct SeriesRow {
-    /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps` (time for
-    /// which the egress was paused since the start), `rate_bps` (rate that congestion control allows), `delivered_bytes`
-    /// (payload placed at the hosts of a job since the start) or `lost_frames` X
+    /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start), `paused_ps`
+    /// (time for which the egress was paused since the start), `rate_bps` (rate that congestion control
+    /// allows), `delivered_bytes` (payload placed at the hosts of a job since the start) or `lost_frames` X
     pub metric: &'static str,
     /// Node, `fabric` for what is summed over all of it; all rows of a series share its name.
     pub node: Arc<str>,
@@ -339,8 +344,9 @@ pub struct SeriesRow {
 pub struct EventRow {
     /// When [ps].
     pub time_ps: u64,
-    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `credit_deadlock`, `pfc_storm`, `pfc_restored`, `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`,
-    /// `frame_loss`, `nic_throughput`, `switch_down`, `switch_up`, `routes_converged`).
+    /// What (`qp_failed`, `stalled`, `pfc_deadlock`, `credit_deadlock`, `pfc_storm`, `pfc_restored`,
+    /// `ecn_raised`, `ecn_lowered`, `link_down`, `link_up`, `link_rate`, `bit_errors`, `frame_loss`,
+    /// `nic_throughput`, `switch_down`, `switch_up`, `routes_converged`).
     pub kind: &'static str,
     /// Where.
     pub node: String,
@@ -399,8 +405,8 @@ pub struct JobSummary {
     pub status: RunStatus,
     /// When it started [ps].
     pub start_ps: u64,
-    /// When the last chunk of its last complete round was acknowledged [ps]; none unless complete, or without such a
-    /// round.
+    /// When the last chunk of its last complete round was acknowledged [ps]; none unless complete, or without
+    /// such a round.
     pub end_ps: Option<u64>,
     /// Complete rounds before the first that is not, without those to warm up.
     pub rounds: u32,
@@ -408,7 +414,8 @@ pub struct JobSummary {
     pub warm_up_rounds: u32,
     /// What the complete rounds took, without those to warm up; none without one, as the next fields.
     pub round_times: Option<RoundTimes>,
-    /// What a round took of the time of single ranks, from its beginning of the round to its end there; none unless complete.
+    /// What a round took of the time of single ranks, from its beginning of the round to its end there; none
+    /// unless complete.
     pub rank_times: Option<RankTimes>,
     /// Chunks of all its rounds; of a job that runs until others end, those that were posted.
     pub chunks: u64,
@@ -433,13 +440,14 @@ pub struct LateFrames {
     pub cnp_tx: u64,
 }
 
-/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first rank that begins it and ends
-/// when its last chunk is acknowledged. Back to back each rank begins its next round when it has ended the one before, and a round takes
-/// what it takes its slowest rank.
+/// What rounds of a job took. Where ranks wait for each other in between, a round begins with the first rank
+/// that begins it and ends when its last chunk is acknowledged. Back to back each rank begins its next round
+/// when it has ended the one before, and a round takes what it takes its slowest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RoundTimes {
-    /// All of them [ps]: where ranks wait for each other in between, the sum of their times; back to back the time from the start of the job
-    /// to the end of the last, after rounds to warm up that from the first to the last at the slowest rank.
+    /// All of them [ps]: where ranks wait for each other in between, the sum of their times; back to back the
+    /// time from the start of the job to the end of the last, after rounds to warm up that from the first to
+    /// the last at the slowest rank.
     pub sum_ps: u64,
     /// The shortest [ps].
     pub min_ps: u64,
@@ -489,8 +497,8 @@ pub struct TcpSummary {
     pub ecn_ce_rx: u64,
     /// Frames of its priority that found a buffer full, those of others in that priority included.
     pub dropped_frames: u64,
-    /// Smoothed round-trip time over all measurements of all connections: mean, median, 99th percentile and largest [ps]; none
-    /// without a measurement.
+    /// Smoothed round-trip time over all measurements of all connections: mean, median, 99th percentile and
+    /// largest [ps]; none without a measurement.
     pub rtt_mean_ps: Option<u64>,
     /// Median.
     pub rtt_p50_ps: Option<u64>,

@@ -32,8 +32,9 @@ impl fmt::Display for Oversubscription {
 }
 
 impl Graph {
-    /// The oversubscription of each tier of switches that has links to a higher one, from the leaves up. Empty
-    /// for a single switch, a full mesh and rails that no spine joins. Ideal crossbars have no higher tier.
+    /// The oversubscription of each tier of switches that has links to a higher one, from the leaves up.
+    /// Empty for a single switch, a full mesh and rails that no spine joins. Ideal crossbars have no higher
+    /// tier.
     #[must_use]
     pub fn oversubscription(&self) -> Vec<Oversubscription> {
         let top = self.nodes.iter().map(|node| node.tier).max().unwrap_or(0);

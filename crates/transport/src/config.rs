@@ -6,14 +6,16 @@ use wire::Psn;
 /// What is done about packets that the network loses or reorders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The responder takes packets in order only, and the requester resends everything from the first missing one.
+    /// The responder takes packets in order only, and the requester resends everything from the first missing
+    /// one.
     GoBackN,
     /// Each packet places itself: the responder takes packets in any order and names those that it misses.
     Selective {
         /// The responder takes packets of a window so long, from the first missing one on; at most 2^23.
         ooo_window_packets: u32,
     },
-    /// Nothing: a traffic generator that counts what is lost. The requester never resends and never times out.
+    /// Nothing: a traffic generator that counts what is lost. The requester never resends and never times
+    /// out.
     None,
 }
 
@@ -57,7 +59,8 @@ impl Config {
         self.message_bytes.div_ceil(self.mtu_bytes as u64)
     }
 
-    /// Packets of a work request of `bytes`, cut into messages; a request of no bytes is a packet without payload.
+    /// Packets of a work request of `bytes`, cut into messages; a request of no bytes is a packet without
+    /// payload.
     #[must_use]
     pub const fn packets(&self, bytes: u64) -> u64 {
         if bytes <= self.mtu_bytes as u64 && bytes <= self.message_bytes {

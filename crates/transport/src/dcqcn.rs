@@ -1,12 +1,14 @@
-//! DCQCN at the sender (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3).
+//! DCQCN at the sender (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
+//! section 3).
 //!
-//! On a CNP: `Rt = Rc; Rc = Rc (1 - a/2); a = (1-g) a + g`, at most once per period. Without one for the alpha
-//! timer: `a = (1-g) a`. Each expiry of the increase timer and each run of the byte counter raises the rate: F
-//! rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters are past F, hyper
-//! `Rt += R_HAI`; without a byte counter one round of additive increase goes before the hyper ones, as in the simulator
-//! of Li et al. (HPCC, SIGCOMM 2019). `Rt = Rc` on every cut is the paper's and 802.1Qau's `clamp_tgt_rate`; adapters
-//! leave it out by default on a cut with no increase since the last one. A packet holds back the next one until the
-//! current rate, as it changes meanwhile, has made up for its bytes. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
+//! On a CNP: `Rt = Rc; Rc = Rc (1 - a/2); a = (1-g) a + g`, at most once per period. Without one for the
+//! alpha timer: `a = (1-g) a`. Each expiry of the increase timer and each run of the byte counter raises the
+//! rate: F rounds of fast recovery `Rc = (Rt+Rc)/2`, then additive `Rt += R_AI`, then, when both counters are
+//! past F, hyper `Rt += R_HAI`; without a byte counter one round of additive increase goes before the hyper
+//! ones, as in the simulator of Li et al. (HPCC, SIGCOMM 2019). `Rt = Rc` on every cut is the paper's and
+//! 802.1Qau's `clamp_tgt_rate`; adapters leave it out by default on a cut with no increase since the last
+//! one. A packet holds back the next one until the current rate, as it changes meanwhile, has made up for its
+//! bytes. Timers are applied lazily, when the queue pair next sends or hears something. All in integers:
 //! rates in bit/s, alpha and g in 2^-20.
 
 use crate::RateControl;
@@ -61,7 +63,8 @@ pub struct Dcqcn {
     current_bps: u64,
     target_bps: u64,
     alpha: u64,
-    /// What the rate must still make up for before the next packet, at `owed_at` [bit/s x ps], and when that will be.
+    /// What the rate must still make up for before the next packet, at `owed_at` [bit/s x ps], and when that
+    /// will be.
     owed: u64,
     owed_at: Instant,
     ready_at: Instant,

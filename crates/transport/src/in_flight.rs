@@ -1,4 +1,5 @@
-//! What a requester has in flight, its retransmission timer and its retries: the recovery that all requesters share.
+//! What a requester has in flight, its retransmission timer and its retries: the recovery that all requesters
+//! share.
 
 use crate::{Config, TimeoutOutcome};
 use units::{Cycle, Instant};
@@ -23,8 +24,8 @@ pub(crate) struct Progress {
     pub(crate) overtook: bool,
 }
 
-/// Packets from the oldest that is not acknowledged on. At any time `ahead <= outstanding`; `ahead < outstanding` while what
-/// was sent before is sent again.
+/// Packets from the oldest that is not acknowledged on. At any time `ahead <= outstanding`; `ahead <
+/// outstanding` while what was sent before is sent again.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
     /// When the timer expires; [`Instant::NEVER`] while it is stopped.
@@ -135,7 +136,8 @@ impl InFlight {
         self.deadline = Instant::NEVER;
     }
 
-    /// The timer expires if it is due at `now`: a retry, or the end of them. What is sent again is the requester's to say.
+    /// The timer expires if it is due at `now`: a retry, or the end of them. What is sent again is the
+    /// requester's to say.
     pub(crate) fn expire(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
         if now < self.deadline {
             return TimeoutOutcome::NotDue;

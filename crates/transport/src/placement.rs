@@ -10,9 +10,11 @@ const NEAR_PACKETS: usize = 256;
 /// No distance: farther than any.
 const NONE: u32 = u32::MAX;
 
-/// The responder of selective recovery: places packets within the window that begins with the first missing one.
+/// The responder of selective recovery: places packets within the window that begins with the first missing
+/// one.
 ///
-/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is one cache line.
+/// What it knows is counted from the first missing packet on, `expected`. What an ordinary packet needs is
+/// one cache line.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Placement {
@@ -23,10 +25,11 @@ pub struct Placement {
     ahead: u32,
     /// Packets in order since the last acknowledgement.
     unacknowledged: u32,
-    /// There is a loss to report, or to look for, once more than so many packets are ahead: all holes but those among the last
-    /// [`Self::threshold`] of so many have been reported.
+    /// There is a loss to report, or to look for, once more than so many packets are ahead: all holes but
+    /// those among the last [`Self::threshold`] of so many have been reported.
     report_beyond: u32,
-    /// From the first missing packet to the first that is placed and asks for an acknowledgement; [`NONE`] if there is none.
+    /// From the first missing packet to the first that is placed and asks for an acknowledgement; [`NONE`] if
+    /// there is none.
     asking: u32,
     /// Packets placed beyond the first missing one, by the low bits of their PSN.
     near: [u64; NEAR_PACKETS / 64],
@@ -38,8 +41,8 @@ pub struct Placement {
 struct More {
     /// Stands for `near` where the window is longer.
     placed: Vec<u64>,
-    /// Those placed packets that ask for an acknowledgement, without the first of them, and how many they are: with messages
-    /// as long as the window there are hardly ever two.
+    /// Those placed packets that ask for an acknowledgement, without the first of them, and how many they
+    /// are: with messages as long as the window there are hardly ever two.
     asking: Vec<u64>,
     asking_packets: u32,
 }
@@ -53,8 +56,8 @@ impl More {
 const _: () = assert!(size_of::<Placement>() == 64, "a packet touches one cache line");
 
 impl Placement {
-    /// A queue pair whose first packet will carry `initial_psn`, and whose packets may be out of order within a window of
-    /// `window_packets`, at most [`Psn::WINDOW_MAX`].
+    /// A queue pair whose first packet will carry `initial_psn`, and whose packets may be out of order within
+    /// a window of `window_packets`, at most [`Psn::WINDOW_MAX`].
     #[must_use]
     pub fn new(initial_psn: Psn, window_packets: u32) -> Self {
         let mut placement = Self {
@@ -197,8 +200,8 @@ impl Placement {
         true
     }
 
-    /// Of the packets that ask for an acknowledgement, without the first, takes out those that are in order and the first of
-    /// those that are not. Tells where that is, seen from the next missing packet.
+    /// Of the packets that ask for an acknowledgement, without the first, takes out those that are in order
+    /// and the first of those that are not. Tells where that is, seen from the next missing packet.
     fn next_asking(&mut self, packets: u32) -> u32 {
         let Some(more) = &mut self.more else { return NONE };
         let mut distance = 0;
@@ -237,11 +240,11 @@ impl Placement {
         Some(Reply::SelectiveNak { newest: self.newest(), missing: self.expected.add(hole) })
     }
 
-    /// A packet so far beyond a hole makes it a loss. Three quarters of the window: where random spraying loads every
-    /// path fully, the queues of the paths drift apart until the window holds the requester back, and half the window
-    /// was seen to take late packets for lost ones, whose resending made the queues longer still. The last quarter
-    /// keeps the requester sending while a loss is repaired: 64 of 256 packets last 5 us at 400 Gb/s, a round trip
-    /// over two tiers.
+    /// A packet so far beyond a hole makes it a loss. Three quarters of the window: where random spraying
+    /// loads every path fully, the queues of the paths drift apart until the window holds the requester back,
+    /// and half the window was seen to take late packets for lost ones, whose resending made the queues
+    /// longer still. The last quarter keeps the requester sending while a loss is repaired: 64 of 256 packets
+    /// last 5 us at 400 Gb/s, a round trip over two tiers.
     #[inline]
     const fn threshold(&self) -> u32 {
         let threshold = (self.window as u64 * 3 / 4) as u32;
@@ -293,7 +296,8 @@ fn ring(window_packets: u32) -> Vec<u64> {
     vec![0; window_packets.div_ceil(64).next_power_of_two() as usize]
 }
 
-/// The word and the bit of a packet. As many bits as there are divide the number space, so packets within a window never share one.
+/// The word and the bit of a packet. As many bits as there are divide the number space, so packets within a
+/// window never share one.
 #[inline]
 const fn place_of(words: &[u64], psn: Psn) -> (usize, u32) {
     ((psn.value() >> 6) as usize & (words.len() - 1), psn.value() & 63)

@@ -13,8 +13,8 @@ pub struct Ack {
     pub now: Instant,
     /// Packets newly acknowledged by it, at least one.
     pub packets: u32,
-    /// From the sending of the newest of them to the arrival of the acknowledgement; none if that packet was sent more than
-    /// once, as nobody knows which of them is acknowledged (Karn and Partridge, SIGCOMM 1987).
+    /// From the sending of the newest of them to the arrival of the acknowledgement; none if that packet was
+    /// sent more than once, as nobody knows which of them is acknowledged (Karn and Partridge, SIGCOMM 1987).
     pub rtt: Option<Span>,
     /// It arrived with congestion experienced: on its way back. What its data met with, RoCEv2 tells by CNPs.
     pub is_marked: bool,
@@ -29,8 +29,8 @@ pub enum Loss {
     Timeout,
 }
 
-/// Paces one requester: by a rate, by a window, or by both. Timers are applied lazily, when the queue pair next sends or hears
-/// something.
+/// Paces one requester: by a rate, by a window, or by both. Timers are applied lazily, when the queue pair
+/// next sends or hears something.
 pub trait RateControl {
     /// The earliest time of the next packet.
     fn ready_at(&self) -> Instant;
@@ -60,8 +60,8 @@ pub trait RateControl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineRate;
 
-/// How a queue pair is paced, chosen when a run is set up. All queue pairs of a run agree, so the branch is always
-/// predicted; at line rate nothing more than it is paid.
+/// How a queue pair is paced, chosen when a run is set up. All queue pairs of a run agree, so the branch is
+/// always predicted; at line rate nothing more than it is paid.
 #[derive(Clone, Debug)]
 pub enum Controller {
     /// See [`LineRate`].

@@ -29,8 +29,8 @@ impl AckOutcome {
 pub enum TimeoutOutcome {
     /// The deadline had moved; nothing happened.
     NotDue,
-    /// Everything unacknowledged will be sent again; with selective recovery the first of it, whose acknowledgement
-    /// tells the rest.
+    /// Everything unacknowledged will be sent again; with selective recovery the first of it, whose
+    /// acknowledgement tells the rest.
     Resend,
     /// The retries are used up: the queue pair is in error and sends nothing more.
     Failed,
@@ -41,15 +41,16 @@ const NO_WORK: u32 = u32::MAX;
 /// In the place of the bytes left of a message: there is none. Longer than any.
 const NO_MESSAGE: u32 = u32::MAX;
 
-/// What most queue pairs never have: more than one work request at a time, and packets to send again one by one.
+/// What most queue pairs never have: more than one work request at a time, and packets to send again one by
+/// one.
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Work requests posted behind the oldest and not completed.
     behind: u32,
     /// How many of them nothing was sent of, or is to be sent again.
     waiting: u32,
-    /// Packets from the oldest that is not acknowledged to the first of the work request being sent, while that is one of those
-    /// behind the oldest.
+    /// Packets from the oldest that is not acknowledged to the first of the work request being sent, while
+    /// that is one of those behind the oldest.
     before: u32,
     /// With selective recovery.
     resends: Resends,
@@ -64,21 +65,22 @@ impl More {
 
 /// The requester: turns posted work into packets and keeps them until they are acknowledged.
 ///
-/// Packets are counted from the oldest that is not acknowledged, at most a window of them. The timer runs exactly while
-/// something is `ahead`, except that selective recovery, which never goes back, stops it from a timeout until something was
-/// sent.
+/// Packets are counted from the oldest that is not acknowledged, at most a window of them. The timer runs
+/// exactly while something is `ahead`, except that selective recovery, which never goes back, stops it from a
+/// timeout until something was sent.
 ///
-/// How many bytes each work request has is known to who posted them, and is asked for where it is needed: `bytes_of` gives the size of
-/// one of those that were not completed when the call began, the oldest being 0.
+/// How many bytes each work request has is known to who posted them, and is asked for where it is needed:
+/// `bytes_of` gives the size of one of those that were not completed when the call began, the oldest being 0.
 #[derive(Clone, Debug)]
 pub struct Requester {
-    /// From the first time on that work is posted behind other work, or that packets are sent again one by one.
+    /// From the first time on that work is posted behind other work, or that packets are sent again one by
+    /// one.
     more: Option<Box<More>>,
     flight: InFlight,
     /// Packets of the oldest work request that are not acknowledged; [`NO_WORK`] if there is none.
     left: u32,
-    /// Bytes of its message from the next packet on; [`NO_MESSAGE`] behind the last. Where in its work request that is follows from how
-    /// many packets were sent.
+    /// Bytes of its message from the next packet on; [`NO_MESSAGE`] behind the last. Where in its work
+    /// request that is follows from how many packets were sent.
     message_left_bytes: u32,
 }
 
@@ -94,8 +96,8 @@ impl Requester {
         Self { more: None, flight: InFlight::new(initial_psn), left: NO_WORK, message_left_bytes: NO_MESSAGE }
     }
 
-    /// Posts a write of `bytes`, cut into messages; one of no bytes is a packet without payload. A failed queue pair
-    /// keeps it and sends nothing.
+    /// Posts a write of `bytes`, cut into messages; one of no bytes is a packet without payload. A failed
+    /// queue pair keeps it and sends nothing.
     ///
     /// # Panics
     /// When `config` is outside the ranges that its fields give, or the write has more packets than
@@ -128,8 +130,8 @@ impl Requester {
         }
     }
 
-    /// A window of so many packets, a rate controller's, lets the next packet out; what is sent again one by one goes out in
-    /// any case.
+    /// A window of so many packets, a rate controller's, lets the next packet out; what is sent again one by
+    /// one goes out in any case.
     #[inline]
     #[must_use]
     pub fn fits(&self, window_packets: u32) -> bool {
@@ -170,7 +172,8 @@ impl Requester {
         Some(packet)
     }
 
-    /// Place in its message and payload [bytes] of the next packet, at the most: of what is sent again, a full packet.
+    /// Place in its message and payload [bytes] of the next packet, at the most: of what is sent again, a
+    /// full packet.
     #[must_use]
     pub fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {
         if !self.can_transmit(config) {
@@ -365,8 +368,8 @@ impl Requester {
         config.packets(bytes) - self.left as u64
     }
 
-    /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent since
-    /// everything was acknowledged, since the requester went back, or ever again after a failure.
+    /// When [`Self::on_timeout`] is due; [`Instant::NEVER`] while nothing is under way: nothing was sent
+    /// since everything was acknowledged, since the requester went back, or ever again after a failure.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
@@ -394,8 +397,8 @@ impl Requester {
         bytes_of: impl Fn(usize) -> u64,
     ) -> AckOutcome {
         let outcome = self.acknowledge(config, now, self.flight.packets_before(psn), &bytes_of);
-        // A NAK from before the last progress asks for nothing that is still missing, and one of a packet that
-        // was never sent for nothing that there is.
+        // A NAK from before the last progress asks for nothing that is still missing, and one of a packet
+        // that was never sent for nothing that there is.
         if config.recovery == Recovery::GoBackN && psn == self.flight.unacked() {
             self.seek_unacked(config, |index| bytes_of(index + outcome.completed as usize));
         }
@@ -421,8 +424,8 @@ impl Requester {
         outcome
     }
 
-    /// Selective recovery: everything up to and with `newest` arrived, and `missing` did not, although packets far
-    /// beyond it did.
+    /// Selective recovery: everything up to and with `newest` arrived, and `missing` did not, although
+    /// packets far beyond it did.
     pub fn on_selective_nak(
         &mut self,
         config: &Config,
@@ -493,7 +496,8 @@ impl Requester {
         self.flight.outstanding() as u64
     }
 
-    /// The first packet of the oldest work request that is not completed; the next packet of all if there is none.
+    /// The first packet of the oldest work request that is not completed; the next packet of all if there is
+    /// none.
     pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {
         let acknowledged = if self.open() == 0 { 0 } else { self.acknowledged(config, bytes_of(0)) };
         // Modulo 2^24.
@@ -506,7 +510,8 @@ impl Requester {
         if self.left == NO_WORK { 0 } else { 1 + behind }
     }
 
-    /// Of each work request that is not completed, oldest first: its bytes, and how many of its packets were ever sent.
+    /// Of each work request that is not completed, oldest first: its bytes, and how many of its packets were
+    /// ever sent.
     pub fn sent_of_each(
         &self,
         config: &Config,
@@ -564,7 +569,8 @@ impl Requester {
         completed
     }
 
-    /// Makes the oldest packet that is not acknowledged the next one to send; the timer waits for it to leave.
+    /// Makes the oldest packet that is not acknowledged the next one to send; the timer waits for it to
+    /// leave.
     #[cold]
     fn seek_unacked(&mut self, config: &Config, bytes_of: impl Fn(usize) -> u64) {
         self.flight.go_back(0);
@@ -591,7 +597,8 @@ fn packets(config: &Config, bytes: u64) -> u32 {
 impl Requester {
     /// See [`Cycle`].
     pub fn visit(&mut self, cycle: &mut Cycle, config: &Config, bytes_of: impl Fn(usize) -> u64) {
-        // The owner of a failed queue pair has given its work up: nothing of it is asked for, and nothing of it moves.
+        // The owner of a failed queue pair has given its work up: nothing of it is asked for, and nothing of
+        // it moves.
         let open = if self.is_failed() { 0 } else { self.open() };
         let has_next = open > 0 && !self.is_exhausted();
         let next = if has_next { self.next_in_work(config, &bytes_of) } else { None };

@@ -25,16 +25,17 @@ pub enum Reply {
     /// Everything before this PSN arrived, it did not (NAK "PSN sequence error").
     Nak(Psn),
     /// Selective recovery: an ACK that also tells how far packets have been placed. On the wire an ACK with
-    /// `newest` in the BTH and, specific to this implementation, `highest` in place of the message sequence number.
+    /// `newest` in the BTH and, specific to this implementation, `highest` in place of the message sequence
+    /// number.
     SelectiveAck {
         /// Everything up to and with this PSN arrived.
         newest: Psn,
         /// Nothing beyond this PSN did.
         highest: Psn,
     },
-    /// Selective recovery: a NAK that does not tell of what follows the missing packet. On the wire a NAK "PSN
-    /// sequence error" with `missing` in the BTH and, specific to this implementation, `newest` in place of the
-    /// message sequence number.
+    /// Selective recovery: a NAK that does not tell of what follows the missing packet. On the wire a NAK
+    /// "PSN sequence error" with `missing` in the BTH and, specific to this implementation, `newest` in place
+    /// of the message sequence number.
     SelectiveNak {
         /// Everything up to and with this PSN arrived.
         newest: Psn,
@@ -57,15 +58,15 @@ const GAP_REPORTED: u32 = 1;
 /// One message in [`Responder::messages`].
 const MESSAGE: u32 = 2;
 
-/// The responder: accepts packets in order, acknowledges them in groups and reports each gap once. Without recovery it takes
-/// whatever comes. Selective recovery has a responder of its own, [`crate::Placement`].
+/// The responder: accepts packets in order, acknowledges them in groups and reports each gap once. Without
+/// recovery it takes whatever comes. Selective recovery has a responder of its own, [`crate::Placement`].
 #[derive(Clone, Debug)]
 pub struct Responder {
     expected: Psn,
     /// Packets since the last acknowledgement.
     unacknowledged: u32,
-    /// Messages completed, modulo 2^31, above the bit that tells whether the gap was reported: a million responders are
-    /// looked at in turn.
+    /// Messages completed, modulo 2^31, above the bit that tells whether the gap was reported: a million
+    /// responders are looked at in turn.
     messages: u32,
 }
 
@@ -76,8 +77,8 @@ impl Responder {
         Self { expected: initial_psn, unacknowledged: 0, messages: 0 }
     }
 
-    /// Message sequence number for the AETH: messages completed, modulo 2^24. Selective recovery puts something
-    /// else there, see [`Reply`].
+    /// Message sequence number for the AETH: messages completed, modulo 2^24. Selective recovery puts
+    /// something else there, see [`Reply`].
     #[inline]
     #[must_use]
     pub const fn message_sequence(&self) -> u32 {
@@ -100,8 +101,9 @@ impl Responder {
         self.take_in_order(config, psn, position, ack_request)
     }
 
-    /// Judges a READ request whose responses take `packets` packet sequence numbers: in order and as a duplicate it is to
-    /// be answered (IBTA 9.7.5.1.2). Its responses acknowledge it. With go-back-N recovery alone.
+    /// Judges a READ request whose responses take `packets` packet sequence numbers: in order and as a
+    /// duplicate it is to be answered (IBTA 9.7.5.1.2). Its responses acknowledge it. With go-back-N recovery
+    /// alone.
     pub fn on_read_request(&mut self, psn: Psn, packets: u32) -> Arrival {
         let distance = psn.distance_from(self.expected);
         if distance > 0 {
@@ -117,8 +119,9 @@ impl Responder {
         Arrival { disposition: Disposition::Accepted, reply: None }
     }
 
-    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which acknowledges
-    /// what came before it (IBTA 9.7.5.2). What follows it is dropped without a word until it comes again.
+    /// The expected packet came and its payload has nowhere to go yet: it is refused by an RNR NAK, which
+    /// acknowledges what came before it (IBTA 9.7.5.2). What follows it is dropped without a word until it
+    /// comes again.
     pub const fn on_not_ready(&mut self) {
         self.messages |= GAP_REPORTED;
         self.unacknowledged = 0;
@@ -134,8 +137,8 @@ impl Responder {
             return Arrival { disposition: Disposition::Accepted, reply: self.coalesce(config, ack_request) };
         }
         if distance < 0 {
-            // IBTA 9.7.5.1: a duplicate write is acknowledged again, with the newest packet placed, and otherwise
-            // dropped.
+            // IBTA 9.7.5.1: a duplicate write is acknowledged again, with the newest packet placed, and
+            // otherwise dropped.
             return Arrival {
                 disposition: Disposition::Duplicate,
                 reply: self.coalesce(config, ack_request),
@@ -183,7 +186,8 @@ impl Responder {
         self.expected.add(u32::MAX)
     }
 
-    /// IBTA 9.7.5.2: one NAK per gap, until the expected packet arrives. It also acknowledges what came before.
+    /// IBTA 9.7.5.2: one NAK per gap, until the expected packet arrives. It also acknowledges what came
+    /// before.
     #[cold]
     fn report_gap(&mut self) -> Option<Reply> {
         if self.messages & GAP_REPORTED != 0 {

@@ -8,8 +8,8 @@ const NO_MESSAGE: u32 = u32::MAX;
 
 /// Place of the next packet in its work request.
 ///
-/// Message sizes fit 32 bits: a message is at most [`Config::MESSAGE_BYTES_MAX`]. A request of no bytes is one message
-/// of one packet without payload (IBTA 9.7.2: a write may have a length of zero).
+/// Message sizes fit 32 bits: a message is at most [`Config::MESSAGE_BYTES_MAX`]. A request of no bytes is
+/// one message of one packet without payload (IBTA 9.7.2: a write may have a length of zero).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     /// Bytes of the request before the next packet.

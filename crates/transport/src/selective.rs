@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-/// Packets that are known to be missing. Inside they go by their sequence since this was made, outside by how many packets
-/// they are beyond the oldest that is not acknowledged.
+/// Packets that are known to be missing. Inside they go by their sequence since this was made, outside by how
+/// many packets they are beyond the oldest that is not acknowledged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resends {
     /// The oldest that is not acknowledged.
     unacked: u64,
     /// To be sent again.
     queued: BTreeSet<u64>,
-    /// Reported missing and not acknowledged nor timed out since: it was sent again or is queued, and another report
-    /// of it is a copy.
+    /// Reported missing and not acknowledged nor timed out since: it was sent again or is queued, and another
+    /// report of it is a copy.
     reported: BTreeSet<u64>,
     recovery: Option<Recovery>,
 }
@@ -52,15 +52,16 @@ impl Resends {
         }
     }
 
-    /// Nothing was heard for a whole timeout: nothing is under way any more. The oldest unacknowledged packet is sent
-    /// to learn which of those `outstanding` are missing.
+    /// Nothing was heard for a whole timeout: nothing is under way any more. The oldest unacknowledged packet
+    /// is sent to learn which of those `outstanding` are missing.
     pub(crate) fn probe(&mut self, outstanding: u32) {
         self.reported.clear();
         self.queued.insert(self.unacked);
         self.recovery = Some(Recovery { end: self.unacked + u64::from(outstanding), holes_end: None });
     }
 
-    /// So many packets more are acknowledged, and nothing has arrived from `highest_end` on, if that is known.
+    /// So many packets more are acknowledged, and nothing has arrived from `highest_end` on, if that is
+    /// known.
     pub(crate) fn on_progress(&mut self, acknowledged: u32, highest_end: Option<u64>) {
         self.unacked += u64::from(acknowledged);
         let unacked = self.unacked;

@@ -1,15 +1,16 @@
-//! Swift at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter",
-//! SIGCOMM 2020, section 3, algorithm 1).
+//! Swift at the sender (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
+//! Datacenter", SIGCOMM 2020, section 3, algorithm 1).
 //!
-//! The window rises by `ai` packets per round trip while the delay is below its target, and falls once per round trip by
-//! `max(1 - beta (delay - target) / delay, 1 - max_mdf)` above it; a timeout costs `max_mdf`, several in a row all but the
-//! smallest window. The target grows with the hops of the path and, for small windows, by `alpha / sqrt(cwnd) - alpha /
-//! sqrt(fs_max)`, between 0 and `fs_range`, with `alpha = fs_range / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`. A window below
-//! one packet is one packet every `rtt / cwnd`. In integers: windows in 2^-20 packets.
+//! The window rises by `ai` packets per round trip while the delay is below its target, and falls once per
+//! round trip by `max(1 - beta (delay - target) / delay, 1 - max_mdf)` above it; a timeout costs `max_mdf`,
+//! several in a row all but the smallest window. The target grows with the hops of the path and, for small
+//! windows, by `alpha / sqrt(cwnd) - alpha / sqrt(fs_max)`, between 0 and `fs_range`, with `alpha = fs_range
+//! / (1 / sqrt(fs_min) - 1 / sqrt(fs_max))`. A window below one packet is one packet every `rtt / cwnd`. In
+//! integers: windows in 2^-20 packets.
 //!
-//! The delay is the whole round-trip time as the NIC sees it. Left out: the second window, for delay in the host, as hosts
-//! of the simulator add none; what the sender's own queue pairs wait for each other before a packet is handed to the port is no
-//! part of it.
+//! The delay is the whole round-trip time as the NIC sees it. Left out: the second window, for delay in the
+//! host, as hosts of the simulator add none; what the sender's own queue pairs wait for each other before a
+//! packet is handed to the port is no part of it.
 
 use crate::rate::{Ack, Loss, RateControl};
 use std::sync::Arc;
@@ -256,7 +257,8 @@ mod tests {
         assert_eq!(config.target(100 * ONE, 0), Span::from_us(20));
         assert_eq!(config.target(200 * ONE, 0), Span::from_us(20));
         assert_eq!(config.target(ONE / 10, 0), Span::from_us(120));
-        // fs_range (1 / sqrt(1) - 1 / sqrt(100)) / (1 / sqrt(0.1) - 1 / sqrt(100)) = 29.39 us beyond the base.
+        // fs_range (1 / sqrt(1) - 1 / sqrt(100)) / (1 / sqrt(0.1) - 1 / sqrt(100)) = 29.39 us beyond the
+        // base.
         let at_one = config.target(ONE, 0).0;
         assert!(at_one.abs_diff(49_390_000) < 10_000, "{at_one}");
         assert_eq!(config.target(100 * ONE, 4), Span::from_us(20 + 4 * 3));

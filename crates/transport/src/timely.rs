@@ -1,15 +1,17 @@
-//! TIMELY at the sender (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, algorithm
-//! 1).
+//! TIMELY at the sender (Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM
+//! 2015, algorithm 1).
 //!
-//! At each completion event the gradient of the round-trip time, `d = (1 - a) d + a (rtt - previous)` over `rtt_min`, moves
-//! the rate: below `rtt_low` it rises by delta; above `rtt_high` it falls to `rate (1 - beta (1 - rtt_high / rtt))`; in between
-//! it rises by delta, five times delta from the fifth such event in a row on, while the gradient is not positive, and falls to
-//! `rate (1 - beta d)` otherwise. A completion event is the acknowledgement that completes a segment of so many bytes, at most one in a
-//! round-trip time, as in the simulator of Li et al. (HPCC, SIGCOMM 2019): what was sent before a change does not change the
-//! rate again. All in integers: rates in bit/s, weights in parts per million.
+//! At each completion event the gradient of the round-trip time, `d = (1 - a) d + a (rtt - previous)` over
+//! `rtt_min`, moves the rate: below `rtt_low` it rises by delta; above `rtt_high` it falls to `rate (1 - beta
+//! (1 - rtt_high / rtt))`; in between it rises by delta, five times delta from the fifth such event in a row
+//! on, while the gradient is not positive, and falls to `rate (1 - beta d)` otherwise. A completion event is
+//! the acknowledgement that completes a segment of so many bytes, at most one in a round-trip time, as in the
+//! simulator of Li et al. (HPCC, SIGCOMM 2019): what was sent before a change does not change the rate again.
+//! All in integers: rates in bit/s, weights in parts per million.
 //!
-//! The round-trip time is that of the last packet of the segment, from when the port took it: serialisation of the segment, which the
-//! paper takes off, is not in it. Bursts of whole segments are not sent: packets are paced one by one.
+//! The round-trip time is that of the last packet of the segment, from when the port took it: serialisation
+//! of the segment, which the paper takes off, is not in it. Bursts of whole segments are not sent: packets
+//! are paced one by one.
 
 use crate::rate::{Ack, RateControl};
 use std::sync::Arc;
@@ -17,7 +19,8 @@ use units::{Instant, Rate, Span};
 
 /// Parts per million.
 const WHOLE_PPM: i128 = 1_000_000;
-/// Completion events in a row without a positive gradient after which the increase is hyperactive, and by how much.
+/// Completion events in a row without a positive gradient after which the increase is hyperactive, and by how
+/// much.
 const HYPERACTIVE: u32 = 5;
 
 /// Parameters of TIMELY. All values come from the run spec; nothing here has a default.

@@ -1,13 +1,15 @@
 //! Tells whether a state repeats, and moves it on by whole periods.
 //!
-//! A state that is the same as one period ago, but for times that moved on by the period and counters that moved on by
-//! some step, does the same again in the next period, as long as nothing that stands still in time comes due and nothing
-//! that is used up runs out. So it can be moved on by many periods at once, with the exact result.
+//! A state that is the same as one period ago, but for times that moved on by the period and counters that
+//! moved on by some step, does the same again in the next period, as long as nothing that stands still in
+//! time comes due and nothing that is used up runs out. So it can be moved on by many periods at once, with
+//! the exact result.
 //!
-//! Every part of such a state has a `visit` that hands each of its fields to a [`Cycle`], always in the same order. The
-//! first pass writes the fields down, the second compares them, the third moves them on. A `visit` takes its struct
-//! apart by name, so that a new field cannot be forgotten. Whoever walks over many such parts asks between them whether a pass
-//! [is over](Cycle::is_over): the first has written down as much as it may, the second has found a difference.
+//! Every part of such a state has a `visit` that hands each of its fields to a [`Cycle`], always in the same
+//! order. The first pass writes the fields down, the second compares them, the third moves them on. A `visit`
+//! takes its struct apart by name, so that a new field cannot be forgotten. Whoever walks over many such
+//! parts asks between them whether a pass [is over](Cycle::is_over): the first has written down as much as it
+//! may, the second has found a difference.
 
 use crate::{Instant, Span};
 use std::cmp::Reverse;
@@ -96,7 +98,8 @@ impl Cycle {
         self.next as u64
     }
 
-    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat, as far as it was written down.
+    /// Ends the second pass: how many periods may be skipped; 0 if the state does not repeat, as far as it
+    /// was written down.
     #[must_use]
     pub const fn room(&self) -> u64 {
         if self.repeats && self.next == self.seen.len() { self.room } else { 0 }
@@ -176,7 +179,8 @@ impl Cycle {
         });
     }
 
-    /// A time: it moves on with the state, or it is past or never, or it stands still and is not to be passed.
+    /// A time: it moves on with the state, or it is past or never, or it stands still and is not to be
+    /// passed.
     #[inline]
     pub fn time(&mut self, time: &mut Instant) {
         let value = *time;
@@ -191,8 +195,8 @@ impl Cycle {
         });
     }
 
-    /// Takes the next field through the present pass. `judge` says by how much a period moves it, given the difference
-    /// to what was first seen, or that the state does not repeat.
+    /// Takes the next field through the present pass. `judge` says by how much a period moves it, given the
+    /// difference to what was first seen, or that the state does not repeat.
     #[inline]
     fn step(&mut self, value: u64, judge: impl FnOnce(&mut Self, u64) -> Option<u64>) -> u64 {
         let index = self.next;
@@ -212,8 +216,8 @@ impl Cycle {
     }
 }
 
-/// Visits what a heap holds, in ascending order: for the `visit` of a part with such a heap. The order in which it lies in memory
-/// says nothing.
+/// Visits what a heap holds, in ascending order: for the `visit` of a part with such a heap. The order in
+/// which it lies in memory says nothing.
 pub fn visit_heap<T: Ord>(heap: &mut BinaryHeap<Reverse<T>>, mut visit: impl FnMut(&mut T)) {
     let mut items: Vec<T> = heap.drain().map(|Reverse(item)| item).collect();
     items.sort_unstable();

@@ -2,9 +2,9 @@
 //!
 //! Nothing in the core uses floating point in a decision: an [`Instant`] and a [`Span`] count picoseconds,
 //! sizes are whole bytes and a [`Rate`] turns bytes into picoseconds with integer arithmetic. Every random
-//! draw comes from a [`Stream`] that is derived from one [`Seed`] by name, so that an extra draw in one
-//! place never moves another. [`NumberMap`] is for keys of such ids, and a [`Cycle`] tells whether a state made of such
-//! numbers repeats.
+//! draw comes from a [`Stream`] that is derived from one [`Seed`] by name, so that an extra draw in one place
+//! never moves another. [`NumberMap`] is for keys of such ids, and a [`Cycle`] tells whether a state made of
+//! such numbers repeats.
 
 mod cycle;
 mod id;

@@ -4,8 +4,9 @@ use crate::mix64;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are numbers of the simulator itself, so nobody can choose them to collide: one mixing step stands
-/// for the standard library's keyed hash. Its order must not show in any result, as with every hash map.
+/// A map whose keys are numbers of the simulator itself, so nobody can choose them to collide: one mixing
+/// step stands for the standard library's keyed hash. Its order must not show in any result, as with every
+/// hash map.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// Mixes the numbers written to it.

@@ -89,7 +89,8 @@ impl ByteTime {
         Span(((bytes as u128 * self.0 as u128) >> FRACTION_BITS) as u64)
     }
 
-    /// The time a frame of `frame_bytes` occupies the link with what the link adds to it, such as preamble and gap.
+    /// The time a frame of `frame_bytes` occupies the link with what the link adds to it, such as preamble
+    /// and gap.
     #[inline]
     #[must_use]
     pub const fn frame_span(self, frame_bytes: u32, overhead_bytes: u32) -> Span {

@@ -80,8 +80,8 @@ impl Stream {
 
     /// An exponential variate of mean 1, with 64 fractional bits.
     ///
-    /// Drawn by von Neumann's method ("Various techniques used in connection with random digits", 1951), which only
-    /// compares uniform numbers: it is exact but for the 2^-64 to which those are drawn.
+    /// Drawn by von Neumann's method ("Various techniques used in connection with random digits", 1951),
+    /// which only compares uniform numbers: it is exact but for the 2^-64 to which those are drawn.
     pub fn exponential(&mut self) -> u128 {
         let mut whole = 0;
         loop {
@@ -93,8 +93,8 @@ impl Stream {
         }
     }
 
-    /// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x, where
-    /// `first` is x.
+    /// Whether the first number not below the one before it is the second, fourth, ... : of probability e^-x,
+    /// where `first` is x.
     fn runs_down_evenly(&mut self, first: u64) -> bool {
         let (mut last, mut is_even) = (first, true);
         loop {

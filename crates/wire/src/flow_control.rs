@@ -1,5 +1,5 @@
-//! InfiniBand flow control packet: what a link's receiver grants to the sender on one virtual lane, in blocks of 64
-//! bytes. IBTA vol. 1, 7.9.4.
+//! InfiniBand flow control packet: what a link's receiver grants to the sender on one virtual lane, in blocks
+//! of 64 bytes. IBTA vol. 1, 7.9.4.
 
 use crate::bytes::{array, be16, bounded, put, require, view};
 use crate::lrh::VirtualLane;

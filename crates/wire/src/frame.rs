@@ -243,7 +243,8 @@ fn network(header: &ethernet::Repr, ip: &ipv4::Repr, udp: &udp::Repr) -> Network
 
 /// Fails unless a packet of `opcode` may carry this much payload.
 pub(crate) fn require_payload(opcode: Opcode, payload_bytes: usize) -> Result<()> {
-    // IBTA vol. 1, 9.7.4 (length validation): First and Middle are full, Last is not empty, Only is free up to the path MTU.
+    // IBTA vol. 1, 9.7.4 (length validation): First and Middle are full, Last is not empty, Only is free up
+    // to the path MTU.
     let allowed = match payload_bytes {
         0 => !(opcode.is_first() || opcode.is_middle() || opcode.is_last()),
         1..=PAYLOAD_BYTES_MAX if opcode.is_first() || opcode.is_middle() => {

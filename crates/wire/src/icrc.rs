@@ -22,11 +22,12 @@ const VARIANT: [usize; 7] = [
     ipv4::HEADER_BYTES + udp::HEADER_BYTES + bth::RESV8A_OFFSET,
 ];
 
-/// The invariant CRC of `packet`: everything from the IPv4 header (without options) to the end of the payload's
-/// padding. It is stored least significant byte first behind the packet.
+/// The invariant CRC of `packet`: everything from the IPv4 header (without options) to the end of the
+/// payload's padding. It is stored least significant byte first behind the packet.
 ///
 /// # Errors
-/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than IPv4, UDP and base transport headers.
+/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than IPv4, UDP and base transport
+/// headers.
 pub fn icrc(packet: &[u8]) -> Result<u32> {
     require(packet, HEADERS_BYTES)?;
     let mut headers: [u8; HEADERS_BYTES] = array(packet, 0);
@@ -44,11 +45,12 @@ pub fn icrc(packet: &[u8]) -> Result<u32> {
 const VIRTUAL_LANE: u8 = 0xf0;
 const LOCAL_HEADERS_BYTES: usize = lrh::HEADER_BYTES + bth::HEADER_BYTES;
 
-/// The invariant CRC of an InfiniBand packet without global route header: everything from the local route header to
-/// the end of the payload's padding. It is stored least significant byte first behind the packet.
+/// The invariant CRC of an InfiniBand packet without global route header: everything from the local route
+/// header to the end of the payload's padding. It is stored least significant byte first behind the packet.
 ///
 /// # Errors
-/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than local route and base transport headers.
+/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than local route and base transport
+/// headers.
 pub fn of_local_packet(packet: &[u8]) -> Result<u32> {
     require(packet, LOCAL_HEADERS_BYTES)?;
     let mut headers: [u8; LOCAL_HEADERS_BYTES] = array(packet, 0);

@@ -23,8 +23,8 @@ pub struct Route {
     pub source_lid: u16,
 }
 
-/// A packet whose headers and payload are those of its operation code. Lengths, pad count and both CRCs follow from
-/// the rest and are no part of it.
+/// A packet whose headers and payload are those of its operation code. Lengths, pad count and both CRCs
+/// follow from the rest and are no part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InfinibandPacket<'a> {
     /// What the local route header says.
@@ -38,8 +38,8 @@ impl<'a> InfinibandPacket<'a> {
     /// A packet of these parts. The pad count is computed: the one in `bth` does not matter.
     ///
     /// # Errors
-    /// [`Error::Opcode`] for RoCEv2's congestion notification, [`Error::Extension`] when the headers are not those of
-    /// the operation code, [`Error::Payload`] when the payload has a length it does not allow.
+    /// [`Error::Opcode`] for RoCEv2's congestion notification, [`Error::Extension`] when the headers are not
+    /// those of the operation code, [`Error::Payload`] when the payload has a length it does not allow.
     pub fn new(route: Route, bth: bth::Repr, extension: Extension, payload: &'a [u8]) -> Result<Self> {
         if bth.opcode == Opcode::CongestionNotification {
             return Err(Error::Opcode { found: bth.opcode.code() });
@@ -100,8 +100,8 @@ impl<'a> InfinibandPacket<'a> {
     /// The packet in `bytes`, which end with its VCRC.
     ///
     /// # Errors
-    /// The first thing that is wrong, from the outside to the inside; both CRCs are checked before the transport
-    /// headers are read.
+    /// The first thing that is wrong, from the outside to the inside; both CRCs are checked before the
+    /// transport headers are read.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let lrh = lrh::Repr::parse(&lrh::Packet::new(bytes)?)?;
         let packet_bytes = usize::from(lrh.packet_bytes) + vcrc::BYTES;

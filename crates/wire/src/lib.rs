@@ -1,8 +1,8 @@
 //! RoCEv2 and InfiniBand headers and frames: byte views and representations.
 //!
 //! # The two types of each header
-//! - A *view* (`Packet`, or `Frame` where it starts with Ethernet) wraps bytes and reads fields. It knows that
-//!   the bytes are enough for the header and judges nothing else.
+//! - A *view* (`Packet`, or `Frame` where it starts with Ethernet) wraps bytes and reads fields. It knows
+//!   that the bytes are enough for the header and judges nothing else.
 //! - A `Repr` holds only legal states. `parse` checks a view and makes the `Repr`; `emit` writes it into the
 //!   caller's buffer. Both are total: whatever the bytes, there is a result or an [`Error`], never a panic.
 //!
@@ -11,17 +11,18 @@
 //! them: a view reads such bytes, a `Repr` does not hide them. Nothing allocates.
 //!
 //! # From the outside to the inside
-//! [`ethernet`] (header, FCS) - [`ipv4`] - [`udp`] - [`bth`] - [`extension`] ([`reth`], [`aeth`], immediate data,
-//! the reserved bytes of [`cnp`]) - payload - [`icrc`]. A [`RoceFrame`] is all of them; a [`pfc`] frame stands
-//! alone. An [`InfinibandPacket`] has an [`lrh`] in place of the first three and ends with a [`vcrc`]; its link is
-//! governed by [`flow_control`] packets. [`Opcode`] says which headers a packet has, [`size`] how long its frame is, without building it, and
-//! [`Psn`] is the serial number that orders packets.
+//! [`ethernet`] (header, FCS) - [`ipv4`] - [`udp`] - [`bth`] - [`extension`] ([`reth`], [`aeth`], immediate
+//! data, the reserved bytes of [`cnp`]) - payload - [`icrc`]. A [`RoceFrame`] is all of them; a [`pfc`] frame
+//! stands alone. An [`InfinibandPacket`] has an [`lrh`] in place of the first three and ends with a [`vcrc`];
+//! its link is governed by [`flow_control`] packets. [`Opcode`] says which headers a packet has, [`size`] how
+//! long its frame is, without building it, and [`Psn`] is the serial number that orders packets.
 //!
 //! # What is left out
 //! - Ethernet: VLAN tags (802.1Q), 802.3 length frames, global pause (MAC control opcode 1).
 //! - IP: IPv6 and the GRH (RoCEv1), IPv4 options and fragments. The ECN of a marked packet is the IPv4 field.
 //! - UDP: a checksum. RoCEv2 sends 0; a datagram with another value is refused, not verified.
-//! - TCP: SYN and its options, other options than timestamps and SACK, urgent data. [`tcp`] stands beside [`udp`].
+//! - TCP: SYN and its options, other options than timestamps and SACK, urgent data. [`tcp`] stands beside
+//!   [`udp`].
 //! - Transport services other than reliable connection; atomic operations, SEND with invalidate, XRC, memory
 //!   placement extensions (FLUSH, ATOMIC WRITE).
 //! - InfiniBand: the GRH, raw packets, the packets of subnet management.

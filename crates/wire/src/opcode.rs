@@ -116,7 +116,8 @@ impl Opcode {
         }
     }
 
-    /// The READ response packet at this place of its message; `first` and `last` together make it the only one.
+    /// The READ response packet at this place of its message; `first` and `last` together make it the only
+    /// one.
     #[inline]
     #[must_use]
     pub const fn read_response(first: bool, last: bool) -> Self {

@@ -1,7 +1,8 @@
 //! Sizes of frames, known without building them.
 //!
-//! All sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the local route
-//! header and the VCRC; both leave out what only occupies the link ([`Framing::link_overhead_bytes`]).
+//! All sizes of Ethernet frames include the Ethernet header and the FCS, those of InfiniBand packets the
+//! local route header and the VCRC; both leave out what only occupies the link
+//! ([`Framing::link_overhead_bytes`]).
 
 use crate::Opcode;
 
@@ -114,9 +115,9 @@ impl Framing {
     /// LRH, BTH, ICRC and VCRC: what every InfiniBand packet carries.
     const INFINIBAND_BASE_BYTES: u32 = LRH_BYTES + BTH_BYTES + ICRC_BYTES + VCRC_BYTES;
 
-    /// Bytes for which a frame occupies the link without their being counted: of Ethernet, preamble and gap; of
-    /// InfiniBand, the symbols at its start and end (IBTA vol. 1, 5.2: SDP or SLP, and EGP). Line codes (8b/10b,
-    /// 64b/66b, RS-FEC) are not among them: the rates of both are those behind the code.
+    /// Bytes for which a frame occupies the link without their being counted: of Ethernet, preamble and gap;
+    /// of InfiniBand, the symbols at its start and end (IBTA vol. 1, 5.2: SDP or SLP, and EGP). Line codes
+    /// (8b/10b, 64b/66b, RS-FEC) are not among them: the rates of both are those behind the code.
     #[inline]
     #[must_use]
     pub const fn link_overhead_bytes(self) -> u32 {
@@ -139,7 +140,8 @@ impl Framing {
         }
     }
 
-    /// The payload of a packet of `opcode` in a frame of `frame_bytes`, with the bytes that fill it up to a multiple of four.
+    /// The payload of a packet of `opcode` in a frame of `frame_bytes`, with the bytes that fill it up to a
+    /// multiple of four.
     #[inline]
     #[must_use]
     pub const fn payload_bytes(self, opcode: Opcode, frame_bytes: u32) -> u32 {
@@ -160,7 +162,8 @@ impl Framing {
         }
     }
 
-    /// The size of the frame that carries a packet of a write: [`Self::frame_bytes`] without looking at an opcode.
+    /// The size of the frame that carries a packet of a write: [`Self::frame_bytes`] without looking at an
+    /// opcode.
     #[inline]
     #[must_use]
     pub const fn write_frame_bytes(self, starts_message: bool, payload_bytes: u32) -> u32 {
@@ -175,7 +178,8 @@ impl Framing {
     #[must_use]
     pub const fn write_payload_bytes(self, starts_message: bool, frame_bytes: u32) -> u32 {
         let (base_bytes, _) = self.base_and_shortest_bytes();
-        // With the bytes that fill it up it is a multiple of four; of what fills up the shortest frame there are fewer.
+        // With the bytes that fill it up it is a multiple of four; of what fills up the shortest frame there
+        // are fewer.
         (frame_bytes - base_bytes - RETH_BYTES * starts_message as u32) & !3
     }
 
@@ -230,8 +234,8 @@ impl RoceMtu {
         Self::ALL.into_iter().find(|mtu| mtu.bytes() == bytes)
     }
 
-    /// The largest MTU that fits a port's Ethernet MTU (bytes of Ethernet payload) with its headers; none below
-    /// 320 bytes.
+    /// The largest MTU that fits a port's Ethernet MTU (bytes of Ethernet payload) with its headers; none
+    /// below 320 bytes.
     #[must_use]
     pub fn for_ethernet_mtu(ethernet_mtu_bytes: u32) -> Option<Self> {
         let payload_bytes_max = ethernet_mtu_bytes.checked_sub(Self::HEADER_BYTES)?;

@@ -1,5 +1,5 @@
-//! TCP header with the options of an established connection: timestamps (RFC 7323) and SACK (RFC 2018), laid out as Linux does
-//! (RFC 7323, appendix A).
+//! TCP header with the options of an established connection: timestamps (RFC 7323) and SACK (RFC 2018), laid
+//! out as Linux does (RFC 7323, appendix A).
 
 use crate::bytes::{be16, be32, require, require_zero, view};
 use crate::{Error, Result, size};
@@ -148,8 +148,9 @@ impl Repr {
     /// The header of a segment. The checksum is not verified: it covers more than the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the buffer ends before the header, [`Error::TcpOptions`] when the options are others, or laid out in
-    /// another way, [`Error::Reserved`] when a reserved bit or the urgent pointer is used.
+    /// [`Error::Truncated`] when the buffer ends before the header, [`Error::TcpOptions`] when the options
+    /// are others, or laid out in another way, [`Error::Reserved`] when a reserved bit or the urgent pointer
+    /// is used.
     pub fn parse<T: AsRef<[u8]>>(packet: &Packet<T>) -> Result<Self> {
         let (bytes, header_bytes) = (packet.bytes(), packet.header_bytes());
         let refused = Error::TcpOptions { header_bytes };
@@ -285,7 +286,8 @@ mod tests {
 
     #[test]
     fn a_known_segment_has_its_checksum() {
-        // RFC 1071's sum by hand: 10.0.0.1 to 10.0.0.2, protocol 6, 21 bytes, ports 1 and 2, one byte 0xff of payload.
+        // RFC 1071's sum by hand: 10.0.0.1 to 10.0.0.2, protocol 6, 21 bytes, ports 1 and 2, one byte 0xff of
+        // payload.
         let mut segment = [0; 21];
         (segment[1], segment[3], segment[12], segment[20]) = (1, 2, 0x50, 0xff);
         let sum: u32 = 0x0a00 + 0x0001 + 0x0a00 + 0x0002 + 0x0006 + 21 + 1 + 2 + 0x5000 + 0xff00;

@@ -40,7 +40,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Division of polynomials, bit after bit, in a shift register as the standard draws it: no table and no reversed bits.
+    /// Division of polynomials, bit after bit, in a shift register as the standard draws it: no table and no
+    /// reversed bits.
     fn by_shift_register(bytes: &[u8]) -> u16 {
         let mut register = u16::MAX;
         for bit in bytes.iter().flat_map(|byte| (0..8).map(move |place| u16::from(byte >> place & 1))) {

@@ -1,7 +1,7 @@
 //! When the messages of an open-loop rank are offered.
 //!
-//! Exponential gaps are drawn in integers. Gaps are added up with 20 fractional bits of a picosecond, so roundings do not
-//! add up to a drift.
+//! Exponential gaps are drawn in integers. Gaps are added up with 20 fractional bits of a picosecond, so
+//! roundings do not add up to a drift.
 
 use units::{Span, Stream};
 
@@ -61,7 +61,8 @@ impl Arrivals {
 
 /// `gap` times a factor that has 64 fractional bits.
 const fn scaled(gap: u128, factor: u128) -> u128 {
-    // In two halves: 128 bits hold each product of a gap below 2^80 with 32 bits of the factor and its whole part.
+    // In two halves: 128 bits hold each product of a gap below 2^80 with 32 bits of the factor and its whole
+    // part.
     let (high, low) = (factor >> 32, factor & 0xffff_ffff);
     (gap * high + ((gap * low) >> 32)) >> 32
 }

@@ -30,7 +30,8 @@ impl ScheduleBuilder {
     /// transfer waits for itself, however indirectly.
     ///
     /// # Panics
-    /// When the transfer is to its sender, or when one of `after` has not been added or does not end at the sender.
+    /// When the transfer is to its sender, or when one of `after` has not been added or does not end at the
+    /// sender.
     pub fn push(&mut self, transfer: Transfer, after: &[TransferId]) -> TransferId {
         let id = TransferId::from_index(self.transfers.len());
         assert!(transfer.src != transfer.dst, "transfer {id} is from rank {} to itself", transfer.src);

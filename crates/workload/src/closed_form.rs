@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use std::ops::Range;
 use units::TransferId;
 
-/// Transfers by number. Each waits for one other at the most, and one at the most waits for it; the order is that of a
-/// [`crate::Schedule`].
+/// Transfers by number. Each waits for one other at the most, and one at the most waits for it; the order is
+/// that of a [`crate::Schedule`].
 pub(crate) trait ClosedForm: Debug + Send + Sync {
     /// How many there are.
     fn count(&self) -> u32;
@@ -34,7 +34,8 @@ pub(crate) trait ClosedForm: Debug + Send + Sync {
         (0..self.count()).map(|id| self.bytes(TransferId(id))).sum()
     }
 
-    /// After how many transfers sender, receiver and channel come again, in the same order; none come twice before.
+    /// After how many transfers sender, receiver and channel come again, in the same order; none come twice
+    /// before.
     fn period(&self) -> u32 {
         self.count()
     }

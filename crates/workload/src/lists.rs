@@ -16,7 +16,8 @@ pub(crate) struct Lists {
 
 impl Lists {
     /// From the predecessors of each transfer: those of `t` are
-    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`. Where nothing waits there are no lists of it.
+    /// `dependencies[dependency_starts[t]..dependency_starts[t + 1]]`. Where nothing waits there are no lists
+    /// of it.
     pub(crate) fn new(
         transfers: Vec<Transfer>,
         dependency_starts: Vec<u32>,

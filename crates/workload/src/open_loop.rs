@@ -27,13 +27,14 @@ impl Peer {
     }
 }
 
-/// The schedule of a job with the random draws number `job` whose ranks offer messages of `shape.data_bytes` at the times of `arrivals`, each
-/// to its peer of the pattern. A transfer is a message, its step the number of the message at its rank; transfers
-/// come in the order of (release, rank). Gaps and peers are drawn from streams of their own for each rank.
+/// The schedule of a job with the random draws number `job` whose ranks offer messages of `shape.data_bytes`
+/// at the times of `arrivals`, each to its peer of the pattern. A transfer is a message, its step the number
+/// of the message at its rank; transfers come in the order of (release, rank). Gaps and peers are drawn from
+/// streams of their own for each rank.
 ///
 /// # Errors
-/// When there is no such pattern or it is no open-loop one, `shape` makes no sense, no message falls within the
-/// duration, or the schedule exceeds [`MAX_TRANSFERS`].
+/// When there is no such pattern or it is no open-loop one, `shape` makes no sense, no message falls within
+/// the duration, or the schedule exceeds [`MAX_TRANSFERS`].
 pub fn open_loop_for(
     collective: &str,
     algorithm: &str,

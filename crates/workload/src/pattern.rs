@@ -29,7 +29,8 @@ pub trait Pattern: Sync {
         self.transfers(ranks, data_bytes)
     }
 
-    /// Payload of all transfers for a data size of `data_bytes` [bytes]: here where every part is moved equally often.
+    /// Payload of all transfers for a data size of `data_bytes` [bytes]: here where every part is moved
+    /// equally often.
     fn payload_bytes(&self, ranks: u32, data_bytes: u64) -> u64 {
         let transfers = u128::from(self.transfers(ranks, data_bytes));
         let bytes = u128::from(data_bytes) * transfers / u128::from(self.parts(ranks, data_bytes));
@@ -46,12 +47,13 @@ pub trait Pattern: Sync {
         false
     }
 
-    /// The schedule. `shape.data_bytes` is a positive multiple of [`crate::shares`], `shape.ranks` at least 2 and
-    /// what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks that.
+    /// The schedule. `shape.data_bytes` is a positive multiple of [`crate::shares`], `shape.ranks` at least 2
+    /// and what [`Pattern::supports`] takes, and `shape.root` one of them; [`crate::schedule_for`] checks
+    /// that.
     fn schedule(&self, shape: &Shape) -> Schedule;
 
-    /// Where each rank sends its messages in open-loop traffic, none for a rank that sends nothing; none at all for
-    /// a pattern that is more than peers.
+    /// Where each rank sends its messages in open-loop traffic, none for a rank that sends nothing; none at
+    /// all for a pattern that is more than peers.
     fn open_loop(&self, _shape: &Shape) -> Option<Vec<Option<Peer>>> {
         None
     }

@@ -1,11 +1,13 @@
 //! Jobs whose rounds are not all alike, or do not follow each other at once.
 //!
-//! A cycle of phases stands in one list: the rounds that differ, each followed by a barrier where ranks wait for each other. A
-//! rank begins a phase when it is done with the one before, and the first again after the last.
+//! A cycle of phases stands in one list: the rounds that differ, each followed by a barrier where ranks wait
+//! for each other. A rank begins a phase when it is done with the one before, and the first again after the
+//! last.
 //!
-//! The barrier is the dissemination of Hensgen, Finkel and Manber ("Two algorithms for barrier synchronization", 1988), as in
-//! MPICH and Open MPI: in step k each rank sends a message without payload to the rank 2^k behind it, once those of all steps
-//! before have arrived. Left out: barriers that gather the ranks of a host in memory first.
+//! The barrier is the dissemination of Hensgen, Finkel and Manber ("Two algorithms for barrier
+//! synchronization", 1988), as in MPICH and Open MPI: in step k each rank sends a message without payload to
+//! the rank 2^k behind it, once those of all steps before have arrived. Left out: barriers that gather the
+//! ranks of a host in memory first.
 
 use crate::rendezvous::Predecessors;
 use crate::{Message, Schedule, ScheduleBuilder, Transfer};
@@ -22,8 +24,8 @@ const fn barrier_steps(ranks: u32) -> u32 {
     ranks.next_power_of_two().ilog2()
 }
 
-/// One after the other in one schedule: `rounds`, at least one of the same kind, each with a barrier of so many ranks
-/// behind it if one is given.
+/// One after the other in one schedule: `rounds`, at least one of the same kind, each with a barrier of so
+/// many ranks behind it if one is given.
 #[must_use]
 pub fn in_phases(rounds: &[Schedule], barrier: Option<u32>) -> Schedule {
     let mut writer = Writer::default();

@@ -63,8 +63,8 @@ pub fn find(collective: &str, algorithm: &str) -> Result<&'static dyn Pattern, W
 ///
 /// # Errors
 /// When there is no such pattern, `shape` has under 2 ranks, a root that is not one of them or no data, the
-/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of [`shares`], or
-/// the schedule exceeds [`MAX_TRANSFERS`].
+/// pattern does not [support](Pattern::supports) so many ranks, the data size is not a multiple of
+/// [`shares`], or the schedule exceeds [`MAX_TRANSFERS`].
 pub fn schedule_for(collective: &str, algorithm: &str, shape: &Shape) -> Result<Schedule, WorkloadError> {
     Ok(check_schedule(collective, algorithm, shape)?.schedule(shape))
 }

@@ -1,13 +1,14 @@
 //! Large messages as MPI libraries send them: announced, cleared, then sent.
 //!
-//! The sender announces a message (RTS), the receiver clears it (CTS) once it has a buffer for it, then the data go.
-//! Announcements and clearances are transfers of their own, with queue pairs of their own, so that they do not wait behind
-//! payload of the same pair. A program of blocking calls ([`Schedule::is_blocking`]) posts one receive after the other, in the order of
-//! the schedule; any other has posted all its receives when a round begins, and clears at once.
+//! The sender announces a message (RTS), the receiver clears it (CTS) once it has a buffer for it, then the
+//! data go. Announcements and clearances are transfers of their own, with queue pairs of their own, so that
+//! they do not wait behind payload of the same pair. A program of blocking calls ([`Schedule::is_blocking`])
+//! posts one receive after the other, in the order of the schedule; any other has posted all its receives
+//! when a round begins, and clears at once.
 //!
-//! Left out: RDMA READ by the receiver in place of a clearance, as some libraries do (a READ request takes the same way, but
-//! its data are not acknowledged, and the sender is told at the end), and clearances that wait behind payload
-//! on a queue pair that is used for both.
+//! Left out: RDMA READ by the receiver in place of a clearance, as some libraries do (a READ request takes
+//! the same way, but its data are not acknowledged, and the sender is told at the end), and clearances that
+//! wait behind payload on a queue pair that is used for both.
 
 use crate::{Message, Schedule, ScheduleBuilder, Transfer};
 use units::TransferId;
@@ -15,8 +16,8 @@ use units::TransferId;
 /// Transfers of a message with a handshake: announcement, clearance, payload.
 pub const HANDSHAKE_TRANSFERS: u64 = 3;
 
-/// The same schedule, where each transfer that is large has a handshake of two messages of `control_bytes` before it:
-/// `rts`, `cts`, payload follow each other in the list.
+/// The same schedule, where each transfer that is large has a handshake of two messages of `control_bytes`
+/// before it: `rts`, `cts`, payload follow each other in the list.
 #[must_use]
 pub fn with_rendezvous(
     schedule: &Schedule,

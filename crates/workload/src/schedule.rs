@@ -40,7 +40,8 @@ pub enum Message {
 
 /// Transfers with their dependencies. A transfer may start once all it depends on have been delivered to its
 /// sender; so every dependency ends at the rank where its successor starts. A rank posts the transfers of one
-/// queue pair in the order of their numbers, which is an order in which they can be carried out, even one by one.
+/// queue pair in the order of their numbers, which is an order in which they can be carried out, even one by
+/// one.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     order: Order,
@@ -96,8 +97,8 @@ impl Schedule {
         Self { phase_ends, ..self }
     }
 
-    /// The transfers of each phase, by number: a rank begins one when it is done with the one before, and the first again
-    /// after the last. What waits for each other is in the same one.
+    /// The transfers of each phase, by number: a rank begins one when it is done with the one before, and the
+    /// first again after the last. What waits for each other is in the same one.
     pub fn phases(&self) -> impl ExactSizeIterator<Item = Range<u32>> + '_ {
         let count = self.phase_ends.len().max(1);
         let end = |phase: usize| self.phase_ends.get(phase).copied();
@@ -182,7 +183,8 @@ impl Schedule {
         }
     }
 
-    /// Payload of each transfer [bytes], where it is known that all have the same, and that none waits for another or for a time.
+    /// Payload of each transfer [bytes], where it is known that all have the same, and that none waits for
+    /// another or for a time.
     #[must_use]
     pub fn independent_bytes(&self) -> Option<u64> {
         match &self.order {
@@ -215,8 +217,8 @@ impl Schedule {
         }
     }
 
-    /// After how many transfers sender, receiver and channel come again, in the same order, where that is known; none
-    /// come twice before.
+    /// After how many transfers sender, receiver and channel come again, in the same order, where that is
+    /// known; none come twice before.
     #[must_use]
     pub fn period(&self) -> Option<u32> {
         match &self.order {

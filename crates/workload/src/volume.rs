@@ -18,10 +18,12 @@ pub struct Volume {
     pub is_between_neighbours: bool,
 }
 
-/// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of [`crate::open_loop_for`].
+/// The volume of the schedule of [`crate::schedule_for`], or with `arrivals` of that of
+/// [`crate::open_loop_for`].
 ///
 /// # Errors
-/// When there is no such pattern, or it has no open-loop form. What else makes a schedule impossible is not looked at.
+/// When there is no such pattern, or it has no open-loop form. What else makes a schedule impossible is not
+/// looked at.
 pub fn volume_for(
     collective: &str,
     algorithm: &str,

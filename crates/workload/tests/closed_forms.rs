@@ -313,7 +313,8 @@ fn a_permutation_differs_by_seed() {
     assert!(of(1).transfers().ne(of(2).transfers()));
 }
 
-/// 1,024 ranks all-to-all: a million transfers that nothing is stored of. Open-loop traffic and trees are lists.
+/// 1,024 ranks all-to-all: a million transfers that nothing is stored of. Open-loop traffic and trees are
+/// lists.
 #[test]
 fn a_million_transfers_stay_small() {
     assert_eq!(size_of::<Transfer>(), 32);

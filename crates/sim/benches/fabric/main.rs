@@ -1,9 +1,9 @@
 //! Whole runs, timed: packet-hops per second, nanoseconds per hop, peak memory, instructions per hop.
 //!
-//! `cargo bench -p fabricbench-sim` runs all that have a target; `cargo bench -p fabricbench-sim -- B1 B5` some, and
-//! `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts. Each run is a process of
-//! its own, so that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a
-//! link. Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
+//! `cargo bench -p fabricbench-sim` runs all that have a target; `cargo bench -p fabricbench-sim -- B1 B5`
+//! some, and `-- R1 R2 R3 R4 R5` one collective among 8 to 32,768 hosts. Each run is a process of its own, so
+//! that its memory is its own too. Packet-hops count every frame (data, ACK, CNP, PFC) that crosses a link.
+//! Times include set-up and the making of rows. Speeds are packet-hops per second of processor time on one
 //! thread, of wall time on several.
 //!
 //! | option | does |

@@ -14,8 +14,8 @@ pub(crate) struct Workload {
     pub(crate) spec: fn() -> RunSpec,
 }
 
-/// Every workload, by name. Those with R are one collective on fabrics of one kind, from the smallest to the largest: how cost
-/// grows with hosts.
+/// Every workload, by name. Those with R are one collective on fabrics of one kind, from the smallest to the
+/// largest: how cost grows with hosts.
 pub(crate) const WORKLOADS: [Workload; 13] = [
     Workload {
         name: "B1",

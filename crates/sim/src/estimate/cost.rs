@@ -1,10 +1,10 @@
 //! Memory and time, from counts.
 //!
-//! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The figures below were fitted to its
-//! twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on three tiers: memory of the whole
-//! program comes out between 0.9 and 1.2 times what was measured. Time came out between 0.8 and 1.8 times what it took while
-//! the machine was quiet; beside other work the same runs took up to three times as long, as they do where PFC pauses
-//! the fabric throughout.
+//! Basis: `tools/estimate_accuracy.py`, one core of the machine of docs/performance.md. The figures below
+//! were fitted to its twelve runs of 8 to 8,192 hosts and up to a million chunks, and to 32,768 hosts on
+//! three tiers: memory of the whole program comes out between 0.9 and 1.2 times what was measured. Time came
+//! out between 0.8 and 1.8 times what it took while the machine was quiet; beside other work the same runs
+//! took up to three times as long, as they do where PFC pauses the fabric throughout.
 
 use super::Estimate;
 use super::volume::Total;

@@ -1,13 +1,14 @@
 //! What a run will cost, told before it starts and without making its chunks.
 //!
-//! 1. `volume`: transfers, queue pairs, payload and packet-hops, from the closed forms of each pattern and the mean length
-//!    of some paths;
+//! 1. `volume`: transfers, queue pairs, payload and packet-hops, from the closed forms of each pattern and
+//!    the mean length of some paths;
 //! 2. `cost`: memory and time, with what was measured for each of them;
 //! 3. `threads`: how many threads help.
 //!
-//! Counts every data and ACK frame on every link that it crosses, and a job that repeats until the others end for as long
-//! as those would take on an idle fabric. Leaves out what congestion adds (frames sent again, NAK, CNP, PFC), and what
-//! fast-forward saves, which may be nearly all: where a run repeats itself, time is an upper bound.
+//! Counts every data and ACK frame on every link that it crosses, and a job that repeats until the others end
+//! for as long as those would take on an idle fabric. Leaves out what congestion adds (frames sent again,
+//! NAK, CNP, PFC), and what fast-forward saves, which may be nearly all: where a run repeats itself, time is
+//! an upper bound.
 
 mod cost;
 mod threads;

@@ -1,8 +1,9 @@
 //! How many threads help a run.
 //!
-//! Basis: benches on two cores (docs/performance.md). On 1,024 hosts and more two threads take 1.7 to 2 times less; worlds of
-//! a few switches have too little to do between two meetings. Fast-forward works on one thread and skips nearly all of a
-//! long transfer that nothing disturbs, which is more than any number of threads gains.
+//! Basis: benches on two cores (docs/performance.md). On 1,024 hosts and more two threads take 1.7 to 2 times
+//! less; worlds of a few switches have too little to do between two meetings. Fast-forward works on one
+//! thread and skips nearly all of a long transfer that nothing disturbs, which is more than any number of
+//! threads gains.
 
 use super::{Estimate, estimate};
 use crate::fast_forward;
@@ -12,11 +13,12 @@ use spec::RunSpec;
 const HOSTS_PER_THREAD: u64 = 64;
 /// Packet-hops that are worth a thread: some tenth of a second.
 const HOPS_PER_THREAD: u64 = 2_000_000;
-/// From this size on chunks take so many periods that skipping most of them is the rule where fast-forward applies [bytes].
+/// From this size on chunks take so many periods that skipping most of them is the rule where fast-forward
+/// applies [bytes].
 const LONG_CHUNK_BYTES: u64 = 4 << 20;
 
-/// Threads that help to carry `spec` out, `available` at the most: fewer for a small run, and one where `with_fast_forward`
-/// may skip most of it.
+/// Threads that help to carry `spec` out, `available` at the most: fewer for a small run, and one where
+/// `with_fast_forward` may skip most of it.
 #[must_use]
 pub fn helpful_threads(spec: &RunSpec, with_fast_forward: bool, available: usize) -> usize {
     if available <= 1 {

@@ -1,15 +1,15 @@
 //! Fast-forward of what repeats: a bulk transfer without changing competition does the same in every period.
 //!
-//! One queue pair is watched for the time between two of its messages. If the whole state is the same after that time,
-//! or a few times that, but for what a period adds, it is moved on by as many periods as fit before something else is due:
-//! a timer, the end of a chunk. If series are sampled meanwhile, one more period is simulated, to know what the samples
-//! show. The result is the same to the bit; see [`Cycle`].
+//! One queue pair is watched for the time between two of its messages. If the whole state is the same after
+//! that time, or a few times that, but for what a period adds, it is moved on by as many periods as fit
+//! before something else is due: a timer, the end of a chunk. If series are sampled meanwhile, one more
+//! period is simulated, to know what the samples show. The result is the same to the bit; see [`Cycle`].
 //!
-//! Nothing repeats while queues grow, packets are marked at random or paused without rhythm. Then attempts become rare, end at
-//! the first difference, and are made when the run so far has [paid for](Budget) them: they look at a part of the state, and at
-//! all of it once that part has repeated. On InfiniBand, where credits would have to be compared at both ends, and
-//! where a way is chosen for each packet it is not tried: such choices depend on where windows begin, and looking at the state
-//! cuts one in two.
+//! Nothing repeats while queues grow, packets are marked at random or paused without rhythm. Then attempts
+//! become rare, end at the first difference, and are made when the run so far has [paid for](Budget) them:
+//! they look at a part of the state, and at all of it once that part has repeated. On InfiniBand, where
+//! credits would have to be compared at both ends, and where a way is chosen for each packet it is not tried:
+//! such choices depend on where windows begin, and looking at the state cuts one in two.
 
 mod rehearsal;
 mod state;
@@ -231,7 +231,8 @@ impl FastForward {
                 self.give_up(now, partition);
                 now
             }
-            // What was seen of it repeats: now all of it is looked at, which later attempts may have to pay for.
+            // What was seen of it repeats: now all of it is looked at, which later attempts may have to pay
+            // for.
             _ if cycle.is_partial() => {
                 self.record(now, found, usize::MAX, partition);
                 now

@@ -1,8 +1,8 @@
 //! A period that is simulated with a look at what is sampled wherever a skipped period would be sampled.
 //!
-//! Series are sampled more often than what repeats begins anew. So before many periods are skipped one is rehearsed: at
-//! each place within it that a sample of the time to be skipped falls on, what is sampled is noted. See
-//! [`crate::report::Sample`].
+//! Series are sampled more often than what repeats begins anew. So before many periods are skipped one is
+//! rehearsed: at each place within it that a sample of the time to be skipped falls on, what is sampled is
+//! noted. See [`crate::report::Sample`].
 
 use super::state::Budget;
 use crate::report::{Sample, SeriesProbe};
@@ -57,7 +57,8 @@ impl Rehearsal {
         Self { period, cycle, first, end, moments, next: 0 }
     }
 
-    /// When to look next, not before `now`. Places that were passed, because nothing happened there, stay unseen.
+    /// When to look next, not before `now`. Places that were passed, because nothing happened there, stay
+    /// unseen.
     pub(super) fn next_look(&mut self, now: Instant) -> Instant {
         while self.moments.get(self.next).is_some_and(|moment| moment.place < now) {
             self.next += 1;
@@ -65,8 +66,8 @@ impl Rehearsal {
         self.moments.get(self.next).map_or(self.end, |moment| moment.place)
     }
 
-    /// Looks at what is sampled at `now`, if that is a place of the period and a window that begins here would be sampled:
-    /// something happens in it.
+    /// Looks at what is sampled at `now`, if that is a place of the period and a window that begins here
+    /// would be sampled: something happens in it.
     pub(super) fn look<F: Forward>(
         &mut self,
         now: Instant,
@@ -94,8 +95,8 @@ impl Rehearsal {
         now > self.end
     }
 
-    /// Skips as many periods as fit, with their samples; returns the time then, or none if the state did not repeat or
-    /// nothing fits.
+    /// Skips as many periods as fit, with their samples; returns the time then, or none if the state did not
+    /// repeat or nothing fits.
     pub(super) fn skip<F: Forward>(
         mut self,
         now: Instant,
@@ -123,7 +124,8 @@ impl Rehearsal {
         Some(later)
     }
 
-    /// What the rehearsed period was sampled at may have changed what comes: then nothing is skipped beyond it.
+    /// What the rehearsed period was sampled at may have changed what comes: then nothing is skipped beyond
+    /// it.
     fn stop_where_samples_differ(&mut self, probe: &SeriesProbe, span: Span) {
         let last = self.moments.last().map_or(self.end, |moment| moment.at);
         let expected = probe.moments(last, span);

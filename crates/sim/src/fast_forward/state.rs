@@ -11,13 +11,14 @@ use units::Cycle;
 const FIELDS_AT_FIRST: u64 = 1 << 16;
 /// One field more for each so many packet-hops that were simulated.
 const HOPS_PER_FIELD: u64 = 2;
-/// Fields whose visit takes less time than the simulation of a packet-hop; so many more for each that was skipped.
+/// Fields whose visit takes less time than the simulation of a packet-hop; so many more for each that was
+/// skipped.
 const FIELDS_PER_HOP: u64 = 16;
 
 /// What walks over the state have cost, in fields, and what came of them.
 ///
-/// However many attempts fail, they take a small share of the time of what was simulated, or give back a part of what others
-/// saved. It is reckoned in counts, not by a clock, so that a run does the same each time.
+/// However many attempts fail, they take a small share of the time of what was simulated, or give back a part
+/// of what others saved. It is reckoned in counts, not by a clock, so that a run does the same each time.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     spent: u64,
@@ -45,7 +46,8 @@ impl Budget {
     }
 }
 
-/// Begins with what differs first where something changes: what waits in each switch, and how much is on its way.
+/// Begins with what differs first where something changes: what waits in each switch, and how much is on its
+/// way.
 fn visit<F: Forward>(partition: &mut Partition<FabricNode<F>, SeriesProbe>, cycle: &mut Cycle) {
     let State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);

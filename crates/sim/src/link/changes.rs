@@ -1,10 +1,11 @@
-//! What happens to one direction of a link in the course of a run: it goes down and up again, changes its rate, and
-//! corrupts frames.
+//! What happens to one direction of a link in the course of a run: it goes down and up again, changes its
+//! rate, and corrupts frames.
 //!
-//! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is lost if the
-//! link is down at any time between its first bit in and its last bit out. A frame keeps the rate at which it began.
-//! Leaves out that a cut-through switch passes on the head of a frame that is then cut off, and that a link which goes
-//! down ends the pauses of its ports at once; here they run out. InfiniBand links change nothing.
+//! All of it is known from the spec, so whoever sends a frame can tell whether it will get through: it is
+//! lost if the link is down at any time between its first bit in and its last bit out. A frame keeps the rate
+//! at which it began. Leaves out that a cut-through switch passes on the head of a frame that is then cut
+//! off, and that a link which goes down ends the pauses of its ports at once; here they run out. InfiniBand
+//! links change nothing.
 
 use crate::link::Dropped;
 use crate::link::egress::occupied;
@@ -39,7 +40,8 @@ pub(crate) struct LinkPlan<'a> {
 /// The changes of a link, as the port at one end sees them.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkChanges {
-    /// In order of time, which is that of the port: when a frame is on the link that the port begins to send now.
+    /// In order of time, which is that of the port: when a frame is on the link that the port begins to send
+    /// now.
     changes: Vec<LinkChange>,
     /// The first that is to come.
     next: usize,
@@ -83,7 +85,8 @@ impl LinkChanges {
         }
     }
 
-    /// Takes in what has happened by `now`, when the port has sent so many frames and bytes. Returns the present rate.
+    /// Takes in what has happened by `now`, when the port has sent so many frames and bytes. Returns the
+    /// present rate.
     pub(crate) fn catch_up(&mut self, now: Instant, frames: u64, bytes: u64) -> Rate {
         let rate_before = self.rate;
         while let Some(change) = self.changes.get(self.next).filter(|change| change.at <= now) {
@@ -100,8 +103,8 @@ impl LinkChanges {
         self.rate
     }
 
-    /// Whether a frame reaches the other end unharmed that the port sends from now, caught up with, to `end`; it is
-    /// counted if not.
+    /// Whether a frame reaches the other end unharmed that the port sends from now, caught up with, to `end`;
+    /// it is counted if not.
     pub(crate) fn carries(&mut self, packet: &Packet, end: Instant) -> bool {
         let cause = if !self.is_up_until(end) {
             &mut self.lost
@@ -143,8 +146,8 @@ impl LinkChanges {
         self.before
     }
 
-    /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at the next
-    /// change.
+    /// See [`Cycle`]. The port is caught up with. Nothing is skipped that could have a frame on the link at
+    /// the next change.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { changes, next, is_up: _, rate, delay, errors, lost, corrupted, pauses, before: _ } = self;
         cycle.same(*next as u64);

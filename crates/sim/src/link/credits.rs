@@ -1,13 +1,15 @@
 //! Credit-based flow control of an InfiniBand link, at one of its ends. IBTA vol. 1, 7.9.
 //!
-//! Models, for each virtual lane, the sender that spends credits in blocks of 64 bytes and sends nothing without, and
-//! the receiver with a buffer of its own, which a packet leaves when its last bit has left the node (at a host, when
-//! the host takes it out). Credits are granted by flow control packets with FCTBS and FCCL, 12 bits each, that go ahead
-//! of data, take their time on the link and are acted on like any frame; at most one for each lane in the update
-//! interval, and only when there is something new to grant. A virtual lane is a priority.
+//! Models, for each virtual lane, the sender that spends credits in blocks of 64 bytes and sends nothing
+//! without, and the receiver with a buffer of its own, which a packet leaves when its last bit has left the
+//! node (at a host, when the host takes it out). Credits are granted by flow control packets with FCTBS and
+//! FCCL, 12 bits each, that go ahead of data, take their time on the link and are acted on like any frame; at
+//! most one for each lane in the update interval, and only when there is something new to grant. A virtual
+//! lane is a priority.
 //!
-//! Leaves out: the packets that bring a link up (it begins with the whole buffer granted), packets that repeat what was
-//! granted before (8 bytes in 65,536 symbol times), and loss: a link with flow control never fails here.
+//! Leaves out: the packets that bring a link up (it begins with the whole buffer granted), packets that
+//! repeat what was granted before (8 bytes in 65,536 symbol times), and loss: a link with flow control never
+//! fails here.
 
 use crate::link::pause::PauseState;
 use crate::packet::{Packet, Priority};
@@ -144,7 +146,8 @@ impl Credits {
         let lane = self.lane(priority);
         lane.granted = lane.freed;
         lane.next_update = now + interval;
-        // IBTA vol. 1, 7.9.4.4.2: blocks received and room for more; what was received and has not left takes some.
+        // IBTA vol. 1, 7.9.4.4.2: blocks received and room for more; what was received and has not left takes
+        // some.
         Some(Packet::credit(priority, BlockCount::of(lane.sent), BlockCount::of(lane.granted + room)))
     }
 
@@ -238,8 +241,8 @@ mod tests {
     }
 
     proptest! {
-        /// Two ends of a link with packets and grants on their way for any time: what was sent and has not been freed
-        /// never exceeds the buffer, and in the end everything is granted again.
+        /// Two ends of a link with packets and grants on their way for any time: what was sent and has not
+        /// been freed never exceeds the buffer, and in the end everything is granted again.
         #[test]
         fn sent_less_freed_never_exceeds_the_buffer(
             buffer_blocks in 65_u16..=2048,

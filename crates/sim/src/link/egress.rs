@@ -19,8 +19,8 @@ pub(crate) struct Wire {
     pub(crate) to: Destination,
     /// Line rate.
     pub(crate) rate: Rate,
-    /// After so many byte times enough of a frame is through for the next node to act; [`WHOLE_FRAME`] if it waits for
-    /// the last bit.
+    /// After so many byte times enough of a frame is through for the next node to act; [`WHOLE_FRAME`] if it
+    /// waits for the last bit.
     pub(crate) head_bytes: u16,
     /// What packets are wrapped in.
     pub(crate) framing: Framing,
@@ -33,8 +33,8 @@ pub(crate) struct Wire {
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     byte_time: ByteTime,
-    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the last bit,
-    /// from the start of the frame.
+    /// From when enough of a frame is through to the moment the next node acts; unless that waits for the
+    /// last bit, from the start of the frame.
     delay: Span,
     /// If the link fails, changes its rate or corrupts frames in the course of the run.
     changes: Option<Box<LinkChanges>>,
@@ -126,7 +126,8 @@ impl HoldLink for Arc<Link> {
 #[repr(C)]
 pub(crate) struct Transmitter<L = Link> {
     link: L,
-    // Between the counters, so that they are not taken for a vector: putting one together takes more than two additions.
+    // Between the counters, so that they are not taken for a vector: putting one together takes more than two
+    // additions.
     frames: u64,
     /// When the frame in transmission, its gap included, is through.
     free_at: Instant,
@@ -184,8 +185,8 @@ impl<L: HoldLink> Transmitter<L> {
         self.bytes += u64::from(frame_bytes);
     }
 
-    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end unharmed. If
-    /// not, it was sent.
+    /// Sets the rate that the link has at `start`; whether a frame sent from then on reaches the other end
+    /// unharmed. If not, it was sent.
     #[cold]
     fn survives(&mut self, packet: Packet, start: Instant) -> bool {
         let link = self.link.changing();
@@ -257,7 +258,8 @@ pub(crate) const fn occupied(byte_time: ByteTime, framing: Framing, frames: u64,
     byte_time.span_of(bytes + frames * framing.link_overhead_bytes() as u64)
 }
 
-/// The time after which enough of a frame is through for the next node to act; none if it waits for the last bit.
+/// The time after which enough of a frame is through for the next node to act; none if it waits for the last
+/// bit.
 fn head_span(byte_time: ByteTime, head_bytes: u16) -> Span {
     if head_bytes == WHOLE_FRAME { Span::ZERO } else { byte_time.frame_span(head_bytes.into(), 0) }
 }

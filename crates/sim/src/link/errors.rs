@@ -1,10 +1,12 @@
-//! Frames that one direction of a link corrupts: each bit, or each frame, is hit by itself with a fixed probability.
+//! Frames that one direction of a link corrupts: each bit, or each frame, is hit by itself with a fixed
+//! probability.
 //!
-//! How many bits (or frames) get through before the next hit is drawn at once: it is geometric, the whole part of an
-//! exponential variate over -ln(1 - p). So no draw is needed for a frame that gets through. A frame with a wrong bit fails
-//! its check sequence and is dropped where it arrives, whatever it is: payload, acknowledgement or pause. Leaves out bursts
-//! of errors, forward error correction, whose frames fail in groups, errors outside of the frame (preamble), and that a
-//! cut-through switch has passed the head of a corrupted frame on by the time it can tell.
+//! How many bits (or frames) get through before the next hit is drawn at once: it is geometric, the whole
+//! part of an exponential variate over -ln(1 - p). So no draw is needed for a frame that gets through. A
+//! frame with a wrong bit fails its check sequence and is dropped where it arrives, whatever it is: payload,
+//! acknowledgement or pause. Leaves out bursts of errors, forward error correction, whose frames fail in
+//! groups, errors outside of the frame (preamble), and that a cut-through switch has passed the head of a
+//! corrupted frame on by the time it can tell.
 
 use units::{Cycle, Stream};
 

@@ -1,9 +1,9 @@
-//! Which priorities of a port may not send: by priority flow control, at the receiving side of pause frames, or for want of
-//! credit on an InfiniBand link ([`crate::link::credits`]).
+//! Which priorities of a port may not send: by priority flow control, at the receiving side of pause frames,
+//! or for want of credit on an InfiniBand link ([`crate::link::credits`]).
 //!
 //! A pause frame is acted on after the link's propagation and the fixed latency of the receiving node, which
-//! stands for its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame in
-//! transmission is never cut.
+//! stands for its response time (IEEE 802.3-2022, 31B.3.7 allows 905 quanta, 1,158 ns, at 400 Gb/s). A frame
+//! in transmission is never cut.
 
 use crate::packet::{Packet, Priority};
 use units::{Cycle, Instant, Rate, Span};

@@ -1,8 +1,8 @@
 //! Chunks under way at a responder that takes packets in any order, or with gaps.
 //!
-//! Models what each packet belongs to, by its sequence, and when a chunk has arrived whole: with selective recovery
-//! one after the other, as work completes on a queue pair; without recovery each for itself, since a chunk that lost
-//! frames never does.
+//! Models what each packet belongs to, by its sequence, and when a chunk has arrived whole: with selective
+//! recovery one after the other, as work completes on a queue pair; without recovery each for itself, since a
+//! chunk that lost frames never does.
 
 use super::receivers::Delivery;
 use super::receives::{ReceiveChunk, Receives};
@@ -198,8 +198,8 @@ impl Arrivals {
         later.iter_mut().for_each(|chunk| chunk.visit(cycle));
     }
 
-    /// How many packets up to and with the highest that came have all arrived: all chunks that end there with as many, and no other,
-    /// are there.
+    /// How many packets up to and with the highest that came have all arrived: all chunks that end there with
+    /// as many, and no other, are there.
     pub(super) fn vouched(&self) -> u32 {
         let of_run = |end: u64| Vouched::packets(self.seen.saturating_sub(end));
         let mut newest_first = self.later.iter().rev().chain([&self.oldest]).filter(|chunk| !chunk.is_none());
@@ -260,8 +260,9 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes late or never: an acknowledgement covers a chunk if and only if all from its first packet to the highest
-        /// that came has arrived, and one that is delivered is covered by what acknowledges it alone.
+        /// Whatever comes late or never: an acknowledgement covers a chunk if and only if all from its first
+        /// packet to the highest that came has arrived, and one that is delivered is covered by what
+        /// acknowledges it alone.
         #[test]
         fn what_is_vouched_for_has_arrived(
             chunks in prop::collection::vec(1_u64..6, 1..6),

@@ -1,7 +1,8 @@
 //! The receive buffer of a NIC whose host takes data out more slowly than the link brings it.
 //!
-//! Models one FIFO for payload, drained at a rate that may change at given times, that asks the switch for a pause above a level and ends
-//! it at half of that level. Control packets bypass it. Leaves out PCIe, memory and per-queue-pair buffers.
+//! Models one FIFO for payload, drained at a rate that may change at given times, that asks the switch for a
+//! pause above a level and ends it at half of that level. Control packets bypass it. Leaves out PCIe, memory
+//! and per-queue-pair buffers.
 
 use crate::packet::{Packet, Priority};
 use std::collections::VecDeque;

@@ -2,7 +2,8 @@
 
 use units::{Cycle, Span};
 
-/// Sum and range of latencies, in a quarter of a cache line: there is one for each of a million chunks under way.
+/// Sum and range of latencies, in a quarter of a cache line: there is one for each of a million chunks under
+/// way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Latencies {
     pub(super) sum_ps: u64,

@@ -1,8 +1,8 @@
 //! What ranks on one host send each other: it is copied in shared memory and never meets the NIC.
 //!
-//! Each rank copies one message after the other at the rate that is given, and a message is there a fixed latency later;
-//! sender and receiver learn of it at that time. Leaves out what the ranks of a host share beyond that: the bandwidth of
-//! its memory, and caches that make small copies faster.
+//! Each rank copies one message after the other at the rate that is given, and a message is there a fixed
+//! latency later; sender and receiver learn of it at that time. Leaves out what the ranks of a host share
+//! beyond that: the bandwidth of its memory, and caches that make small copies faster.
 
 use super::chunk_frames::Frames;
 use super::{Host, Timer};

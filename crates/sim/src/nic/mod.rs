@@ -1,8 +1,8 @@
 //! A host: its NIC with one or more ports, and the transfers it takes part in.
 //!
 //! Models round-robin service of the queue pairs by packet with control packets first, pauses per priority, a
-//! fixed latency on each side (part of the links' latency here) and, where the host is slower than the link, a
-//! receive buffer. Leaves out PCIe, memory and doorbells.
+//! fixed latency on each side (part of the links' latency here) and, where the host is slower than the link,
+//! a receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod arrivals;
 mod chunk_bytes;
@@ -68,14 +68,15 @@ use transport::{Config, Controller};
 use unconfirmed::Unconfirmed;
 use units::{Cycle, Instant, Rate, Span};
 
-/// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of them, from their
-/// beginning.
+/// What most windows need of a host, which is behind the kind of its node, and of a port is in so much of
+/// them, from their beginning.
 const HOST_BYTES: usize = 256;
 const PORT_BYTES: usize = port::HOT_BYTES;
 
 /// How many packets of an inbox are looked at to ask for their queue pairs' memory.
 const PACKETS_AHEAD: usize = 24;
-/// A host with no more senders and receivers than this asks for all of them: to see whose packets arrive takes longer.
+/// A host with no more senders and receivers than this asks for all of them: to see whose packets arrive
+/// takes longer.
 const FEW_QUEUE_PAIRS: usize = 2;
 
 /// What a NIC can do from a time on.
@@ -191,7 +192,8 @@ impl Host {
         &self.ports
     }
 
-    /// The rate that congestion control allows a sender at `now` [bit/s]; none without one, and while there is nothing to send.
+    /// The rate that congestion control allows a sender at `now` [bit/s]; none without one, and while there
+    /// is nothing to send.
     pub(crate) fn rate_bps(&self, sender: u32, now: Instant) -> Option<u64> {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
@@ -268,8 +270,8 @@ impl Host {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
-    /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or acknowledged, which
-    /// is reported; until a rank is no longer busy there is a timer.
+    /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or
+    /// acknowledged, which is reported; until a rank is no longer busy there is a timer.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self {
             config,
@@ -392,8 +394,8 @@ impl Host {
         (0..self.senders.len()).for_each(|sender| prefetch(&self.senders, sender));
     }
 
-    /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs the same, unless it
-    /// ends a message.
+    /// Asks for what the first packets of an inbox need: what follows a packet of the same queue pair needs
+    /// the same, unless it ends a message.
     #[inline]
     fn prefetch_queue_pairs(&self, inbox: &Inbox<Packet>) {
         let mut before = None;
@@ -406,8 +408,8 @@ impl Host {
         }
     }
 
-    /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when each chunk
-    /// has a queue pair of its own.
+    /// Asks for what an arriving packet needs. Lists that are not of queue pairs have the same order when
+    /// each chunk has a queue pair of its own.
     #[inline]
     fn prefetch_queue_pair(&self, packet: &Packet) {
         let queue_pair = packet.queue_pair as usize;
@@ -441,8 +443,8 @@ impl Host {
         next
     }
 
-    /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer comes first,
-    /// then timers, then sending; ports in order.
+    /// The earliest of what is due besides arrivals, which come first. At equal times the receive buffer
+    /// comes first, then timers, then sending; ports in order.
     #[inline]
     fn next_action(&self, is_plain: bool) -> (Instant, Action) {
         let mut next = (self.timers.next(), Action::Fire);
@@ -506,7 +508,8 @@ fn pacers(senders: &[Sender], links: &[u32], settings: &QueuePairSettings) -> Bo
     pacers
 }
 
-/// When a host first acts by itself. Open-loop traffic is posted one by one, see [`Transfers::release_after`].
+/// When a host first acts by itself. Open-loop traffic is posted one by one, see
+/// [`Transfers::release_after`].
 fn first_timer(transfers: &Transfers) -> Option<(Instant, Timer)> {
     match transfers.first_release() {
         Some(first) => Some((first, Timer::Post(0))),

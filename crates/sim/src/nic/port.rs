@@ -1,4 +1,5 @@
-//! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs round robin.
+//! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs
+//! round robin.
 
 use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
 use crate::link::changes::LinkChanges;
@@ -442,8 +443,8 @@ impl NicPort {
         }
     }
 
-    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is never paused: PFC is for
-    /// lossless ones.
+    /// Takes out what to send of TCP, if it is its turn or `others` have nothing to send. Its priority is
+    /// never paused: PFC is for lossless ones.
     fn pop_tcp(&mut self, others: bool) -> Option<NextTcp> {
         let lane = &mut self.special().tcp;
         if others && !lane.has_turn {
@@ -481,7 +482,8 @@ impl NicPort {
         self.pause.mask() == 0 || self.pause.mask() & self.data.bit() == 0
     }
 
-    /// Sets the time of the next frame after there is more to send at `now`; nothing is sooner than when the link is free.
+    /// Sets the time of the next frame after there is more to send at `now`; nothing is sooner than when the
+    /// link is free.
     #[inline]
     fn schedule_more(&mut self, now: Instant) {
         if self.next_send > now.max(self.transmitter.free_at()) {

@@ -13,8 +13,8 @@ const READY: Instant = Instant(Instant::NEVER.0 - 1);
 /// In the place of how many chunks were posted: each is in the list.
 const LISTED: u32 = u32::MAX;
 
-/// When each chunk of a list was posted. Chunks that wait for nothing are posted at one time, one after the other: as long as none was
-/// otherwise, that time is stored alone, and how many there are.
+/// When each chunk of a list was posted. Chunks that wait for nothing are posted at one time, one after the
+/// other: as long as none was otherwise, that time is stored alone, and how many there are.
 #[derive(Debug)]
 pub(super) struct Posted {
     /// When each was posted; before that [`WAITING`], then [`READY`]. Empty as long as what follows tells it.

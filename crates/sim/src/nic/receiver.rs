@@ -1,7 +1,8 @@
 //! The responder side of a queue pair, with what is recorded of the chunk that it receives.
 //!
-//! A million of them are looked at in turn, so each is one cache line. What follows from something else is not kept
-//! (frames that came for the first time are those of so many packets), nor what most never need: see [`Rare`].
+//! A million of them are looked at in turn, so each is one cache line. What follows from something else is
+//! not kept (frames that came for the first time are those of so many packets), nor what most never need: see
+//! [`Rare`].
 
 use super::chunk_frames::Frames;
 use super::latencies::{Latencies, LongLatencies};
@@ -233,7 +234,8 @@ impl Receiver {
         self.rare().cnps.on_mark(settings.cnp_interval, now)
     }
 
-    /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how many came before them.
+    /// Counts a frame that was not taken, at the chunk that it is of: so many packets have the chunks by how
+    /// many came before them.
     #[cold]
     pub(super) fn count_dropped(&mut self, frame: Dropped, packets_of: impl Fn(u32) -> u64) {
         match self.chunk_of_dropped(frame.psn, packets_of) {
@@ -290,7 +292,8 @@ impl Receiver {
         report
     }
 
-    /// Of the chunks behind the one being received: how many came before each, and its frames that came beyond a gap.
+    /// Of the chunks behind the one being received: how many came before each, and its frames that came
+    /// beyond a gap.
     pub(super) fn ahead(&self) -> impl Iterator<Item = (u32, ReceiveReport)> {
         let ahead = self.rare.iter().flat_map(|rare| &rare.ahead);
         ahead.map(|(chunk, counts)| {
@@ -300,7 +303,8 @@ impl Receiver {
         })
     }
 
-    /// The round of its chunks, which are its `own` in the host's list, and the place of the one being received.
+    /// The round of its chunks, which are its `own` in the host's list, and the place of the one being
+    /// received.
     #[inline]
     pub(super) const fn turn(&self, own: &Range<u32>) -> (u32, u32) {
         turn(self.ended, own)
@@ -351,7 +355,8 @@ impl Receiver {
     }
 }
 
-/// The round of a chunk before which so many came, of those that are a receiver's `own` in the host's list, and its place there.
+/// The round of a chunk before which so many came, of those that are a receiver's `own` in the host's list,
+/// and its place there.
 #[inline]
 pub(super) const fn turn(before: u32, own: &Range<u32>) -> (u32, u32) {
     let chunks = own.end - own.start;
@@ -382,15 +387,16 @@ impl Rare {
         &mut self.ahead[place].1
     }
 
-    /// Begins at `now` to receive the chunk before which so many came; true if nothing of this is needed any more.
+    /// Begins at `now` to receive the chunk before which so many came; true if nothing of this is needed any
+    /// more.
     fn begin(&mut self, chunk: u32, now: Instant) -> bool {
         let is_next = self.ahead.first().is_some_and(|(next, _)| *next == chunk);
         self.counts = if is_next { self.ahead.remove(0).1 } else { Counts::NONE };
         !is_next && self.ahead.is_empty() && self.late.frames == 0 && self.cnps.is_idle(now)
     }
 
-    /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does not follow what has
-    /// arrived.
+    /// See [`Cycle`]. Frames that are dropped, as they come again or too early, show that what is sent does
+    /// not follow what has arrived.
     fn visit(&mut self, cycle: &mut Cycle) {
         let Self { counts, ahead, late, cnps: limiter } = self;
         let Counts { marks, cnps, out_of_order, dropped, dropped_bytes, long } = counts;

@@ -94,7 +94,8 @@ impl Receivers {
         (state.port.into(), Control { packet, receiver, is_captured: state.is_captured })
     }
 
-    /// Without recovery, what acknowledges a chunk of which the last frame to arrive was overtaken by others, and by which port.
+    /// Without recovery, what acknowledges a chunk of which the last frame to arrive was overtaken by others,
+    /// and by which port.
     #[inline]
     pub(super) fn confirmation(&self, receiver: u32, outcome: &DataOutcome) -> Option<(usize, Control)> {
         if outcome.disposition != Disposition::Placed || !self.is_unrecovered() {
@@ -139,7 +140,8 @@ impl Receivers {
         context.records.push(Record::Frame(Box::new(frame)));
     }
 
-    /// Asks for what an arriving data packet needs. What is needed at the end of a chunk is asked for with what comes near it.
+    /// Asks for what an arriving data packet needs. What is needed at the end of a chunk is asked for with
+    /// what comes near it.
     #[inline]
     pub(super) fn prefetch(&self, packet: &Packet) {
         let receiver = packet.queue_pair as usize;

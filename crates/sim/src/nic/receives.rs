@@ -66,7 +66,8 @@ impl ReceivesMaker {
 }
 
 impl Receives {
-    /// Chunks of the same size, each alone of an inbound transfer and with a receiver, all of the same number.
+    /// Chunks of the same size, each alone of an inbound transfer and with a receiver, all of the same
+    /// number.
     pub(crate) fn one_each(chunks: impl Iterator<Item = u32> + Clone, bytes: u64) -> Self {
         Self {
             chunks: Numbers::of_all(chunks),
@@ -77,7 +78,8 @@ impl Receives {
         }
     }
 
-    /// The same of which each has the number of its queue pair and so many more; they are to be asked for by queue pair.
+    /// The same of which each has the number of its queue pair and so many more; they are to be asked for by
+    /// queue pair.
     pub(crate) fn of_queue_pairs(beyond: u32, bytes: u64) -> Self {
         Self { beyond_queue_pair: Some(beyond), ..Self::one_each(std::iter::empty(), bytes) }
     }

@@ -1,5 +1,5 @@
-//! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements to their
-//! requesters, pauses to the port.
+//! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements
+//! to their requesters, pauses to the port.
 
 use super::receivers::Delivery;
 use super::sender::Sender;
@@ -44,8 +44,8 @@ impl Host {
         next
     }
 
-    /// Acts on an arrival at a port, unless it is payload that goes to its responder at once: that is only taken into the
-    /// buffer of its lane.
+    /// Acts on an arrival at a port, unless it is payload that goes to its responder at once: that is only
+    /// taken into the buffer of its lane.
     #[inline(never)]
     fn receive_first(
         &mut self,
@@ -269,8 +269,8 @@ impl Host {
         self.acknowledge(completed, now, context);
     }
 
-    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have arrived whole. A rank goes on
-    /// when that is known.
+    /// The same without recovery: the oldest of the chunks of a sender were acknowledged, and some have
+    /// arrived whole. A rank goes on when that is known.
     #[inline(never)]
     fn follow_up_unrecovered(
         &mut self,

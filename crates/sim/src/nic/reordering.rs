@@ -1,10 +1,11 @@
 //! How far out of order the data packets of a queue pair arrive.
 //!
-//! A packet is reordered when one with a later sequence number has arrived before it (RFC 4737, section 3). Its distance is
-//! how far it is behind the newest so far, in packets: what a receiver must be able to hold to put the sequence right. The
-//! extent of RFC 4737 counts arrivals in between instead, and so leaves out packets that are later still. Everything that
-//! arrives counts, before the transport judges it; so what is sent again, after a loss or because go-back-N takes a late
-//! packet for a lost one, counts as late by as much. Copies of the newest packet are not counted.
+//! A packet is reordered when one with a later sequence number has arrived before it (RFC 4737, section 3).
+//! Its distance is how far it is behind the newest so far, in packets: what a receiver must be able to hold
+//! to put the sequence right. The extent of RFC 4737 counts arrivals in between instead, and so leaves out
+//! packets that are later still. Everything that arrives counts, before the transport judges it; so what is
+//! sent again, after a loss or because go-back-N takes a late packet for a lost one, counts as late by as
+//! much. Copies of the newest packet are not counted.
 
 use std::hint::select_unpredictable;
 use units::Cycle;
@@ -40,7 +41,8 @@ impl Reordering {
     /// Takes in a packet.
     #[inline]
     pub(super) fn arrive(&mut self, psn: Psn) {
-        // Packets that overtake each other come late as often as not: which do is not told by a branch, which would be mispredicted.
+        // Packets that overtake each other come late as often as not: which do is not told by a branch, which
+        // would be mispredicted.
         let ahead = psn.distance_from(self.newest);
         self.newest = select_unpredictable(ahead > 0, psn, self.newest);
         let distance = ahead.min(0).unsigned_abs();
@@ -58,8 +60,9 @@ impl Reordering {
         })
     }
 
-    /// See [`Cycle`]. A period in which something is late does not count as repeating: what is sent again after a loss is
-    /// late only until it has caught up with the newest, and how far that is ahead is not compared.
+    /// See [`Cycle`]. A period in which something is late does not count as repeating: what is sent again
+    /// after a loss is late only until it has caught up with the newest, and how far that is ahead is not
+    /// compared.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { newest, distance_max, queue_pair: _, late } = self;
         let mut psn = newest.value();

@@ -1,9 +1,9 @@
-//! The SACK option of an acknowledgement in 63 bits: three blocks, each as its distance from the segment that is waited for
-//! and its length, in segments.
+//! The SACK option of an acknowledgement in 63 bits: three blocks, each as its distance from the segment that
+//! is waited for and its length, in segments.
 //!
 //! Every segment of the simulator is full, so nothing is lost by counting in segments. Windows are at most
-//! [`spec::TCP_WINDOW_SEGMENTS_MAX`] long. A block longer than 1,023 segments is told by its last so many: the rest was told
-//! before, as blocks grow by one segment at a time.
+//! [`spec::TCP_WINDOW_SEGMENTS_MAX`] long. A block longer than 1,023 segments is told by its last so many:
+//! the rest was told before, as blocks grow by one segment at a time.
 
 use transport::tcp::{Block, SACK_BLOCKS_MAX, SackBlocks};
 

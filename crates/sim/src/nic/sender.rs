@@ -68,15 +68,16 @@ enum Course {
     Local,
 }
 
-/// The requester side of a queue pair, in one cache line. How its packets are paced, if they are, stands beside it (see
-/// [`super::Host`]), and which number the queue pair has is known to [`Sends`].
+/// The requester side of a queue pair, in one cache line. How its packets are paced, if they are, stands
+/// beside it (see [`super::Host`]), and which number the queue pair has is known to [`Sends`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Sender {
     requester: Requester,
     /// To the receiver at the destination host.
     path: Path,
-    /// Its oldest chunk that was posted and has not ended, in the host's list of sends, and the first not yet posted.
+    /// Its oldest chunk that was posted and has not ended, in the host's list of sends, and the first not yet
+    /// posted.
     oldest: u32,
     next: u32,
     port: u16,
@@ -120,7 +121,8 @@ impl Sender {
         }
     }
 
-    /// What its requester asks for: the size of a chunk that was posted and has not ended, the oldest being 0 [bytes].
+    /// What its requester asks for: the size of a chunk that was posted and has not ended, the oldest being 0
+    /// [bytes].
     #[inline]
     fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
         let oldest = self.oldest;
@@ -203,8 +205,8 @@ impl Sender {
         }
     }
 
-    /// Posts every chunk before `end` whose turn it is and that is ready: a queue pair keeps the order of its schedule. A
-    /// failed queue pair sends nothing more, so the chunk ends at once.
+    /// Posts every chunk before `end` whose turn it is and that is ready: a queue pair keeps the order of its
+    /// schedule. A failed queue pair sends nothing more, so the chunk ends at once.
     pub(super) fn post_ready(
         &mut self,
         config: &Config,
@@ -224,8 +226,8 @@ impl Sender {
         }
     }
 
-    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready; returns its place
-    /// in the host's list of sends.
+    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready;
+    /// returns its place in the host's list of sends.
     pub(super) fn post_local(&mut self, sends: &mut Sends, end: u32, now: Instant) -> Option<u32> {
         if self.next == end || !sends.post(self.next, now) {
             return None;
@@ -348,8 +350,8 @@ impl Sender {
         context.records.push(Record::Frame(Box::new(frame)));
     }
 
-    /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to send, or
-    /// is captured.
+    /// Has the start of each message reported from now on, or no longer; false if the sender has nothing to
+    /// send, or is captured.
     pub(super) fn watch(&mut self, is_watched: bool) -> bool {
         let is_sent = matches!(self.course, Course::Sent | Course::Watched);
         let may = is_sent && (self.is_in_round() || !is_watched);
@@ -382,7 +384,8 @@ impl Sender {
         first..first + count
     }
 
-    /// Where chunks end in the sequence that were just acknowledged, latest first: those before its oldest one.
+    /// Where chunks end in the sequence that were just acknowledged, latest first: those before its oldest
+    /// one.
     pub(super) fn ends_of(
         &self,
         acknowledged: Range<u32>,
@@ -411,8 +414,8 @@ impl Sender {
         (self.oldest < self.next).then_some(self.oldest)
     }
 
-    /// Chunks posted and not ended, by their place in the host's list of sends, with the frames that each was sent in, without
-    /// those sent again.
+    /// Chunks posted and not ended, by their place in the host's list of sends, with the frames that each was
+    /// sent in, without those sent again.
     pub(super) fn open(
         &self,
         config: &Config,

@@ -206,8 +206,8 @@ impl Host {
         }
     }
 
-    /// A chunk that something may have befallen was acknowledged whole at that time, or has failed: reports it as sent in so many
-    /// frames, without those sent again.
+    /// A chunk that something may have befallen was acknowledged whole at that time, or has failed: reports
+    /// it as sent in so many frames, without those sent again.
     #[inline(never)]
     pub(super) fn end_befallen_send(
         &mut self,
@@ -249,8 +249,8 @@ pub(super) fn window_packets(pacers: &[Controller], frames: &DataFrames, sender:
     if frames.hears_acks { pacers[sender as usize].window_packets() } else { u32::MAX }
 }
 
-/// Puts a sender into its port's round, if it has something to send that the window of its rate controller lets out, and is
-/// not there yet.
+/// Puts a sender into its port's round, if it has something to send that the window of its rate controller
+/// lets out, and is not there yet.
 #[inline]
 pub(super) fn make_ready(
     ports: &mut [NicPort],

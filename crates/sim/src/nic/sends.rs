@@ -96,8 +96,8 @@ impl SendsMaker {
 }
 
 impl Sends {
-    /// Chunks of the same size, each alone of an outgoing transfer and with a sender, all of the same number; `queue_pairs`
-    /// has those of the senders.
+    /// Chunks of the same size, each alone of an outgoing transfer and with a sender, all of the same number;
+    /// `queue_pairs` has those of the senders.
     pub(crate) fn one_each(
         chunks: impl ExactSizeIterator<Item = u32> + Clone,
         queue_pairs: impl Iterator<Item = u32> + Clone,
@@ -197,7 +197,8 @@ impl Sends {
         report
     }
 
-    /// The report of a chunk that nothing befell and that was acknowledged whole at `completed`, if there is a place for it.
+    /// The report of a chunk that nothing befell and that was acknowledged whole at `completed`, if there is
+    /// a place for it.
     #[inline]
     pub(super) fn plain_report(
         &self,

@@ -1,9 +1,9 @@
 //! TCP at a host: its connections, what the applications write, and how the NIC takes segments.
 //!
-//! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up when it was held
-//! back, as `iperf3 -b` does, or one that always has more to send. Segments are always full. The receiving application
-//! takes data at once, beside the receive buffer of the NIC. Leaves out the CPU, segmentation offload and queueing disciplines
-//! of the host.
+//! Models an application that writes a fixed size at a fixed rate into a bounded send buffer and catches up
+//! when it was held back, as `iperf3 -b` does, or one that always has more to send. Segments are always full.
+//! The receiving application takes data at once, beside the receive buffer of the NIC. Leaves out the CPU,
+//! segmentation offload and queueing disciplines of the host.
 
 use super::sack;
 use super::tcp_lane::TcpAckWaiting;

@@ -45,8 +45,8 @@ pub(super) struct Timers {
     next: Instant,
     /// When the first of `armed` goes off; never if there is none.
     armed_from: Instant,
-    /// Retransmission timers that are not in the queue yet: most runs of short messages are over before the first goes off, so
-    /// that none needs a place in an order.
+    /// Retransmission timers that are not in the queue yet: most runs of short messages are over before the
+    /// first goes off, so that none needs a place in an order.
     armed: Vec<Armed>,
     queue: BinaryHeap<Reverse<(Instant, Timer)>>,
 }
@@ -73,7 +73,8 @@ impl Timers {
         self.queue.push(Reverse((at, timer)));
     }
 
-    /// The same of a retransmission timer: each goes off so long after it is set, so that they come in order of time.
+    /// The same of a retransmission timer: each goes off so long after it is set, so that they come in order
+    /// of time.
     #[inline]
     pub(super) fn arm(&mut self, at: Instant, sender: u32) {
         match at.0.checked_sub(self.armed_from.0).map(u32::try_from) {

@@ -1,10 +1,10 @@
 //! Without recovery: chunks that were acknowledged while frames of them were missing at their responder.
 //!
-//! The highest sequence number that has arrived acknowledges everything before it, so that the window moves on whatever was lost.
-//! That a chunk is there whole is more: each acknowledgement also says how many packets up to its own have all arrived. A chunk is
-//! complete with the first acknowledgement that covers all of it. Where its last frame to arrive was overtaken by others, it is
-//! acknowledged by itself. One that lost a frame is never complete; nor is one whose acknowledgement was lost while
-//! a gap behind it was open.
+//! The highest sequence number that has arrived acknowledges everything before it, so that the window moves
+//! on whatever was lost. That a chunk is there whole is more: each acknowledgement also says how many packets
+//! up to its own have all arrived. A chunk is complete with the first acknowledgement that covers all of it.
+//! Where its last frame to arrive was overtaken by others, it is acknowledged by itself. One that lost a
+//! frame is never complete; nor is one whose acknowledgement was lost while a gap behind it was open.
 
 use crate::packet::Packet;
 use crate::record::SendReport;
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use units::Cycle;
 use wire::Psn;
 
-/// What an acknowledgement says without recovery: so many packets, the last of them `psn`, have all arrived. On the wire their
-/// number is, specific to this implementation, in place of the message sequence number.
+/// What an acknowledgement says without recovery: so many packets, the last of them `psn`, have all arrived.
+/// On the wire their number is, specific to this implementation, in place of the message sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Vouched {
     pub(super) psn: Psn,

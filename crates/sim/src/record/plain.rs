@@ -1,5 +1,5 @@
-//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a cache line: a
-//! million of them are written, kept and read again.
+//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a
+//! cache line: a million of them are written, kept and read again.
 
 use super::{Key, ReceiveReport, SendReport};
 use spec::ChunkStatus;
@@ -98,8 +98,8 @@ pub(crate) struct PlainSend {
 }
 
 impl PlainSend {
-    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, with so many congestion
-    /// notifications, if there is a place for it.
+    /// Of a chunk in a round that was sent in so many frames and bytes from `posted` to `completed`, with so
+    /// many congestion notifications, if there is a place for it.
     #[inline]
     pub(crate) fn new(
         (chunk, round): Key,

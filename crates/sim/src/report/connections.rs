@@ -29,12 +29,12 @@ pub(crate) fn offered_bytes(spec: &RunSpec) -> u64 {
     spec.tcp.iter().fold(0, |sum, tcp| sum.saturating_add(of(tcp)))
 }
 
-/// Retransmission timeouts in a row without an acknowledgement after which TCP has stalled; hosts give up after 5 (Windows) to
-/// 15 (Linux).
+/// Retransmission timeouts in a row without an acknowledgement after which TCP has stalled; hosts give up
+/// after 5 (Windows) to 15 (Linux).
 const TIMEOUTS_MAX: u32 = 6;
 
-/// Longer than TCP waits without anything being acknowledged: until it starts or stops writing, and for so many timeouts, each
-/// twice the one before [ps].
+/// Longer than TCP waits without anything being acknowledged: until it starts or stops writing, and for so
+/// many timeouts, each twice the one before [ps].
 pub(crate) fn tcp_patience(spec: &RunSpec) -> u64 {
     let waits = spec.tcp.iter().filter(|tcp| tcp.duration_ps.is_some()).map(|tcp| {
         let writes = tcp.start_ps + tcp.start_spread_ps + tcp.duration_ps.unwrap_or(0);

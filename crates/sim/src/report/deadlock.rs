@@ -1,10 +1,11 @@
-//! Deadlock: pauses, or queues without credit on InfiniBand, that wait for each other in a circle, found in the state of a
-//! run that made no progress.
+//! Deadlock: pauses, or queues without credit on InfiniBand, that wait for each other in a circle, found in
+//! the state of a run that made no progress.
 //!
-//! A queue without credit waits as a paused one does, for the frames in the buffer of the other end. A paused queue waits for the neighbour that paused it to have room again for the frames that came in by that
-//! link. These stand in egress queues of the neighbour, so it waits for those. A queue is blocked when all the
-//! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused by a
-//! host are not blocked, as a host takes its frames out in the end.
+//! A queue without credit waits as a paused one does, for the frames in the buffer of the other end. A paused
+//! queue waits for the neighbour that paused it to have room again for the frames that came in by that link.
+//! These stand in egress queues of the neighbour, so it waits for those. A queue is blocked when all the
+//! queues it waits for are blocked: then none of them sends again, unless a watchdog steps in. Queues paused
+//! by a host are not blocked, as a host takes its frames out in the end.
 
 use super::World;
 use super::probe::SeriesProbe;
@@ -31,8 +32,8 @@ struct Waits<'a, F> {
     waits: BTreeMap<Queue, Vec<Queue>>,
 }
 
-/// An event for each queue of each circle, in the order in which they wait for each other; none without deadlock.
-/// `since` is when the run last made progress, `now` when it ended.
+/// An event for each queue of each circle, in the order in which they wait for each other; none without
+/// deadlock. `since` is when the run last made progress, `now` when it ended.
 pub(crate) fn deadlock_events<F: Forward>(
     world: &World<F>,
     partitions: &[Partition<FabricNode<F>, SeriesProbe>],

@@ -9,8 +9,9 @@ const LINES_MIN: usize = 32;
 
 /// Reports that wait for the other end of their chunk.
 ///
-/// Few wait at a time, most of them plain. Those are in a table in which the line where a report belongs follows from its chunk,
-/// so that it can be prefetched; the line beside it is looked at only where that one is full, or was.
+/// Few wait at a time, most of them plain. Those are in a table in which the line where a report belongs
+/// follows from its chunk, so that it can be prefetched; the line beside it is looked at only where that one
+/// is full, or was.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     /// As many as a power of two; half of the places are free at least.
@@ -104,7 +105,8 @@ impl Deliveries {
     #[inline]
     fn line_of(&self, (chunk, round): Key) -> usize {
         let key = u64::from(round) << u32::BITS | u64::from(chunk);
-        // Both halves of a product with the golden ratio: one of them alone clusters, as chunks follow each other in steps.
+        // Both halves of a product with the golden ratio: one of them alone clusters, as chunks follow each
+        // other in steps.
         let product = u128::from(key) * 0x9e37_79b9_7f4a_7c15;
         (product as u64 ^ (product >> 64) as u64) as usize & (self.lines.len() - 1)
     }

@@ -1,9 +1,10 @@
-//! What holds in every run, whatever its spec. A violation is a bug of the simulator: it ends the run and names the chunk, so that
-//! no wrong result is kept.
+//! What holds in every run, whatever its spec. A violation is a bug of the simulator: it ends the run and
+//! names the chunk, so that no wrong result is kept.
 //!
-//! Here, as it costs nothing, in every build: the order of the times of a chunk, no chunk faster than its bytes leave
-//! its host, nothing received that was not sent, no round shorter than its slowest chunk, no link busy for longer than the run. That frames sent
-//! are delivered, lost or on the way is checked where they are counted (`summary`).
+//! Here, as it costs nothing, in every build: the order of the times of a chunk, no chunk faster than its
+//! bytes leave its host, nothing received that was not sent, no round shorter than its slowest chunk, no link
+//! busy for longer than the run. That frames sent are delivered, lost or on the way is checked where they are
+//! counted (`summary`).
 
 use super::assemble::Place;
 use crate::record::{ReceiveReport, SendReport};
@@ -65,8 +66,8 @@ pub(crate) fn check_round(round: u32, took: Span, slowest: Span) {
     );
 }
 
-/// A link out of a port of a node that was busy for so long with so many frames, in a run that ended at `end`. The time of each frame
-/// is rounded to a picosecond.
+/// A link out of a port of a node that was busy for so long with so many frames, in a run that ended at
+/// `end`. The time of each frame is rounded to a picosecond.
 #[inline]
 pub(crate) fn check_link(node: &str, port: u16, (busy, frames): (Span, u64), end: Instant) {
     assert!(

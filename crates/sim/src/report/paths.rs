@@ -1,8 +1,8 @@
 //! Which way the data of each queue pair takes, where load balancing gives each one path.
 //!
-//! The paths follow from routes and hashes alone, so they are walked once the run is over. Table `paths` is bounded:
-//! where its rows would be too many, it has those of every k-th queue pair, with the smallest k that fits. The counts
-//! per port cover every queue pair.
+//! The paths follow from routes and hashes alone, so they are walked once the run is over. Table `paths` is
+//! bounded: where its rows would be too many, it has those of every k-th queue pair, with the smallest k that
+//! fits. The counts per port cover every queue pair.
 
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, QueuePair, forwards};
@@ -15,7 +15,8 @@ use wire::Psn;
 
 /// Queue pairs at each port, and the rows of table `paths`.
 pub(crate) struct Paths {
-    /// How many queue pairs send their data out of each port of each node; 0 where they have no path of their own.
+    /// How many queue pairs send their data out of each port of each node; 0 where they have no path of their
+    /// own.
     pub(crate) egress_qps: Vec<Vec<u32>>,
     pub(crate) rows: Vec<PathRow>,
 }
@@ -117,7 +118,8 @@ impl<'a, F: Forward> Walk<'a, F> {
         switches - 1
     }
 
-    /// Sends a queue pair on its way; calls `take` with each switch there, its egress port and the node behind that.
+    /// Sends a queue pair on its way; calls `take` with each switch there, its egress port and the node
+    /// behind that.
     #[inline]
     fn each_hop(&mut self, pair: &QueuePair, mut take: impl FnMut(NodeId, usize, NodeId)) {
         let hosts = self.graph.hosts();

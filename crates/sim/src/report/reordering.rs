@@ -1,7 +1,7 @@
 //! Table `reordering`: what the receivers counted, job by job and queue pair by queue pair.
 //!
-//! The rows of jobs cover every queue pair. Those of queue pairs are bounded: they come in the order of their numbers, as
-//! many whole ones as fit.
+//! The rows of jobs cover every queue pair. Those of queue pairs are bounded: they come in the order of their
+//! numbers, as many whole ones as fit.
 
 use super::World;
 use crate::nic::REORDERING_BUCKETS;

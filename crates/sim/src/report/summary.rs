@@ -191,7 +191,8 @@ fn late_frames<F: Forward>(world: &World<F>, jobs: usize) -> Vec<LateFrames> {
     of_jobs
 }
 
-/// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks than at others.
+/// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks
+/// than at others.
 fn measured_of_ranks<F: Forward>(world: &World<F>, job: &JobSpec) -> Vec<Measured> {
     let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
     let mut of_hosts: HashMap<u32, _> = HashMap::new();

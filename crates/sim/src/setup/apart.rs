@@ -39,8 +39,9 @@ impl ApartRule {
         }
     }
 
-    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, something comes, and no queue pair is
-    /// about to fail, whose chunks may be the last. Of so many chunks one has at least their mean to come.
+    /// Whether a run with so many chunks open at `now` has more to come than a step can bring, something
+    /// comes, and no queue pair is about to fail, whose chunks may be the last. Of so many chunks one has at
+    /// least their mean to come.
     #[inline]
     pub(crate) fn allows(&self, totals: Totals, open: u64, now: Instant) -> bool {
         let to_come = self.total_bytes.saturating_sub(totals.progress);
@@ -50,7 +51,8 @@ impl ApartRule {
     }
 }
 
-/// Payload of the jobs that end by themselves, in all their rounds, but for that between ranks of one host: it is placed all at once.
+/// Payload of the jobs that end by themselves, in all their rounds, but for that between ranks of one host:
+/// it is placed all at once.
 fn bytes_between_hosts(spec: &RunSpec, flows: &Flows) -> u64 {
     let of_job = |(job, schedule): (&JobSpec, &Schedule)| {
         let bytes = if has_one_rank_per_host(job) {

@@ -23,9 +23,9 @@ pub(crate) enum Direction {
 
 /// The hash of a run, ready for many queue pairs.
 ///
-/// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by the same bits
-/// whatever the other bytes are. So what each byte changes is computed once, what an address changes once for each port of
-/// a host, and what is the same for all queue pairs once for all.
+/// CRC and Toeplitz are affine over bits: a byte at a place changes the hash of an input of given length by
+/// the same bits whatever the other bytes are. So what each byte changes is computed once, what an address
+/// changes once for each port of a host, and what is the same for all queue pairs once for all.
 pub(crate) struct PathHash {
     /// Of an input of zeros but for what is the same for all queue pairs.
     common: u32,
@@ -75,8 +75,9 @@ impl PathHash {
         }
     }
 
-    /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a queue pair
-    /// sends from one port of a host to another, and of the destination queue pair if the spec says so.
+    /// Hash of the 5-tuple (source and destination address, source and destination port, protocol) of what a
+    /// queue pair sends from one port of a host to another, and of the destination queue pair if the spec
+    /// says so.
     #[inline]
     pub(crate) fn of(
         &self,

@@ -90,8 +90,8 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Inboxes of a node: one for each port. Scheduled switches have another for the control messages of each, which go
-    /// ahead of cells.
+    /// Inboxes of a node: one for each port. Scheduled switches have another for the control messages of
+    /// each, which go ahead of cells.
     pub(crate) fn inboxes(&self, node: &Node) -> u32 {
         let of_a_port = if self.is_scheduled && node.kind == NodeKind::Switch { 2 } else { 1 };
         node.ports.len() as u32 * of_a_port
@@ -102,7 +102,8 @@ impl Fabric {
         self.graph.nodes[..self.graph.hosts()].iter().map(|node| node.name.as_str()).collect()
     }
 
-    /// The least time that a byte takes out of each host, by its fastest port; whole picoseconds, rounded down.
+    /// The least time that a byte takes out of each host, by its fastest port; whole picoseconds, rounded
+    /// down.
     pub(crate) fn byte_ps_of_hosts(&self) -> Vec<u64> {
         let byte_ps =
             |port: &topology::Port| 8_000_000_000_000 / self.graph.links[port.link.index()].rate.bps();
@@ -156,9 +157,9 @@ impl Fabric {
         rate.frame_span(frame_bytes, self.framing.link_overhead_bytes())
     }
 
-    /// The window is the smallest latency, as far as switches can count two of it; inboxes reach as far as the largest, plus
-    /// the longest frame time.
-    /// `slowest_ppm` is the part of its rate that a link has at the least.
+    /// The window is the smallest latency, as far as switches can count two of it; inboxes reach as far as
+    /// the largest, plus the longest frame time. `slowest_ppm` is the part of its rate that a link has at the
+    /// least.
     fn choose_window(&mut self, slowest_ppm: u32) -> Result<(), SpecError> {
         let mut shortest = Span(u64::MAX);
         let mut longest = Span::ZERO;

@@ -1,8 +1,8 @@
 //! What fails in a run: the changes of each link, the routes that follow, and the events of the record.
 //!
-//! A switch that is down is one with all its links down: what it holds is lost as it sends it. Routes are the shortest
-//! paths over the links between switches that are up; all switches take them on at the same time. The ports of hosts
-//! stay in the routes: what is bound for one whose link is down is lost there.
+//! A switch that is down is one with all its links down: what it holds is lost as it sends it. Routes are the
+//! shortest paths over the links between switches that are up; all switches take them on at the same time.
+//! The ports of hosts stay in the routes: what is bound for one whose link is down is lost there.
 
 use super::link_names::LinkNames;
 use crate::link::changes::LinkChange;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use topology::{Graph, NodeKind, Routes};
 use units::{Instant, LinkId, NodeId, Rate, Span};
 
-/// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes hold.
+/// The slowest rate of a link, as a part of its own: slower, frames would take more windows than inboxes
+/// hold.
 const RATE_PART_MIN: u64 = 100;
 
 /// Everything that fails or is repaired.

@@ -168,8 +168,8 @@ impl OneJob<'_> {
         self.flows.path_hash.of(ends, udp_source_port, self.identity(number))
     }
 
-    /// Payload of each queue pair [bytes], where it is known that each has one chunk, that all are of the same size, and that
-    /// none waits for another or for a time.
+    /// Payload of each queue pair [bytes], where it is known that each has one chunk, that all are of the
+    /// same size, and that none waits for another or for a time.
     pub(super) fn independent_bytes(&self) -> Option<u64> {
         let has_one_each = self.flows.parts == 1 && self.job.connections.are_transfers();
         self.schedule.independent_bytes().filter(|_| has_one_each)
@@ -186,8 +186,8 @@ impl OneJob<'_> {
         queue_pair.wrapping_add(self.chunks_beyond_queue_pairs())
     }
 
-    /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and its part of the
-    /// transfer.
+    /// Hands the chunks of a queue pair to `visit`, in the order of the schedule, each with its number and
+    /// its part of the transfer.
     #[inline]
     pub(super) fn each_chunk(&self, queue_pair: u32, mut visit: impl FnMut((u32, u32), Chunk)) {
         let (connection, part) = self.connection(queue_pair);
@@ -206,8 +206,8 @@ impl OneJob<'_> {
     }
 }
 
-/// The transfer of a chunk, or the connection of a queue pair, and which of its `parts` it is, all counted from the first of
-/// the job, or of the host.
+/// The transfer of a chunk, or the connection of a queue pair, and which of its `parts` it is, all counted
+/// from the first of the job, or of the host.
 #[inline]
 pub(super) const fn split(number: u32, parts: u32) -> (u32, u32) {
     if parts == 1 { (number, 0) } else { (number / parts, number % parts) }
@@ -237,8 +237,8 @@ pub(crate) struct Flows {
     has_control_messages: bool,
     /// Rounds of some job differ: see [`Flows::round`].
     has_cycles: bool,
-    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue pair are of
-    /// one size.
+    /// What a chunk of each queue pair of open-loop traffic would take on an idle fabric: all of one queue
+    /// pair are of one size.
     pub(crate) unloaded: HashMap<u32, Span>,
     /// The same of a storage operation that writes or reads.
     pub(crate) unloaded_operations: HashMap<u32, [Span; 2]>,
@@ -341,8 +341,8 @@ impl Flows {
         self.path_hash.of(ends, pair.udp_source_port(), pair.identity)
     }
 
-    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry there. It is known
-    /// where paths are pinned, as nothing else asks for it here.
+    /// The place of a queue pair among those whose data ends at the same host: the number its frames carry
+    /// there. It is known where paths are pinned, as nothing else asks for it here.
     #[inline]
     pub(crate) fn receiver(&self, queue_pair: u32) -> Option<u32> {
         self.receivers.get(queue_pair as usize).copied()
@@ -353,8 +353,8 @@ impl Flows {
         [&self.senders_at, &self.receivers_at]
     }
 
-    /// Hands the hosts that data of each connection of a job comes from and goes to to `visit`, in order. Each has a queue pair
-    /// for every part.
+    /// Hands the hosts that data of each connection of a job comes from and goes to to `visit`, in order.
+    /// Each has a queue pair for every part.
     pub(super) fn each_connection(&self, job: usize, mut visit: impl FnMut([HostId; 2])) {
         let (schedule, job) = (&self.schedules[job], &self.jobs[job]);
         job.connections.each_ends(schedule, |ends| visit(job.hosts_of(ends)));

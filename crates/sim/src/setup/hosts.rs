@@ -172,7 +172,8 @@ impl<'a> HostMaker<'a> {
         transfers.inbound.put(inbound, InboundPlan { process, successors });
     }
 
-    /// The ends of queue pairs at a host, where `attachments` tells the ports, its own first, by which packets go to another.
+    /// The ends of queue pairs at a host, where `attachments` tells the ports, its own first, by which
+    /// packets go to another.
     #[inline(always)]
     fn ends<'b>(
         &'b self,
@@ -240,8 +241,8 @@ pub(super) fn queue_pair_settings(
     fabric.graph.nodes[..fabric.graph.hosts()].iter().map(of_host).collect()
 }
 
-/// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change when routes
-/// do.
+/// Whether packets of one queue pair may take paths of different delay: its paths vary by packet, or change
+/// when routes do.
 const fn may_reorder(fabric: &FabricSpec) -> bool {
     let keeps_path = matches!(
         fabric.load_balancing,

@@ -12,8 +12,8 @@ use workload::{Message, Schedule};
 /// The places of everything that is sent in a run.
 pub(super) struct Places<'a> {
     flows: &'a Flows,
-    /// Queue pairs whose data begins, and ends, at each host, in the order of their numbers. A list for each host, as memory in
-    /// small pieces is used again by what comes after.
+    /// Queue pairs whose data begins, and ends, at each host, in the order of their numbers. A list for each
+    /// host, as memory in small pieces is used again by what comes after.
     from: Vec<Vec<AtHost>>,
     to: Vec<Vec<AtHost>>,
     jobs: Vec<JobPlaces>,
@@ -60,10 +60,11 @@ pub(super) struct AtHost {
 struct JobPlaces {
     /// Of each rank, among those of its host.
     processes: Vec<u32>,
-    /// Of each transfer at its two hosts. Empty where each has queue pairs of its own: it stands where they do.
+    /// Of each transfer at its two hosts. Empty where each has queue pairs of its own: it stands where they
+    /// do.
     transfers: Vec<Place>,
-    /// One past the place of the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is
-    /// so of all.
+    /// One past the place of the transfer that waits for the acknowledgement of each, 0 if none does. Empty
+    /// where that is so of all.
     next: Vec<u32>,
 }
 
@@ -132,8 +133,8 @@ impl<'a> Places<'a> {
         self.jobs[job as usize].transfers.is_empty()
     }
 
-    /// The place of a transfer among those that begin at the same host, where a queue pair that carries it is number
-    /// `sender`.
+    /// The place of a transfer among those that begin at the same host, where a queue pair that carries it is
+    /// number `sender`.
     #[inline]
     pub(super) fn outgoing_of(&self, chunk: &Chunk, sender: u32) -> u32 {
         let places = &self.jobs[chunk.job as usize].transfers;
@@ -163,7 +164,8 @@ impl<'a> Places<'a> {
         self.jobs[chunk.job as usize].next.get(chunk.transfer.index())?.checked_sub(1)
     }
 
-    /// Adds what waits for a transfer where it ends to `successors`; returns the first, and how many there are.
+    /// Adds what waits for a transfer where it ends to `successors`; returns the first, and how many there
+    /// are.
     #[inline]
     pub(super) fn add_successors(&self, chunk: &Chunk, successors: &mut Vec<u32>) -> (u32, u32) {
         let job = chunk.job as usize;
@@ -176,9 +178,9 @@ impl<'a> Places<'a> {
         range
     }
 
-    /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged. Of one with a
-    /// handshake the announcement waits, and the next for the payload; a clearance answers a message of another rank and
-    /// waits for none.
+    /// Where each transfer of a round waits until the one before it of the same rank has been acknowledged.
+    /// Of one with a handshake the announcement waits, and the next for the payload; a clearance answers a
+    /// message of another rank and waits for none.
     fn one_after_another(&self, index: usize, job: &JobSpec) -> Vec<u32> {
         let schedule = &self.flows.schedules[index];
         if !schedule.is_blocking() {
@@ -206,8 +208,8 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at the same place of pages:
-/// there they would push each other out of the cache.
+/// Room for so many queue pairs and few more, with which lists that are filled side by side do not begin at
+/// the same place of pages: there they would push each other out of the cache.
 const fn apart(count: usize) -> usize {
     let lines = count * size_of::<AtHost>() / LINE_BYTES + 1;
     (lines | 1) * LINE_BYTES / size_of::<AtHost>()

@@ -1,7 +1,7 @@
 //! Which transfers of a job share queue pairs.
 //!
-//! A connection leads from one rank to another on one channel, with a queue pair for each part of a transfer. Where
-//! connections follow from numbers, nothing is stored of them.
+//! A connection leads from one rank to another on one channel, with a queue pair for each part of a transfer.
+//! Where connections follow from numbers, nothing is stored of them.
 
 use spec::QpMode;
 use std::collections::HashMap;
@@ -9,8 +9,8 @@ use std::slice;
 use units::{Rank, TransferId};
 use workload::{Message, Schedule, Transfer};
 
-/// The connections of a job, by number: in the order in which the schedule first uses them, those that carry payload
-/// before those of handshakes alone.
+/// The connections of a job, by number: in the order in which the schedule first uses them, those that carry
+/// payload before those of handshakes alone.
 pub(super) enum RankConnections {
     /// Transfers that are a multiple of so many apart share one.
     Every {

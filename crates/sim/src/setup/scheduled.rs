@@ -85,8 +85,8 @@ impl<'a> ScheduledFabric<'a> {
         })
     }
 
-    /// The switch at `node`. `wires` are its ports; `control` tells the inbox for control of the node at the other end
-    /// of a port.
+    /// The switch at `node`. `wires` are its ports; `control` tells the inbox for control of the node at the
+    /// other end of a port.
     pub(super) fn switch(&self, node: NodeId, wires: &[Wire]) -> Scheduled {
         let number = node.index() - self.first_leaf;
         if number < self.leaves {

@@ -1,7 +1,8 @@
 //! The two sides of a world whose nodes may take turns: see [`engine::Side`].
 //!
-//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of one, a run does not end
-//! while frames are lost and nobody sends them again, and all hosts are on one side, so that they report in order of time.
+//! Only where nothing can tell how time was cut into windows: no way is chosen by the queues at the start of
+//! one, a run does not end while frames are lost and nobody sends them again, and all hosts are on one side,
+//! so that they report in order of time.
 
 use super::Fabric;
 use crate::switch::forward::Forward;
@@ -25,8 +26,8 @@ pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<S
     if may_part { sides_of(&fabric.graph) } else { None }
 }
 
-/// Sides such that every link leads from one to the other and all hosts are on one; none if there is a ring of an odd number of
-/// switches, or an odd way between two hosts.
+/// Sides such that every link leads from one to the other and all hosts are on one; none if there is a ring
+/// of an odd number of switches, or an odd way between two hosts.
 fn sides_of(graph: &Graph) -> Option<Vec<Side>> {
     let mut sides = vec![None; graph.nodes.len()];
     let mut reached = Vec::new();

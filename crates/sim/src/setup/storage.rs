@@ -20,7 +20,8 @@ use wire::Psn;
 use workload::ScheduleBuilder;
 
 impl Flows {
-    /// Opens the connections of a storage job: those of each client in the order of the targets, each with its queues.
+    /// Opens the connections of a storage job: those of each client in the order of the targets, each with
+    /// its queues.
     pub(super) fn add_storage(
         &mut self,
         spec: &RunSpec,

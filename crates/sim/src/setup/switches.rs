@@ -44,7 +44,8 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
         .collect()
 }
 
-/// Ways from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch of each tier below it.
+/// Ways from a host up to a switch of each tier, in a tree: the product of the uplinks of a switch of each
+/// tier below it.
 fn ways_below(graph: &Graph) -> Vec<u64> {
     let mut uplinks = vec![1];
     for node in &graph.nodes[graph.hosts()..] {

@@ -45,7 +45,8 @@ pub(crate) struct Connection {
 /// The connections of all TCP traffic.
 ///
 /// # Errors
-/// When a collective is unknown or needs other ranks, there are too many, or two ranks cannot reach each other.
+/// When a collective is unknown or needs other ranks, there are too many, or two ranks cannot reach each
+/// other.
 pub(crate) fn connections(spec: &RunSpec, fabric: &Fabric) -> Result<Vec<Connection>, SpecError> {
     let mut connections = Vec::new();
     let mut counts = vec![(0_u32, 0_u32); fabric.graph.hosts()];
@@ -127,7 +128,8 @@ fn connection(
     })
 }
 
-/// Gives every host its ends of the connections; none where there are none. Frames of those in `captured` are recorded.
+/// Gives every host its ends of the connections; none where there are none. Frames of those in `captured` are
+/// recorded.
 pub(crate) fn host_tcp(
     spec: &RunSpec,
     fabric: &Fabric,

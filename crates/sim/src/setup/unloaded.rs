@@ -1,8 +1,9 @@
 //! How long a message takes on a fabric that carries nothing else: what its slowdown is measured against.
 //!
-//! Models each link of the first of the equal paths taking frame after frame at line rate, stored and forwarded or cut
-//! through; of scheduled switches, all fabric links together taking the cells of each frame. Leaves out impaired NICs, receive
-//! buffers, rate control, windows and the wait for credits: they are part of the slowdown.
+//! Models each link of the first of the equal paths taking frame after frame at line rate, stored and
+//! forwarded or cut through; of scheduled switches, all fabric links together taking the cells of each frame.
+//! Leaves out impaired NICs, receive buffers, rate control, windows and the wait for credits: they are part
+//! of the slowdown.
 
 use super::Fabric;
 use super::scheduled::host_ports;
@@ -33,7 +34,8 @@ struct Link {
     free_at: Instant,
 }
 
-/// From one scheduled leaf to another: all fabric links up, and all down, take the cells of frames in one stream.
+/// From one scheduled leaf to another: all fabric links up, and all down, take the cells of frames in one
+/// stream.
 struct Cells {
     bytes: u64,
     header_bytes: u64,
@@ -70,8 +72,8 @@ impl Cells {
         }
     }
 
-    /// A frame that is whole at one leaf at `at` is so at the other when its last cell is. Cells are counted without
-    /// rounding, as frames may share them: no real stream of them is faster.
+    /// A frame that is whole at one leaf at `at` is so at the other when its last cell is. Cells are counted
+    /// without rounding, as frames may share them: no real stream of them is faster.
     fn cross(&mut self, at: Instant, frame_bytes: u32) -> Instant {
         let frame_bytes = u64::from(frame_bytes);
         let is_first = self.up.free_at == Instant::ZERO;
@@ -92,8 +94,8 @@ pub(super) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentI
     cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
 }
 
-/// From the issue of a storage operation by the client at one port to the arrival of its completion from the target at the
-/// other.
+/// From the issue of a storage operation by the client at one port to the arrival of its completion from the
+/// target at the other.
 pub(super) fn unloaded_operation(
     spec: &RunSpec,
     fabric: &Fabric,
@@ -129,7 +131,8 @@ pub(super) fn unloaded_operation(
     cross(&mut back, at, completion).since(Instant::ZERO)
 }
 
-/// When a target has `bytes` that it asks for from `at` on, each message with a READ, so many of them at once.
+/// When a target has `bytes` that it asks for from `at` on, each message with a READ, so many of them at
+/// once.
 fn fetched(
     transport: &TransportSpec,
     (there, back): (&mut [Hop], &mut [Hop]),

@@ -124,8 +124,8 @@ pub(crate) struct BuildOptions {
     pub(crate) captured_tcp: HashSet<u32>,
 }
 
-/// Builds the world of `spec`, with the probes that `probes` makes: one for each of so many partitions, given where each
-/// node of the graph is, its partition and its place in it.
+/// Builds the world of `spec`, with the probes that `probes` makes: one for each of so many partitions, given
+/// where each node of the graph is, its partition and its place in it.
 ///
 /// # Errors
 /// When the spec cannot be carried out.
@@ -294,8 +294,8 @@ fn wires(fabric: &Fabric, node: NodeId, homes: &[(u32, u32)], first_inbox: &[u32
         .collect()
 }
 
-/// The transport parameters of a run. With selective recovery the requester sends no further than the responder takes
-/// packets in.
+/// The transport parameters of a run. With selective recovery the requester sends no further than the
+/// responder takes packets in.
 fn transport_config(spec: &TransportSpec) -> Config {
     let recovery = match spec.recovery {
         LossRecovery::GoBackN => Recovery::GoBackN,

@@ -1,11 +1,11 @@
 //! The packet buffer of a switch: who holds how much of it, and what that means for the next frame.
 //!
-//! Models one memory in three parts: a reserve and a headroom for each (ingress port, lossless priority), and a
-//! shared part for everything else. A lossless group that would exceed its share of the shared part asks for a
-//! pause; from then on its frames go to its headroom, and one that does not fit there is lost (the headroom was
-//! too small). A lossy frame is dropped when the whole shared part is full or its egress queue has reached its
-//! dynamic threshold. A frame leaves the buffer when its transmission starts, in whole cells. Leaves out egress
-//! reserves, multicast and per-queue static limits.
+//! Models one memory in three parts: a reserve and a headroom for each (ingress port, lossless priority), and
+//! a shared part for everything else. A lossless group that would exceed its share of the shared part asks
+//! for a pause; from then on its frames go to its headroom, and one that does not fit there is lost (the
+//! headroom was too small). A lossy frame is dropped when the whole shared part is full or its egress queue
+//! has reached its dynamic threshold. A frame leaves the buffer when its transmission starts, in whole cells.
+//! Leaves out egress reserves, multicast and per-queue static limits.
 
 use crate::packet::Priority;
 use units::{Cycle, Span};
@@ -55,8 +55,9 @@ pub(crate) struct BufferPlan {
 }
 
 /// Headroom a port needs by default: what arrives after a pause was asked for. The pause waits for a frame in
-/// transmission, travels, is acted on after `response`, and a frame already begun still follows; meanwhile the
-/// cable holds both ways' worth of data (SONiC's formula: 2 x cable delay x rate + 2 x MTU + pause response).
+/// transmission, travels, is acted on after `response`, and a frame already begun still follows; meanwhile
+/// the cable holds both ways' worth of data (SONiC's formula: 2 x cable delay x rate + 2 x MTU + pause
+/// response).
 pub(crate) fn default_headroom_bytes(
     rate: units::Rate,
     delay: Span,
@@ -116,7 +117,8 @@ pub(crate) struct SharedBuffer {
     lossy_alpha: Option<Ratio>,
     lossless: Option<LosslessPlan>,
     ports: usize,
-    /// By priority and ingress port. Nothing depends on them without lossless priorities, so then they are not kept.
+    /// By priority and ingress port. Nothing depends on them without lossless priorities, so then they are
+    /// not kept.
     groups: Vec<Group>,
     /// Groups that ask for a pause.
     pausing: u32,
@@ -152,7 +154,8 @@ impl SharedBuffer {
         if self.cell_bytes == 1 { bytes } else { bytes.div_ceil(self.cell_bytes) * self.cell_bytes }
     }
 
-    /// Which frames are stored and released matters, and not just how many bytes: they are kept by group, or as cells.
+    /// Which frames are stored and released matters, and not just how many bytes: they are kept by group, or
+    /// as cells.
     #[inline]
     pub(crate) const fn counts_frames(&self) -> bool {
         self.cell_bytes != 1 || self.lossless.is_some()
@@ -208,8 +211,8 @@ impl SharedBuffer {
         }
     }
 
-    /// What no queue and no group may exceed when `arriving` more are stored, whatever leaves meanwhile; none if they
-    /// may not fit at all.
+    /// What no queue and no group may exceed when `arriving` more are stored, whatever leaves meanwhile; none
+    /// if they may not fit at all.
     pub(crate) fn limits_with(&self, arriving: u64) -> Option<Limits> {
         let used = self.shared_used.saturating_add(arriving);
         (used <= self.shared_size).then(|| self.limits(self.shared_size - used))
@@ -271,8 +274,8 @@ impl SharedBuffer {
         let index = self.group_index(ingress, priority);
         let group = &mut self.groups[index];
         if group.headroom_used + charge > room {
-            // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing asks for
-            // none: no frame would ever leave it and end the pause.
+            // Even a lost frame asks for the pause that should have come earlier. A group that holds nothing
+            // asks for none: no frame would ever leave it and end the pause.
             if group.used > 0 {
                 self.pausing += u32::from(!std::mem::replace(&mut group.is_pausing, true));
             }
@@ -291,8 +294,8 @@ impl SharedBuffer {
         }
     }
 
-    /// [`Self::release`] while no group asks for a pause: no headroom is in use then. It is a function of its own for the loop
-    /// of ports, which needs the registers.
+    /// [`Self::release`] while no group asks for a pause: no headroom is in use then. It is a function of its
+    /// own for the loop of ports, which needs the registers.
     #[inline(never)]
     pub(crate) fn release_unpaused(&mut self, ingress: u16, priority: Priority, frame_bytes: u32) {
         debug_assert!(!self.any_pausing(), "a pause may end with this frame");
@@ -570,8 +573,8 @@ mod tests {
 
     #[test]
     fn the_default_headroom_holds_what_follows_a_pause() {
-        // 30 m at 400 Gb/s: 300 ns there and back and 515 ns of response are 40,750 bytes; two frames of 4,174
-        // with gaps and a pause frame.
+        // 30 m at 400 Gb/s: 300 ns there and back and 515 ns of response are 40,750 bytes; two frames of
+        // 4,174 with gaps and a pause frame.
         let rate = units::Rate::from_gbps(400);
         let bytes = default_headroom_bytes(rate, Span::from_ns(150), Span::from_ns(515), 4_174);
         assert_eq!(bytes, 40_750 + 2 * 4_194 + 84);

@@ -1,9 +1,9 @@
 //! Cut-through in a switch whose ports have different rates.
 //!
-//! A frame arrives when its first bytes are in ([`head_bytes`]) and may leave from then on: out of a port that is no
-//! faster than its own, the rest follows in time. Out of a faster port it would run dry, so there the frame is stored
-//! and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a queue nor in the buffer.
-//! Leaves out that a frame with a bad checksum is passed on.
+//! A frame arrives when its first bytes are in ([`head_bytes`]) and may leave from then on: out of a port
+//! that is no faster than its own, the rest follows in time. Out of a faster port it would run dry, so there
+//! the frame is stored and forwarded: it arrives when its last bit is in. Such frames wait here, neither in a
+//! queue nor in the buffer. Leaves out that a frame with a bad checksum is passed on.
 
 use super::lineup::Arrivals;
 use super::port_set::PortSet;
@@ -13,9 +13,9 @@ use engine::Message;
 use units::{Cycle, Instant, Rate, Span};
 use wire::Framing;
 
-/// What must be in before a frame may leave. Ethernet: preamble and start delimiter, and 64 bytes, which hold every header
-/// that decides where it goes (Ethernet, IPv4, UDP and BTH take 54). InfiniBand: the start symbol and the local route
-/// header up to its length, the first block of 64b/66b. No frame is shorter.
+/// What must be in before a frame may leave. Ethernet: preamble and start delimiter, and 64 bytes, which hold
+/// every header that decides where it goes (Ethernet, IPv4, UDP and BTH take 54). InfiniBand: the start
+/// symbol and the local route header up to its length, the first block of 64b/66b. No frame is shorter.
 pub(crate) const fn head_bytes(framing: Framing) -> u16 {
     match framing {
         Framing::Ethernet => 8 + 64,
@@ -58,8 +58,8 @@ impl Incoming {
         self.waiting.iter().map(|(stored, _)| stored.packet.at()).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Puts frames aside that are not in by `end`, and adds those to `arrivals` that now are; what arrives for each port
-    /// is then in the order of (time, ingress port). Returns the frames added.
+    /// Puts frames aside that are not in by `end`, and adds those to `arrivals` that now are; what arrives
+    /// for each port is then in the order of (time, ingress port). Returns the frames added.
     pub(super) fn settle(
         &mut self,
         end: Instant,

@@ -1,5 +1,6 @@
 //! ECN marking on the instantaneous egress queue: probability 0 up to Kmin, rising linearly to Pmax at Kmax,
-//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its queue.
+//! 1 above (RED as DCQCN uses it, SIGCOMM 2015, section 3.1). The decision falls when a frame enters its
+//! queue.
 
 use super::ecn_law::MarkingRange;
 use crate::packet::Packet;
@@ -38,7 +39,8 @@ impl EcnMarker {
         self.thresholds.range.kmin_bytes
     }
 
-    /// Marks `packet`, if it is of a priority that is marked, or not, by the thresholds of the port; true if it did.
+    /// Marks `packet`, if it is of a priority that is marked, or not, by the thresholds of the port; true if
+    /// it did.
     #[cold]
     pub(crate) fn decide(&mut self, packet: &mut Packet, queue_bytes: u64) -> bool {
         let is_concerned = self.thresholds.priorities & packet.priority().bit() != 0;

@@ -1,8 +1,9 @@
-//! Dynamic ECN at an egress port: watches its queues over control intervals and asks [`EcnLaw`] at the end of each.
+//! Dynamic ECN at an egress port: watches its queues over control intervals and asks [`EcnLaw`] at the end of
+//! each.
 //!
-//! Intervals begin at whole multiples of their length. An interval is judged when the port next has something to do,
-//! which gives the same as if it had been judged on time: what has happened by then is known. So a port on which
-//! nothing happens costs nothing.
+//! Intervals begin at whole multiples of their length. An interval is judged when the port next has something
+//! to do, which gives the same as if it had been judged on time: what has happened by then is known. So a
+//! port on which nothing happens costs nothing.
 
 use super::ecn_law::{Cause, EcnLaw, MarkingRange, Scale, Seen};
 use super::queue::Stored;
@@ -264,8 +265,8 @@ impl EcnControl {
         moved
     }
 
-    /// See [`Cycle`]. What was seen of an interval has to be the same, so that with frames passing only what repeats in
-    /// whole intervals counts as repeating.
+    /// See [`Cycle`]. What was seen of an interval has to be the same, so that with frames passing only what
+    /// repeats in whole intervals counts as repeating.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
         let Self { law: _, end, busy, busy_until, watched, changes, log } = self;
         cycle.time(end);
@@ -341,8 +342,8 @@ mod tests {
 
     #[test]
     fn one_long_flow_and_a_periodic_incast_go_one_step_down_and_one_up() {
-        // Every 40 us seven ports more send for 20 us, the link being full: lowered by each incast. A flow alone that was
-        // marked leaves the link idle: raised once for each.
+        // Every 40 us seven ports more send for 20 us, the link being full: lowered by each incast. A flow
+        // alone that was marked leaves the link idle: raised once for each.
         let mut control = control();
         for round in 0..50 {
             for interval in 0..4 {

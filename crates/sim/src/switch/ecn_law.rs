@@ -1,10 +1,11 @@
 //! How dynamic ECN moves the thresholds of a queue: the decision at the end of each control interval.
 //!
-//! Both thresholds are a scale times what is configured. A mean queue longer than the target lowers the scale; a link
-//! that is not used enough although frames were marked since the last change raises it; and where many ingress ports
-//! feed a queue that marks and keeps its link busy, it is lowered too, since the more there are, the more arrives before
-//! the first of them slows down. A decision counts once several intervals in a row agree. What this is modelled on and
-//! what is our choice: docs/adr/0008. It does not know of pauses, of flows or of the other queues of the switch.
+//! Both thresholds are a scale times what is configured. A mean queue longer than the target lowers the
+//! scale; a link that is not used enough although frames were marked since the last change raises it; and
+//! where many ingress ports feed a queue that marks and keeps its link busy, it is lowered too, since the
+//! more there are, the more arrives before the first of them slows down. A decision counts once several
+//! intervals in a row agree. What this is modelled on and what is our choice: docs/adr/0008. It does not know
+//! of pauses, of flows or of the other queues of the switch.
 
 use units::{Cycle, Rate, Span};
 

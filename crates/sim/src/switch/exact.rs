@@ -1,5 +1,5 @@
-//! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within reach or
-//! a pause is in play.
+//! The exact path of a switch: a window replayed in strict order of time, for when a threshold is within
+//! reach or a pause is in play.
 
 use super::buffer::{Admission, DropCause, SharedBuffer};
 use super::lineup::Merged;
@@ -18,8 +18,8 @@ use units::Instant;
 /// Bits of a departure for its port.
 const PORT_BITS: u32 = 16;
 
-/// When ports send next in a window: the picoseconds since it began, above the port. An entry holds only while the port
-/// still says so.
+/// When ports send next in a window: the picoseconds since it began, above the port. An entry holds only
+/// while the port still says so.
 #[derive(Debug, Default)]
 struct Departures {
     start: Instant,
@@ -72,8 +72,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl Replay {
-    /// Replays `window`. At equal times arrivals come first, then renewed pauses, then the watchdog, then buffers that are
-    /// free again, then departures; ports in order.
+    /// Replays `window`. At equal times arrivals come first, then renewed pauses, then the watchdog, then
+    /// buffers that are free again, then departures; ports in order.
     pub(super) fn run<R>(
         &mut self,
         mut parts: Parts<'_>,

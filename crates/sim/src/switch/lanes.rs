@@ -1,7 +1,7 @@
 //! The turns of what arrives, by egress port.
 //!
-//! A port has a row of fixed length, so that a turn is put behind those that came before it in few instructions. Ports that more
-//! arrives for than a row holds have lists.
+//! A port has a row of fixed length, so that a turn is put behind those that came before it in few
+//! instructions. Ports that more arrives for than a row holds have lists.
 
 use super::port_set::PortSet;
 use super::turns::{BLOCK, Turn, sort_row};

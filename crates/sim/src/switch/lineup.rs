@@ -9,11 +9,13 @@ use crate::packet::Packet;
 use engine::{Inbox, Message};
 use units::Instant;
 
-/// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for it.
+/// The arrivals of a window: each frame once, and for each egress port the turns of those that are bound for
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     origin: Origin,
-    /// The first `count` are those of the window. It never becomes shorter, so that every turn has the place of one.
+    /// The first `count` are those of the window. It never becomes shorter, so that every turn has the place
+    /// of one.
     frames: Vec<Stored>,
     count: usize,
     lanes: Lanes,
@@ -54,8 +56,8 @@ impl Arrivals {
         self.frames.extend(filler.into_iter().cycle().take(count - self.frames.len()));
     }
 
-    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress port of a frame, or
-    /// [`NOWHERE`], and is shown all of them and its place.
+    /// Finds the way of everything taken in but for what is for the switch itself: `way` tells the egress
+    /// port of a frame, or [`NOWHERE`], and is shown all of them and its place.
     #[inline]
     pub(super) fn direct_all(&mut self, mut way: impl FnMut(&Stored, &[Stored], usize) -> usize) {
         let Self { origin, frames, count, lanes, control, .. } = self;
@@ -154,8 +156,8 @@ impl Arrivals {
         self.lanes.clear(egress);
     }
 
-    /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch itself; in
-    /// order of (time, ingress port), which takes more if frames have come in any order.
+    /// Takes out what arrives for `ports`, among which are all that anything arrives for, and for the switch
+    /// itself; in order of (time, ingress port), which takes more if frames have come in any order.
     pub(super) fn merge(&mut self, ports: impl Iterator<Item = u16>, is_mixed: bool) -> Merged<'_> {
         let Self { origin, frames, count, lanes, control, egress, merged } = self;
         merged.clone_from(control);

@@ -1,12 +1,11 @@
-//! An output-queued switch: a shared buffer, a queue per egress port and priority, and a choice among equal next
-//! hops.
+//! An output-queued switch: a shared buffer, a queue per egress port and priority, and a choice among equal
+//! next hops.
 //!
-//! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's latency here),
-//! strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and drops; or, on InfiniBand, a
-//! buffer of its own for each lane of each link, granted by credits, with queues at the egress as if any input could
-//! reach any output at once. A frame takes its
-//! whole size of the buffer from its arrival, also while most of it is still to come. Leaves out multicast and egress
-//! reserves.
+//! Models store-and-forward and cut-through with a fixed pipeline latency (part of the incoming link's
+//! latency here), strict or weighted service of eight priorities, PFC, ECN marking, dynamic thresholds and
+//! drops; or, on InfiniBand, a buffer of its own for each lane of each link, granted by credits, with queues
+//! at the egress as if any input could reach any output at once. A frame takes its whole size of the buffer
+//! from its arrival, also while most of it is still to come. Leaves out multicast and egress reserves.
 
 pub(crate) mod buffer;
 pub(crate) mod cut_through;
@@ -196,7 +195,8 @@ impl<F: Forward> Switch<F> {
         self.watchdog.as_deref()
     }
 
-    /// Whether the switch wants nothing of `priority` by port `ingress`, or has not granted all of its buffer.
+    /// Whether the switch wants nothing of `priority` by port `ingress`, or has not granted all of its
+    /// buffer.
     pub(crate) fn holds_back(&self, ingress: u16, priority: Priority) -> bool {
         let credits = self.ports[usize::from(ingress)].credits();
         credits.is_some_and(|credits| credits.holds_any(priority))
@@ -284,8 +284,8 @@ impl<F: Forward> Switch<F> {
         inboxes.iter().take(INBOXES_AHEAD).for_each(|inbox| inbox.prefetch_first(FRAMES_AHEAD));
     }
 
-    /// With cut-through, has frames wait whose last bits are to come. Returns what arrives takes of the buffer, if that was to be
-    /// found out.
+    /// With cut-through, has frames wait whose last bits are to come. Returns what arrives takes of the
+    /// buffer, if that was to be found out.
     #[inline]
     fn settle(&mut self, end: Instant, arrivals: &mut Arrivals) -> Option<u64> {
         let incoming = self.incoming.as_mut()?;
@@ -296,8 +296,8 @@ impl<F: Forward> Switch<F> {
         Some(charge)
     }
 
-    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, if that is known, and no
-    /// pause is in play, so the ports are independent.
+    /// No threshold is within reach in this window, in which so many bytes of the buffer are filled, if that
+    /// is known, and no pause is in play, so the ports are independent.
     #[inline]
     fn is_calm(&self, arriving: Option<u64>, scratch: &mut Scratch) -> bool {
         !self.exact_only
@@ -322,8 +322,8 @@ impl<F: Forward> Switch<F> {
         self.buffer.is_far_from_thresholds(arriving) || self.is_far_port_by_port(arriving, scratch)
     }
 
-    /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no queue
-    /// they are bound for reaches its threshold. Others only lose frames in this window.
+    /// The closer look, for switches that are well filled as a whole: no group of a port with arrivals and no
+    /// queue they are bound for reaches its threshold. Others only lose frames in this window.
     fn is_far_port_by_port(&self, arriving: u64, scratch: &mut Scratch) -> bool {
         let Some(limits) = self.buffer.limits_with(arriving) else { return false };
         let charge = |stored: &Stored| self.buffer.charge(stored.packet.frame_bytes());
@@ -344,8 +344,8 @@ impl<F: Forward> Switch<F> {
         ingress.all(|(port, charge)| *charge == 0 || self.buffer.held_from(port) + *charge <= limits.group)
     }
 
-    /// Takes in what arrives by each port in `window`, port by port; where choices are made in that order, window by
-    /// window if it is several.
+    /// Takes in what arrives by each port in `window`, port by port; where choices are made in that order,
+    /// window by window if it is several.
     #[inline]
     fn take_arrivals(
         &self,

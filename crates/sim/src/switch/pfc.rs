@@ -1,7 +1,7 @@
 //! Priority flow control at the asking side: pause frames sent, renewed and ended.
 //!
-//! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of them
-//! have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36).
+//! A group that asks for a pause sends a frame with the configured quanta at once, again each time half of
+//! them have passed, and one with zero quanta when it has room again (IEEE 802.1Q-2022, clause 36).
 
 use super::buffer::SharedBuffer;
 use super::queue::EgressPort;
@@ -18,7 +18,8 @@ pub(super) struct PauseRequests {
     rates: Vec<Rate>,
     /// When pauses are renewed, as (time, port, priority). An entry holds only while `due` says the same.
     renewals: BinaryHeap<Reverse<(Instant, u16, Priority)>>,
-    /// When the pause of each priority of each port is renewed; never unless it is asked for. Empty until the first is.
+    /// When the pause of each priority of each port is renewed; never unless it is asked for. Empty until the
+    /// first is.
     due: Vec<[Instant; Priority::COUNT]>,
 }
 

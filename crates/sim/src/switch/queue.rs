@@ -106,8 +106,8 @@ pub(crate) struct EgressPlan {
 
 /// An egress port.
 ///
-/// The rule both paths of the switch follow: when the port is free at `t` it first takes in everything that has
-/// arrived by `t`, then sends the oldest frame of the priority whose turn it is.
+/// The rule both paths of the switch follow: when the port is free at `t` it first takes in everything that
+/// has arrived by `t`, then sends the oldest frame of the priority whose turn it is.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct EgressPort {
@@ -196,8 +196,8 @@ impl EgressPort {
         }
     }
 
-    /// Asks for the first frames that wait, for the places of those that will, and for places in the inbox at the other end, when
-    /// so many frames arrive.
+    /// Asks for the first frames that wait, for the places of those that will, and for places in the inbox at
+    /// the other end, when so many frames arrive.
     #[inline]
     pub(crate) fn prefetch_frames<R>(&self, arriving: usize, context: &Context<Packet, R>) {
         let arriving = arriving.clamp(1, FRAMES_AHEAD);
@@ -444,8 +444,8 @@ impl EgressPort {
         dropped.count(packet);
     }
 
-    /// Sends what is due at `start`; returns what it took of the buffer unless it was a pause frame. Something must be able
-    /// to go.
+    /// Sends what is due at `start`; returns what it took of the buffer unless it was a pause frame.
+    /// Something must be able to go.
     #[inline]
     pub(crate) fn send_next<R>(&mut self, start: Instant, context: &mut Context<Packet, R>) -> Option<Held> {
         let update = self.credits.as_mut().and_then(|credits| credits.next_update(start));
@@ -498,7 +498,8 @@ impl EgressPort {
     }
 }
 
-/// Takes a frame that is being sent out of the buffer; true when its group no longer needs the pause it asked for.
+/// Takes a frame that is being sent out of the buffer; true when its group no longer needs the pause it asked
+/// for.
 #[inline]
 pub(super) fn release(buffer: &mut SharedBuffer, sent: Held) -> bool {
     buffer.release(sent.ingress, sent.priority, buffer.charge(sent.frame_bytes))

@@ -1,7 +1,7 @@
 //! A frame that waits in a switch and the port it came in by, in the 32 bytes of a packet.
 //!
-//! Of its time a frame that waits needs no more than what tells how long it has waited: the lower 48 bits, as none waits
-//! for 281 s of simulated time. The ingress port stands above them.
+//! Of its time a frame that waits needs no more than what tells how long it has waited: the lower 48 bits, as
+//! none waits for 281 s of simulated time. The ingress port stands above them.
 
 use super::queue::{Held, Stored};
 use crate::packet::Packet;

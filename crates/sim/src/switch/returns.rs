@@ -1,4 +1,5 @@
-//! Frames that a switch is sending and whose receive buffers on an InfiniBand link are free when they are out.
+//! Frames that a switch is sending and whose receive buffers on an InfiniBand link are free when they are
+//! out.
 
 use super::queue::Held;
 use std::cmp::Reverse;

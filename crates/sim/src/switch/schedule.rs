@@ -13,10 +13,11 @@ pub(crate) enum Scheduler {
 }
 
 impl Scheduler {
-    /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` gives the size of its first frame.
+    /// The priority to serve among `eligible` (a mask, not empty); `head_bytes` gives the size of its first
+    /// frame.
     ///
-    /// A priority that is alone is served without any bookkeeping: weights matter only where two compete, and a
-    /// frame that meets a free port and an empty queue never comes here.
+    /// A priority that is alone is served without any bookkeeping: weights matter only where two compete, and
+    /// a frame that meets a free port and an empty queue never comes here.
     #[inline]
     pub(crate) fn pick(&mut self, eligible: u8, head_bytes: impl Fn(Priority) -> u32) -> Priority {
         if eligible.is_power_of_two() {

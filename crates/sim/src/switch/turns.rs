@@ -1,8 +1,9 @@
 //! The order in which frames arrive, as words that are sorted.
 //!
-//! Few words are sorted by a network: the same comparisons whatever their order, so that none is mispredicted. The words are
-//! compared as floating-point numbers, of which a processor tells the smaller and the larger in one instruction each, in
-//! registers that nothing else needs. Positive ones have the order of their bits.
+//! Few words are sorted by a network: the same comparisons whatever their order, so that none is
+//! mispredicted. The words are compared as floating-point numbers, of which a processor tells the smaller and
+//! the larger in one instruction each, in registers that nothing else needs. Positive ones have the order of
+//! their bits.
 
 use units::{Instant, Span};
 
@@ -13,8 +14,9 @@ const BIAS: u64 = 1 << 30;
 /// The longest window whose times, with [`BIAS`], are those of positive numbers.
 pub(crate) const WINDOW_MAX: Span = Span(1 << 29);
 
-/// When a frame arrives and where it stands among the arrivals: the picoseconds since the window began, above its place.
-/// Frames come in the order of their ingress ports, so the order of turns is that of (time, ingress port, sequence).
+/// When a frame arrives and where it stands among the arrivals: the picoseconds since the window began, above
+/// its place. Frames come in the order of their ingress ports, so the order of turns is that of (time,
+/// ingress port, sequence).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn(u64);
 
@@ -56,7 +58,8 @@ impl Turn {
         Instant(origin.0.wrapping_add(self.0 >> PLACE_BITS))
     }
 
-    /// Before this is what arrives by `now`, and nothing else. `before` is [`Origin::before`] that of the window.
+    /// Before this is what arrives by `now`, and nothing else. `before` is [`Origin::before`] that of the
+    /// window.
     #[inline]
     pub(super) const fn after(now: Instant, before: Origin) -> Self {
         Self(before.until(now) << PLACE_BITS)
@@ -183,7 +186,8 @@ macro_rules! compare {
     };
 }
 
-// Networks of Batcher, who sorts two halves and merges them: first what is at even and at odd places, then neighbours.
+// Networks of Batcher, who sorts two halves and merges them: first what is at even and at odd places, then
+// neighbours.
 
 #[inline(always)]
 fn sort_4(numbers: &mut [f64; 4]) {
@@ -241,7 +245,8 @@ mod tests {
 
     #[test]
     fn networks_sort_whatever_the_order() {
-        // What sorts zeros and ones sorts everything (Knuth, The Art of Computer Programming 3, 5.3.4, theorem Z).
+        // What sorts zeros and ones sorts everything (Knuth, The Art of Computer Programming 3, 5.3.4,
+        // theorem Z).
         for count in 2..=BLOCK {
             for bits in 0..1_u64 << count {
                 let turn =

@@ -1,9 +1,9 @@
 //! PFC watchdog of the egress queues of a switch, as SONiC has it (PFC Watchdog Design).
 //!
-//! A queue that is paused, holds frames and has sent nothing for the whole detection time is in a storm. Until no
-//! pause has come in for the restoration time, its pauses are ignored, and what it holds and what is bound for it is
-//! dropped, or sent regardless. SONiC polls counters; here the times are exact. Leaves out the ingress side, which
-//! some chips drop as well, and hosts.
+//! A queue that is paused, holds frames and has sent nothing for the whole detection time is in a storm.
+//! Until no pause has come in for the restoration time, its pauses are ignored, and what it holds and what is
+//! bound for it is dropped, or sent regardless. SONiC polls counters; here the times are exact. Leaves out
+//! the ingress side, which some chips drop as well, and hosts.
 
 use super::queue::{EgressPort, Held};
 use crate::packet::Priority;

@@ -21,7 +21,8 @@ pub struct EcnSpec {
     pub dynamic: Option<DynamicEcnSpec>,
 }
 
-/// Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales Kmin and Kmax.
+/// Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales
+/// Kmin and Kmax.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicEcnSpec {
@@ -35,13 +36,13 @@ pub struct DynamicEcnSpec {
     pub raise_ppm: u32,
     /// A step down makes the scale smaller by this part of it [parts per million].
     pub lower_ppm: u32,
-    /// Thresholds are raised while the link is used for less than this part of the time, if frames were marked since they
-    /// last changed [parts per million].
+    /// Thresholds are raised while the link is used for less than this part of the time, if frames were
+    /// marked since they last changed [parts per million].
     pub link_use_ppm: u32,
     /// Thresholds are lowered while the mean queue takes longer than this at the rate of the port [ps].
     pub queueing_delay_ps: u64,
-    /// Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is not used
-    /// enough.
+    /// Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is
+    /// not used enough.
     pub incast_degree: u32,
     /// So many intervals in a row have to speak for a change.
     pub confirm_intervals: u32,

@@ -83,8 +83,8 @@ pub enum LoadBalancing {
     SprayRandom {},
     /// Packets to the next hops in turn.
     SprayRoundRobin {},
-    /// Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
-    /// sent there in it.
+    /// Each packet to the next hop with the shortest queue at the start of the time window, refined by what
+    /// was sent there in it.
     Adaptive {},
     /// D-mod-k: by the destination alone, as the forwarding tables of a fat tree have it.
     DModK {},

@@ -12,7 +12,8 @@ pub enum FailureSpec {
     LinkDown {
         /// When [ps].
         at_ps: u64,
-        /// The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
+        /// The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the
+        /// first.
         link: String,
     },
     /// The link carries frames again.
@@ -31,13 +32,15 @@ pub enum FailureSpec {
         /// Its rate from now on [bit/s].
         rate_bps: u64,
     },
-    /// Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where they arrive.
+    /// Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where
+    /// they arrive.
     BitErrors {
         /// When [ps].
         at_ps: u64,
         /// The link.
         link: String,
-        /// Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and losses.
+        /// Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and
+        /// losses.
         errors_1e18: u64,
     },
     /// The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
@@ -49,7 +52,8 @@ pub enum FailureSpec {
         /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
         lost_ppm: u32,
     },
-    /// The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either direction.
+    /// The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
+    /// direction.
     NicThroughput {
         /// When [ps].
         at_ps: u64,

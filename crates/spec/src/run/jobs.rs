@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct JobSpec {
     /// Unique name.
     pub name: String,
-    /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are processes that
-    /// share its NIC; what they send each other takes its shared memory.
+    /// The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are
+    /// processes that share its NIC; what they send each other takes its shared memory.
     pub hosts: Vec<u32>,
     /// What the ranks do together: a collective of the workload registry, such as `all-reduce`.
     pub collective: String,
@@ -29,12 +29,13 @@ pub struct JobSpec {
     pub step_overhead_ps: u64,
     /// Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
     pub send_overhead_ps: u64,
-    /// Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
+    /// Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of
+    /// LogGP [ps].
     pub receive_overhead_ps: u64,
     /// Large messages between hosts are announced and wait until they are cleared, as in MPI.
     pub rendezvous: Option<RendezvousSpec>,
-    /// Each rank copies its own block in memory at the beginning of a round, before it posts anything: of collectives
-    /// in which every rank has one, all-to-all and all-gather.
+    /// Each rank copies its own block in memory at the beginning of a round, before it posts anything: of
+    /// collectives in which every rank has one, all-to-all and all-gather.
     pub copies_own_block: bool,
     /// How often the job runs.
     pub repeat: RepeatSpec,
@@ -44,11 +45,11 @@ pub struct JobSpec {
     pub root_shift: bool,
     /// Ranks wait for each other between rounds, by messages without payload; no round contains that.
     pub barrier: bool,
-    /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
-    /// the pattern at these times, whatever became of those before.
+    /// Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to
+    /// its peers of the pattern at these times, whatever became of those before.
     pub arrivals: Option<ArrivalsSpec>,
-    /// Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
-    /// size.
+    /// Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes`
+    /// the block size.
     pub storage: Option<StorageSpec>,
 }
 
@@ -69,7 +70,8 @@ impl JobSpec {
         if self.root_shift { self.rounds_planned().map_or(ranks, |rounds| rounds.min(ranks)) } else { 1 }
     }
 
-    /// Payload of all rounds to run where those of a cycle have so much [bytes]; none when others decide how many there are.
+    /// Payload of all rounds to run where those of a cycle have so much [bytes]; none when others decide how
+    /// many there are.
     #[must_use]
     pub fn bytes_of_all_rounds(&self, cycle_bytes: u64) -> u64 {
         let rounds = u64::from(self.rounds_planned().unwrap_or(0));
@@ -77,7 +79,8 @@ impl JobSpec {
     }
 }
 
-/// The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.
+/// The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it
+/// is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RendezvousSpec {
@@ -110,8 +113,8 @@ pub enum ArrivalProcess {
 }
 
 /// How often a job runs within one run. A rank starts its next round when everything it sent in this one is
-/// acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds share the
-/// queue pairs.
+/// acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds
+/// share the queue pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RepeatSpec {
@@ -120,8 +123,8 @@ pub enum RepeatSpec {
         /// How many, 1 or more.
         rounds: u32,
     },
-    /// Round after round until every job that is not repeated in this way has ended; what is under way then is cut
-    /// off.
+    /// Round after round until every job that is not repeated in this way has ended; what is under way then
+    /// is cut off.
     UntilOthersEnd {},
 }
 

@@ -55,7 +55,8 @@ pub struct RunSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObserveSpec {
-    /// At most this many points in one sampled series; the interval doubles when it is full. 0 samples nothing.
+    /// At most this many points in one sampled series; the interval doubles when it is full. 0 samples
+    /// nothing.
     pub series_points: u32,
     /// First sampling interval [ps].
     pub series_interval_ps: u64,

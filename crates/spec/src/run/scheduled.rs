@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ) for every
-/// host-facing port of the fabric and priority, sends from it only what the scheduler of that port has granted, and
-/// sprays it as cells over all its fabric links. The buffer and PFC of the switch are those of the VOQs.
+/// Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ)
+/// for every host-facing port of the fabric and priority, sends from it only what the scheduler of that port
+/// has granted, and sprays it as cells over all its fabric links. The buffer and PFC of the switch are those
+/// of the VOQs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduledSpec {
@@ -21,7 +22,7 @@ pub struct ScheduledSpec {
     pub control_cell_bytes: u32,
     /// Fabric links carry cells at this part of their rate in the topology [parts per million].
     pub fabric_speedup_ppm: u32,
-    /// A port's scheduler grants a priority no more while this much is granted and has not left by the port [bytes];
-    /// twice what the port sends in one round trip through the fabric when absent.
+    /// A port's scheduler grants a priority no more while this much is granted and has not left by the port
+    /// [bytes]; twice what the port sends in one round trip through the fabric when absent.
     pub egress_buffer_bytes: Option<u64>,
 }

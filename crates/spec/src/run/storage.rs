@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over Fabrics). The block
-/// size is the data size of the job.
+/// Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over
+/// Fabrics). The block size is the data size of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StorageSpec {
@@ -18,8 +18,8 @@ pub struct StorageSpec {
     pub length: StorageLength,
     /// Operations issued sooner after the start of the job are not measured [ps].
     pub warm_up_ps: u64,
-    /// The data of a write travels with its command up to this block size [bytes]; above it the target fetches them with
-    /// RDMA READ.
+    /// The data of a write travels with its command up to this block size [bytes]; above it the target
+    /// fetches them with RDMA READ.
     pub in_capsule_bytes: u64,
     /// READ requests that a target keeps unanswered on one queue pair.
     pub outstanding_reads: u32,

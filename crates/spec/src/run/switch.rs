@@ -42,8 +42,8 @@ pub struct BufferSpec {
     pub size_bytes: u64,
     /// A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
     pub cell_bytes: u64,
-    /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared buffer.
-    /// Without it only the whole buffer is a limit.
+    /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
+    /// buffer. Without it only the whole buffer is a limit.
     pub lossy_alpha: Option<RatioSpec>,
 }
 

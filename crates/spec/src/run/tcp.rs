@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct TcpSpec {
     /// Unique among jobs and TCP traffic.
     pub name: String,
-    /// The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP traffic.
+    /// The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP
+    /// traffic.
     pub hosts: Vec<u32>,
     /// Who sends to whom: each pair of sender and receiver of this collective has connections.
     pub collective: String,
@@ -21,7 +22,8 @@ pub struct TcpSpec {
     pub stream: u32,
     /// Connections of each pair.
     pub connections: u32,
-    /// Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is always more to send.
+    /// Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is
+    /// always more to send.
     pub rate_bps: Option<u64>,
     /// The application writes so much at a time [bytes]; rounded up to whole segments.
     pub write_bytes: u64,
@@ -29,8 +31,8 @@ pub struct TcpSpec {
     pub start_ps: u64,
     /// Each connection starts that much later at most, drawn at random [ps].
     pub start_spread_ps: u64,
-    /// The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without it, until every job and
-    /// other TCP traffic has ended.
+    /// The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without
+    /// it, until every job and other TCP traffic has ended.
     pub duration_ps: Option<u64>,
     /// Priority of its frames, data and acknowledgements.
     pub priority: u8,
@@ -40,8 +42,8 @@ pub struct TcpSpec {
     pub congestion: TcpCongestion,
     /// First congestion window [segments].
     pub initial_window_segments: u32,
-    /// At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes]; at most
-    /// [`TCP_WINDOW_SEGMENTS_MAX`] segments.
+    /// At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes];
+    /// at most [`TCP_WINDOW_SEGMENTS_MAX`] segments.
     pub window_bytes: u64,
     /// Segments in order that one acknowledgement covers.
     pub ack_every: u32,
@@ -57,7 +59,8 @@ pub struct TcpSpec {
 
 /// The longest window: what the descriptor of an acknowledgement can point to.
 pub const TCP_WINDOW_SEGMENTS_MAX: u64 = 2_047;
-/// IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload [bytes].
+/// IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload
+/// [bytes].
 pub const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
 
 /// What sets the congestion window.

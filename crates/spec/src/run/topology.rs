@@ -85,7 +85,8 @@ pub enum TopologySpec {
         /// GPU to the scale-up switch inside its server, if it has one; traffic inside a server takes it.
         scale_up_link: Option<LinkSpec>,
     },
-    /// Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest host.
+    /// Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest
+    /// host.
     Custom {
         /// The switches; hosts are numbered in their order.
         switches: Vec<CustomSwitchSpec>,
@@ -94,8 +95,8 @@ pub enum TopologySpec {
         /// Host to switch.
         host_link: LinkSpec,
     },
-    /// The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no latency
-    /// but the cable's. Each host still sends and receives at its line rate.
+    /// The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no
+    /// latency but the cable's. Each host still sends and receives at its line rate.
     FullMesh {
         /// Number of hosts.
         hosts: u32,

@@ -21,15 +21,16 @@ pub struct TransportSpec {
     pub window_packets: u32,
     /// What the requester does about loss.
     pub recovery: LossRecovery,
-    /// Selective recovery: packets this far beyond the first missing one are refused, so the requester sends no
-    /// further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to 2^23.
+    /// Selective recovery: packets this far beyond the first missing one are refused, so the requester sends
+    /// no further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to
+    /// 2^23.
     pub ooo_window_packets: u32,
     /// Priority of each kind of packet.
     pub priorities: PrioritySpec,
     /// Time without progress after which the requester resends [ps].
     pub timeout_ps: u64,
-    /// On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
-    /// next timeout; at most 65,535.
+    /// On a timeout the requester resends, this many times without progress in between, then the queue pair
+    /// fails at the next timeout; at most 65,535.
     pub retry_count: u32,
     /// How the requester paces itself.
     pub rate_control: RateControl,
@@ -83,8 +84,8 @@ pub enum RateControl {
         hyper_increase_bps: u64,
         /// Smallest rate [bit/s].
         rate_min_bps: u64,
-        /// Every rate cut lowers the target rate to the current one; without it only a cut that follows an increase
-        /// does, so that a row of cuts is recovered from at once.
+        /// Every rate cut lowers the target rate to the current one; without it only a cut that follows an
+        /// increase does, so that a row of cuts is recovered from at once.
         clamp_target_rate: bool,
         /// A receiver sends at most one CNP per queue pair in this time [ps].
         cnp_interval_ps: u64,

@@ -9,8 +9,8 @@ use units::NodeId;
 /// A fabric of any shape: named switches with their hosts, and the links between them.
 ///
 /// - hosts are numbered switch by switch, in the order of the list; each has one port;
-/// - the tier of a switch is 1 with hosts, otherwise one more than that of its nearest neighbour in tier; the nodes
-///   are ordered by tier, within a tier as listed;
+/// - the tier of a switch is 1 with hosts, otherwise one more than that of its nearest neighbour in tier; the
+///   nodes are ordered by tier, within a tier as listed;
 /// - ports are numbered hosts first, then links in the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Custom {

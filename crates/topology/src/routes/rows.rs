@@ -51,8 +51,8 @@ pub(super) fn compute(switches: &Switches, columns: &Columns) -> Table {
     filling.finish(columns)
 }
 
-/// Destinations of which all neighbours are the same: the leaves of a pod. Every other switch is as far from the one as
-/// from the other, so one search does for all of them.
+/// Destinations of which all neighbours are the same: the leaves of a pod. Every other switch is as far from
+/// the one as from the other, so one search does for all of them.
 struct Alike {
     /// The first of each kind, with its column.
     searched: Vec<(usize, usize)>,
@@ -127,7 +127,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Fills the columns of all twins with those of the first of their kinds, but for what leads straight to them.
+    /// Fills the columns of all twins with those of the first of their kinds, but for what leads straight to
+    /// them.
     fn fill_alike(&mut self, alike: &Alike) {
         for switch in 0..self.switches.count() {
             let component = self.switches.component(switch);
@@ -163,7 +164,8 @@ impl<'a> Filling<'a> {
         self.cells[row_start..cell].last().copied().filter(|&list| list != OWN)
     }
 
-    /// Gives the cell that is never read the value of its neighbour, so that the rows of alike switches are equal.
+    /// Gives the cell that is never read the value of its neighbour, so that the rows of alike switches are
+    /// equal.
     fn fill_own_cells(&mut self) {
         for ends in self.starts.windows(2) {
             let row = &mut self.cells[ends[0]..ends[1]];

@@ -1,7 +1,7 @@
 //! Where each attachment is plugged in.
 //!
-//! What is read for each packet is kept small: 4 bytes for each attachment, so that 32,768 hosts take 128 KiB, and 2 more
-//! where a packet leaves for its host.
+//! What is read for each packet is kept small: 4 bytes for each attachment, so that 32,768 hosts take 128
+//! KiB, and 2 more where a packet leaves for its host.
 
 use super::switches::Switches;
 use crate::Graph;
@@ -33,7 +33,8 @@ impl Targets {
     }
 }
 
-/// The columns of the route table: one for each switch that has attachments, those of a component side by side.
+/// The columns of the route table: one for each switch that has attachments, those of a component side by
+/// side.
 pub(super) struct Columns {
     by_switch: Vec<u32>,
     by_component: Vec<Range<u32>>,

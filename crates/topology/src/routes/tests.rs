@@ -206,8 +206,8 @@ fn the_size_of_the_tables_is_that_of_their_parts() {
     let shape =
         LeafSpine { leaves: 2, hosts_per_leaf: 2, spines: 2, links_per_spine: 1, host_link, fabric_link };
     let routes = Routes::compute(&shape.build().unwrap());
-    // A column and a port for each of four hosts; a row for each of four switches; the leaves' cells are alike, and so
-    // are the spines'; three lists of ports: both uplinks, and one for each way down.
+    // A column and a port for each of four hosts; a row for each of four switches; the leaves' cells are
+    // alike, and so are the spines'; three lists of ports: both uplinks, and one for each way down.
     let (hosts, rows, cells, lists) = (4 * (4 + 2), 4 * 16, 2 * 2 * 4, (3 + 2 + 2) * 2);
     assert_eq!(routes.memory_bytes(), hosts + rows + cells + lists);
 }

@@ -75,8 +75,8 @@ impl CongestionWindow {
     }
 }
 
-/// Sets the congestion window. `in_flight` is what was under way when the loss was found, without what limited transmit
-/// added (RFC 5681, 3.2).
+/// Sets the congestion window. `in_flight` is what was under way when the loss was found, without what
+/// limited transmit added (RFC 5681, 3.2).
 pub trait CongestionControl {
     /// New data was acknowledged.
     fn on_ack(&mut self, window: &mut CongestionWindow, event: &AckEvent);
@@ -88,8 +88,8 @@ pub trait CongestionControl {
     fn on_timeout(&mut self, window: &mut CongestionWindow, in_flight: u64);
 }
 
-/// One of the algorithms, chosen when a connection is set up. All connections of a host agree as a rule, so the branch is
-/// predicted.
+/// One of the algorithms, chosen when a connection is set up. All connections of a host agree as a rule, so
+/// the branch is predicted.
 #[derive(Clone, Debug)]
 pub enum Congestion {
     /// See [`NewReno`].

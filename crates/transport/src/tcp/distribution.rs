@@ -61,8 +61,8 @@ impl SpanDistribution {
         (self.total > 0).then_some(self.largest)
     }
 
-    /// The upper end of the step that holds the time of which `permille` of all are no longer (nearest rank), or the largest, if that is
-    /// below; none of none.
+    /// The upper end of the step that holds the time of which `permille` of all are no longer (nearest rank),
+    /// or the largest, if that is below; none of none.
     #[must_use]
     pub fn percentile(&self, permille: u64) -> Option<Span> {
         let rank = (self.total * permille).div_ceil(1000).max(1);

@@ -44,8 +44,8 @@ impl TcpReceiver {
     ) -> Replies {
         let is_marked = is_marked && config.congestion == CongestionKind::Dctcp;
         let has_changed = is_marked != self.is_marked;
-        // RFC 8257, 3.2: when marks begin or end, what came before is acknowledged with the echo that it deserves, and
-        // the segment at once.
+        // RFC 8257, 3.2: when marks begin or end, what came before is acknowledged with the echo that it
+        // deserves, and the segment at once.
         let before = (has_changed && self.pending > 0).then(|| self.acknowledge());
         self.is_marked = is_marked;
         let is_in_order = self.ahead.is_empty() && segment.start == self.next;

@@ -39,7 +39,8 @@ impl Sent {
 /// What an acknowledgement took off the scoreboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// When the first segment was sent that it acknowledges for the first time in any way, if none of those was sent twice.
+    /// When the first segment was sent that it acknowledges for the first time in any way, if none of those
+    /// was sent twice.
     pub sent_at: Option<Instant>,
     /// Bytes.
     pub bytes: u64,

@@ -105,7 +105,8 @@ impl TcpSender {
         self.acked
     }
 
-    /// Room for what the application may write: the window holds what is written and not acknowledged [bytes].
+    /// Room for what the application may write: the window holds what is written and not acknowledged
+    /// [bytes].
     #[inline]
     #[must_use]
     pub const fn room(&self, config: &TcpConfig) -> u64 {

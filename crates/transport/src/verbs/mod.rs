@@ -1,16 +1,18 @@
 //! SEND, WRITE and READ on one reliable connection, for storage.
 //!
-//! [`crate::Requester`] is made for bulk WRITEs, of which a run has a million; this one carries every verb, one after
-//! the other in the order in which they were posted. A READ is one request packet that takes as many packet sequence
-//! numbers as its responses do (IBTA 9.7.3); the responses acknowledge it and everything before it. Recovery is go-back-N.
+//! [`crate::Requester`] is made for bulk WRITEs, of which a run has a million; this one carries every verb,
+//! one after the other in the order in which they were posted. A READ is one request packet that takes as
+//! many packet sequence numbers as its responses do (IBTA 9.7.3); the responses acknowledge it and everything
+//! before it. Recovery is go-back-N.
 //!
 //! It differs from the standard in points that only a capture of a lossy fabric would show:
 //!
-//! - Acknowledgements do not wait for the responses of READs before them, as they travel in a priority of their own; the
-//!   requester completes work in order all the same. So an ACK beyond a READ is no implied NAK of it (9.7.5.1.1): what is
-//!   missing at the end of a READ is asked for again after the timeout, elsewhere when the next response arrives.
-//! - A responder asked again for a READ drops the responses that it has not sent from there on: the requester, which went
-//!   back, asks for them again.
+//! - Acknowledgements do not wait for the responses of READs before them, as they travel in a priority of
+//!   their own; the requester completes work in order all the same. So an ACK beyond a READ is no implied NAK
+//!   of it (9.7.5.1.1): what is missing at the end of a READ is asked for again after the timeout, elsewhere
+//!   when the next response arrives.
+//! - A responder asked again for a READ drops the responses that it has not sent from there on: the
+//!   requester, which went back, asks for them again.
 
 mod requester;
 mod responses;

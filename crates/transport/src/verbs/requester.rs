@@ -47,8 +47,8 @@ pub struct ResponseOutcome {
     pub completed: AckOutcome,
 }
 
-/// The requester. The timer runs while something sent is unacknowledged, and from going back until something is sent only
-/// if a READ is still being answered.
+/// The requester. The timer runs while something sent is unacknowledged, and from going back until something
+/// is sent only if a READ is still being answered.
 #[derive(Clone, Debug)]
 pub struct VerbRequester {
     flight: InFlight,
@@ -69,7 +69,8 @@ pub struct VerbRequester {
 }
 
 impl VerbRequester {
-    /// A connection whose first packet will carry `initial_psn`, with at most `readings_max` READ requests unanswered.
+    /// A connection whose first packet will carry `initial_psn`, with at most `readings_max` READ requests
+    /// unanswered.
     #[must_use]
     pub const fn new(initial_psn: Psn, readings_max: usize) -> Self {
         Self {
@@ -185,7 +186,8 @@ impl VerbRequester {
         let expected = reading.next;
         if sequence != expected as i64 {
             let is_early = sequence > expected as i64 && sequence < sent as i64;
-            // IBTA 9.7.5.2.8: a response ahead of its turn tells that those before it are lost; once for each gap.
+            // IBTA 9.7.5.2.8: a response ahead of its turn tells that those before it are lost; once for each
+            // gap.
             if is_early && !std::mem::replace(&mut self.gap_noticed, true) {
                 self.go_back(config, now, expected);
             }
@@ -221,7 +223,8 @@ impl VerbRequester {
         self.flight.is_failed()
     }
 
-    /// The sequence with that PSN that is closest to the oldest one that is not complete; negative before the first.
+    /// The sequence with that PSN that is closest to the oldest one that is not complete; negative before the
+    /// first.
     fn sequence_of(&self, psn: Psn) -> i64 {
         self.unacked as i64 + self.flight.packets_before(psn)
     }

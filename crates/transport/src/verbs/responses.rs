@@ -14,8 +14,8 @@ pub struct Wanted {
     pub packets: u32,
 }
 
-/// What the READ request at place `packet` of a work request of `bytes` asks for: the rest of the message there. None
-/// beyond its end.
+/// What the READ request at place `packet` of a work request of `bytes` asks for: the rest of the message
+/// there. None beyond its end.
 #[must_use]
 pub fn wanted(config: &Config, bytes: u64, packet: u64) -> Option<Wanted> {
     (packet < config.packets(bytes)).then(|| {
@@ -53,8 +53,8 @@ pub struct ReadResponses {
 }
 
 impl ReadResponses {
-    /// Answers the request at `psn` with `bytes`, after those before it. What was to be sent from `psn` on is not: the
-    /// requester went back.
+    /// Answers the request at `psn` with `bytes`, after those before it. What was to be sent from `psn` on is
+    /// not: the requester went back.
     pub fn answer(&mut self, psn: Psn, bytes: u64, tag: u32) {
         self.queue.retain(|pending| pending.psn.distance_from(psn) < 0);
         self.queue.push_back(Pending { psn, left_bytes: bytes, has_begun: false, tag });

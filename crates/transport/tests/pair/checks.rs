@@ -55,8 +55,8 @@ pub(crate) fn check_complete(history: &History, config: &Config) {
     assert_eq!(history.completed(), posted.len(), "work requests completed");
 }
 
-/// Position, offset, sizes and PSN follow from the place in the stream; nothing is skipped, and exactly what was
-/// sent before is marked as sent again.
+/// Position, offset, sizes and PSN follow from the place in the stream; nothing is skipped, and exactly what
+/// was sent before is marked as sent again.
 pub(crate) fn packets_are_cut_and_numbered_right(history: &History, config: &Config, initial_psn: Psn) {
     let expected = segmentation(config, &history.posted());
     let mut sent = 0;

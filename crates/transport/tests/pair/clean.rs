@@ -13,7 +13,8 @@ use wire::Psn;
 /// Far longer than a round trip and the sending of a group.
 const TIMEOUT: Span = Span::from_us(1000);
 
-/// ACKs of a work request: one for every `ack_every` packets of a message, and one for what is left at its end.
+/// ACKs of a work request: one for every `ack_every` packets of a message, and one for what is left at its
+/// end.
 fn acks(config: &Config, bytes: u64) -> u64 {
     let message_acks =
         |bytes: u64| bytes.div_ceil(u64::from(config.mtu_bytes)).div_ceil(u64::from(config.ack_every));

@@ -1,4 +1,5 @@
-//! The requester against a model of it that counts whole packets and knows no cursor, no queue and no modulus.
+//! The requester against a model of it that counts whole packets and knows no cursor, no queue and no
+//! modulus.
 
 use super::poster::Poster;
 use fabricbench_transport::{AckOutcome, Config, Recovery, TimeoutOutcome};

@@ -121,7 +121,8 @@ proptest! {
         workload.config.timeout = TIMEOUT;
         let network = Impaired { jitter: Span(0), duplicate_permille: 0, ..network };
         let history = run_complete(&workload, DataOnly(network));
-        // After a timeout one packet asks what arrived; it may have arrived itself, without an acknowledgement.
+        // After a timeout one packet asks what arrived; it may have arrived itself, without an
+        // acknowledgement.
         let asked_in_vain = count(&history, Disposition::Duplicate);
         prop_assert!(asked_in_vain <= history.timeouts().len());
         prop_assert_eq!(count(&history, Disposition::OutOfOrder), 0, "nothing is refused");

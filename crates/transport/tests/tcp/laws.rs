@@ -12,9 +12,9 @@ fn seconds(span: Span) -> f64 {
     span.0 as f64 / 1e12
 }
 
-/// Mathis, Semke, Mahdavi, Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR 1997, equation 3
-/// [bit/s]. C is sqrt(3/2) whether acknowledgements are delayed or not, as the window grows by the bytes that they
-/// acknowledge (RFC 3465).
+/// Mathis, Semke, Mahdavi, Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", CCR
+/// 1997, equation 3 [bit/s]. C is sqrt(3/2) whether acknowledgements are delayed or not, as the window grows
+/// by the bytes that they acknowledge (RFC 3465).
 fn square_root_law(round_trip: Span, loss: f64) -> f64 {
     8.0 * MSS / seconds(round_trip) * (1.5 / loss).sqrt()
 }
@@ -55,8 +55,8 @@ fn newreno_follows_the_square_root_law_at_random_loss() {
     }
 }
 
-/// The form in which the law was derived: a full queue is the only cause of loss. It loses several segments at once, which
-/// is one signal: `p` counts signals.
+/// The form in which the law was derived: a full queue is the only cause of loss. It loses several segments
+/// at once, which is one signal: `p` counts signals.
 #[test]
 fn newreno_follows_the_square_root_law_at_a_full_queue() {
     for queue_bytes_max in [20_000, 60_000] {
@@ -86,7 +86,8 @@ fn newreno_follows_the_square_root_law_at_a_full_queue() {
     }
 }
 
-/// RFC 9438, 5.1, assumes one loss in 1/p segments. On a path of 400 ms NewReno's window would be a third of CUBIC's.
+/// RFC 9438, 5.1, assumes one loss in 1/p segments. On a path of 400 ms NewReno's window would be a third of
+/// CUBIC's.
 #[test]
 fn cubic_follows_its_own_law_where_it_is_faster_than_newreno() {
     let round_trip = Span::from_us(400_000);
@@ -110,7 +111,8 @@ fn cubic_is_as_fast_as_newreno_on_a_short_path() {
     }
 }
 
-/// RFC 8257 and Alizadeh et al., SIGCOMM 2010, 3.3: the queue swings around K, the link is full, nothing is lost.
+/// RFC 8257 and Alizadeh et al., SIGCOMM 2010, 3.3: the queue swings around K, the link is full, nothing is
+/// lost.
 #[test]
 fn dctcp_keeps_the_queue_near_its_threshold() {
     let mark_bytes = 65 * 1_500;

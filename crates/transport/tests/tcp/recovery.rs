@@ -53,7 +53,8 @@ fn a_lost_tail_waits_for_the_timer() {
 
 #[test]
 fn a_lost_resend_waits_for_the_timer() {
-    // Transmission 21 is the resend of 5: 10 of the first window, 11 up to the third acknowledgement beyond the hole.
+    // Transmission 21 is the resend of 5: 10 of the first window, 11 up to the third acknowledgement beyond
+    // the hole.
     let first = transfer(300, &[5]);
     assert_eq!(counters(&first), (1, 0, 1));
     let timeouts = (11..40).filter(|&again| counters(&transfer(300, &[5, again])).1 > 0).count();

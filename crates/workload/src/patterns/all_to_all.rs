@@ -4,8 +4,8 @@ use crate::closed_form::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// Every rank sends S/n to each other rank, all at once. Rank r posts to r + 1, r + 2, ... around the ring, so
-/// that no receiver is everyone's first.
+/// Every rank sends S/n to each other rank, all at once. Rank r posts to r + 1, r + 2, ... around the ring,
+/// so that no receiver is everyone's first.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 

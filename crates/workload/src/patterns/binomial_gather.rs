@@ -1,8 +1,8 @@
 //! Gather up a binomial tree: each rank sends the blocks of its subtree to its parent once it has them.
 //!
-//! With ranks counted from the root, rank v sends to rank v without its lowest bit 2^k, at step k, the blocks of ranks
-//! v to v + 2^k - 1. Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH",
-//! 2005.
+//! With ranks counted from the root, rank v sends to rank v without its lowest bit 2^k, at step k, the blocks
+//! of ranks v to v + 2^k - 1. Thakur, Rabenseifner and Gropp, "Optimization of collective communication
+//! operations in MPICH", 2005.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};

@@ -1,18 +1,20 @@
-//! All-gather and all-to-all in ceil(log2 n) steps, by Bruck's algorithms: the way of MPI libraries for small data.
+//! All-gather and all-to-all in ceil(log2 n) steps, by Bruck's algorithms: the way of MPI libraries for small
+//! data.
 //!
 //! Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
-//! message-passing systems", 1997; Thakur, Rabenseifner and Gropp, 2005. Any number of ranks. A rank takes its steps in
-//! order: what it sends holds all that it has received before. Left out: the copies that rotate the blocks of a rank.
+//! message-passing systems", 1997; Thakur, Rabenseifner and Gropp, 2005. Any number of ranks. A rank takes
+//! its steps in order: what it sends holds all that it has received before. Left out: the copies that rotate
+//! the blocks of a rank.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// At step k rank r sends all the blocks that it has, at most n - 2^k, to rank r - 2^k: those of ranks r, r + 1, ...
-/// around the ring.
+/// At step k rank r sends all the blocks that it has, at most n - 2^k, to rank r - 2^k: those of ranks r, r +
+/// 1, ... around the ring.
 pub(crate) const ALL_GATHER: Bruck = Bruck { collective: "all-gather" };
 
-/// At step k rank r sends to rank r + 2^k every block that still has to go so far: whose way from its sender to its
-/// receiver around the ring has bit k.
+/// At step k rank r sends to rank r + 2^k every block that still has to go so far: whose way from its sender
+/// to its receiver around the ring has bit k.
 pub(crate) const ALL_TO_ALL: Bruck = Bruck { collective: "all-to-all" };
 
 /// A collective by Bruck's algorithm.
@@ -97,7 +99,8 @@ mod tests {
     use units::Seed;
 
     proptest! {
-        /// Every block takes the bits of its way one by one, and all blocks together are what the transfers carry.
+        /// Every block takes the bits of its way one by one, and all blocks together are what the transfers
+        /// carry.
         #[test]
         fn every_block_of_an_all_to_all_reaches_its_rank(ranks in 2..70_u32, share in 1..100_u64) {
             let stream = Seed(1).stream("test", 0);

@@ -3,7 +3,8 @@
 //! A rank that passes data on in one tree is a leaf of the other (but for rank 0 when n is odd), so that no
 //! port carries more than 2 S each way. Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth
 //! broadcast, reduction and scan", 2009; the trees are those of NCCL since 2.4. Each half is cut into
-//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again. Small data makes fewer chunks and, of a single byte, one tree.
+//! [`CHUNKS`] chunks, which follow each other up the tree, where they are reduced, and down again. Small data
+//! makes fewer chunks and, of a single byte, one tree.
 //!
 //! A rank passes a chunk on as soon as it has it. Leaves start the first chunks at once and every later one
 //! when the chunk [`Lane::window`] before it has come back down to them; like the finite buffers of a library
@@ -19,7 +20,8 @@ use units::Rank;
 /// would be idle for longer. With more, the chunks of 16 MB would be smaller than a message of 128 KB.
 const CHUNKS: u32 = 64;
 
-/// A chunk has at least so many bytes, where there are so many: a full packet, as one with less would be mostly headers.
+/// A chunk has at least so many bytes, where there are so many: a full packet, as one with less would be
+/// mostly headers.
 const CHUNK_BYTES_MIN: u64 = 4096;
 
 /// Chunks of a tree on their way at once, for each of its levels. A level is two hops, one up and one down;

@@ -93,7 +93,8 @@ impl Butterfly {
 
     /// Whether `rank` sends at `step` of a reduce to `root`: on the way back only towards it, and once.
     pub(super) fn sends_towards(&self, rank: u32, step: u32, root: Rank) -> bool {
-        // Bits from the highest down to this one were those of the root at every earlier step of the way back.
+        // Bits from the highest down to this one were those of the root at every earlier step of the way
+        // back.
         step < self.halvings || (rank ^ root.0) >> self.bit(step) == 1
     }
 

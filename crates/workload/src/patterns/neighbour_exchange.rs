@@ -1,15 +1,16 @@
-//! All-gather in n / 2 steps by exchange with the two neighbours in turn: the way of Open MPI for blocks of middle size.
+//! All-gather in n / 2 steps by exchange with the two neighbours in turn: the way of Open MPI for blocks of
+//! middle size.
 //!
-//! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on terascale Linux
-//! cluster with fast Ethernet", HPC Asia 2005. n is even.
+//! Jing Chen, Linbo Zhang, Yunquan Zhang and Wei Yuan, "Performance evaluation of allgather algorithms on
+//! terascale Linux cluster with fast Ethernet", HPC Asia 2005. n is even.
 
 use crate::closed_form::ClosedForm;
 use crate::{Pattern, Schedule, Shape, Transfer, WorkloadError};
 use units::{Rank, TransferId};
 
-/// At step 0 ranks 2k and 2k + 1 exchange their blocks. From then on rank r exchanges two blocks at a time, at odd steps with
-/// its neighbour of the other pair, at even ones with that of its own: those of its pair first, then those that it
-/// received last.
+/// At step 0 ranks 2k and 2k + 1 exchange their blocks. From then on rank r exchanges two blocks at a time,
+/// at odd steps with its neighbour of the other pair, at even ones with that of its own: those of its pair
+/// first, then those that it received last.
 #[derive(Debug)]
 pub(crate) struct NeighbourExchange;
 
@@ -105,7 +106,8 @@ const fn first_block(rank: u32, step: u32, ranks: u32) -> u32 {
     if step == 0 {
         return rank;
     }
-    // What it received at the step before, at odd ones from the far side of its pair, at even ones through its partner.
+    // What it received at the step before, at odd ones from the far side of its pair, at even ones through
+    // its partner.
     let (pairs, away) = (ranks / 2, step / 2);
     let is_after = rank.is_multiple_of(2) == step.is_multiple_of(2);
     let pair = if is_after { rank / 2 + pairs - away } else { rank / 2 + away };

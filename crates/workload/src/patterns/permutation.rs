@@ -5,8 +5,8 @@ use units::{Rank, Stream};
 
 /// Each rank sends S to its successor in a random permutation without fixed points, all at once.
 ///
-/// The permutation is a single cycle, drawn uniformly from all (n - 1)! of them; derangements of several cycles
-/// are not drawn.
+/// The permutation is a single cycle, drawn uniformly from all (n - 1)! of them; derangements of several
+/// cycles are not drawn.
 #[derive(Debug)]
 pub(crate) struct Parallel;
 
@@ -42,8 +42,8 @@ impl Pattern for Parallel {
     }
 }
 
-/// The image of each rank under a random cyclic permutation, by Sattolo's algorithm (1986): a shuffle in which no
-/// item may keep its place.
+/// The image of each rank under a random cyclic permutation, by Sattolo's algorithm (1986): a shuffle in
+/// which no item may keep its place.
 fn random_cycle(ranks: u32, mut stream: Stream) -> Vec<Rank> {
     let mut images: Vec<_> = (0..ranks).map(Rank).collect();
     for last in (1..images.len()).rev() {

@@ -1,9 +1,11 @@
-//! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather up the same butterfly to the root.
+//! Reduce by Rabenseifner's algorithm: a reduce-scatter by halving, then a gather up the same butterfly to
+//! the root.
 //!
-//! The first L = log2 n steps are those of the all-reduce by halving and doubling. On the way back, farthest rank first,
-//! of each pair that is left the rank on the other side than the root sends all that it holds and is done, so that 1/n,
-//! 2/n, ... 1/2 of S goes the last way. Rabenseifner, "Optimization of collective reduction operations", 2004; MPI
-//! libraries take it for large data. Ranks beyond a power of two are left out.
+//! The first L = log2 n steps are those of the all-reduce by halving and doubling. On the way back, farthest
+//! rank first, of each pair that is left the rank on the other side than the root sends all that it holds and
+//! is done, so that 1/n, 2/n, ... 1/2 of S goes the last way. Rabenseifner, "Optimization of collective
+//! reduction operations", 2004; MPI libraries take it for large data. Ranks beyond a power of two are left
+//! out.
 
 use super::halving_doubling::Butterfly;
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer, WorkloadError};

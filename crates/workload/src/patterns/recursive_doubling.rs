@@ -1,14 +1,15 @@
 //! All-reduce by recursive doubling: the way of MPI libraries for small data.
 //!
-//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds what it gets. Of n ranks that are no power
-//! of two, p = 2^floor(log2 n) take part: with m = n - p, each even rank below 2 m first gives its data to the rank after
-//! it, and gets the result from it at the end. Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-//! operations in MPICH", 2005.
+//! At step k of log2 p rank r exchanges all of S with rank r XOR 2^k and adds what it gets. Of n ranks that
+//! are no power of two, p = 2^floor(log2 n) take part: with m = n - p, each even rank below 2 m first gives
+//! its data to the rank after it, and gets the result from it at the end. Thakur, Rabenseifner and Gropp,
+//! "Optimization of collective communication operations in MPICH", 2005.
 
 use crate::{Pattern, Schedule, ScheduleBuilder, Shape, Transfer};
 use units::{Rank, TransferId};
 
-/// Recursive doubling. A rank takes its steps in order: what it sends adds up all that it has received before.
+/// Recursive doubling. A rank takes its steps in order: what it sends adds up all that it has received
+/// before.
 #[derive(Debug)]
 pub(crate) struct RecursiveDoubling;
 

@@ -1,7 +1,7 @@
 //! Reduce-scatter: rank r ends with the sum of all ranks' block r.
 //!
-//! The first lap of the all-reduce, n - 1 steps with blocks of S/n, with the blocks renumbered so that each ends
-//! at the rank of its number: at step k rank r sends block (r - 1 - k) mod n.
+//! The first lap of the all-reduce, n - 1 steps with blocks of S/n, with the blocks renumbered so that each
+//! ends at the rank of its number: at step k rank r sends block (r - 1 - k) mod n.
 
 use super::ring::{Ring, Ways};
 

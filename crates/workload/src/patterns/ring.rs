@@ -1,9 +1,10 @@
 //! What the ring algorithms share: every rank passes blocks to its neighbour, step by step.
 //!
-//! In a one-way ring of n ranks the data is cut into n blocks and goes from rank r to rank r + 1; a two-way ring
-//! is two of them in opposite directions, each with half of the data, on a channel of its own. At step k rank r
-//! sends the block that it received at step k - 1, as soon as that block has arrived: there is no barrier between
-//! steps. Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009.
+//! In a one-way ring of n ranks the data is cut into n blocks and goes from rank r to rank r + 1; a two-way
+//! ring is two of them in opposite directions, each with half of the data, on a channel of its own. At step k
+//! rank r sends the block that it received at step k - 1, as soon as that block has arrived: there is no
+//! barrier between steps. Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+//! workstations", 2009.
 
 use crate::closed_form::ClosedForm;
 use crate::{Parts, Pattern, Schedule, Shape, Transfer};

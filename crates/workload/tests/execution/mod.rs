@@ -1,9 +1,10 @@
 //! Carries schedules out symbolically: what each rank holds when all transfers have been delivered.
 //!
 //! A buffer holds, for each block, how often each rank's data has been added to it. Transfers start and end
-//! in a random order that respects nothing but the dependencies, so that a missing one shows. A rank takes what arrives
-//! into its buffer in the order of steps, as a program matches messages to its receives: before it may send at
-//! step k, what has arrived of the steps before; and it keeps what it sends until that has left. Blocks are counted around the end of the buffer.
+//! in a random order that respects nothing but the dependencies, so that a missing one shows. A rank takes
+//! what arrives into its buffer in the order of steps, as a program matches messages to its receives: before
+//! it may send at step k, what has arrived of the steps before; and it keeps what it sends until that has
+//! left. Blocks are counted around the end of the buffer.
 
 use fabricbench_workload::{Schedule, Transfer};
 use units::{Stream, TransferId};

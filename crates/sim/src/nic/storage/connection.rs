@@ -1,7 +1,7 @@
 //! One end of the connection between a client and a target.
 //!
-//! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs. The rate of
-//! congestion control is that of the queue pair: requests and responses share it, and take turns.
+//! Both ends send requests and answer them, so each has a requester, a responder and the responses to READs.
+//! The rate of congestion control is that of the queue pair: requests and responses share it, and take turns.
 
 use super::tag::{Carried, Tag};
 use crate::nic::ReplyPriorities;
@@ -136,7 +136,8 @@ impl Connection {
         self.controller.ready_at()
     }
 
-    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing to send.
+    /// The rate that congestion control allows at `now` [bit/s]; none without one, and while there is nothing
+    /// to send.
     pub(super) fn rate_bps(&self, now: Instant) -> Option<u64> {
         if self.in_round { self.controller.rate_bps_at(now) } else { None }
     }

@@ -1,5 +1,5 @@
-//! How storage joins its host: packets come in by the NIC, connections are served in the rounds of its ports, and timers
-//! are the host's.
+//! How storage joins its host: packets come in by the NIC, connections are served in the rounds of its ports,
+//! and timers are the host's.
 
 use super::connection::Connection;
 use super::tag::{Tag, connection_number, connection_of};
@@ -85,7 +85,8 @@ impl Host {
         self.wake_storage(now);
     }
 
-    /// Puts the connections that may send again into their ports' rounds, and sees to the end of the next service.
+    /// Puts the connections that may send again into their ports' rounds, and sees to the end of the next
+    /// service.
     fn wake_storage(&mut self, now: Instant) {
         let Some(storage) = &mut self.storage else { return };
         let Storage { touched, connections, .. } = &mut **storage;
@@ -126,7 +127,8 @@ impl Host {
         self.arm_storage_timer(index);
     }
 
-    /// Keeps one timer entry for each connection with something outstanding; it is looked at again when it comes up.
+    /// Keeps one timer entry for each connection with something outstanding; it is looked at again when it
+    /// comes up.
     fn arm_storage_timer(&mut self, index: usize) {
         let Some(storage) = &mut self.storage else { return };
         let connection = &mut storage.connections[index];

@@ -1,16 +1,17 @@
 //! Storage over RDMA, as NVMe over Fabrics does it: a host is a client or a target.
 //!
-//! A client keeps `depth` operations outstanding, each to a target drawn at random. An operation that writes is a command
-//! (a SEND of 64 bytes), which the data follow at once if they are few; otherwise the target fetches them with RDMA READ
-//! (NVMe over RDMA transport specification 1.0, 2.1.3). The target serves it and sends a completion (a SEND of 16
-//! bytes). Of one that reads the target sends the data with RDMA WRITE before the completion. With the completion the
-//! operation has ended, and the client issues the next at once.
+//! A client keeps `depth` operations outstanding, each to a target drawn at random. An operation that writes
+//! is a command (a SEND of 64 bytes), which the data follow at once if they are few; otherwise the target
+//! fetches them with RDMA READ (NVMe over RDMA transport specification 1.0, 2.1.3). The target serves it and
+//! sends a completion (a SEND of 16 bytes). Of one that reads the target sends the data with RDMA WRITE
+//! before the completion. With the completion the operation has ended, and the client issues the next at
+//! once.
 //!
-//! In the order in which an operation passes them: `client`, `connection` (with `tag`: what packets say), `target`; `host`
-//! joins them to the NIC. The target serves operations in the order in which they are ready, one after the other, and the
-//! data of each at once: nothing is sent before its service has ended. Leaves out: keep-alives, the setting up and
-//! breaking down of connections, flow control of the submission queue (its size is the depth), invalidation of memory
-//! keys, CPU time at either end, failover to another path.
+//! In the order in which an operation passes them: `client`, `connection` (with `tag`: what packets say),
+//! `target`; `host` joins them to the NIC. The target serves operations in the order in which they are ready,
+//! one after the other, and the data of each at once: nothing is sent before its service has ended. Leaves
+//! out: keep-alives, the setting up and breaking down of connections, flow control of the submission queue
+//! (its size is the depth), invalidation of memory keys, CPU time at either end, failover to another path.
 
 mod client;
 mod connection;
@@ -225,7 +226,8 @@ impl Storage {
         Taken { payload_bytes, ..Taken::default() }
     }
 
-    /// A target asks for the data of a write. The request says where in them it begins by its packet sequence number.
+    /// A target asks for the data of a write. The request says where in them it begins by its packet sequence
+    /// number.
     fn take_read_request(&mut self, config: &Config, index: usize, came: Came) -> Taken {
         let (Role::Client(client), psn) = (&mut self.role, came.packet.psn()) else {
             return Taken::default();
@@ -234,7 +236,8 @@ impl Storage {
         let operation = &mut client.operations[usize::from(came.tag.command)];
         let distance = operation.read_psn.map_or(0, |first| psn.distance_from(first));
         let wanted = u64::try_from(distance).ok().and_then(|packet| wanted(config, block_bytes, packet));
-        // An operation that has ended since sends nothing any more; its command may be that of another by now.
+        // An operation that has ended since sends nothing any more; its command may be that of another by
+        // now.
         let is_open = operation.is_open && operation.connection == index as u32;
         let Some(wanted) = wanted.filter(|_| is_open) else { return Taken::default() };
         let connection = &mut self.connections[index];
@@ -409,8 +412,8 @@ impl Storage {
         Some(leaving.packet)
     }
 
-    /// Counts data that leaves with the operation it is of. With the completion, and with what is sent again, the target
-    /// reports what it sent and met with; the last such report is the one that counts.
+    /// Counts data that leaves with the operation it is of. With the completion, and with what is sent again,
+    /// the target reports what it sent and met with; the last such report is the one that counts.
     fn count_sent(&mut self, index: usize, leaving: &Leaving, records: &mut Vec<Record>) {
         let Leaving { tag, carried, .. } = *leaving;
         let (report, is_data) = match &mut self.role {

@@ -1,7 +1,7 @@
 //! What a packet of a storage connection says in place of a queue pair number.
 //!
-//! Commands and data name their operation by an identifier, as the commands of NVMe do. Packets that carry no data or
-//! commands (ACK, NAK, CNP) name the connection alone.
+//! Commands and data name their operation by an identifier, as the commands of NVMe do. Packets that carry no
+//! data or commands (ACK, NAK, CNP) name the connection alone.
 
 /// Set in the queue pair number of every packet of a storage connection.
 const FLAG: u32 = 1 << 31;

@@ -82,8 +82,8 @@ impl Target {
         };
     }
 
-    /// A command has arrived whole. A read is served at once, a write when its data is there: if they did not come with
-    /// it, the target asks for them.
+    /// A command has arrived whole. A read is served at once, a write when its data is there: if they did not
+    /// come with it, the target asks for them.
     pub(super) fn take(
         &mut self,
         config: &Config,

@@ -1,5 +1,5 @@
-//! What is known of each transfer of a host. There may be a million of them in a run, so nothing is stored that is the same
-//! for all.
+//! What is known of each transfer of a host. There may be a million of them in a run, so nothing is stored
+//! that is the same for all.
 
 use super::plan::{InboundPlan, OutgoingPlan, TransfersPlan};
 use engine::prefetch::prefetch;
@@ -10,10 +10,11 @@ pub(super) struct Outgoing {
     count: u32,
     processes: Processes,
     parts: PartsLeft,
-    /// What must still happen before each: transfers that have not arrived, and the one before it, if its rank has one
-    /// under way at a time. Empty where none waits.
+    /// What must still happen before each: transfers that have not arrived, and the one before it, if its
+    /// rank has one under way at a time. Empty where none waits.
     waits_for: Box<[u32]>,
-    /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is so of all.
+    /// One past the transfer that waits for the acknowledgement of each, 0 if none does. Empty where that is
+    /// so of all.
     next: Box<[u32]>,
 }
 

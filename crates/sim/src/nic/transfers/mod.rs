@@ -1,14 +1,14 @@
 //! The transfers a host takes part in, which of them wait for which, and the rounds of its job.
 //!
-//! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in the
-//! present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each other beyond
-//! that, so what a rank that is ahead sends may arrive before its round has begun here; it counts from then on. Where rounds
-//! differ or have barriers between them, all that is a cycle of phases, of which each begins and ends like a round alone;
-//! what comes again in the next cycle is in its next pass.
+//! A job that repeats is a stream of rounds at each rank: the next begins when everything this rank sends in
+//! the present one is acknowledged and everything it receives in it has arrived. Ranks do not wait for each
+//! other beyond that, so what a rank that is ahead sends may arrive before its round has begun here; it
+//! counts from then on. Where rounds differ or have barriers between them, all that is a cycle of phases, of
+//! which each begins and ends like a round alone; what comes again in the next cycle is in its next pass.
 //!
-//! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with each message
-//! that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one after the other, and before all
-//! of them with the copy of its own block, if it makes one.
+//! Several ranks of a job may be on one host, each a process with rounds of its own. A process is busy with
+//! each message that it sends or takes in for a time (o_s and o_r of LogGP: Alexandrov et al., 1995), one
+//! after the other, and before all of them with the copy of its own block, if it makes one.
 
 mod lists;
 mod plan;
@@ -40,7 +40,8 @@ pub(crate) struct Transfers {
     times: JobTimes,
     /// Where the phases of a cycle end; empty where there is one alone.
     phase_ends: Vec<PhaseEnd>,
-    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
+    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies
+    /// decide.
     releases: Vec<Instant>,
     processes: Vec<Process>,
     /// Processes whose phases are done.
@@ -188,8 +189,9 @@ impl Transfers {
         }
     }
 
-    /// What measured rounds took at each rank of the host, at the end of a run. In a round whose chunks are complete a rank has,
-    /// at the most, to take in what has arrived: that of a job that others end may not be.
+    /// What measured rounds took at each rank of the host, at the end of a run. In a round whose chunks are
+    /// complete a rank has, at the most, to take in what has arrived: that of a job that others end may not
+    /// be.
     pub(crate) fn measured(&self) -> impl Iterator<Item = Measured> {
         self.processes.iter().map(|process| {
             if process.left == 0 {
@@ -234,7 +236,8 @@ impl Transfers {
         self.processes[process as usize].work(at, self.times.send_overhead)
     }
 
-    /// The rank of a transfer copies for `span` in shared memory, after what it has to copy already; returns the end.
+    /// The rank of a transfer copies for `span` in shared memory, after what it has to copy already; returns
+    /// the end.
     pub(super) fn copy(&mut self, outgoing: u32, now: Instant, span: Span) -> Instant {
         let process = self.process_of(outgoing);
         self.processes[process as usize].copy(now, span)
@@ -316,8 +319,8 @@ impl Transfers {
         !self.ended.is_empty()
     }
 
-    /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds what may
-    /// start now to `started`. Returns the rank.
+    /// Begins the next phase of a rank that is done with one, if there is such a rank and it has more; adds
+    /// what may start now to `started`. Returns the rank.
     pub(super) fn next_phase(&mut self, now: Instant, started: &mut Vec<u32>) -> Option<u32> {
         let process = loop {
             let process = self.ended.pop()?;
@@ -350,8 +353,8 @@ impl Transfers {
         self.parts.get(part as usize).copied().unwrap_or((part, part))
     }
 
-    /// Counts an inbound transfer that has arrived for the `pass`-th time, from 0, if they are all alike, so that no other waits for
-    /// it, and if that is in the present phase; false otherwise.
+    /// Counts an inbound transfer that has arrived for the `pass`-th time, from 0, if they are all alike, so
+    /// that no other waits for it, and if that is in the present phase; false otherwise.
     #[inline]
     pub(super) fn deliver_alike(&mut self, pass: u32) -> bool {
         let counts = self.are_alike && self.processes[0].phase == pass;
@@ -361,7 +364,8 @@ impl Transfers {
         counts
     }
 
-    /// Counts outgoing transfers that have been acknowledged, if they are all alike, so that no other waits for them; false otherwise.
+    /// Counts outgoing transfers that have been acknowledged, if they are all alike, so that no other waits
+    /// for them; false otherwise.
     #[inline]
     pub(super) fn acknowledge_alike(&mut self, transfers: usize) -> bool {
         if self.are_alike {
@@ -370,8 +374,8 @@ impl Transfers {
         self.are_alike
     }
 
-    /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to `started`, or
-    /// the transfer to those that wait to be taken in.
+    /// One part of an inbound transfer has arrived for the `pass`-th time, from 0; adds what may start now to
+    /// `started`, or the transfer to those that wait to be taken in.
     pub(super) fn deliver_part(&mut self, inbound: u32, pass: u32, started: &mut Vec<u32>) {
         let phase = self.phase_of(inbound, pass);
         let of_rank = self.inbound.process_of(inbound);
@@ -389,7 +393,8 @@ impl Transfers {
         }
     }
 
-    /// The last part of an inbound transfer has arrived, and been taken in; adds what may start now to `started`.
+    /// The last part of an inbound transfer has arrived, and been taken in; adds what may start now to
+    /// `started`.
     pub(super) fn finish_inbound(&mut self, inbound: u32, started: &mut Vec<u32>) {
         let Self { inbound: transfers, outgoing, .. } = self;
         started

@@ -89,7 +89,8 @@ pub(crate) struct TransfersPlan {
     pub(crate) parts: Vec<(u32, u32)>,
     /// Where the phases of a cycle end; empty where there is one alone.
     pub(crate) phase_ends: Vec<PhaseEnd>,
-    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies decide.
+    /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies
+    /// decide.
     pub(crate) releases: Vec<Instant>,
 }
 

@@ -20,7 +20,8 @@ const CHUNK_BATCH_ROWS: usize = 1_024;
 /// So many rows before its turn comes, what a row needs is asked for.
 const AHEAD: usize = 16;
 
-/// So many reports before its turn comes, the place of a report is asked for: one is taken in sooner than a row is made.
+/// So many reports before its turn comes, the place of a report is asked for: one is taken in sooner than a
+/// row is made.
 const REPORTS_AHEAD: usize = 48;
 
 /// How a run came to its end.
@@ -28,16 +29,17 @@ const REPORTS_AHEAD: usize = 48;
 pub(crate) struct Ending {
     /// Nothing is on its way any more: a frame that did not arrive was lost.
     pub(crate) is_idle: bool,
-    /// The jobs that end by themselves waited in vain for frames that nobody sends again, while others went on.
+    /// The jobs that end by themselves waited in vain for frames that nobody sends again, while others went
+    /// on.
     pub(crate) has_waited: bool,
     /// Frames were lost.
     pub(crate) has_losses: bool,
 }
 
 impl Ending {
-    /// Whether what did not arrive of a chunk was lost. Where a job is cut off, acknowledged chunks tell: without
-    /// recovery the last frame is acknowledged whatever became of the others. (A sprayed frame that was merely
-    /// overtaken, in the last microseconds of a run that lost others, is taken for lost.)
+    /// Whether what did not arrive of a chunk was lost. Where a job is cut off, acknowledged chunks tell:
+    /// without recovery the last frame is acknowledged whatever became of the others. (A sprayed frame that
+    /// was merely overtaken, in the last microseconds of a run that lost others, is taken for lost.)
     fn has_lost(self, sent: &SendReport, is_background: bool) -> bool {
         let is_late = self.has_waited && !is_background;
         self.is_idle || is_late || (self.has_losses && sent.completed().is_some())
@@ -67,7 +69,8 @@ pub(crate) struct Assembler<'a> {
     pub(crate) served: NumberMap<Key, SendReport>,
     /// When the payload of chunks that had a handshake was announced.
     announced: NumberMap<Key, Instant>,
-    /// Chunks that failed, and what their responder had reported of them until then; all of it is known at the end of the run.
+    /// Chunks that failed, and what their responder had reported of them until then; all of it is known at
+    /// the end of the run.
     pub(crate) failed: Vec<(SendReport, ReceiveReport)>,
     pub(crate) jobs: Vec<JobProgress>,
     /// The least time that a byte takes out of each host [ps].
@@ -88,7 +91,8 @@ pub(crate) struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    /// Of a run of `jobs` on a fabric with windows of length `span`, out of the hosts of which a byte takes so long at the least.
+    /// Of a run of `jobs` on a fabric with windows of length `span`, out of the hosts of which a byte takes
+    /// so long at the least.
     pub(crate) fn new(flows: &'a Flows, jobs: &[JobSpec], span: Span, byte_ps: Vec<u64>) -> Self {
         let plan = |index, job| RoundPlan::new(job, flows.payload_chunks(index));
         let data_bytes = jobs.iter().map(|job| job.data_bytes);
@@ -122,9 +126,9 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk), whatever the
-    /// order of the reports but for those of a failed queue pair, which follow it and come first in its window. Full batches go
-    /// to `hand_out`.
+    /// Takes in what was reported in one window, or two. Rows come out in the order (completion, chunk),
+    /// whatever the order of the reports but for those of a failed queue pair, which follow it and come first
+    /// in its window. Full batches go to `hand_out`.
     pub(crate) fn take(
         &mut self,
         records: &mut Vec<Record>,
@@ -257,7 +261,8 @@ impl<'a> Assembler<'a> {
         });
     }
 
-    /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its announcement on.
+    /// A message of a handshake or a barrier has ended: it makes no row, but payload counts from its
+    /// announcement on.
     fn note_control(&mut self, sent: &SendReport) {
         if sent.completed().is_none() {
             return self.job_of(sent.chunk).fail_control(Failure { chunk: sent.chunk, loss: None });
@@ -313,9 +318,9 @@ impl<'a> Assembler<'a> {
         &mut self.jobs[job as usize]
     }
 
-    /// Makes rows of the chunks that never ended, of every round that began. `sent`, `received` and `served` are what their
-    /// hosts know of them. A job that was cut off has rows only of what was posted. Full batches go to `hand_out`, the last
-    /// rows stay.
+    /// Makes rows of the chunks that never ended, of every round that began. `sent`, `received` and `served`
+    /// are what their hosts know of them. A job that was cut off has rows only of what was posted. Full
+    /// batches go to `hand_out`, the last rows stay.
     pub(crate) fn finish_rest(
         &mut self,
         (sent, served): (impl Iterator<Item = SendReport>, impl Iterator<Item = SendReport>),
@@ -494,8 +499,8 @@ fn row(place: &Place, sent: Option<&SendReport>, received: &ReceiveReport) -> Ch
     }
 }
 
-/// Chunks end in the order (completion, chunk), those that failed first in the window that begins at `failed`. Of one chunk the
-/// rounds are reported in order.
+/// Chunks end in the order (completion, chunk), those that failed first in the window that begins at
+/// `failed`. Of one chunk the rounds are reported in order.
 fn order_key(chunk: u32, completed: Option<Instant>, failed: Instant, index: u32) -> u128 {
     let completed = completed.map_or(failed.0, |at| at.0 + 1);
     u128::from(completed) << 64 | u128::from(chunk) << 32 | u128::from(index)

@@ -1,8 +1,8 @@
 //! Storage operations, joined into rows of the table of chunks.
 //!
-//! An operation is reported as a chunk of its connection beyond those of all schedules; in place of the round stands its
-//! number on the connection with, in the lowest bit, whether it reads. Its data are counted where they are sent and where
-//! they arrive, its times are the client's.
+//! An operation is reported as a chunk of its connection beyond those of all schedules; in place of the round
+//! stands its number on the connection with, in the lowest bit, whether it reads. Its data are counted where
+//! they are sent and where they arrive, its times are the client's.
 
 use super::{Assembler, Place};
 use crate::record::{Key, ReceiveReport, SendReport};
@@ -31,8 +31,8 @@ impl Assembler<'_> {
         }
     }
 
-    /// Makes the row of an operation, of both its ends: the data are counted where they are sent, timeouts and negative
-    /// acknowledgements at either.
+    /// Makes the row of an operation, of both its ends: the data are counted where they are sent, timeouts
+    /// and negative acknowledgements at either.
     pub(crate) fn push_operation(&mut self, sent: &SendReport, received: &ReceiveReport) {
         let mut sent = *sent;
         if let Some(served) = self.served.remove(&(sent.chunk, sent.round)) {

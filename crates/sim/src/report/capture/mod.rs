@@ -1,8 +1,9 @@
 //! Frames of chosen queue pairs, written out in full as their NICs send them.
 //!
-//! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload bytes
-//! are zero. The destination MAC address is that of the receiving port, as if the fabric were one subnet. InfiniBand
-//! ports have local identifiers from 1 on in the order of their hosts; service level and virtual lane are the priority.
+//! The simulator moves descriptors; here they are joined again with what belongs to the queue pair. Payload
+//! bytes are zero. The destination MAC address is that of the receiving port, as if the fabric were one
+//! subnet. InfiniBand ports have local identifiers from 1 on in the order of their hosts; service level and
+//! virtual lane are the priority.
 
 mod tcp;
 
@@ -45,7 +46,8 @@ pub struct CapturedFrame {
     pub host: u32,
     /// Queue pair of the run.
     pub queue_pair: u32,
-    /// From the destination MAC address to the ICRC, no FCS; on InfiniBand from the local route header to the VCRC.
+    /// From the destination MAC address to the ICRC, no FCS; on InfiniBand from the local route header to the
+    /// VCRC.
     pub bytes: Vec<u8>,
 }
 

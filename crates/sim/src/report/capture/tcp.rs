@@ -1,8 +1,8 @@
 //! TCP frames written out in full.
 //!
-//! Sequence numbers begin at a random one for each connection, timestamps count microseconds. The receiving end sends no
-//! payload: its sequence number stays at the first. Its window is told in units of 128 bytes, as if that scale had been agreed on
-//! when the connection was opened, which no capture shows.
+//! Sequence numbers begin at a random one for each connection, timestamps count microseconds. The receiving
+//! end sends no payload: its sequence number stays at the first. Its window is told in units of 128 bytes, as
+//! if that scale had been agreed on when the connection was opened, which no capture shows.
 
 use super::CapturedFrame;
 use crate::record::{TcpFrame, TcpFrameKind};

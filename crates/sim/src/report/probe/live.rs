@@ -1,8 +1,8 @@
 //! What is seen of a run while it goes on: a few figures of each sample, over everything that is sampled.
 //!
-//! All partitions sample at the same times, and each adds its part. What nobody has taken is kept, up to a bound: from
-//! then on two samples become one, then four, with the longest queue of them and the sums as of the last. Nothing here is in
-//! the record.
+//! All partitions sample at the same times, and each adds its part. What nobody has taken is kept, up to a
+//! bound: from then on two samples become one, then four, with the longest queue of them and the sums as of
+//! the last. Nothing here is in the record.
 
 use crate::observer::{PortSample, Sample};
 use spec::RunSpec;
@@ -151,8 +151,8 @@ impl LiveView {
         }
     }
 
-    /// The samples since this was called last. Where nothing is sampled it is what was delivered until `now`, between two
-    /// windows.
+    /// The samples since this was called last. Where nothing is sampled it is what was delivered until `now`,
+    /// between two windows.
     pub(crate) fn take(&mut self, now: Instant, delivered_bytes: u64) -> Vec<Sample> {
         let mut seen = self.samples.take();
         if !self.is_sampled {

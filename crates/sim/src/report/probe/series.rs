@@ -1,9 +1,9 @@
 //! Sampled series with a bounded number of points.
 //!
 //! A sample is taken before the first window at or after each multiple of the interval; while nothing happens
-//! nothing is sampled. When a series is full every second point is dropped and the interval doubles, so that it
-//! always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as well: so many
-//! ports, switches first, and so many queue pairs, every k-th.
+//! nothing is sampled. When a series is full every second point is dropped and the interval doubles, so that
+//! it always covers the whole run. Cumulative values lose nothing by that. What is sampled is bounded as
+//! well: so many ports, switches first, and so many queue pairs, every k-th.
 
 use super::live::{Counts, LiveSamples, Seen};
 use super::times::SampleTimes;
@@ -237,8 +237,8 @@ impl Series<'_> {
     }
 }
 
-/// Hands all series out, by metric, node and port, whatever the partition; a batch at a time, so that they never stand
-/// in memory as rows all at once.
+/// Hands all series out, by metric, node and port, whatever the partition; a batch at a time, so that they
+/// never stand in memory as rows all at once.
 pub(crate) fn hand_out_series<'a>(
     probes: impl Iterator<Item = &'a SeriesProbe>,
     graph: &Graph,
@@ -294,7 +294,8 @@ impl Watched {
 
 type Place = (NodeId, u16, Metric);
 
-/// Queue, bytes sent, pauses and moving thresholds of each watched port: switches first, hosts if there is room.
+/// Queue, bytes sent, pauses and moving thresholds of each watched port: switches first, hosts if there is
+/// room.
 fn port_metrics(spec: &RunSpec, graph: &Graph) -> Vec<Place> {
     let lossless = spec.fabric.switch.pfc.as_ref().map_or(&[][..], |pfc| &pfc.priorities);
     let dynamic_ecn = spec.fabric.switch.ecn.as_ref().filter(|ecn| ecn.dynamic.is_some());

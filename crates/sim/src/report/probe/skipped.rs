@@ -1,7 +1,8 @@
 //! Samples of time that is skipped.
 //!
-//! In what repeats, a value at some time is the value at the same place of a known period, and what each period since
-//! then adds to it. So a period is sampled wherever a skipped one would be, and the samples are made of that.
+//! In what repeats, a value at some time is the value at the same place of a known period, and what each
+//! period since then adds to it. So a period is sampled wherever a skipped one would be, and the samples are
+//! made of that.
 
 use super::SeriesProbe;
 use super::live::Counts;

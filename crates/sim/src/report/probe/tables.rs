@@ -92,7 +92,8 @@ impl<'a, F: Forward> Counters<'a, F> {
         }
     }
 
-    /// What came in by a port of a host or of an Ethernet switch: what the other end sent and what is neither lost nor on its way.
+    /// What came in by a port of a host or of an Ethernet switch: what the other end sent and what is neither
+    /// lost nor on its way.
     fn received(&self, node: NodeId, port: usize) -> Received {
         let plug = self.world.fabric.graph.node(node).ports[port];
         let Sent { frames, bytes, missing, .. } = self.sent(plug.peer, usize::from(plug.peer_port));
@@ -145,9 +146,9 @@ fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]
     (port.pauses_sent() > 0).then_some(counters)
 }
 
-/// Hands out table `ports`, a batch at a time, so that it never stands in memory all at once; returns table `priorities`:
-/// each priority of a port at which something happened. `egress_qps[node][port]` counts the queue pairs whose data
-/// leaves there; the run ended at `end`.
+/// Hands out table `ports`, a batch at a time, so that it never stands in memory all at once; returns table
+/// `priorities`: each priority of a port at which something happened. `egress_qps[node][port]` counts the
+/// queue pairs whose data leaves there; the run ended at `end`.
 pub(crate) fn hand_out_ports<F: Forward>(
     world: &World<F>,
     egress_qps: &[Vec<u32>],

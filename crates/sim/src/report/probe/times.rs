@@ -1,5 +1,5 @@
-//! When samples are taken: at multiples of an interval that doubles, with every second sample dropped, when there are as many as
-//! there may be.
+//! When samples are taken: at multiples of an interval that doubles, with every second sample dropped, when
+//! there are as many as there may be.
 
 use units::Instant;
 

@@ -1,6 +1,8 @@
-//! Sums over many nodes that are sampled with the series: what each job has been delivered, what the fabric has lost.
+//! Sums over many nodes that are sampled with the series: what each job has been delivered, what the fabric
+//! has lost.
 //!
-//! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add up.
+//! Each partition sums over its own nodes; every partition samples at the same times, so the sums of all add
+//! up.
 
 use super::SeriesProbe;
 use crate::record::Totals;
@@ -14,7 +16,8 @@ use std::sync::Arc;
 /// What is summed in a partition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SampledTotals {
-    /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked for.
+    /// Places of the hosts of each job, each once however many ranks it has; of an only job it is not asked
+    /// for.
     jobs: Vec<Vec<u32>>,
     pub(super) counts_losses: bool,
     /// Of each sample.

@@ -8,8 +8,8 @@ use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use units::Instant;
 
-/// Adds what `alike` shows at `now` to `values`: the same of different ports. For the metrics that most of it is, the metric is
-/// known then.
+/// Adds what `alike` shows at `now` to `values`: the same of different ports. For the metrics that most of it
+/// is, the metric is known then.
 pub(super) fn sample_alike<F: Forward>(
     alike: &[Watched],
     nodes: &[FabricNode<F>],
@@ -72,8 +72,8 @@ fn rate_bps(host: &Host, sender: u32, now: Instant) -> Option<u64> {
     host.rate_bps(sender, now)
 }
 
-/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is shown at
-/// the first.
+/// A value of a port of a scheduled leaf. Its fabric ports have no queue each: what waits for all of them is
+/// shown at the first.
 #[inline(never)]
 fn sample_leaf(leaf: &Leaf, port: u16, metric: Metric, now: Instant) -> Option<u64> {
     let Some(egress) = leaf.ports().get(usize::from(port)) else {

@@ -1,7 +1,7 @@
 //! Adaptive routing: each packet to the next hop with the least to send.
 //!
-//! The load of a port is its queue at the start of the time window plus what was sent there in it: a snapshot some
-//! 400 ns old, refined; not the exact instantaneous queue. Equal loads are decided in turn.
+//! The load of a port is its queue at the start of the time window plus what was sent there in it: a snapshot
+//! some 400 ns old, refined; not the exact instantaneous queue. Equal loads are decided in turn.
 
 use super::{Choice, Forward, ForwardPlan};
 use crate::packet::Packet;

@@ -1,8 +1,9 @@
 //! Equal-cost multipath: a hash of the 5-tuple picks the path, so a queue pair keeps to one.
 //!
-//! The packet carries the CRC-32 or Toeplitz hash of its 5-tuple. Both are linear: with another start value per
-//! switch all hashes would differ by one constant and switches would agree on who goes together (polarisation).
-//! So the hash is mixed with the switch's seed by a bijection before it is scaled to the group's size.
+//! The packet carries the CRC-32 or Toeplitz hash of its 5-tuple. Both are linear: with another start value
+//! per switch all hashes would differ by one constant and switches would agree on who goes together
+//! (polarisation). So the hash is mixed with the switch's seed by a bijection before it is scaled to the
+//! group's size.
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;

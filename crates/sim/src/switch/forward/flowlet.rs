@@ -1,5 +1,5 @@
-//! Flowlet switching (Sinha, Kandula, Katabi, HotNets 2004): ECMP whose path is drawn anew after each pause of a
-//! flow. As in switches, the flows share a table of fixed size by hash, so two may share an entry.
+//! Flowlet switching (Sinha, Kandula, Katabi, HotNets 2004): ECMP whose path is drawn anew after each pause
+//! of a flow. As in switches, the flows share a table of fixed size by hash, so two may share an entry.
 
 use super::{Choice, Forward, ForwardPlan, hash_choice};
 use crate::packet::Packet;

@@ -72,8 +72,8 @@ pub(crate) const fn balancing(spec: &RunSpec) -> &LoadBalancing {
     }
 }
 
-/// Evaluates an expression with `$forward` standing for the load balancer that a spec asks for: the one place that
-/// lists them all.
+/// Evaluates an expression with `$forward` standing for the load balancer that a spec asks for: the one place
+/// that lists them all.
 macro_rules! with_forward {
     ($spec:expr, $forward:ident => $body:expr) => {{
         use $crate::switch::forward as all;

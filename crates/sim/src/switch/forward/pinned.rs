@@ -1,5 +1,5 @@
-//! Pinned paths: an explicit uplink for each queue pair, to replay a published distribution. What is not pinned
-//! (other switches, control packets on their way back) goes by ECMP.
+//! Pinned paths: an explicit uplink for each queue pair, to replay a published distribution. What is not
+//! pinned (other switches, control packets on their way back) goes by ECMP.
 
 use super::{Choice, Ecmp, Forward, ForwardPlan};
 use crate::packet::{Kind, Packet};

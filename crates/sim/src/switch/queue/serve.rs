@@ -1,5 +1,5 @@
-//! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and only what
-//! stays is put into queues.
+//! A port on the fast path of its switch: what arrives in a window passes from the arrivals to the link, and
+//! only what stays is put into queues.
 
 use super::{EgressPort, MARKING_STEP, Queue, Queued, Stored};
 use crate::packet::{Packet, Priority};
@@ -93,9 +93,9 @@ impl EgressPort {
         if self.occupied == 0 { Instant::NEVER } else { self.transmitter.free_at() }
     }
 
-    /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and no
-    /// pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears of frames
-    /// that leave in the window in which they came: no threshold depends on them.
+    /// The fast path: `arrivals` are all that reaches this port before `end`, in order; all of them fit and
+    /// no pause is in play. Sends what starts before `end` and stores the rest in `buffer`, which never hears
+    /// of frames that leave in the window in which they came: no threshold depends on them.
     #[inline]
     pub(crate) fn serve<R>(
         &mut self,
@@ -131,8 +131,8 @@ impl EgressPort {
         self.serve_some(arrivals, buffer, end, context);
     }
 
-    /// The same for few enough arrivals. They pass from where they are to the link; only those that stay are put into
-    /// queues.
+    /// The same for few enough arrivals. They pass from where they are to the link; only those that stay are
+    /// put into queues.
     #[inline]
     fn serve_some<R>(
         &mut self,
@@ -197,7 +197,8 @@ impl EgressPort {
         self.store_all(&arrivals, &waiting, &places, buffer);
     }
 
-    /// With no more waiting than this an arrival is neither marked nor makes for the largest queue so far [bytes].
+    /// With no more waiting than this an arrival is neither marked nor makes for the largest queue so far
+    /// [bytes].
     #[inline]
     fn known_depth(&self) -> u64 {
         self.queue_max_bytes.min(u64::from(self.marks_above) * MARKING_STEP)
@@ -240,7 +241,8 @@ impl EgressPort {
         places.insert(priority, index);
     }
 
-    /// The arrival at `index`, before which so many bytes waited, makes for the largest queue so far, or may be marked.
+    /// The arrival at `index`, before which so many bytes waited, makes for the largest queue so far, or may
+    /// be marked.
     #[cold]
     fn note_deep(&mut self, mut arrivals: Lineup<'_>, places: &Places, index: usize, before: u64) {
         self.note_depth(self.queued_bytes);

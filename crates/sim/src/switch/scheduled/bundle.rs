@@ -1,12 +1,12 @@
 //! The fabric links of a leaf as one: all up from it, or all down to it.
 //!
-//! The cells of a packet are sprayed round robin from a link drawn at random, so that the short ones at the ends of packets do
-//! not fall on the same links for ever: the links of a bundle are loaded equally to within some cells, and packets cross
-//! it one after the other at the sum of its rates. The last cell of a packet then needs the time of a cell on its
-//! own link. What each link carries is exact: cell by cell, by the link that round robin gives it. Requests and grants
-//! go ahead of cells. Left out: that cells of several leaves meet in front of one link in uneven numbers, and that a
-//! request waits for the cell ahead of it. Against cells simulated one by one the end of a packet is off by a few
-//! cell times; a test below holds the bound.
+//! The cells of a packet are sprayed round robin from a link drawn at random, so that the short ones at the
+//! ends of packets do not fall on the same links for ever: the links of a bundle are loaded equally to within
+//! some cells, and packets cross it one after the other at the sum of its rates. The last cell of a packet
+//! then needs the time of a cell on its own link. What each link carries is exact: cell by cell, by the link
+//! that round robin gives it. Requests and grants go ahead of cells. Left out: that cells of several leaves
+//! meet in front of one link in uneven numbers, and that a request waits for the cell ahead of it. Against
+//! cells simulated one by one the end of a packet is off by a few cell times; a test below holds the bound.
 
 use super::cells::{CellFormat, Cells};
 use units::{Instant, Rate, Span};
@@ -39,8 +39,9 @@ pub(crate) struct CellStream {
 }
 
 impl CellStream {
-    /// Sends cells that are there from `head` to `last` and take `span`, the last of them `alone` on its own link. Returns
-    /// when the last is at the other end, propagation excluded; never sooner than the packet before.
+    /// Sends cells that are there from `head` to `last` and take `span`, the last of them `alone` on its own
+    /// link. Returns when the last is at the other end, propagation excluded; never sooner than the packet
+    /// before.
     #[inline]
     pub(crate) fn carry(&mut self, head: Instant, last: Instant, span: Span, alone: Span) -> Instant {
         let start = head.max(self.free_at);
@@ -62,7 +63,8 @@ pub(crate) struct Bundle {
     control_free: Instant,
     /// When the last control message is whole at the other end of its link.
     control_done: Instant,
-    /// Control is sprayed in turns of its own, so that small messages do not fall on the same links as ever the same cells.
+    /// Control is sprayed in turns of its own, so that small messages do not fall on the same links as ever
+    /// the same cells.
     next_control_link: u32,
     counters: LinkCounters,
 }
@@ -113,8 +115,8 @@ impl Bundle {
         self.control_free
     }
 
-    /// Sends the cells of a packet, of which the first is there at `head` and the last at `last`. Returns when the packet
-    /// is whole at the other end, propagation excluded; never sooner than the packet before.
+    /// Sends the cells of a packet, of which the first is there at `head` and the last at `last`. Returns
+    /// when the packet is whole at the other end, propagation excluded; never sooner than the packet before.
     #[inline]
     pub(super) fn carry(&mut self, head: Instant, last: Instant, cells: Cells) -> Instant {
         let alone = match cells.count {
@@ -155,8 +157,8 @@ impl Bundle {
         self.plan.link_rate
     }
 
-    /// The time link `link` was occupied until `end`. One that carried some cells more than the others is occupied for longer
-    /// than the bundle.
+    /// The time link `link` was occupied until `end`. One that carried some cells more than the others is
+    /// occupied for longer than the bundle.
     pub(crate) fn busy(&self, link: u32, end: Instant) -> Span {
         let busy = self.plan.link_rate.span_of(self.carried(link).bytes);
         Span(busy.0.saturating_sub(self.data.free_at.0.saturating_sub(end.0)).min(end.0))
@@ -226,8 +228,8 @@ mod tests {
 
     const FORMAT: CellFormat = CellFormat { cell_bytes: 256, header_bytes: 16 };
     const LATENCY: Span = Span::from_ns(650);
-    /// How far the end of a packet may lie from that of its last cell, simulated one by one, in times of a full cell on
-    /// a link.
+    /// How far the end of a packet may lie from that of its last cell, simulated one by one, in times of a
+    /// full cell on a link.
     const BOUND_CELLS: u64 = 24;
 
     fn plan(links: u32) -> BundlePlan {
@@ -243,7 +245,8 @@ mod tests {
         bytes: u32,
     }
 
-    /// End of each packet at its target, and what each link up from each leaf and down to each leaf has carried.
+    /// End of each packet at its target, and what each link up from each leaf and down to each leaf has
+    /// carried.
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
         ends: Vec<u64>,
@@ -369,7 +372,8 @@ mod tests {
 
     #[test]
     fn short_cells_fall_on_no_link_for_ever() {
-        // 18 cells each, of which the last is short: in turns over 2 links, one would carry a tenth more than the other.
+        // 18 cells each, of which the last is short: in turns over 2 links, one would carry a tenth more than
+        // the other.
         let packets =
             (0..10_000).map(|index| Sent { at: index * 100_000, source: 0, target: 1, bytes: 4_158 });
         let up = &by_bundle(2, 2, &packets.collect::<Vec<_>>()).up[0];

@@ -1,7 +1,7 @@
 //! How a burst is cut into cells, and what a packet's message says of its cells.
 //!
-//! The packets of a burst are one stream of bytes, cut into full cells and a rest: a cell may hold the end of one packet
-//! and the beginning of the next. A cell belongs to the first packet that is complete with it.
+//! The packets of a burst are one stream of bytes, cut into full cells and a rest: a cell may hold the end of
+//! one packet and the beginning of the next. A cell belongs to the first packet that is complete with it.
 
 /// Bits of [`Cells`] in a message.
 const FIRST_BITS: u32 = 10;
@@ -72,7 +72,8 @@ impl Cutter {
         Self { format, burst_bytes, cut_bytes: 0, cells: 0 }
     }
 
-    /// The cells of the next packet; none if it ends in a cell of the packet before. Their links are for the sender to choose.
+    /// The cells of the next packet; none if it ends in a cell of the packet before. Their links are for the
+    /// sender to choose.
     #[inline]
     pub(super) fn cut(&mut self, packet_bytes: u32) -> Cells {
         let payload = u64::from(self.format.cell_bytes - self.format.header_bytes);

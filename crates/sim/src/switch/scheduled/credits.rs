@@ -1,9 +1,10 @@
-//! The credit scheduler of an egress port: grants credits a little faster than the port sends, priorities as the port
-//! serves them, the VOQs of a priority round robin.
+//! The credit scheduler of an egress port: grants credits a little faster than the port sends, priorities as
+//! the port serves them, the VOQs of a priority round robin.
 //!
-//! A VOQ is one of each leaf: leaves share a port evenly, hosts of one leaf share what their leaf gets. A credit never
-//! exceeds what its VOQ asked for. A priority of which so much is granted and has not left by the port gets no more: so
-//! the egress buffer is bounded, and a port that its host has paused stops asking the fabric for more.
+//! A VOQ is one of each leaf: leaves share a port evenly, hosts of one leaf share what their leaf gets. A
+//! credit never exceeds what its VOQ asked for. A priority of which so much is granted and has not left by
+//! the port gets no more: so the egress buffer is bounded, and a port that its host has paused stops asking
+//! the fabric for more.
 
 use crate::packet::Priority;
 use crate::switch::schedule::Scheduler;

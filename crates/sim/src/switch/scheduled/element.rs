@@ -1,8 +1,8 @@
 //! A fabric element: passes cells on to the leaf they are for.
 //!
-//! Every element has links to every leaf, and the cells of a packet cross all of them. So one element stands for all
-//! where a leaf is concerned: it holds the bundle of all links down to that leaf. A cell leaves an element by the
-//! parallel link of the same number as it came in by.
+//! Every element has links to every leaf, and the cells of a packet cross all of them. So one element stands
+//! for all where a leaf is concerned: it holds the bundle of all links down to that leaf. A cell leaves an
+//! element by the parallel link of the same number as it came in by.
 
 use super::Directory;
 use super::arrivals::Arrivals;

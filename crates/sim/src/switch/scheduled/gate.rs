@@ -1,7 +1,7 @@
 //! The sending side of a bundle: what the links take next, and what waits for them.
 //!
-//! A message is sent on as soon as the time at which its links have taken it is near; until then it waits here, control
-//! ahead of cells, so that the engine never holds what lies far ahead.
+//! A message is sent on as soon as the time at which its links have taken it is near; until then it waits
+//! here, control ahead of cells, so that the engine never holds what lies far ahead.
 
 use super::bundle::Bundle;
 use super::cells::Cells;
@@ -20,7 +20,8 @@ pub(crate) struct GatePlan {
     pub(crate) latency: Span,
     /// Messages are sent on so long before the links are free.
     pub(crate) ahead: Span,
-    /// On the first side of the fabric, where cells are given their links: draws that of the first cell of each packet.
+    /// On the first side of the fabric, where cells are given their links: draws that of the first cell of
+    /// each packet.
     pub(crate) first_links: Option<Stream>,
 }
 
@@ -81,7 +82,8 @@ impl Gate {
         }
     }
 
-    /// Takes a packet, with what says of its cells in place of the hash, whose first cell was there at `head`.
+    /// Takes a packet, with what says of its cells in place of the hash, whose first cell was there at
+    /// `head`.
     #[inline]
     pub(super) fn offer_data<R>(
         &mut self,

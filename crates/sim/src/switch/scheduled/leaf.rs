@@ -1,7 +1,7 @@
 //! A leaf: hosts on one side, fabric links on the other.
 //!
-//! Everything that happens at a leaf happens in strict order of time: at equal times arrivals come first, ports in order,
-//! then renewed pauses, then frames sent to hosts, then credits.
+//! Everything that happens at a leaf happens in strict order of time: at equal times arrivals come first,
+//! ports in order, then renewed pauses, then frames sent to hosts, then credits.
 
 use super::arrivals::{Arrival, Arrivals};
 use super::bundle::Bundle;

@@ -1,18 +1,22 @@
-//! Scheduled switches: leaves with virtual output queues around a fabric of cells, as in a disaggregated chassis.
+//! Scheduled switches: leaves with virtual output queues around a fabric of cells, as in a disaggregated
+//! chassis.
 //!
-//! A packet waits at its ingress leaf in the virtual output queue (VOQ) of its egress port and priority. The VOQ asks the
-//! scheduler of that port for credits; the scheduler grants them round robin, a little faster than the port sends. A
-//! credit lets a burst of packets go, which is cut into cells, sprayed over all fabric links and put together again at
-//! the egress leaf. So the fabric never carries more than the egress ports take, and what waits for one port is in
-//! nobody's way. Requests and grants are messages with their own bytes and latency, ahead of cells.
+//! A packet waits at its ingress leaf in the virtual output queue (VOQ) of its egress port and priority. The
+//! VOQ asks the scheduler of that port for credits; the scheduler grants them round robin, a little faster
+//! than the port sends. A credit lets a burst of packets go, which is cut into cells, sprayed over all fabric
+//! links and put together again at the egress leaf. So the fabric never carries more than the egress ports
+//! take, and what waits for one port is in nobody's way. Requests and grants are messages with their own
+//! bytes and latency, ahead of cells.
 //!
-//! In the order in which a packet passes them: `leaf` (its buffer and PFC towards hosts are those of Ethernet switches),
-//! `voq`, `control`, `credits` at the egress leaf, `cells`, `gate`, `bundle`, `element`, `reassembly`.
+//! In the order in which a packet passes them: `leaf` (its buffer and PFC towards hosts are those of Ethernet
+//! switches), `voq`, `control`, `credits` at the egress leaf, `cells`, `gate`, `bundle`, `element`,
+//! `reassembly`.
 //!
-//! Cells are not events of their own: a packet is one message on each side of the fabric, which crosses the `bundle` of
-//! all links of a leaf at the sum of their rates; bytes are exact for every link. Leaves out: traffic between hosts of
-//! one leaf crosses no fabric, so it takes no cells; ECN; multicast; flow control inside the fabric, which credits keep
-//! from being needed as long as its links carry what the ports of a leaf do; links that fail.
+//! Cells are not events of their own: a packet is one message on each side of the fabric, which crosses the
+//! `bundle` of all links of a leaf at the sum of their rates; bytes are exact for every link. Leaves out:
+//! traffic between hosts of one leaf crosses no fabric, so it takes no cells; ECN; multicast; flow control
+//! inside the fabric, which credits keep from being needed as long as its links carry what the ports of a
+//! leaf do; links that fail.
 //!
 //! There is one path through a window, in strict order of time, and nothing is fast-forwarded.
 

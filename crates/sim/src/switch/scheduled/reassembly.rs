@@ -1,6 +1,7 @@
 //! How much a leaf has in reassembly: packets of which some cells are there and others not.
 //!
-//! Counts a packet whole from the moment its first cell may be there, as far as the sum of the rates tells, to its last.
+//! Counts a packet whole from the moment its first cell may be there, as far as the sum of the rates tells,
+//! to its last.
 
 use std::collections::VecDeque;
 use units::{Instant, Span};

@@ -1,9 +1,9 @@
 //! Virtual output queues of a leaf: what waits at ingress for each egress port of the fabric and priority.
 //!
-//! Packets lie in one pool and are linked to lists, so that thousands of queues cost memory only for what they hold. A
-//! VOQ asks for credits at once while less than one is to be granted to it, and then whenever a whole credit more has
-//! come, so that no packet waits for the round trip of those before it; it sends whole packets as long as credits are
-//! left and owes what the last one took too much.
+//! Packets lie in one pool and are linked to lists, so that thousands of queues cost memory only for what
+//! they hold. A VOQ asks for credits at once while less than one is to be granted to it, and then whenever a
+//! whole credit more has come, so that no packet waits for the round trip of those before it; it sends whole
+//! packets as long as credits are left and owes what the last one took too much.
 
 use crate::packet::Priority;
 use crate::switch::queue::Stored;
