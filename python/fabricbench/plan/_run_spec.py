@@ -58,7 +58,8 @@ class CustomSwitchSpec(TypedDict):
 
 class DynamicEcnSpec(TypedDict):
     """
-    Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales Kmin and Kmax.
+    Dynamic ECN: each port judges each of its marked queues at the end of every control interval, and scales
+    Kmin and Kmax.
     """
 
     confirm_intervals: int
@@ -67,8 +68,8 @@ class DynamicEcnSpec(TypedDict):
     """
     incast_degree: int
     """
-    Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is not used
-    enough.
+    Thresholds are lowered while frames of a queue that marks come in by so many ports, unless the link is
+    not used enough.
     """
     interval_ps: int
     """
@@ -76,8 +77,8 @@ class DynamicEcnSpec(TypedDict):
     """
     link_use_ppm: int
     """
-    Thresholds are raised while the link is used for less than this part of the time, if frames were marked since they
-    last changed [parts per million].
+    Thresholds are raised while the link is used for less than this part of the time, if frames were
+    marked since they last changed [parts per million].
     """
     lower_ppm: int
     """
@@ -165,7 +166,8 @@ class LinkDownFailureSpec(TypedDict):
     kind: Literal["link-down"]
     link: str
     """
-    The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
+    The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the
+    first.
     """
 
 
@@ -207,7 +209,8 @@ class LinkRateFailureSpec(TypedDict):
 
 class BitErrorsFailureSpec(TypedDict):
     """
-    Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where they arrive.
+    Bits of frames on the link are wrong now and then, in both directions; such frames are dropped where
+    they arrive.
     """
 
     at_ps: int
@@ -216,7 +219,8 @@ class BitErrorsFailureSpec(TypedDict):
     """
     errors_1e18: int
     """
-    Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and losses.
+    Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and
+    losses.
     """
     kind: Literal["bit-errors"]
     link: str
@@ -374,8 +378,8 @@ class SprayRoundRobinLoadBalancing(TypedDict):
 
 class AdaptiveLoadBalancing(TypedDict):
     """
-    Each packet to the next hop with the shortest queue at the start of the time window, refined by what was
-    sent there in it.
+    Each packet to the next hop with the shortest queue at the start of the time window, refined by what
+    was sent there in it.
     """
 
     kind: Literal["adaptive"]
@@ -428,7 +432,8 @@ class ObserveSpec(TypedDict):
     """
     series_points: int
     """
-    At most this many points in one sampled series; the interval doubles when it is full. 0 samples nothing.
+    At most this many points in one sampled series; the interval doubles when it is full. 0 samples
+    nothing.
     """
     series_ports: int
     """
@@ -511,8 +516,8 @@ class DcqcnRateControl(TypedDict):
     """
     clamp_target_rate: bool
     """
-    Every rate cut lowers the target rate to the current one; without it only a cut that follows an increase
-    does, so that a row of cuts is recovered from at once.
+    Every rate cut lowers the target rate to the current one; without it only a cut that follows an
+    increase does, so that a row of cuts is recovered from at once.
     """
     cnp_interval_ps: int
     """
@@ -660,7 +665,8 @@ class RatioSpec(TypedDict):
 
 class RendezvousSpec(TypedDict):
     """
-    The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it is sent.
+    The handshake before large messages: the sender announces one (RTS), the receiver clears it (CTS), then it
+    is sent.
     """
 
     control_bytes: int
@@ -687,8 +693,8 @@ class RoundsRepeatSpec(TypedDict):
 
 class UntilOthersEndRepeatSpec(TypedDict):
     """
-    Round after round until every job that is not repeated in this way has ended; what is under way then is cut
-    off.
+    Round after round until every job that is not repeated in this way has ended; what is under way then
+    is cut off.
     """
 
     kind: Literal["until-others-end"]
@@ -697,16 +703,17 @@ class UntilOthersEndRepeatSpec(TypedDict):
 RepeatSpec: TypeAlias = RoundsRepeatSpec | UntilOthersEndRepeatSpec
 """
 How often a job runs within one run. A rank starts its next round when everything it sent in this one is
-acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds share the
-queue pairs.
+acknowledged and everything it receives in it has arrived; there is no barrier between the ranks. Rounds
+share the queue pairs.
 """
 
 
 class ScheduledSpec(TypedDict):
     """
-    Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ) for every
-    host-facing port of the fabric and priority, sends from it only what the scheduler of that port has granted, and
-    sprays it as cells over all its fabric links. The buffer and PFC of the switch are those of the VOQs.
+    Switches of the scheduled family, in place of Ethernet ones: each leaf has a virtual output queue (VOQ)
+    for every host-facing port of the fabric and priority, sends from it only what the scheduler of that port
+    has granted, and sprays it as cells over all its fabric links. The buffer and PFC of the switch are those
+    of the VOQs.
     """
 
     cell_bytes: int
@@ -731,8 +738,8 @@ class ScheduledSpec(TypedDict):
     """
     egress_buffer_bytes: NotRequired[int | None]
     """
-    A port's scheduler grants a priority no more while this much is granted and has not left by the port [bytes];
-    twice what the port sends in one round trip through the fabric when absent.
+    A port's scheduler grants a priority no more while this much is granted and has not left by the port
+    [bytes]; twice what the port sends in one round trip through the fabric when absent.
     """
     fabric_speedup_ppm: int
     """
@@ -816,8 +823,8 @@ When a storage client issues no more operations.
 
 class StorageSpec(TypedDict):
     """
-    Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over Fabrics). The block
-    size is the data size of the job.
+    Storage over RDMA: clients keep operations outstanding, each to a target drawn at random (NVMe over
+    Fabrics). The block size is the data size of the job.
     """
 
     clients: int
@@ -830,8 +837,8 @@ class StorageSpec(TypedDict):
     """
     in_capsule_bytes: int
     """
-    The data of a write travels with its command up to this block size [bytes]; above it the target fetches them with
-    RDMA READ.
+    The data of a write travels with its command up to this block size [bytes]; above it the target
+    fetches them with RDMA READ.
     """
     length: StorageLength
     """
@@ -902,12 +909,13 @@ class TcpSpec(TypedDict):
     """
     duration_ps: NotRequired[int | None]
     """
-    The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without it, until every job and
-    other TCP traffic has ended.
+    The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without
+    it, until every job and other TCP traffic has ended.
     """
     hosts: list[int]
     """
-    The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP traffic.
+    The host of each rank, in rank order. A host may have a rank of a job as well, but none of other TCP
+    traffic.
     """
     initial_window_segments: int
     """
@@ -927,7 +935,8 @@ class TcpSpec(TypedDict):
     """
     rate_bps: NotRequired[int | None]
     """
-    Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is always more to send.
+    Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is
+    always more to send.
     """
     root: int
     """
@@ -959,8 +968,8 @@ class TcpSpec(TypedDict):
     """
     window_bytes: int
     """
-    At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes]; at most
-    [`TCP_WINDOW_SEGMENTS_MAX`] segments.
+    At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes];
+    at most [`TCP_WINDOW_SEGMENTS_MAX`] segments.
     """
     write_bytes: int
     """
@@ -1096,8 +1105,8 @@ class RailOptimisedTopologySpec(TypedDict):
 
 class FullMeshTopologySpec(TypedDict):
     """
-    The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no latency
-    but the cable's. Each host still sends and receives at its line rate.
+    The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and no
+    latency but the cable's. Each host still sends and receives at its line rate.
     """
 
     host_link: LinkSpec
@@ -1130,8 +1139,9 @@ class TransportSpec(TypedDict):
     """
     ooo_window_packets: int
     """
-    Selective recovery: packets this far beyond the first missing one are refused, so the requester sends no
-    further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to 2^23.
+    Selective recovery: packets this far beyond the first missing one are refused, so the requester sends
+    no further; a packet is taken for lost when one three quarters as far beyond it has arrived. 1 to
+    2^23.
     """
     priorities: PrioritySpec
     """
@@ -1155,8 +1165,8 @@ class TransportSpec(TypedDict):
     """
     retry_count: int
     """
-    On a timeout the requester resends, this many times without progress in between, then the queue pair fails at the
-    next timeout; at most 65,535.
+    On a timeout the requester resends, this many times without progress in between, then the queue pair
+    fails at the next timeout; at most 65,535.
     """
     timeout_ps: int
     """
@@ -1228,8 +1238,8 @@ class BufferSpec(TypedDict):
     """
     lossy_alpha: NotRequired[RatioSpec | None]
     """
-    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared buffer.
-    Without it only the whole buffer is a limit.
+    Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
+    buffer. Without it only the whole buffer is a limit.
     """
     size_bytes: int
     """
@@ -1258,7 +1268,8 @@ class CustomLinkSpec(TypedDict):
 
 class NicThroughputFailureSpec(TypedDict):
     """
-    The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either direction.
+    The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
+    direction.
     """
 
     at_ps: int
@@ -1325,8 +1336,8 @@ class JobSpec(TypedDict):
     """
     arrivals: NotRequired[ArrivalsSpec | None]
     """
-    Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to its peers of
-    the pattern at these times, whatever became of those before.
+    Open-loop traffic in place of a collective's schedule: each rank offers messages of `data_bytes` to
+    its peers of the pattern at these times, whatever became of those before.
     """
     barrier: bool
     """
@@ -1338,8 +1349,8 @@ class JobSpec(TypedDict):
     """
     copies_own_block: bool
     """
-    Each rank copies its own block in memory at the beginning of a round, before it posts anything: of collectives
-    in which every rank has one, all-to-all and all-gather.
+    Each rank copies its own block in memory at the beginning of a round, before it posts anything: of
+    collectives in which every rank has one, all-to-all and all-gather.
     """
     data_bytes: int
     """
@@ -1347,8 +1358,8 @@ class JobSpec(TypedDict):
     """
     hosts: list[int]
     """
-    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are processes that
-    share its NIC; what they send each other takes its shared memory.
+    The host of each rank, in rank order: rank `i` runs on host `hosts[i]`. Ranks of one host are
+    processes that share its NIC; what they send each other takes its shared memory.
     """
     name: str
     """
@@ -1356,7 +1367,8 @@ class JobSpec(TypedDict):
     """
     receive_overhead_ps: int
     """
-    Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of LogGP [ps].
+    Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of
+    LogGP [ps].
     """
     rendezvous: NotRequired[RendezvousSpec | None]
     """
@@ -1388,8 +1400,8 @@ class JobSpec(TypedDict):
     """
     storage: NotRequired[StorageSpec | None]
     """
-    Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes` the block
-    size.
+    Storage clients and targets in place of a collective; then `collective` is `storage`, and `data_bytes`
+    the block size.
     """
     stream: int
     """
@@ -1528,7 +1540,8 @@ class SwitchSpec(TypedDict):
 
 class CustomTopologySpec(TypedDict):
     """
-    Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest host.
+    Switches, hosts and links as they are listed. The tier of a switch is its distance to the nearest
+    host.
     """
 
     host_link: LinkSpec
