@@ -214,8 +214,8 @@ impl Host {
         }
         let state = &mut self.senders[packet.queue_pair as usize];
         if let Some(oldest) = state.oldest() {
-            state.befall();
-            self.sends.mishaps_of(oldest).naks += 1;
+            state.note_counts();
+            self.sends.recovery_counts_of(oldest).naks += 1;
         }
         self.follow_up(packet, context, Sender::on_nak);
         self.tell_loss(packet.queue_pair, Loss::Nak, packet.at());
@@ -229,7 +229,7 @@ impl Host {
         }
         let state = &mut self.senders[packet.queue_pair as usize];
         if let Some(oldest) = state.oldest() {
-            state.befall();
+            state.note_counts();
             self.sends.notify(oldest);
         }
     }
@@ -249,7 +249,7 @@ impl Host {
         if data_frames.hears_acks && outcome.progressed() {
             pacers[sender as usize].on_ack(now, outcome.packets, packet.is_marked());
         }
-        let is_befallen = state.is_befallen();
+        let is_counted = state.is_counted();
         let completed = state.complete(outcome.completed);
         make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
         if config.recovery == Recovery::None {
@@ -260,8 +260,8 @@ impl Host {
         }
         for send in completed.clone() {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
-            if is_befallen {
-                self.end_befallen_send(send, sent, Some(now), context);
+            if is_counted {
+                self.end_counted_send(send, sent, Some(now), context);
             } else {
                 self.end_send(send, sent, now, context);
             }
@@ -289,7 +289,7 @@ impl Host {
         while let Some((send, chunk)) = chunks.pop() {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
             if chunk.is_whole(vouched) {
-                self.end_befallen_send(send, sent, Some(now), context);
+                self.end_counted_send(send, sent, Some(now), context);
                 self.acknowledge(send..send + 1, now, context);
             } else {
                 let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));

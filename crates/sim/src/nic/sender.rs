@@ -82,7 +82,7 @@ pub(crate) struct Sender {
     next: u32,
     port: u16,
     course: Course,
-    /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::BEFALLEN`].
+    /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
     standing: u8,
 }
 
@@ -95,8 +95,8 @@ impl Sender {
     const IN_ROUND: u8 = 1;
     /// A timer entry exists.
     const TIMED: u8 = 2;
-    /// Something befell a chunk since none was open: see [`Sends::report`].
-    const BEFALLEN: u8 = 4;
+    /// NAKs, timeouts, retransmissions or CNPs were counted since no chunk was open: see [`Sends::report`].
+    const COUNTED: u8 = 4;
 
     /// Those of a host, each made where it will stand.
     pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Box<[Self]> {
@@ -153,15 +153,15 @@ impl Sender {
         needs
     }
 
-    /// Something befalls one of its open chunks.
-    pub(super) const fn befall(&mut self) {
-        self.standing |= Self::BEFALLEN;
+    /// A NAK, timeout, retransmission or CNP is counted at one of its open chunks.
+    pub(super) const fn note_counts(&mut self) {
+        self.standing |= Self::COUNTED;
     }
 
-    /// Whether something may have befallen its open chunks.
+    /// Whether one may be counted at its open chunks.
     #[inline]
-    pub(super) const fn is_befallen(&self) -> bool {
-        self.standing & Self::BEFALLEN != 0
+    pub(super) const fn is_counted(&self) -> bool {
+        self.standing & Self::COUNTED != 0
     }
 
     /// See [`Requester::is_at_last_retry`].
@@ -308,8 +308,8 @@ impl Sender {
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
             // What is sent once is known from how far the requester has come.
-            self.befall();
-            let resent = &mut sends.mishaps_of(self.oldest + next.work as u32).resent;
+            self.note_counts();
+            let resent = &mut sends.recovery_counts_of(self.oldest + next.work as u32).resent;
             resent.frames += 1;
             resent.bytes += u64::from(frame_bytes);
         }
@@ -366,8 +366,8 @@ impl Sender {
         let bytes_of = self.sizes(sends);
         let Self { requester, path: _, oldest, next, port: _, course: _, standing } = self;
         requester.visit(cycle, config, bytes_of);
-        // What befell chunks is seen in the list of it.
-        let standing = *standing & !Self::BEFALLEN;
+        // The counts themselves are visited in their list.
+        let standing = *standing & !Self::COUNTED;
         cycle.same_list([u32::from(standing), *oldest, *next].into_iter().map(u64::from));
     }
 
@@ -378,7 +378,7 @@ impl Sender {
         if count > 0 {
             self.oldest += count;
             if self.oldest == self.next {
-                self.standing &= !Self::BEFALLEN;
+                self.standing &= !Self::COUNTED;
             }
         }
         first..first + count
@@ -406,7 +406,7 @@ impl Sender {
     /// Its queue pair has failed: no chunk is open any more.
     pub(super) const fn fail(&mut self) {
         self.oldest = self.next;
-        self.standing &= !Self::BEFALLEN;
+        self.standing &= !Self::COUNTED;
     }
 
     /// The oldest open chunk, if there is one.

@@ -157,8 +157,8 @@ impl Host {
         if outcome != TimeoutOutcome::NotDue
             && let Some(oldest) = state.oldest()
         {
-            state.befall();
-            self.sends.mishaps_of(oldest).timeouts += 1;
+            state.note_counts();
+            self.sends.recovery_counts_of(oldest).timeouts += 1;
             self.tell_loss(sender, Loss::Timeout, now);
         }
         if outcome == TimeoutOutcome::Failed {
@@ -187,10 +187,10 @@ impl Host {
         state.fail();
         let queue_pair = self.sends.queue_pair_of(sender);
         context.records.push(Record::QueuePairFailed { queue_pair, at: now });
-        open.into_iter().for_each(|(send, sent)| self.end_befallen_send(send, sent, None, context));
+        open.into_iter().for_each(|(send, sent)| self.end_counted_send(send, sent, None, context));
     }
 
-    /// A chunk that nothing befell was acknowledged whole: reports it as sent in so many frames.
+    /// A chunk without such counts was acknowledged whole: reports it as sent in so many frames.
     #[inline]
     pub(super) fn end_send(
         &mut self,
@@ -202,14 +202,14 @@ impl Host {
         let pass = self.pass_of(send);
         match self.sends.plain_report(send, pass, sent, completed) {
             Some(report) => context.records.push(Record::Sent(report)),
-            None => self.end_befallen_send(send, sent, Some(completed), context),
+            None => self.end_counted_send(send, sent, Some(completed), context),
         }
     }
 
-    /// A chunk that something may have befallen was acknowledged whole at that time, or has failed: reports
+    /// A chunk that may have such counts was acknowledged whole at that time, or has failed: reports
     /// it as sent in so many frames, without those sent again.
     #[inline(never)]
-    pub(super) fn end_befallen_send(
+    pub(super) fn end_counted_send(
         &mut self,
         send: u32,
         sent: Frames,

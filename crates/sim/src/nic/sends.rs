@@ -20,9 +20,9 @@ pub(crate) struct SendChunk {
     pub(crate) bytes: u64,
 }
 
-/// What befalls few chunks while they are sent, besides congestion notifications.
+/// What recovery counts for the few chunks that need it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mishaps {
+pub(super) struct RecoveryCounts {
     pub(super) naks: u32,
     pub(super) timeouts: u32,
     /// Frames sent again.
@@ -41,7 +41,7 @@ pub(crate) struct Sends {
     /// Queue pair of each sender.
     queue_pairs: Numbers,
     /// Of open chunks that have any, by their place.
-    mishaps: NumberMap<u32, Mishaps>,
+    recovery_counts: NumberMap<u32, RecoveryCounts>,
     /// Congestion notifications of open chunks that have received any.
     cnps: NumberMap<u32, u32>,
 }
@@ -89,7 +89,7 @@ impl SendsMaker {
             bytes: self.bytes.finish(),
             shares: self.shares.finish(),
             queue_pairs: self.queue_pairs.finish(),
-            mishaps: NumberMap::default(),
+            recovery_counts: NumberMap::default(),
             cnps: NumberMap::default(),
         }
     }
@@ -110,7 +110,7 @@ impl Sends {
             bytes: ChunkBytes::same(bytes),
             shares: Shares::of_one(),
             queue_pairs: Numbers::of_all(queue_pairs),
-            mishaps: NumberMap::default(),
+            recovery_counts: NumberMap::default(),
             cnps: NumberMap::default(),
         }
     }
@@ -173,10 +173,10 @@ impl Sends {
         self.posted.rearm(sends);
     }
 
-    /// To count what befalls an open chunk.
+    /// The recovery counts of an open chunk.
     #[cold]
-    pub(super) fn mishaps_of(&mut self, send: u32) -> &mut Mishaps {
-        self.mishaps.entry(send).or_default()
+    pub(super) fn recovery_counts_of(&mut self, send: u32) -> &mut RecoveryCounts {
+        self.recovery_counts.entry(send).or_default()
     }
 
     /// An open chunk receives a congestion notification.
@@ -189,7 +189,7 @@ impl Sends {
         let mut report = SendReport::new(self.chunks.of(send), round, self.posted.of(send));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
         report.cnps = self.cnps.get(&send).copied().unwrap_or(0);
-        if let Some(&Mishaps { naks, timeouts, resent }) = self.mishaps.get(&send) {
+        if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&send) {
             report.frames += resent.frames;
             report.bytes += resent.bytes;
             (report.retransmits, report.naks, report.timeouts) = (resent.frames, naks, timeouts);
@@ -197,7 +197,7 @@ impl Sends {
         report
     }
 
-    /// The report of a chunk that nothing befell and that was acknowledged whole at `completed`, if there is
+    /// The report of a chunk without such counts that was acknowledged whole at `completed`, if there is
     /// a place for it.
     #[inline]
     pub(super) fn plain_report(
@@ -208,7 +208,7 @@ impl Sends {
         completed: Instant,
     ) -> Option<PlainSend> {
         debug_assert!(
-            !self.mishaps.contains_key(&send) && !self.cnps.contains_key(&send),
+            !self.recovery_counts.contains_key(&send) && !self.cnps.contains_key(&send),
             "its sender knows"
         );
         let (key, times) = ((self.chunks.of(send), round), (self.posted.of(send), completed));
@@ -218,14 +218,22 @@ impl Sends {
     /// A chunk has ended.
     pub(super) fn forget(&mut self, send: u32) {
         self.cnps.remove(&send);
-        self.mishaps.remove(&send);
+        self.recovery_counts.remove(&send);
     }
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
     pub(super) fn visit(&mut self, cycle: &mut Cycle) {
-        let Self { posted: _, chunks: _, outgoing: _, bytes: _, shares: _, queue_pairs: _, mishaps, cnps } =
-            self;
-        visit_by_send(cycle, mishaps, |cycle, Mishaps { naks, timeouts, resent }| {
+        let Self {
+            posted: _,
+            chunks: _,
+            outgoing: _,
+            bytes: _,
+            shares: _,
+            queue_pairs: _,
+            recovery_counts,
+            cnps,
+        } = self;
+        visit_by_send(cycle, recovery_counts, |cycle, RecoveryCounts { naks, timeouts, resent }| {
             let Frames { frames, bytes } = resent;
             [naks, timeouts, frames].into_iter().for_each(|count| cycle.wrapping(count, 32));
             cycle.count(bytes);
@@ -251,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunk_is_posted_once_in_a_round_and_reported_with_what_befell_it() {
+    fn a_chunk_is_posted_once_in_a_round_and_reported_with_its_counts() {
         let send = |outgoing| SendChunk { chunk: 7 + outgoing, outgoing, bytes: 100 };
         let mut sends = SendsMaker::default();
         [send(0), send(1)].into_iter().for_each(|send| sends.push(send));
@@ -262,7 +270,7 @@ mod tests {
         assert!(!sends.post(1, Instant(6)), "it is posted");
         sends.notify(1);
         sends.notify(1);
-        sends.mishaps_of(1).resent = Frames { frames: 1, bytes: 50 };
+        sends.recovery_counts_of(1).resent = Frames { frames: 1, bytes: 50 };
         let report = sends.report(1, 3, Frames { frames: 2, bytes: 90 });
         assert_eq!((report.chunk, report.round, report.posted), (8, 3, Instant(5)));
         assert_eq!((report.frames, report.bytes, report.retransmits, report.cnps), (3, 140, 1, 2));

@@ -16,7 +16,8 @@ use wire::{Opcode, Psn};
 /// A chunk in a round of its job.
 pub(crate) type Key = (u32, u32);
 
-/// A report of a host. Nearly all are of a chunk that nothing befell: what else takes more room is in a box.
+/// A report of a host. Nearly all are of a chunk with frames alone to count: what else takes more room is in
+/// a box.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     /// A chunk arrived whole at its responder.
@@ -137,7 +138,7 @@ impl SendReport {
         self
     }
 
-    /// Whether nothing befell it but congestion notifications and its end.
+    /// Whether nothing but congestion notifications and its end is to be told of it.
     #[inline]
     pub(crate) const fn is_plain(&self) -> bool {
         let is_complete = matches!(self.status, ChunkStatus::Complete);

@@ -1,5 +1,5 @@
-//! Reports of chunks that nothing befell but marks and congestion notifications, which are most, in half a
-//! cache line: a million of them are written, kept and read again.
+//! Reports of chunks of which nothing was counted but marks and congestion notifications, which are most, in
+//! half a cache line: a million of them are written, kept and read again.
 
 use super::{Key, ReceiveReport, SendReport};
 use spec::ChunkStatus;
@@ -165,8 +165,8 @@ mod tests {
             if let Some(found) = plain.map(|plain| plain.report()) {
                 let told = |report: &ReceiveReport| {
                     let counts = (report.frames, report.latency_frames, report.bytes, report.latency_sum_ps);
-                    let befell = (report.marks, report.cnps);
-                    (report.chunk, report.round, counts, befell, report.latency_range(), report.delivered())
+                    let marked = (report.marks, report.cnps);
+                    (report.chunk, report.round, counts, marked, report.latency_range(), report.delivered())
                 };
                 prop_assert_eq!(told(&found), told(&report));
             }

@@ -172,7 +172,7 @@ mod tests {
     use std::collections::HashMap;
     use units::Instant;
 
-    /// A report of which the bytes can be told from others.
+    /// A report whose bytes follow from others.
     fn report((chunk, round): Key, bytes: u64) -> ReceiveReport {
         let mut report = ReceiveReport::new(chunk, round).delivered_at(Instant(7));
         report.bytes = bytes;

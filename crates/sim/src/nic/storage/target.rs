@@ -147,7 +147,7 @@ impl Target {
         connection.post(config, Verb::Send, COMPLETION_BYTES, tag);
     }
 
-    /// What it sent for the last operation of each identifier, and what befell that.
+    /// What it sent for the last operation of each identifier, and its counts.
     pub(super) fn served_so_far(&self) -> impl Iterator<Item = SendReport> {
         self.commands.iter().flatten().map(|command| command.sent).filter(is_worth_a_report)
     }

@@ -272,7 +272,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// A chunk has ended that nothing befell at either end.
+    /// A chunk has ended of which neither end counted anything but frames.
     #[inline]
     fn finish_plain(&mut self, sent: &PlainSend, received: &PlainReceive) {
         if self.is_operation(sent.key().0) {
@@ -281,7 +281,7 @@ impl<'a> Assembler<'a> {
         self.finish(&sent.report(), &received.report());
     }
 
-    /// A chunk has ended at its requester that something befell at either end, or that is not delivered.
+    /// A chunk has ended at its requester of which an end counted more, or that is not delivered.
     #[cold]
     fn finish_other(&mut self, sent: &SendReport) {
         let key = (sent.chunk, sent.round);
