@@ -36,7 +36,7 @@ def end_laws(record: Record) -> Iterator[Violation]:
     else:
         # Each frame of them may have come after a wait, and each message of a barrier or a handshake.
         frames = sum(int(rows["rx_frames"].sum()) for rows in missing)
-        most_ps *= 2 + frames + sum(map(_control_messages, waiting))
+        most_ps *= 2 + frames + sum(job.control_messages for job in waiting)
     if end_ps - last_ps > most_ps:
         found = f"summary: end_ps {end_ps}; chunks, connections and events: the last at {last_ps}"
         found += f", at most {most_ps} before the end"
@@ -100,13 +100,6 @@ def _sending(record: Record, payload_bytes: int) -> int:
     share_ppm = min((each["throughput_ppm"] for each in slow), default=10**6)
     slowest: int = min(rates) * max(1, share_ppm)
     return SHARED * payload_bytes * PS_BITS * 10**6 // slowest
-
-
-def _control_messages(job: JobRecord) -> int:
-    """Return how many messages there are at most that make no row."""
-    rounds = job.spec["repeat"].get("rounds", 1) + job.spec["warm_up_rounds"]
-    barriers = rounds * job.ranks * job.ranks if job.spec["barrier"] else 0
-    return barriers + (2 * job.chunks.height if job.spec["rendezvous"] else 0)
 
 
 LAWS = (end_laws,)

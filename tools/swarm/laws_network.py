@@ -49,13 +49,15 @@ def _late(record: Record) -> int:
 
     What was sent again though it was only late, an answer to each of these, answers that were overtaken
     by later ones, and congestion notifications. Where packets of one connection take several paths, any
-    answer may have been overtaken.
+    answer may have been overtaken. No chunk waits for the acknowledgement of a message of a handshake or a
+    barrier.
     """
     answers = 0 if record.takes_one_path else record.summary["frames_sent"] - record.chunks["tx_frames"].sum()
     sums = record.chunks.select(pl.col("retransmits", "cnp_tx", "cnp_rx", "out_of_order", "naks").sum()).row(
         0, named=True
     )
     late = 2 * sums["retransmits"] + sums["cnp_tx"] - sums["cnp_rx"] + sums["out_of_order"] + sums["naks"]
+    late += sum(job.control_messages for job in record.jobs.values())
     return int(late + answers + sum(2 * row["retransmits"] for row in record.rows("connections")))
 
 

@@ -159,6 +159,13 @@ class JobRecord:
         return bool(self.spec["repeat"]["kind"] != "rounds")
 
     @property
+    def control_messages(self) -> int:
+        """Messages of handshakes and barriers, which make no row, at most."""
+        rounds = self.spec["repeat"].get("rounds", 1) + self.spec["warm_up_rounds"]
+        barriers = rounds * self.ranks * self.ranks if self.spec["barrier"] else 0
+        return barriers + (2 * self.chunks.height if self.spec["rendezvous"] else 0)
+
+    @property
     def late(self) -> Mapping[str, int]:
         """What came after its chunk had been delivered, and so is in no row of the chunks."""
         found: Mapping[str, int] = self.outcome.get("late", {"frames": 0, "ecn_ce_rx": 0, "cnp_tx": 0})
