@@ -232,6 +232,11 @@ impl<L: HoldLink> Transmitter<L> {
         cycle.count(bytes);
     }
 
+    /// Something happens to the link in the course of the run.
+    pub(crate) fn may_change(&self) -> bool {
+        self.link().changes.is_some()
+    }
+
     /// Frames sent.
     pub(crate) const fn frames(&self) -> u64 {
         self.frames

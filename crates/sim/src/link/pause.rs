@@ -180,6 +180,11 @@ impl PauseState {
         paused.iter_mut().for_each(|paused| cycle.spent(paused));
     }
 
+    /// No pause has ever come.
+    pub(crate) const fn is_untouched(&self) -> bool {
+        self.mask == 0 && self.ignored == 0 && self.history.is_none()
+    }
+
     /// Time for which one priority was paused, as of `now`.
     #[inline]
     pub(crate) fn paused_of(&self, priority: Priority, now: Instant) -> Span {

@@ -383,9 +383,15 @@ impl SharedBuffer {
             pausing,
         } = self;
         cycle.same_list([*shared_used, u64::from(*pausing)].into_iter());
-        for Group { used, headroom_used, is_pausing } in groups {
-            cycle.same_list([*used, *headroom_used, u64::from(*is_pausing)].into_iter());
+        // Most hold nothing.
+        for (index, group) in groups.iter().enumerate() {
+            let Group { used, headroom_used, is_pausing } = *group;
+            if used > 0 || headroom_used > 0 || is_pausing {
+                let counts = [index as u64, used, headroom_used, u64::from(is_pausing)];
+                cycle.same_list(counts.into_iter());
+            }
         }
+        cycle.same(groups.len() as u64);
     }
 }
 
