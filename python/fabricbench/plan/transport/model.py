@@ -13,7 +13,7 @@ from fabricbench.plan.transport.swift import Swift
 from fabricbench.plan.transport.timely import Timely
 
 WINDOW_PACKETS_MAX: Final = 1 << 23
-"""Half of the 24-bit PSN space: more in flight could not be distinguished from duplicates (IBTA 1.7, 9.7.2)."""
+"""Half of the 24-bit PSN space: more in flight would look like duplicates (IBTA 1.7, 9.7.2)."""
 
 
 class Priorities(PlanModel):
