@@ -17,6 +17,7 @@ from tests.support.samples import PLAN
 
 import fabricbench as fb
 from fabricbench.backend.registry import BACKENDS, Registered
+from fabricbench.backend.sim import RESULTS
 from fabricbench.cli.main import run
 from fabricbench.store import Trial, Workspace
 from fabricbench.store.schema import RECORD_TABLES
@@ -137,7 +138,9 @@ def test_what_was_not_measured_is_missing_and_the_rest_is_there(lab: Path, told:
 def test_both_are_compared(lab: Path, told: Any) -> None:
     simulated, real = trials_of(lab, "sim")[0].id, trials_of(lab, "loopback")[0].id
     found = json.loads(told("compare", simulated, real, "--format", "json"))
-    assert found["parameters"] == [{"field": "backend", "values": {simulated: "sim 1", real: "loopback 1"}}]
+    assert found["parameters"] == [
+        {"field": "backend", "values": {simulated: f"sim {RESULTS}", real: "loopback 1"}}
+    ]
     (job,) = found["jobs"]
     assert (job["first"]["backend"], job["second"]["backend"]) == ("sim", "loopback")
     assert job["metrics"]["completion_time_ms"]["ratio"] > 0
