@@ -11,6 +11,7 @@ use crate::link::egress::WHOLE_FRAME;
 use crate::nic::{COMMAND_BYTES, COMPLETION_BYTES, write_opcode};
 use crate::switch::scheduled::CellStream;
 use spec::{LossRecovery, RunSpec, ScheduledSpec, StorageSpec, TransportSpec};
+use std::collections::VecDeque;
 use topology::Attachment;
 use transport::{Position, Verb};
 use units::{AttachmentId, Instant, NodeId, Rate, Span};
@@ -85,12 +86,60 @@ impl Cells {
     }
 }
 
+/// Links, and what else has times that move on as frames pass.
+trait Clocked {
+    /// Calls `act` with each of its times, always in the same order.
+    fn each_time(&mut self, act: &mut dyn FnMut(&mut Instant));
+}
+
+impl Clocked for Vec<Hop> {
+    fn each_time(&mut self, act: &mut dyn FnMut(&mut Instant)) {
+        for hop in self {
+            match hop {
+                Hop::Link(link) => act(&mut link.free_at),
+                Hop::Cells(cells) => [&mut cells.up, &mut cells.down]
+                    .into_iter()
+                    .for_each(|stream| stream.times().into_iter().for_each(&mut *act)),
+            }
+        }
+    }
+}
+
+/// Does the same `count` times, such as sending frames of one size that are all ready by then.
+///
+/// Each time depends on the ones before by sums and maxima alone. So once every time has moved on by as much as
+/// all others, it does so from then on, and the rest is added at once.
+fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) {
+    let mut before: Vec<Instant> = Vec::new();
+    for done in 1..=count {
+        act(clocked);
+        let mut times = Vec::with_capacity(before.len());
+        clocked.each_time(&mut |time| times.push(*time));
+        let mut steps = times.iter().zip(&before).map(|(time, before)| time.since(*before));
+        if let Some(step) = steps.next()
+            && steps.all(|other| other == step)
+        {
+            let rest = Span(step.0 * (count - done));
+            return clocked.each_time(&mut |time| *time += rest);
+        }
+        before = times;
+    }
+}
+
 /// From the offer of `bytes` at one port to the acknowledgement of their last packet.
 pub(super) fn unloaded(spec: &RunSpec, fabric: &Fabric, [from, to]: [AttachmentId; 2], bytes: u64) -> Span {
     let mut forward = path(spec, fabric, from, to);
-    let arrivals = frames(&spec.transport, fabric.framing, bytes)
-        .map(|frame_bytes| cross(&mut forward, Instant::ZERO, frame_bytes));
-    let arrived = arrivals.last().unwrap_or_default();
+    let arrived = if bytes == 0 {
+        // A message without payload is a frame all the same.
+        cross(&mut forward, Instant::ZERO, fabric.framing.frame_bytes(write_opcode(Position::Only), 0))
+    } else {
+        let frame = |starts: bool, _: bool, payload_bytes| {
+            let is_alone = starts || spec.transport.recovery == LossRecovery::Selective;
+            let position = if is_alone { Position::Only } else { Position::Middle };
+            fabric.framing.frame_bytes(write_opcode(position), payload_bytes)
+        };
+        send_all(&spec.transport, &mut forward, Instant::ZERO, bytes, frame)
+    };
     cross(&mut path(spec, fabric, to, from), arrived, fabric.framing.ack_frame_bytes()).since(Instant::ZERO)
 }
 
@@ -117,45 +166,112 @@ pub(super) fn unloaded_operation(
         }
     }
     if !is_read && !in_capsule {
-        at = fetched(transport, (&mut there, &mut back), at, block_bytes, storage.outstanding_reads);
+        let outstanding = vec![at; storage.outstanding_reads as usize];
+        let mut reads = Reads { there, back, outstanding: outstanding.into() };
+        at = reads.fetch(transport, block_bytes);
+        back = reads.back;
     }
     let storing = storage.service_rate_bps.map(|rate| Rate::from_bps(rate).span_of(block_bytes));
     at = at + Span(storage.service_time_ps) + storing.unwrap_or_default();
     if is_read {
-        for size in messages(transport, block_bytes) {
-            message(transport, Opcode::write, size)
-                .for_each(|frame_bytes| _ = cross(&mut back, at, frame_bytes));
-        }
+        let frame =
+            |starts, ends, payload_bytes| data_frame_bytes(Opcode::write(starts, ends), payload_bytes);
+        send_all(transport, &mut back, at, block_bytes, frame);
     }
     let completion = data_frame_bytes(Opcode::SendOnly, COMPLETION_BYTES as u32);
     cross(&mut back, at, completion).since(Instant::ZERO)
 }
 
-/// When a target has `bytes` that it asks for from `at` on, each message with a READ, so many of them at
-/// once.
-fn fetched(
-    transport: &TransportSpec,
-    (there, back): (&mut [Hop], &mut [Hop]),
-    at: Instant,
-    bytes: u64,
-    outstanding_reads: u32,
-) -> Instant {
-    let request = data_frame_bytes(Verb::Read.opcode(Position::Only), 0);
-    let mut fetched: Vec<Instant> = Vec::new();
-    for (index, size) in messages(transport, bytes).enumerate() {
-        let before = index.checked_sub(outstanding_reads as usize);
-        let asked = cross(back, before.map_or(at, |index| fetched[index]), request);
-        let arrivals = message(transport, Opcode::read_response, size)
-            .map(|frame_bytes| cross(there, asked, frame_bytes));
-        fetched.push(arrivals.last().unwrap_or(asked));
-    }
-    fetched.last().copied().unwrap_or(at)
+/// A target that fetches data with READs.
+struct Reads {
+    there: Vec<Hop>,
+    back: Vec<Hop>,
+    /// When each of the READs that may be outstanding was answered, in turn; the next waits for the first.
+    outstanding: VecDeque<Instant>,
 }
 
-/// Sizes of the messages of a transfer.
-fn messages(transport: &TransportSpec, bytes: u64) -> impl Iterator<Item = u64> {
-    let message_bytes = transport.message_bytes;
-    (0..bytes).step_by(message_bytes as usize).map(move |start| (bytes - start).min(message_bytes))
+impl Clocked for Reads {
+    fn each_time(&mut self, act: &mut dyn FnMut(&mut Instant)) {
+        self.there.each_time(act);
+        self.back.each_time(act);
+        self.outstanding.iter_mut().for_each(&mut *act);
+    }
+}
+
+impl Reads {
+    /// When `bytes` are there, each message fetched with a READ.
+    fn fetch(&mut self, transport: &TransportSpec, bytes: u64) -> Instant {
+        let turn = transport.message_bytes * self.outstanding.len() as u64;
+        repeat(self, bytes / turn, |reads| reads.fetch_turn(transport, turn));
+        self.fetch_turn(transport, bytes % turn);
+        self.outstanding.back().copied().unwrap_or_default()
+    }
+
+    /// Fetches `bytes` with READs of which each waits for another.
+    fn fetch_turn(&mut self, transport: &TransportSpec, bytes: u64) {
+        let request = data_frame_bytes(Verb::Read.opcode(Position::Only), 0);
+        let frame = |starts, ends, payload_bytes| {
+            data_frame_bytes(Opcode::read_response(starts, ends), payload_bytes)
+        };
+        for start in (0..bytes).step_by(transport.message_bytes as usize) {
+            let before = self.outstanding.pop_front().unwrap_or_default();
+            let asked = cross(&mut self.back, before, request);
+            let message_bytes = (bytes - start).min(transport.message_bytes);
+            let fetched = send_message(transport, &mut self.there, asked, message_bytes, frame);
+            self.outstanding.push_back(fetched);
+        }
+    }
+}
+
+/// Sends `bytes` that are ready at `at` in messages, of which `frame` tells the frame sizes: by whether a frame
+/// begins its message, whether it ends it, and its payload. Returns when the last has arrived.
+fn send_all(
+    transport: &TransportSpec,
+    path: &mut Vec<Hop>,
+    at: Instant,
+    bytes: u64,
+    frame: impl Fn(bool, bool, u32) -> u32,
+) -> Instant {
+    let (full, rest) = (bytes / transport.message_bytes, bytes % transport.message_bytes);
+    let mut train = Train { path, arrived: at };
+    repeat(&mut train, full, |train| {
+        train.arrived = send_message(transport, train.path, at, transport.message_bytes, &frame);
+    });
+    if rest > 0 { send_message(transport, train.path, at, rest, &frame) } else { train.arrived }
+}
+
+/// Frames or messages on a path, one after the other.
+struct Train<'a> {
+    path: &'a mut Vec<Hop>,
+    /// When the last has arrived.
+    arrived: Instant,
+}
+
+impl Clocked for Train<'_> {
+    fn each_time(&mut self, act: &mut dyn FnMut(&mut Instant)) {
+        self.path.each_time(act);
+        act(&mut self.arrived);
+    }
+}
+
+/// The same of one message.
+fn send_message(
+    transport: &TransportSpec,
+    path: &mut Vec<Hop>,
+    at: Instant,
+    bytes: u64,
+    frame: impl Fn(bool, bool, u32) -> u32,
+) -> Instant {
+    let mtu = u64::from(transport.mtu_bytes);
+    let frames = bytes.div_ceil(mtu);
+    let last = (bytes - (frames - 1) * mtu) as u32;
+    if frames == 1 {
+        return cross(path, at, frame(true, true, last));
+    }
+    cross(path, at, frame(true, false, transport.mtu_bytes));
+    let middle = frame(false, false, transport.mtu_bytes);
+    repeat(path, frames - 2, |path| _ = cross(path, at, middle));
+    cross(path, at, frame(false, true, last))
 }
 
 /// Sizes of the frames of one message.
@@ -218,19 +334,108 @@ fn path(spec: &RunSpec, fabric: &Fabric, from: AttachmentId, to: AttachmentId) -
     }
 }
 
-/// Sizes of the frames of a transfer; one without payload is a frame all the same.
-fn frames(transport: &TransportSpec, framing: Framing, bytes: u64) -> impl Iterator<Item = u32> {
-    let empty = (bytes == 0).then(|| framing.frame_bytes(write_opcode(Position::Only), 0));
-    let (mtu, message_bytes) = (u64::from(transport.mtu_bytes), transport.message_bytes);
-    let alone = transport.recovery == LossRecovery::Selective;
-    let messages =
-        (0..bytes).step_by(message_bytes as usize).map(move |start| (bytes - start).min(message_bytes));
-    let frames = messages.flat_map(move |size| {
-        (0..size).step_by(mtu as usize).map(move |offset| {
-            let starts = alone || offset == 0;
-            let position = if starts { Position::Only } else { Position::Middle };
-            framing.frame_bytes(write_opcode(position), (size - offset).min(mtu) as u32)
-        })
-    });
-    empty.into_iter().chain(frames)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn transport(mtu_bytes: u32, message_bytes: u64) -> TransportSpec {
+        let rate_control = spec::RateControl::LineRate {};
+        let priorities = spec::PrioritySpec { data: 3, ack: 6, cnp: 6 };
+        TransportSpec {
+            mtu_bytes,
+            message_bytes,
+            qp_mode: spec::QpMode::PerPair,
+            qps_per_rank_pair: 1,
+            ack_every: 2,
+            window_packets: 1 << 23,
+            recovery: LossRecovery::GoBackN,
+            ooo_window_packets: 512,
+            priorities,
+            timeout_ps: 1,
+            retry_count: 7,
+            rate_control,
+        }
+    }
+
+    /// A path of links, each `(Gb/s, cut-through, latency)`, and of cells behind the first one if there are any.
+    fn path_of(links: &[(u64, bool, u64)], has_cells: bool) -> Vec<Hop> {
+        let link = |&(gbps, cuts, latency): &(u64, bool, u64)| {
+            let rate = Rate::from_gbps(gbps);
+            let head = cuts.then(|| rate.frame_span(64, 0));
+            let (framing, latency) = (Framing::Ethernet, Span(latency));
+            Hop::Link(Link { rate, framing, head, latency, free_at: Instant::ZERO })
+        };
+        let mut path: Vec<Hop> = links.iter().map(link).collect();
+        if has_cells {
+            let cells = Cells {
+                bytes: 256,
+                header_bytes: 16,
+                link_rate: Rate::from_gbps(50),
+                rate: Rate::from_gbps(350),
+                up: CellStream::default(),
+                down: CellStream::default(),
+                latencies: [Span(700_000), Span(650_001)],
+            };
+            path.insert(1, Hop::Cells(cells));
+        }
+        path
+    }
+
+    fn frame(starts: bool, ends: bool, payload_bytes: u32) -> u32 {
+        data_frame_bytes(Opcode::write(starts, ends), payload_bytes)
+    }
+
+    /// Frame by frame.
+    fn one_by_one(transport: &TransportSpec, path: &mut [Hop], at: Instant, bytes: u64) -> Instant {
+        let mut arrived = at;
+        for start in (0..bytes).step_by(transport.message_bytes as usize) {
+            let size = (bytes - start).min(transport.message_bytes);
+            for frame_bytes in message(transport, Opcode::write, size) {
+                arrived = cross(path, at, frame_bytes);
+            }
+        }
+        arrived
+    }
+
+    proptest! {
+        #[test]
+        fn what_repeats_is_as_long_as_frame_by_frame(
+            links in prop::collection::vec((1_u64..800, any::<bool>(), 1_000_u64..3_000_000), 1..6),
+            has_cells: bool,
+            mtu in prop::sample::select(vec![256_u32, 1024, 4096]),
+            message_packets in 1_u64..40,
+            odd in 0_u64..300,
+            bytes in 1_u64..3_000_000,
+            at in 0_u64..5_000_000,
+        ) {
+            let transport = transport(mtu, (message_packets * u64::from(mtu)).saturating_sub(odd).max(1));
+            let mut quick = path_of(&links, has_cells);
+            let mut slow = path_of(&links, has_cells);
+            let bytes = bytes.min(transport.message_bytes * 2_000);
+            let sent = send_all(&transport, &mut quick, Instant(at), bytes, frame);
+            prop_assert_eq!(sent, one_by_one(&transport, &mut slow, Instant(at), bytes));
+            // What follows finds the path as it would have been.
+            prop_assert_eq!(cross(&mut quick, Instant(at), 100), cross(&mut slow, Instant(at), 100));
+        }
+
+        #[test]
+        fn reads_that_repeat_take_as_long_as_one_by_one(
+            there in prop::collection::vec((1_u64..800, any::<bool>(), 1_000_u64..3_000_000), 1..5),
+            back in prop::collection::vec((1_u64..800, any::<bool>(), 1_000_u64..3_000_000), 1..5),
+            outstanding in 1_usize..9,
+            bytes in 1_u64..2_000_000,
+            at in 0_u64..5_000_000,
+        ) {
+            let transport = transport(1024, 8_192);
+            let reads = || Reads {
+                there: path_of(&there, false),
+                back: path_of(&back, false),
+                outstanding: vec![Instant(at); outstanding].into(),
+            };
+            let mut slow = reads();
+            slow.fetch_turn(&transport, bytes);
+            prop_assert_eq!(reads().fetch(&transport, bytes), slow.outstanding.back().copied().unwrap_or_default());
+        }
+    }
 }

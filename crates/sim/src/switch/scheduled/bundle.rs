@@ -39,6 +39,11 @@ pub(crate) struct CellStream {
 }
 
 impl CellStream {
+    /// All its times.
+    pub(crate) const fn times(&mut self) -> [&mut Instant; 2] {
+        [&mut self.free_at, &mut self.done]
+    }
+
     /// Sends cells that are there from `head` to `last` and take `span`, the last of them `alone` on its own
     /// link. Returns when the last is at the other end, propagation excluded; never sooner than the packet
     /// before.
