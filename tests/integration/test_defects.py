@@ -174,6 +174,14 @@ def test_ranks_that_take_in_the_last_round_when_others_end_took_as_long(tmp_path
     assert job.completion_time_ms <= job.round_ms_max
 
 
+def test_frames_that_wait_for_each_other_are_not_lost(tmp_path: Path) -> None:
+    trial = run(tmp_path, "deadlock-of-credits")
+    statuses = {chunk["status"] for chunk in rows(trial, "chunks")}
+    assert (summary_of(trial)["status"], statuses) == ("stalled", {"complete", "unfinished"})
+    assert "lost" not in summary_of(trial)["jobs"][0]["reason"]
+    assert {event["kind"] for event in rows(trial, "events")} == {"credit_deadlock"}
+
+
 def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
     trial = run(tmp_path, "ideal-above-100-scale-up")
     job = jobs_of([trial])[0].summary

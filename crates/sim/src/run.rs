@@ -101,7 +101,9 @@ fn run_with<F: Forward>(
     let has_losses = counts.lost.total() > 0;
     let never_resends = spec.transport.recovery == LossRecovery::None;
     let has_waited = stalled_since.is_some() && has_background && has_losses && never_resends;
-    let ending = Ending { is_idle: !outcome.stopped, has_waited, has_losses };
+    // Frames that wait for each other for good are not lost.
+    let is_idle = !outcome.stopped && counts.queued == 0;
+    let ending = Ending { is_idle, has_waited, has_losses };
     finish_chunks(&partitions, &mut assembler, ending, watcher).map_err(|Stopped| RunError::Stopped)?;
     // Where others went on, a failed chunk says why the rest never came.
     let has_failed = has_background && assembler.jobs.iter().any(JobProgress::has_failed);

@@ -27,7 +27,7 @@ pub(crate) struct Counts {
     sent: u64,
     delivered: u64,
     pub(crate) lost: LossCauses,
-    queued: u64,
+    pub(crate) queued: u64,
     fast_windows: u64,
     exact_windows: u64,
 }
