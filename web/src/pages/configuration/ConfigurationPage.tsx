@@ -1,7 +1,7 @@
 /** A plan as a form and as YAML, in step with each other, with its fabric drawn and its errors at their fields. */
 import { Button, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useDocumentTitle } from '@mantine/hooks';
-import { useCallback, useMemo, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 
 import { useShippedPlans } from '../../api/queries';
 import { Loaded } from '../../components/Loaded';
@@ -51,6 +51,7 @@ function Configuration({ start, root, onEmpty }: Props) {
   const { search, change } = useSearch();
   const plan = usePlan(start);
   const [help, setHelp] = useState<Help | null>(null);
+  const sought = useRef<string | null>(null);
   const errors = useMemo(() => plan.check.data?.errors ?? [], [plan.check.data]);
   const form: PlanForm = useMemo(
     () => ({
@@ -64,12 +65,18 @@ function Configuration({ start, root, onEmpty }: Props) {
   );
   const goTo = useCallback(
     (field: string) => {
-      const section = sectionOf(field);
-      if (section) change({ section: section.key });
-      setTimeout(() => document.getElementById(`field-${field}`)?.focus(), 60);
+      sought.current = field;
+      change({ section: sectionOf(field)?.key ?? search.get('section') });
     },
-    [change],
+    [change, search],
   );
+  // The control of a field is there once its section is drawn, which may be some commits after the click.
+  useEffect(() => {
+    const control = sought.current && document.getElementById(`field-${sought.current}`);
+    if (!control) return;
+    control.focus();
+    sought.current = null;
+  });
   return (
     <Stack gap="sm">
       <Top onEmpty={onEmpty} />
@@ -86,7 +93,10 @@ function Configuration({ start, root, onEmpty }: Props) {
               <PlanFormPanel
                 root={root}
                 section={search.get('section') ?? 'test'}
-                onSection={(section) => change({ section })}
+                onSection={(section) => {
+                  sought.current = null;
+                  change({ section });
+                }}
                 help={help}
               />
             </PlanFormContext>
