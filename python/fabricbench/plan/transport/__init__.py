@@ -1,1 +1,1 @@
-"""The RoCEv2 transport of a plan: `model` is all of it, `dcqcn` its rate control."""
+"""The RoCEv2 transport of a plan: `model` holds it all, a file each rate control's fields."""

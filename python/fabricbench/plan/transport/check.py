@@ -44,10 +44,8 @@ def _check_rate_control(plan: Plan, document: Document) -> Iterator[Problem]:
     if control.dcqcn is not None:
         yield from _check_dcqcn(control.dcqcn, plan, document)
     elif any(job.storage is not None for job in plan.jobs):
-        found, hint = (
-            f"`{control.kinds[0]}` with a storage job",
-            "data of a READ are not acknowledged one by one",
-        )
+        found = f"`{control.kinds[0]}` with a storage job"
+        hint = "data of a READ are not acknowledged one by one"
         yield document.problem(_RATE_CONTROL, found, "`line-rate` or `dcqcn` with storage", hint)
     if control.swift is not None:
         yield from _check_swift(control.swift, document)
