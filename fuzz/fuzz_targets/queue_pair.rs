@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use transport::{Config, Controller, LineRate, QueuePair, Received, Recovery, Region, Settings, Target};
+use transport::{Config, Controller, QueuePair, Received, Recovery, Region, Settings, Target};
 use units::{Instant, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
@@ -27,7 +27,7 @@ fn queue_pair(recovery: Recovery) -> QueuePair {
         peer: Qpn::default(),
         first_psn: Psn::new(0),
         peer_first_psn: Psn::new(0),
-        rate: Controller::LineRate(LineRate),
+        rate: Controller::LineRate,
         cnp_interval: Some(Span::from_us(50)),
         memory: Some(MEMORY),
         peer_remote_key: 0,

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::{
-    Completion, Config, Controller, Counters, LineRate, PostError, Recovery, Region, Settings, Status,
-};
+use transport::{Completion, Config, Controller, Counters, PostError, Recovery, Region, Settings, Status};
 use units::{Instant, Seed, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
@@ -171,7 +169,7 @@ impl Description {
             peer: number(1 - end),
             first_psn: first_psns[end as usize],
             peer_first_psn: first_psns[1 - end as usize],
-            rate: Controller::LineRate(LineRate),
+            rate: Controller::LineRate,
             cnp_interval: None,
             memory,
             peer_remote_key: index as u32,

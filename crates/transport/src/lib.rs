@@ -4,8 +4,8 @@
 //!
 //! 1. [`Config`]: what every queue pair of a host agrees on.
 //! 2. [`Requester`]: work is posted, packets come out ([`Requester::poll_transmit`]), ACKs and NAKs go in.
-//! 3. [`RateControl`]: when the requester may send next, and how much; [`Controller`] is one of [`LineRate`],
-//!    [`Dcqcn`], [`Swift`] and [`Timely`].
+//! 3. [`RateControl`]: when the requester may send next, and how much; a [`Controller`] is none, [`Dcqcn`],
+//!    [`Swift`] or [`Timely`].
 //! 4. [`Responder`]: packets go in, each is judged ([`Arrival`]) and may be answered ([`Reply`]).
 //! 5. [`VerbRequester`] and [`ReadResponses`]: the same with SEND, WRITE and READ on one connection, for
 //!    storage.
@@ -81,7 +81,7 @@ pub use queue_pair::{
     CnpLimiter, Completion, Counters, DecodeError, Handled, Outgoing, Placed, PostError, QueuePair, Received,
     Region, Settings, SettingsError, Source, Status, Target, UdpPath, WorkId,
 };
-pub use rate::{Ack, Controller, DcqcnPacer, LineRate, Loss, RateControl, Timed};
+pub use rate::{Ack, Controller, DcqcnPacer, Loss, RateControl, Timed};
 pub use requester::{AckOutcome, Requester, TimeoutOutcome};
 pub use responder::{Arrival, Disposition, Reply, Responder};
 pub use swift::{Swift, SwiftConfig};

@@ -56,16 +56,12 @@ pub trait RateControl {
     fn rate_bps_at(&self, now: Instant) -> Option<u64>;
 }
 
-/// No control: as fast as the port takes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LineRate;
-
 /// How a queue pair is paced, chosen when a run is set up. All queue pairs of a run agree, so the branch is
 /// always predicted; at line rate nothing more than it is paid.
 #[derive(Clone, Debug)]
 pub enum Controller {
-    /// See [`LineRate`].
-    LineRate(LineRate),
+    /// No control: as fast as the port takes it.
+    LineRate,
     /// See [`Dcqcn`].
     Dcqcn(DcqcnPacer),
     /// See [`Swift`].
@@ -97,7 +93,7 @@ impl Controller {
     /// A packet may have to wait for it.
     #[must_use]
     pub const fn is_paced(&self) -> bool {
-        !matches!(self, Self::LineRate(_))
+        !matches!(self, Self::LineRate)
     }
 
     /// It acts on acknowledgements and losses, so [`Self::on_ack`] and [`Self::on_loss`] are to be called.
@@ -111,7 +107,7 @@ impl Controller {
     #[must_use]
     pub fn ready_at(&self) -> Instant {
         match self {
-            Self::LineRate(_) => Instant::ZERO,
+            Self::LineRate => Instant::ZERO,
             Self::Dcqcn(pacer) => pacer.ready_at(),
             Self::Swift(swift) => swift.control.ready_at(),
             Self::Timely(timely) => timely.control.ready_at(),
@@ -123,7 +119,7 @@ impl Controller {
     #[must_use]
     pub fn window_packets(&self) -> u32 {
         match self {
-            Self::LineRate(_) | Self::Dcqcn(_) => u32::MAX,
+            Self::LineRate | Self::Dcqcn(_) => u32::MAX,
             Self::Swift(swift) => swift.control.window_packets(),
             Self::Timely(timely) => timely.control.window_packets(),
         }
@@ -133,7 +129,7 @@ impl Controller {
     #[inline]
     pub fn on_sent(&mut self, now: Instant, psn: Psn, wire_bytes: u32) {
         match self {
-            Self::LineRate(_) => {}
+            Self::LineRate => {}
             Self::Dcqcn(pacer) => pacer.on_sent(now, wire_bytes),
             Self::Swift(swift) => swift.on_sent(now, psn, wire_bytes),
             Self::Timely(timely) => timely.on_sent(now, psn, wire_bytes),
@@ -143,7 +139,7 @@ impl Controller {
     /// So many packets more were acknowledged; [`Ack::is_marked`] tells what `is_marked` is.
     pub fn on_ack(&mut self, now: Instant, packets: u32, is_marked: bool) {
         match self {
-            Self::LineRate(_) | Self::Dcqcn(_) => {}
+            Self::LineRate | Self::Dcqcn(_) => {}
             Self::Swift(swift) => swift.on_ack(now, packets, is_marked),
             Self::Timely(timely) => timely.on_ack(now, packets, is_marked),
         }
@@ -153,7 +149,7 @@ impl Controller {
     #[inline]
     pub fn on_cnp(&mut self, now: Instant) {
         match self {
-            Self::LineRate(_) => {}
+            Self::LineRate => {}
             Self::Dcqcn(pacer) => pacer.on_cnp(now),
             Self::Swift(swift) => swift.control.on_cnp(now),
             Self::Timely(timely) => timely.control.on_cnp(now),
@@ -163,7 +159,7 @@ impl Controller {
     /// Something was lost.
     pub fn on_loss(&mut self, now: Instant, loss: Loss) {
         match self {
-            Self::LineRate(_) | Self::Dcqcn(_) => {}
+            Self::LineRate | Self::Dcqcn(_) => {}
             Self::Swift(swift) => swift.control.on_loss(now, loss),
             Self::Timely(timely) => timely.control.on_loss(now, loss),
         }
@@ -173,7 +169,7 @@ impl Controller {
     #[must_use]
     pub fn rate_bps_at(&self, now: Instant) -> Option<u64> {
         match self {
-            Self::LineRate(_) => None,
+            Self::LineRate => None,
             Self::Dcqcn(pacer) => pacer.rate_bps_at(now),
             Self::Swift(swift) => swift.control.rate_bps_at(now),
             Self::Timely(timely) => timely.control.rate_bps_at(now),
@@ -183,7 +179,7 @@ impl Controller {
     /// See [`Cycle`]. One that follows round-trip times hardly ever stands still.
     pub fn visit(&mut self, cycle: &mut Cycle) {
         match self {
-            Self::LineRate(LineRate) => {}
+            Self::LineRate => {}
             Self::Dcqcn(pacer) => pacer.visit(cycle),
             Self::Swift(_) | Self::Timely(_) => cycle.never_repeats(),
         }

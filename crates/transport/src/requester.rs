@@ -119,26 +119,19 @@ impl Requester {
         }
     }
 
-    /// Something is posted that the window lets out.
+    /// Something is posted that both windows let out: that of `config`, and one of `window_packets`, which is
+    /// a rate controller's. What is sent again one by one goes out in any case.
     #[inline]
     #[must_use]
-    pub const fn can_transmit(&self, config: &Config) -> bool {
+    pub const fn can_transmit(&self, config: &Config, window_packets: u32) -> bool {
         match self.flight.mode {
-            Mode::InOrder => self.has_next(config),
+            Mode::InOrder => self.has_next(config) && self.flight.ahead() < window_packets,
             Mode::OneByOne => true,
             Mode::Failed => false,
         }
     }
 
-    /// A window of so many packets, a rate controller's, lets the next packet out; what is sent again one by
-    /// one goes out in any case.
-    #[inline]
-    #[must_use]
-    pub fn fits(&self, window_packets: u32) -> bool {
-        self.flight.ahead() < window_packets || self.flight.mode == Mode::OneByOne
-    }
-
-    /// The window lets the next packet out.
+    /// The window of `config` lets the next packet out.
     #[inline]
     const fn has_next(&self, config: &Config) -> bool {
         !self.is_exhausted() && self.flight.ahead() < config.window_packets
@@ -150,25 +143,31 @@ impl Requester {
         self.message_left_bytes == NO_MESSAGE
     }
 
-    /// The next packet, if there is one that window and state allow.
+    /// The next packet, if there is one that windows and state allow: see [`Self::can_transmit`]. One that
+    /// fills the window of the rate controller asks for an acknowledgement, or that window might open after a
+    /// timeout only.
     #[inline]
     pub fn poll_transmit(
         &mut self,
         config: &Config,
         now: Instant,
+        window_packets: u32,
         bytes_of: impl Fn(usize) -> u64,
     ) -> Option<NextPacket> {
-        if !self.can_transmit(config) {
+        if !self.can_transmit(config, window_packets) {
             return None;
         }
-        if config.recovery.is_selective() {
-            return Some(self.transmit_alone(config, now, bytes_of));
-        }
-        let packet = self.describe(config);
-        if self.flight.ahead() == 0 {
-            self.flight.start_timer(config, now);
-        }
-        self.advance(config, bytes_of);
+        let mut packet = if config.recovery.is_selective() {
+            self.transmit_alone(config, now, bytes_of)
+        } else {
+            let packet = self.describe(config);
+            if self.flight.ahead() == 0 {
+                self.flight.start_timer(config, now);
+            }
+            self.advance(config, bytes_of);
+            packet
+        };
+        packet.ack_request |= self.flight.ahead() >= window_packets;
         Some(packet)
     }
 
@@ -176,7 +175,7 @@ impl Requester {
     /// full packet.
     #[must_use]
     pub fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {
-        if !self.can_transmit(config) {
+        if !self.can_transmit(config, u32::MAX) {
             return None;
         }
         if self.flight.mode == Mode::OneByOne {
@@ -664,7 +663,7 @@ mod tests {
     /// Sends `count` packets and has them acknowledged.
     fn exchange(requester: &mut Requester, config: &Config, now: Instant, count: u32) {
         for _ in 0..count {
-            let sent = requester.poll_transmit(config, now, |_| BYTES).expect("the window is open");
+            let sent = requester.poll_transmit(config, now, u32::MAX, |_| BYTES).expect("the window is open");
             assert!(requester.on_ack(config, now, sent.psn, |_| BYTES).progressed());
         }
     }
@@ -675,7 +674,7 @@ mod tests {
         let mut requester = Requester::new(Psn::new(0xff_fff0));
         requester.post(&config, BYTES);
         for lost in [0, 60] {
-            (0..lost).for_each(|_| _ = requester.poll_transmit(&config, Instant::ZERO, |_| BYTES));
+            (0..lost).for_each(|_| _ = requester.poll_transmit(&config, Instant::ZERO, u32::MAX, |_| BYTES));
             let late = requester.deadline();
             if lost > 0 {
                 assert_eq!(requester.on_timeout(&config, late, |_| BYTES), TimeoutOutcome::Resend);
@@ -695,7 +694,7 @@ mod tests {
         let config = config(0);
         let mut requester = Requester::new(Psn::new(0));
         requester.post(&config, BYTES);
-        assert!(requester.poll_transmit(&config, Instant::ZERO, |_| BYTES).is_some());
+        assert!(requester.poll_transmit(&config, Instant::ZERO, u32::MAX, |_| BYTES).is_some());
         assert_eq!(requester.on_timeout(&config, requester.deadline(), |_| BYTES), TimeoutOutcome::Failed);
         let mut cycle = Cycle::record(Instant(1_000));
         requester.visit(&mut cycle, &config, |_| panic!("its owner has forgotten it"));

@@ -44,6 +44,21 @@ pub enum Reply {
     },
 }
 
+impl Reply {
+    /// What is written on the wire: whether it is an ACK, the PSN of the BTH and what stands in the AETH as
+    /// message sequence number, which is `message_sequence` but for selective recovery.
+    #[inline]
+    #[must_use]
+    pub const fn header(self, message_sequence: u32) -> (bool, Psn, u32) {
+        match self {
+            Self::Ack(psn) => (true, psn, message_sequence),
+            Self::Nak(psn) => (false, psn, message_sequence),
+            Self::SelectiveAck { newest, highest } => (true, newest, highest.value()),
+            Self::SelectiveNak { newest, missing } => (false, missing, newest.value()),
+        }
+    }
+}
+
 /// The judgement on one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {

@@ -98,7 +98,7 @@ mod tests {
             requester.post(&config, bytes);
             let mut expected = Frames::default();
             while u64::from(expected.frames) < sent
-                && let Some(packet) = requester.poll_transmit(&config, Instant::ZERO, |_| bytes)
+                && let Some(packet) = requester.poll_transmit(&config, Instant::ZERO, u32::MAX, |_| bytes)
             {
                 let opcode = write_opcode(packet.position);
                 expected.frames += 1;

@@ -270,13 +270,19 @@ impl Host {
         self.senders.iter_mut().for_each(|sender| _ = sender.watch(false));
     }
 
+    /// It has no queue pairs and nothing has reached it: its state is what it was made with.
+    fn is_untouched(&self) -> bool {
+        self.received_frames == 0
+            && self.senders.is_empty()
+            && self.storage.is_none()
+            && self.throughput.is_empty()
+            && !self.ports.iter().any(|port| port.transmitter().may_change())
+    }
+
     /// See [`Cycle`]. Transfers change only when chunks are posted, which a sender shows, delivered or
     /// acknowledged, which is reported; until a rank is no longer busy there is a timer.
     pub(crate) fn visit(&mut self, cycle: &mut Cycle) {
-        // One without queue pairs that nothing has reached is what it was made as.
-        let is_untouched = self.received_frames == 0 && self.senders.is_empty() && self.storage.is_none();
-        let has_changes = self.ports.iter().any(|port| port.transmitter().may_change());
-        let is_untouched = is_untouched && self.throughput.is_empty() && !has_changes;
+        let is_untouched = self.is_untouched();
         cycle.same(u64::from(is_untouched));
         if is_untouched {
             return;

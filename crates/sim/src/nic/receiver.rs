@@ -208,12 +208,9 @@ impl Receiver {
         reply: Reply,
         vouched: Option<u32>,
     ) -> Packet {
-        let (kind, psn, message_sequence) = match reply {
-            Reply::Ack(psn) => (Kind::Ack, psn, vouched.unwrap_or_else(|| self.responder.message_sequence())),
-            Reply::Nak(psn) => (Kind::Nak, psn, self.responder.message_sequence()),
-            Reply::SelectiveAck { newest, highest } => (Kind::Ack, newest, highest.value()),
-            Reply::SelectiveNak { newest, missing } => (Kind::Nak, missing, newest.value()),
-        };
+        let message_sequence = vouched.unwrap_or_else(|| self.responder.message_sequence());
+        let (is_ack, psn, message_sequence) = reply.header(message_sequence);
+        let kind = if is_ack { Kind::Ack } else { Kind::Nak };
         let frame_bytes = settings.framing.ack_frame_bytes();
         Packet::new(kind, settings.priorities.ack, psn, frame_bytes, self.path)
             .with_message_sequence(message_sequence)

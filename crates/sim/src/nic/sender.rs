@@ -261,21 +261,15 @@ impl Sender {
     /// Whether the sender now enters its port's round; `window_packets` is the window of its rate controller.
     #[inline]
     pub(super) fn enters_round(&mut self, config: &Config, window_packets: u32) -> bool {
-        let enters = !self.is_in_round() && self.may_send(config, window_packets);
+        let enters = !self.is_in_round() && self.requester.can_transmit(config, window_packets);
         self.standing |= u8::from(enters) * Self::IN_ROUND;
         enters
-    }
-
-    /// Something is posted that both windows let out.
-    #[inline]
-    pub(super) fn may_send(&self, config: &Config, window_packets: u32) -> bool {
-        self.requester.can_transmit(config) && self.requester.fits(window_packets)
     }
 
     /// Whether the sender, just served, has more to send.
     #[inline]
     pub(super) fn stays_in_round(&mut self, config: &Config, window_packets: u32) -> bool {
-        let stays = self.may_send(config, window_packets);
+        let stays = self.requester.can_transmit(config, window_packets);
         if !stays {
             self.standing &= !Self::IN_ROUND;
         }
@@ -301,9 +295,7 @@ impl Sender {
     ) -> Option<Packet> {
         let bytes_of = self.sizes(sends);
         let Turn { now, sent, window_packets } = turn;
-        let mut next = self.requester.poll_transmit(config, now, bytes_of)?;
-        // What fills the window of the rate controller asks, or the window might open after a timeout only.
-        next.ack_request |= !self.requester.fits(window_packets);
+        let next = self.requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let DataFrames { framing, priority, .. } = *frames;
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {

@@ -119,10 +119,7 @@ impl Host {
         let window_packets = window_packets(pacers, data_frames, sender);
         let turn = Turn { now, sent, window_packets };
         let mut pacer = if data_frames.is_paced { Some(&mut pacers[sender as usize]) } else { None };
-        // The window may have become smaller since the sender entered the round.
-        if pacer
-            .as_ref()
-            .is_none_or(|pacer| pacer.ready_at() <= now && state.may_send(config, window_packets))
+        if pacer.as_ref().is_none_or(|pacer| pacer.ready_at() <= now)
             && let Some(packet) = state.next_packet(sender, config, data_frames, turn, sends, context)
         {
             if let Some(pacer) = &mut pacer {

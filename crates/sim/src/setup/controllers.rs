@@ -3,7 +3,7 @@
 use spec::{RateControl, RunSpec};
 use std::sync::Arc;
 use topology::{Attachment, Graph};
-use transport::{Controller, DcqcnConfig, DcqcnPacer, LineRate, SwiftConfig, TimelyConfig};
+use transport::{Controller, DcqcnConfig, DcqcnPacer, SwiftConfig, TimelyConfig};
 use units::{AttachmentId, Rate, Span};
 
 /// The rate controllers of a run, one for each line rate: queue pairs share its parameters.
@@ -42,7 +42,7 @@ fn controller(spec: &RunSpec, line_rate: Rate) -> Controller {
     let swift = || swift_config(spec, line_rate).map(|config| Controller::swift(Arc::new(config)));
     let timely = || timely_config(spec, line_rate).map(|config| Controller::timely(Arc::new(config)));
     let controller = dcqcn.map(Controller::Dcqcn).or_else(swift).or_else(timely);
-    controller.unwrap_or(Controller::LineRate(LineRate))
+    controller.unwrap_or(Controller::LineRate)
 }
 
 /// The parameters of DCQCN at a port, if it is used.

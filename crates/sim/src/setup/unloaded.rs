@@ -107,8 +107,8 @@ impl Clocked for Vec<Hop> {
 
 /// Does the same `count` times, such as sending frames of one size that are all ready by then.
 ///
-/// Each time depends on the ones before by sums and maxima alone. So once every time has moved on by as much as
-/// all others, it does so from then on, and the rest is added at once.
+/// Each time depends on the ones before by sums and maxima alone. So once every time has moved on by as much
+/// as all others, it does so from then on, and the rest is added at once.
 fn repeat<C: Clocked>(clocked: &mut C, count: u64, mut act: impl FnMut(&mut C)) {
     let mut before: Vec<Instant> = Vec::new();
     for done in 1..=count {
@@ -223,8 +223,8 @@ impl Reads {
     }
 }
 
-/// Sends `bytes` that are ready at `at` in messages, of which `frame` tells the frame sizes: by whether a frame
-/// begins its message, whether it ends it, and its payload. Returns when the last has arrived.
+/// Sends `bytes` that are ready at `at` in messages, of which `frame` tells the frame sizes: by whether a
+/// frame begins its message, whether it ends it, and its payload. Returns when the last has arrived.
 fn send_all(
     transport: &TransportSpec,
     path: &mut Vec<Hop>,
@@ -358,7 +358,8 @@ mod tests {
         }
     }
 
-    /// A path of links, each `(Gb/s, cut-through, latency)`, and of cells behind the first one if there are any.
+    /// A path of links, each `(Gb/s, cut-through, latency)`, and of cells behind the first one if there are
+    /// any.
     fn path_of(links: &[(u64, bool, u64)], has_cells: bool) -> Vec<Hop> {
         let link = |&(gbps, cuts, latency): &(u64, bool, u64)| {
             let rate = Rate::from_gbps(gbps);

@@ -391,6 +391,7 @@ impl SharedBuffer {
                 cycle.same_list(counts.into_iter());
             }
         }
+        // Behind the last of them: no group has that index.
         cycle.same(groups.len() as u64);
     }
 }

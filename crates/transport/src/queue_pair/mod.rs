@@ -22,7 +22,7 @@ pub use udp::UdpPath;
 pub use work::{Completion, Counters, Placed, Source, Status, Target, WorkId};
 
 use crate::{Arrival, Config, Disposition, TimeoutOutcome};
-use receive::{ReceiveQueue, Taken, answer, is_early};
+use receive::{ReceiveQueue, Taken, is_early};
 use send::{Heard, SendQueue};
 use std::collections::VecDeque;
 use units::Instant;
@@ -166,7 +166,7 @@ impl QueuePair {
         self.counters.duplicates += u64::from(arrival.disposition == Disposition::Duplicate);
         self.counters.out_of_order += u64::from(is_early(arrival.disposition));
         let Some(reply) = arrival.reply else { return };
-        let (psn, msn, is_ack) = answer(reply, self.receives.message_sequence());
+        let (is_ack, psn, msn) = reply.header(self.receives.message_sequence());
         if is_ack {
             self.counters.acks_sent += 1;
             self.acknowledge(psn, Syndrome::Ack(CreditCount::UNLIMITED), msn);

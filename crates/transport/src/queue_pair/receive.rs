@@ -1,11 +1,11 @@
 //! The receiving half of a queue pair: what a request may do, and where its payload belongs.
 
 use super::{Completion, Placed, Received, Region, Settings, Status, Target, WorkId};
-use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Reply, Responder};
+use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Responder};
 use std::collections::VecDeque;
 use units::{Instant, Span};
 use wire::aeth::NakCode;
-use wire::{Opcode, Psn, reth};
+use wire::{Opcode, reth};
 
 /// What a request led to.
 pub(super) enum Taken {
@@ -249,16 +249,6 @@ fn go_on_writing(
     }
     let message = Message::Write { address: address.saturating_add(bytes), left_bytes };
     Ok((Target::Memory { address }, (!opcode.ends_message()).then_some(message)))
-}
-
-/// PSN and message sequence number of the packet that answers so, and whether it is an ACK.
-pub(super) const fn answer(reply: Reply, message_sequence: u32) -> (Psn, u32, bool) {
-    match reply {
-        Reply::Ack(psn) => (psn, message_sequence, true),
-        Reply::Nak(psn) => (psn, message_sequence, false),
-        Reply::SelectiveAck { newest, highest } => (newest, highest.value(), true),
-        Reply::SelectiveNak { newest, missing } => (missing, newest.value(), false),
-    }
 }
 
 /// Came ahead of a missing one.

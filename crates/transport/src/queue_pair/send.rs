@@ -104,15 +104,13 @@ impl SendQueue {
 
     /// The next packet, if window, pacing and the readiness of the peer allow one.
     pub(super) fn poll(&mut self, config: &Config, now: Instant) -> Option<DataPacket> {
-        let window_packets = self.rate.window_packets();
-        if now < self.ready_at() || !self.requester.fits(window_packets) {
+        if now < self.ready_at() {
             return None;
         }
+        let window_packets = self.rate.window_packets();
         let Self { requester, posted, .. } = self;
         let bytes_of = |index: usize| posted[index].bytes;
-        let mut packet = requester.poll_transmit(config, now, bytes_of)?;
-        // What fills the window of the rate controller asks, or the window might open after a timeout only.
-        packet.ack_request |= !requester.fits(window_packets);
+        let packet = requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let transmit = requester.transmit(config, &packet, bytes_of);
         let Posted { work, verb, address, .. } = posted[transmit.work];
         let opcode = verb.opcode(transmit.position);
@@ -139,7 +137,7 @@ impl SendQueue {
 
     /// When there is something to do.
     pub(super) fn deadline(&self, config: &Config) -> Instant {
-        let may_send = self.requester.can_transmit(config) && self.requester.fits(self.rate.window_packets());
+        let may_send = self.requester.can_transmit(config, self.rate.window_packets());
         let next = if may_send { self.ready_at() } else { Instant::NEVER };
         next.min(self.requester.deadline())
     }

@@ -24,7 +24,7 @@ impl Poster {
 
     pub(crate) fn poll_transmit(&mut self, config: &Config, now: Instant) -> Option<Transmit> {
         let Self { requester, work } = self;
-        let packet = requester.poll_transmit(config, now, |index| work[index])?;
+        let packet = requester.poll_transmit(config, now, u32::MAX, |index| work[index])?;
         Some(requester.transmit(config, &packet, |index| work[index]))
     }
 
@@ -58,7 +58,7 @@ impl Poster {
     }
 
     pub(crate) fn can_transmit(&self, config: &Config) -> bool {
-        self.requester.can_transmit(config)
+        self.requester.can_transmit(config, u32::MAX)
     }
 
     pub(crate) fn next_payload(&self, config: &Config) -> Option<(Position, u32)> {

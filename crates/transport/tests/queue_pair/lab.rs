@@ -1,8 +1,8 @@
 //! Two queue pairs, their memory and the channel between them, in simulated time.
 
 use fabricbench_transport::{
-    Completion, Config, Controller, LineRate, Outgoing, Placed, QueuePair, Received, Recovery, Region,
-    Settings, Status, Target, UdpPath, WorkId,
+    Completion, Config, Controller, Outgoing, Placed, QueuePair, Received, Recovery, Region, Settings,
+    Status, Target, UdpPath, WorkId,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -41,7 +41,7 @@ pub(crate) fn settings(end: usize, config: Config, memory_bytes: usize) -> Setti
         peer: qpn(1 - end),
         first_psn: first_psn(end),
         peer_first_psn: first_psn(1 - end),
-        rate: Controller::LineRate(LineRate),
+        rate: Controller::LineRate,
         cnp_interval: Some(Span::from_us(50)),
         memory: Some(Region { address: ADDRESS, bytes: memory_bytes as u64, remote_key: KEY }),
         peer_remote_key: KEY,
