@@ -196,6 +196,19 @@ mutants: $(STAMPS)/extension $(STAMPS)/requirements-dev ## Find changes no test 
 	$(BIN)/uv run --quiet --no-project --python $(BIN)/python --with cosmic-ray==$(COSMIC_RAY) \
 		python tools/mutants.py --mutants $(MUTANTS) $(if $(SEED),--seed $(SEED)) $(AREA)
 
+.PHONY: coverage
+coverage: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web ## Count the lines that tests reach, into target/coverage (needs cargo-llvm-cov)
+	@cargo llvm-cov --version >/dev/null 2>&1 || { \
+		echo "error: make coverage needs cargo-llvm-cov" >&2; \
+		echo "hint: rustup component add llvm-tools && cargo install --locked cargo-llvm-cov" >&2; exit 1; }
+	cargo llvm-cov --quiet --workspace --locked --html --output-dir target/coverage/rust
+	cargo llvm-cov report --summary-only
+	$(BIN)/coverage erase
+	PYTHONPATH=python $(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage html --quiet
+	$(BIN)/coverage report
+
 .PHONY: lock
 lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newest versions, with hashes
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock
