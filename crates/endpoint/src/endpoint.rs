@@ -1,26 +1,24 @@
 //! A socket and the queue pairs that share it.
 
-use crate::socket::{Datagram, Socket};
+use crate::outbox::Outbox;
+use crate::socket::{CALL_BYTES_MAX, Datagrams, SEGMENTS_MAX, Socket};
 use crate::{Clock, Loss};
 use std::collections::{HashMap, VecDeque};
-use std::io;
 use std::net::SocketAddrV4;
 use std::ops::Range;
+use std::{io, mem};
 use transport::{
     Completion, Counters, Outgoing, Placed, PostError, QueuePair, Received, Region, Settings, SettingsError,
     Target, UdpPath, WorkId,
 };
 use units::{Instant, Span};
-use wire::RoceMtu;
+use wire::icrc::{self, IdentificationBits};
 use wire::ipv4::Ecn;
 
-/// The longest packet, with the headroom for IPv4 and UDP headers. What is longer is cut off, and its ICRC
-/// does not match.
-const BUFFER_BYTES: usize = (RoceMtu::HEADER_BYTES + RoceMtu::Mtu4096.bytes()) as usize;
 /// Packets that a queue pair sends before the next one has its turn.
 const BURST_PACKETS: usize = 8;
-/// Packets that are received before something is sent.
-const RECEIVED_AT_ONCE: usize = 64;
+/// Calls that receive before something is sent.
+const RECEIVED_AT_ONCE: usize = 8;
 
 /// A queue pair of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,13 +116,12 @@ impl Pair {
         }
     }
 
-    /// Writes a packet behind the headroom of `buffer`; returns how long it is.
-    fn encode(&self, packet: &Outgoing, buffer: &mut [u8]) -> wire::Result<usize> {
-        let payload = packet.source.map_or(&[][..], |source| {
+    /// The payload of a packet to send.
+    fn payload(&self, packet: &Outgoing) -> &[u8] {
+        packet.source.map_or(&[], |source| {
             let from = self.part_of(source.work).start + source.offset_bytes as usize;
             &self.memory[from..from + source.bytes as usize]
-        });
-        packet.encode(payload, &mut buffer[UdpPath::HEADROOM_BYTES..])
+        })
     }
 }
 
@@ -136,7 +133,9 @@ pub struct Endpoint {
     pairs: Vec<Pair>,
     /// By their number.
     places: HashMap<u32, usize>,
-    buffer: Vec<u8>,
+    outbox: Outbox,
+    inbox: Vec<u8>,
+    identifications: Identifications,
     refused_datagrams: u64,
     dropped_packets: u64,
 }
@@ -154,7 +153,9 @@ impl Endpoint {
             loss,
             pairs: Vec::new(),
             places: HashMap::new(),
-            buffer: vec![0; BUFFER_BYTES],
+            outbox: Outbox::default(),
+            inbox: vec![0; CALL_BYTES_MAX],
+            identifications: Identifications::default(),
             refused_datagrams: 0,
             dropped_packets: 0,
         })
@@ -290,27 +291,35 @@ impl Endpoint {
         if wait > Span::ZERO { self.socket.wait(wait.min(patience)) } else { Ok(()) }
     }
 
-    /// Takes in what has arrived, up to some packets; returns how many.
+    /// Takes in what has arrived, up to some calls; returns how many packets.
     fn receive(&mut self) -> io::Result<usize> {
-        for received in 0..RECEIVED_AT_ONCE {
-            let Some(datagram) = self.socket.receive(&mut self.buffer[UdpPath::HEADROOM_BYTES..])? else {
-                return Ok(received);
-            };
-            if self.handle(&datagram).is_none() {
-                self.refused_datagrams += 1;
+        let mut received = 0;
+        let mut inbox = mem::take(&mut self.inbox);
+        for _ in 0..RECEIVED_AT_ONCE {
+            let Some(datagrams) = self.socket.receive(&mut inbox)? else { break };
+            // What was cut apart for the way is numbered from 0, and put together again in this order.
+            let mut identification = 0;
+            for datagram in inbox[..datagrams.bytes].chunks(datagrams.segment_bytes.max(1)) {
+                match self.handle(datagram, identification, &datagrams) {
+                    Some(found) => identification = found.wrapping_add(1),
+                    None => self.refused_datagrams += 1,
+                }
+                received += 1;
             }
         }
-        Ok(RECEIVED_AT_ONCE)
+        self.inbox = inbox;
+        Ok(received)
     }
 
-    /// Hands a datagram to its queue pair; none if it is not for one.
-    fn handle(&mut self, datagram: &Datagram) -> Option<()> {
-        let path = UdpPath { source: datagram.from, destination: self.socket.local() };
-        let packet = path.open(&mut self.buffer[..UdpPath::HEADROOM_BYTES + datagram.bytes]).ok()?;
-        let packet = Received::decode(packet).ok()?.with_mark(datagram.ecn == Ecn::CongestionExperienced);
+    /// Hands a datagram to its queue pair and returns its IPv4 identification, which is `likely` that one;
+    /// none if the datagram is not for any.
+    fn handle(&mut self, datagram: &[u8], likely: u16, from: &Datagrams) -> Option<u16> {
+        let path = UdpPath { source: from.from, destination: self.socket.local() };
+        let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
+        let packet = Received::decode(packet).ok()?.with_mark(from.ecn == Ecn::CongestionExperienced);
         let pair = &mut self.pairs[*self.places.get(&packet.destination().value())?];
         // As a connection has two ends, others have no part in it.
-        if pair.peer != datagram.from {
+        if pair.peer != from.from {
             return None;
         }
         let now = self.clock.now();
@@ -318,7 +327,7 @@ impl Endpoint {
             pair.place(placed, packet.payload(), now);
         }
         pair.collect_completions(now);
-        Some(())
+        Some(identification)
     }
 
     /// Sends what queue pairs may send, up to some packets each; returns how many.
@@ -339,6 +348,7 @@ impl Endpoint {
                 sent += 1;
             }
         }
+        self.outbox.flush(&mut self.socket)?;
         Ok(sent)
     }
 
@@ -347,11 +357,31 @@ impl Endpoint {
             self.dropped_packets += 1;
             return Ok(());
         }
-        let (pair, source) = (&self.pairs[place], self.socket.local());
-        let path = UdpPath { source, destination: pair.peer };
-        let sealed = pair
-            .encode(packet, &mut self.buffer)
-            .and_then(|packet_bytes| path.seal(&mut self.buffer, packet_bytes));
-        self.socket.send(sealed.map_err(io::Error::other)?, pair.peer)
+        let pair = &self.pairs[place];
+        self.outbox.push(&mut self.socket, pair.peer, packet, pair.payload(packet))
+    }
+}
+
+/// Opens packets whose IPv4 identification is not known.
+#[derive(Default)]
+struct Identifications {
+    /// By length of the packet.
+    bits: HashMap<usize, IdentificationBits>,
+}
+
+impl Identifications {
+    /// The transport packet in a datagram, and its identification: `likely`, or the one below the number of
+    /// segments of a call with which the ICRC matches. That it may be any of these costs 6 of the 32 bits of
+    /// the ICRC where the first guess is wrong.
+    fn open<'a>(&mut self, path: &UdpPath, likely: u16, datagram: &'a [u8]) -> Option<(&'a [u8], u16)> {
+        let packet = match path.open(likely, datagram) {
+            Ok(packet) => return Some((packet, likely)),
+            Err(wire::Error::BadIcrc { expected, found }) => (expected ^ found, datagram.len() - icrc::BYTES),
+            Err(_) => return None,
+        };
+        let (difference, packet_bytes) = packet;
+        let bits = self.bits.entry(packet_bytes).or_insert_with(|| IdentificationBits::new(packet_bytes));
+        let identification = likely ^ bits.behind(difference)?;
+        (usize::from(identification) < SEGMENTS_MAX).then_some((&datagram[..packet_bytes], identification))
     }
 }

@@ -18,13 +18,13 @@
 //! the kernel's own RoCE (rxe) is not loaded.
 //!
 //! # What is left out
-//! Batches of datagrams in one call (`sendmmsg`, segmentation offload), IPv6, and rates above what one thread
-//! with one call for each packet reaches, some Gb/s.
+//! IPv6, and more than one thread for an endpoint.
 
 mod clock;
 mod endpoint;
 pub mod loopback;
 mod loss;
+mod outbox;
 mod socket;
 
 pub use clock::Clock;

@@ -14,10 +14,17 @@ const TRAFFIC_CLASS: c_int = 26 << 2 | Ecn::Ect0 as c_int;
 /// Room for the windows of many queue pairs at once, where the host allows it.
 const BUFFER_BYTES: c_int = 16 << 20;
 
-/// A datagram that arrived.
-pub(crate) struct Datagram {
-    /// Length of its payload.
+/// Most segments of a call (`UDP_MAX_SEGMENTS` of kernels before 6.9).
+pub(crate) const SEGMENTS_MAX: usize = 64;
+/// Most bytes of a call: the payload of the longest datagram.
+pub(crate) const CALL_BYTES_MAX: usize = 65_507;
+
+/// Datagrams that arrived in one piece: all are as long as the first, but the last may be shorter.
+pub(crate) struct Datagrams {
+    /// Length of all of them.
     pub(crate) bytes: usize,
+    /// Length of the first.
+    pub(crate) segment_bytes: usize,
     pub(crate) from: SocketAddrV4,
     pub(crate) ecn: Ecn,
 }
@@ -26,6 +33,8 @@ pub(crate) struct Datagram {
 pub(crate) struct Socket {
     socket: UdpSocket,
     local: SocketAddrV4,
+    /// As far as is known, the host cuts what one call sends into datagrams.
+    cuts: bool,
 }
 
 impl Socket {
@@ -42,10 +51,12 @@ impl Socket {
             SocketAddr::V4(local) => local,
             SocketAddr::V6(_) => unreachable!("a socket bound to an IPv4 address has one"),
         };
-        let bound = Self { socket, local };
+        let bound = Self { socket, local, cuts: true };
         bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
         bound.set(libc::IPPROTO_IP, libc::IP_TOS, TRAFFIC_CLASS)?;
         bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+        // Kernels before 5.0 do not know it, and hand over each datagram by itself.
+        let _ = bound.set(libc::SOL_UDP, libc::UDP_GRO, 1);
         bound.enlarge(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)?;
         bound.enlarge(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)?;
         Ok(bound)
@@ -69,22 +80,73 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sends a datagram, once there is room for it.
-    pub(crate) fn send(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<()> {
+    /// As far as is known, the host cuts what one call sends into datagrams.
+    pub(crate) const fn cuts(&self) -> bool {
+        self.cuts
+    }
+
+    /// Sends datagrams of `segment_bytes`, the last of which may be shorter, in one call, once there is room.
+    ///
+    /// Where it turns out that the host cannot cut them apart they are lost, as they might be on the way:
+    /// sent one by one they would have other identifications than their ICRCs say.
+    pub(crate) fn send(
+        &mut self,
+        datagrams: &[u8],
+        segment_bytes: usize,
+        to: SocketAddrV4,
+    ) -> io::Result<()> {
+        let segment = (datagrams.len() > segment_bytes).then_some(segment_bytes as u16);
+        match self.send_call(datagrams, segment, to) {
+            Err(error) if segment.is_some() && is_of_cutting(&error) => {
+                self.cuts = false;
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    /// One call, once there is room.
+    fn send_call(&self, bytes: &[u8], segment_bytes: Option<u16>, to: SocketAddrV4) -> io::Result<()> {
+        // SAFETY: all zero is a valid value of these plain structures of C.
+        let (mut address, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
+        address.sin_family = libc::AF_INET as libc::sa_family_t;
+        address.sin_port = to.port().to_be();
+        address.sin_addr.s_addr = u32::from(*to.ip()).to_be();
+        let mut slice = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+        let mut control = [0_u64; 3];
+        message.msg_name = (&raw mut address).cast();
+        message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
+        message.msg_iov = &raw mut slice;
+        message.msg_iovlen = 1;
+        if let Some(segment_bytes) = segment_bytes {
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = mem::size_of_val(&control);
+            // SAFETY: the control buffer is aligned and has room for a message of two bytes, 24 bytes in all.
+            unsafe {
+                let header = libc::CMSG_FIRSTHDR(&raw const message);
+                (*header).cmsg_level = libc::SOL_UDP;
+                (*header).cmsg_type = libc::UDP_SEGMENT;
+                (*header).cmsg_len = libc::CMSG_LEN(2) as usize;
+                libc::CMSG_DATA(header).cast::<u16>().write_unaligned(segment_bytes);
+            }
+        }
         loop {
-            match self.socket.send_to(datagram, to) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                result => return result.map(|_| ()),
+            // SAFETY: every pointer in the message is to a live buffer of the length beside it, which the
+            // kernel only reads.
+            let result = unsafe { libc::sendmsg(self.socket.as_raw_fd(), &raw const message, 0) };
+            let error = io::Error::last_os_error();
+            if result >= 0 || error.kind() != ErrorKind::Interrupted {
+                return if result >= 0 { Ok(()) } else { Err(error) };
             }
         }
     }
 
-    /// The next datagram, into `buffer`, if one has arrived.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Datagram>> {
+    /// The next datagrams, into `buffer`, if any have arrived.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Datagrams>> {
         // SAFETY: all zero is a valid value of these plain structures of C.
         let (mut from, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
         let mut slice = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // Aligned as control messages must be, and more than the one that was asked for takes.
+        // Aligned as control messages must be, and more than the two that were asked for take.
         let mut control = [0_u64; 8];
         message.msg_name = (&raw mut from).cast();
         message.msg_namelen = mem::size_of_val(&from) as libc::socklen_t;
@@ -102,7 +164,9 @@ impl Socket {
         };
         let address = Ipv4Addr::from(u32::from_be(from.sin_addr.s_addr));
         let from = SocketAddrV4::new(address, u16::from_be(from.sin_port));
-        Ok(Some(Datagram { bytes, from, ecn: ecn_of(&message) }))
+        let mut datagrams = Datagrams { bytes, segment_bytes: bytes, from, ecn: Ecn::NotEct };
+        datagrams.read_control(&message);
+        Ok(Some(datagrams))
     }
 
     /// Waits until a datagram arrives, for `span` at the most.
@@ -120,20 +184,35 @@ impl Socket {
     }
 }
 
-/// The ECN field of a received datagram: in a control message of one byte.
-fn ecn_of(message: &libc::msghdr) -> Ecn {
-    // SAFETY: the message was filled by the kernel, its control buffer is alive and aligned, and the macros
-    // stay within it.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(found) = header.as_ref() {
-            if (found.cmsg_level, found.cmsg_type) == (libc::IPPROTO_IP, libc::IP_TOS) {
-                return Ecn::from_low_bits(*libc::CMSG_DATA(header));
+impl Datagrams {
+    /// Reads the ECN field, a control message of one byte, and the length of the segments, one of an int that
+    /// is only there where datagrams came together.
+    fn read_control(&mut self, message: &libc::msghdr) {
+        // SAFETY: the message was filled by the kernel, its control buffer is alive and aligned, and the
+        // macros stay within it.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(message);
+            while let Some(found) = header.as_ref() {
+                match (found.cmsg_level, found.cmsg_type) {
+                    (libc::IPPROTO_IP, libc::IP_TOS) => {
+                        self.ecn = Ecn::from_low_bits(*libc::CMSG_DATA(header));
+                    }
+                    (libc::SOL_UDP, libc::UDP_GRO) => {
+                        self.segment_bytes =
+                            libc::CMSG_DATA(header).cast::<c_int>().read_unaligned() as usize;
+                    }
+                    _ => {}
+                }
+                header = libc::CMSG_NXTHDR(message, header);
             }
-            header = libc::CMSG_NXTHDR(message, header);
         }
     }
-    Ecn::NotEct
+}
+
+/// Whether a call failed because the host or the device cannot cut datagrams apart: not known (`EINVAL`,
+/// `ENOPROTOOPT`), or without checksums of the device, which it needs (`EIO`).
+fn is_of_cutting(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOPROTOOPT | libc::EIO))
 }
 
 #[cfg(test)]
@@ -144,17 +223,31 @@ mod tests {
 
     #[test]
     fn a_datagram_arrives_with_its_sender_and_its_ecn() {
-        let (one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
+        let (mut one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
         let mut buffer = [0; 16];
         assert!(other.receive(&mut buffer).unwrap().is_none());
         for (class, ecn) in [(TRAFFIC_CLASS, Ecn::Ect0), (3, Ecn::CongestionExperienced)] {
             one.set(libc::IPPROTO_IP, libc::IP_TOS, class).unwrap();
-            one.send(b"hello", other.local()).unwrap();
+            one.send(b"hello", 5, other.local()).unwrap();
             other.wait(Span::from_us(1_000_000)).unwrap();
             let datagram = other.receive(&mut buffer).unwrap().unwrap();
             assert_eq!((&buffer[..datagram.bytes], datagram.from), (&b"hello"[..], one.local()));
             assert_eq!(datagram.ecn, ecn);
         }
+    }
+
+    #[test]
+    fn datagrams_of_one_call_arrive_with_their_length() {
+        let (mut one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
+        one.send(b"abcabcabcd", 3, other.local()).unwrap();
+        let (mut buffer, mut received) = ([0; 64], Vec::new());
+        while received.len() < 4 {
+            other.wait(Span::from_us(1_000_000)).unwrap();
+            let datagrams = other.receive(&mut buffer).unwrap().unwrap();
+            let each = buffer[..datagrams.bytes].chunks(datagrams.segment_bytes);
+            received.extend(each.map(<[u8]>::to_vec));
+        }
+        assert_eq!(received, [&b"abc"[..], b"abc", b"abc", b"d"]);
     }
 
     #[test]

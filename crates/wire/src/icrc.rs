@@ -7,7 +7,12 @@ use crate::{Result, bth, ipv4, lrh, size, udp};
 /// Length of the CRC.
 pub const BYTES: usize = size::ICRC_BYTES as usize;
 
-const HEADERS_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES + bth::HEADER_BYTES;
+/// Length of the IPv4 and UDP headers.
+pub const OUTER_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES;
+
+const HEADERS_BYTES: usize = OUTER_BYTES + bth::HEADER_BYTES;
+/// Where in the IPv4 header the identification ends.
+const IDENTIFICATION_END: usize = 6;
 /// What stands for the local route header that a RoCEv2 packet does not have.
 const PSEUDO_HEADER: [u8; 8] = [0xff; 8];
 /// Bytes of the headers that count as ones because switches change them, or may: IPv4 traffic class, TTL and
@@ -30,15 +35,77 @@ const VARIANT: [usize; 7] = [
 /// headers.
 pub fn icrc(packet: &[u8]) -> Result<u32> {
     require(packet, HEADERS_BYTES)?;
-    let mut headers: [u8; HEADERS_BYTES] = array(packet, 0);
+    Ok(digest(array(packet, 0), &packet[HEADERS_BYTES..]))
+}
+
+/// The same of a packet that stands in two places: IPv4 and UDP headers, and all behind them.
+///
+/// # Errors
+/// [`Truncated`](crate::Error::Truncated) when the packet is shorter than a base transport header.
+pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
+    require(packet, bth::HEADER_BYTES)?;
+    let mut headers = [0; HEADERS_BYTES];
+    headers[..OUTER_BYTES].copy_from_slice(outer);
+    headers[OUTER_BYTES..].copy_from_slice(&packet[..bth::HEADER_BYTES]);
+    Ok(digest(headers, &packet[bth::HEADER_BYTES..]))
+}
+
+fn digest(mut headers: [u8; HEADERS_BYTES], rest: &[u8]) -> u32 {
     for at in VARIANT {
         headers[at] = 0xff;
     }
     let mut crc = crc32fast::Hasher::new();
     crc.update(&PSEUDO_HEADER);
     crc.update(&headers);
-    crc.update(&packet[HEADERS_BYTES..]);
-    Ok(crc.finalize())
+    crc.update(rest);
+    crc.finalize()
+}
+
+/// What the IPv4 identification does to the ICRC of packets of one length: a CRC is linear, so each bit that
+/// differs changes it by a value of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct IdentificationBits {
+    /// Sums of bits of the identification and the difference that they make, each with its highest bit in
+    /// none of the later ones.
+    differences: [(u32, u16); 16],
+}
+
+impl IdentificationBits {
+    /// For transport packets of `packet_bytes`, from the base transport header to the end of the padding.
+    #[must_use]
+    pub fn new(packet_bytes: usize) -> Self {
+        let behind = OUTER_BYTES + packet_bytes - IDENTIFICATION_END;
+        let alone = |identification: u16| {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(&identification.to_be_bytes());
+            crc.combine(&crc32fast::Hasher::new_with_initial_len(0, behind as u64));
+            crc.finalize()
+        };
+        let mut differences = std::array::from_fn(|bit| (alone(1 << bit) ^ alone(0), 1 << bit));
+        for place in 0..differences.len() {
+            differences[place..].sort_unstable_by(|one, other| other.cmp(one));
+            let (pivot, bits): (u32, u16) = differences[place];
+            for (difference, sum) in &mut differences[place + 1..] {
+                if (*difference ^ pivot) < *difference {
+                    (*difference, *sum) = (*difference ^ pivot, *sum ^ bits);
+                }
+            }
+        }
+        Self { differences }
+    }
+
+    /// The bits of the identification that account for a `difference` of ICRCs; none if no identification
+    /// does, as where the packet was damaged.
+    #[must_use]
+    pub fn behind(&self, mut difference: u32) -> Option<u16> {
+        let mut bits = 0;
+        for &(pivot, sum) in &self.differences {
+            if difference ^ pivot < difference {
+                (difference, bits) = (difference ^ pivot, bits ^ sum);
+            }
+        }
+        (difference == 0).then_some(bits)
+    }
 }
 
 /// Bits of the first byte of the local route header that count as ones: the virtual lane.
@@ -79,6 +146,31 @@ mod tests {
             let variant = [1, 8, 10, 11, 26, 27, 32].contains(&(bit / 8));
             assert_eq!(icrc(&changed).unwrap() == expected, variant, "bit {bit}");
         }
+    }
+
+    #[test]
+    fn the_identification_is_found_by_what_it_does_to_the_crc() {
+        for packet_bytes in [bth::HEADER_BYTES, 20, 4112, 4128] {
+            let bits = IdentificationBits::new(packet_bytes);
+            let mut packet: Vec<u8> = (0..OUTER_BYTES + packet_bytes).map(|at| (at * at) as u8).collect();
+            let mut with = |identification: u16| {
+                packet[IDENTIFICATION_END - 2..IDENTIFICATION_END]
+                    .copy_from_slice(&identification.to_be_bytes());
+                icrc(&packet).unwrap()
+            };
+            for identification in [0, 1, 2, 63, 0x8000, 0xabcd, 0xffff] {
+                let difference = with(identification) ^ with(7);
+                assert_eq!(bits.behind(difference), Some(identification ^ 7));
+                assert_eq!(bits.behind(difference ^ 1), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_packet_in_two_places_has_the_crc_of_one_in_one() {
+        let packet: Vec<u8> = (0..100).collect();
+        let outer = packet[..OUTER_BYTES].try_into().unwrap();
+        assert_eq!(of_datagram(outer, &packet[OUTER_BYTES..]), icrc(&packet));
     }
 
     #[test]

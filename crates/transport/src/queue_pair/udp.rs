@@ -7,9 +7,10 @@ use wire::{Error, Result, bth, icrc, udp};
 /// The two ends of a datagram. The ICRC covers IPv4 and UDP headers, which a socket neither takes nor gives;
 /// this says what stands in them.
 ///
-/// Of what the kernel writes the identification counts. On Linux it is 0, and "don't fragment" set, for
-/// single datagrams of a socket that is not connected and has `IP_MTU_DISCOVER` at `IP_PMTUDISC_DO`; other
-/// sockets count it up, and their packets have another ICRC than they say.
+/// Of what the kernel writes the identification counts. On Linux, a socket that is not connected and has
+/// `IP_MTU_DISCOVER` at `IP_PMTUDISC_DO` sets "don't fragment" and numbers the segments of each call
+/// (`UDP_SEGMENT`) from 0; a datagram by itself has 0. Other sockets count it up, and their packets have
+/// another ICRC than they say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPath {
     /// Where it comes from.
@@ -19,55 +20,51 @@ pub struct UdpPath {
 }
 
 impl UdpPath {
-    /// Bytes that callers leave free before the transport packet, for the headers that the ICRC covers.
-    pub const HEADROOM_BYTES: usize = ipv4::HEADER_BYTES + udp::HEADER_BYTES;
-
-    /// Appends the ICRC to the `packet_bytes` of a transport packet behind the headroom of `buffer`, and
-    /// returns what is to be sent.
+    /// Appends the ICRC to the `packet_bytes` of a transport packet at the start of `buffer`, and returns how
+    /// long the datagram is.
     ///
     /// # Errors
     /// [`Error::Truncated`] when the buffer has no room for it, or the packet no base transport header;
     /// [`Error::Length`] when it is longer than a datagram.
-    pub fn seal<'a>(&self, buffer: &'a mut [u8], packet_bytes: usize) -> Result<&'a [u8]> {
-        let (end, have) = (Self::HEADROOM_BYTES + packet_bytes, buffer.len());
-        let need = end + icrc::BYTES;
+    pub fn seal(&self, identification: u16, buffer: &mut [u8], packet_bytes: usize) -> Result<usize> {
+        let (need, have) = (packet_bytes + icrc::BYTES, buffer.len());
         if have < need {
             return Err(Error::Truncated { need, have });
         }
-        let crc = self.icrc(&mut buffer[..end])?;
+        let crc = self.icrc(identification, &buffer[..packet_bytes])?;
         // IBTA vol. 1, 7.8.1: least significant byte first.
-        buffer[end..need].copy_from_slice(&crc.to_le_bytes());
-        Ok(&buffer[Self::HEADROOM_BYTES..need])
+        buffer[packet_bytes..need].copy_from_slice(&crc.to_le_bytes());
+        Ok(need)
     }
 
-    /// The transport packet in what was received behind the headroom of `buffer`, without the ICRC at its
-    /// end.
+    /// The transport packet in a datagram, without the ICRC at its end.
     ///
     /// # Errors
     /// [`Error::Truncated`] when it is shorter than base transport header and ICRC, [`Error::BadIcrc`] when
-    /// the ICRC does not match.
-    pub fn open<'a>(&self, buffer: &'a mut [u8]) -> Result<&'a [u8]> {
-        let (need, have) = (Self::HEADROOM_BYTES + bth::HEADER_BYTES + icrc::BYTES, buffer.len());
-        let Some((packet, stored)) = buffer.split_last_chunk_mut().filter(|_| have >= need) else {
+    /// the ICRC does not match: the packet was damaged, or has another identification
+    /// ([`icrc::IdentificationBits`]).
+    pub fn open<'a>(&self, identification: u16, datagram: &'a [u8]) -> Result<&'a [u8]> {
+        let (need, have) = (bth::HEADER_BYTES + icrc::BYTES, datagram.len());
+        let Some((packet, stored)) = datagram.split_last_chunk().filter(|_| have >= need) else {
             return Err(Error::Truncated { need, have });
         };
-        let (expected, found) = (self.icrc(packet)?, u32::from_le_bytes(*stored));
+        let (expected, found) = (self.icrc(identification, packet)?, u32::from_le_bytes(*stored));
         if found != expected {
             return Err(Error::BadIcrc { expected, found });
         }
-        Ok(&packet[Self::HEADROOM_BYTES..])
+        Ok(packet)
     }
 
-    /// Writes the headers into the headroom and computes the ICRC of all.
-    fn icrc(&self, packet: &mut [u8]) -> Result<u32> {
+    /// The ICRC of a transport packet, with the headers that it has on the way.
+    fn icrc(&self, identification: u16, packet: &[u8]) -> Result<u32> {
         let length = |bytes: usize| {
-            let max = usize::from(u16::MAX) - Self::HEADROOM_BYTES;
+            let max = usize::from(u16::MAX) - icrc::OUTER_BYTES;
             u16::try_from(bytes).map_err(|_| Error::Length { field: "datagram", min: 0, max, found: bytes })
         };
         let udp = udp::Repr {
             source_port: self.source.port(),
             destination_port: self.destination.port(),
-            payload_bytes: length(packet.len() - Self::HEADROOM_BYTES + icrc::BYTES)?,
+            payload_bytes: length(packet.len() + icrc::BYTES)?,
         };
         let ip = ipv4::Repr {
             source: *self.source.ip(),
@@ -76,12 +73,13 @@ impl UdpPath {
             dscp: Dscp::default(),
             ecn: Ecn::default(),
             ttl: 0,
-            identification: 0,
+            identification,
             dont_fragment: true,
-            payload_bytes: length(packet.len() - ipv4::HEADER_BYTES + icrc::BYTES)?,
+            payload_bytes: length(udp::HEADER_BYTES + packet.len() + icrc::BYTES)?,
         };
-        ip.emit(packet)?;
-        udp.emit(&mut packet[ipv4::HEADER_BYTES..])?;
-        icrc::icrc(packet)
+        let mut headers = [0; icrc::OUTER_BYTES];
+        ip.emit(&mut headers)?;
+        udp.emit(&mut headers[ipv4::HEADER_BYTES..])?;
+        icrc::of_datagram(&headers, packet)
     }
 }

@@ -15,6 +15,8 @@ const PATH: UdpPath = UdpPath {
     destination: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 4791),
 };
 
+const IDENTIFICATION: u16 = 5;
+
 /// The packets of a write and of a SEND, with their bytes.
 fn packets(bytes: &[u8]) -> Vec<(Outgoing, Vec<u8>)> {
     let mut end = End::new(&settings(0, config(Recovery::GoBackN), 0));
@@ -33,9 +35,11 @@ fn encode(packet: &Outgoing, payload: &[u8]) -> Vec<u8> {
     buffer
 }
 
-/// A packet with room for headers and ICRC.
-fn with_room(packet: &Outgoing, payload: &[u8]) -> Vec<u8> {
-    [vec![0; UdpPath::HEADROOM_BYTES], encode(packet, payload), vec![0; 4]].concat()
+/// A packet with its ICRC.
+fn sealed(packet: &Outgoing, payload: &[u8]) -> Vec<u8> {
+    let mut buffer = [encode(packet, payload), vec![0; 4]].concat();
+    assert_eq!(PATH.seal(IDENTIFICATION, &mut buffer, packet.packet_bytes()), Ok(buffer.len()));
+    buffer
 }
 
 proptest! {
@@ -56,8 +60,7 @@ proptest! {
         if let Ok(packet) = Received::decode(&bytes) {
             end.handle(&packet.with_mark(marked), Instant(5));
         }
-        let mut buffer = [vec![0; UdpPath::HEADROOM_BYTES], bytes].concat();
-        prop_assert!(PATH.open(&mut buffer).is_err());
+        prop_assert!(PATH.open(IDENTIFICATION, &bytes).is_err());
     }
 
     #[test]
@@ -68,16 +71,14 @@ proptest! {
         length: prop::sample::Index,
     ) {
         for (packet, payload) in packets(&bytes) {
-            let mut buffer = with_room(&packet, &payload);
-            let packet_bytes = packet.packet_bytes();
-            let sealed = PATH.seal(&mut buffer, packet_bytes)?.to_vec();
-            prop_assert_eq!(PATH.open(&mut buffer)?.len(), packet_bytes);
+            let sealed = sealed(&packet, &payload);
+            prop_assert_eq!(PATH.open(IDENTIFICATION, &sealed)?.len(), packet.packet_bytes());
             let at = at.index(sealed.len());
-            let mut changed = [vec![0; UdpPath::HEADROOM_BYTES], sealed.clone()].concat();
-            changed[UdpPath::HEADROOM_BYTES + at] ^= 1 << bit;
+            let mut changed = sealed.clone();
+            changed[at] ^= 1 << bit;
             // The fifth byte of the BTH is for switches to change.
-            prop_assert_eq!(PATH.open(&mut changed).is_ok(), at == 4);
-            let _ = Received::decode(&changed[UdpPath::HEADROOM_BYTES..]);
+            prop_assert_eq!(PATH.open(IDENTIFICATION, &changed).is_ok(), at == 4);
+            let _ = Received::decode(&changed);
             let _ = Received::decode(&sealed[..length.index(sealed.len())]);
         }
     }
@@ -94,15 +95,14 @@ fn a_sealed_packet_is_the_one_that_stands_in_a_whole_frame() {
         dscp: Dscp::new(26).unwrap(),
         ecn: Ecn::CongestionExperienced,
         ttl: 63,
-        identification: 0,
+        identification: IDENTIFICATION,
         dont_fragment: true,
     };
     for (packet, payload) in packets(&[7; 1_001]) {
         let frame = RoceFrame::new(network, packet.bth, packet.extension, &payload).unwrap();
         let mut whole = vec![0; frame.frame_bytes()];
         let frame_bytes = frame.emit(&mut whole).unwrap();
-        let mut buffer = with_room(&packet, &payload);
-        assert_eq!(PATH.seal(&mut buffer, packet.packet_bytes()).unwrap(), &whole[42..frame_bytes]);
+        assert_eq!(sealed(&packet, &payload), &whole[42..frame_bytes]);
     }
 }
 
@@ -118,6 +118,6 @@ fn what_does_not_fit_is_an_error() {
     let cut = Received::decode(&encoded[..39]);
     assert_eq!(cut, Err(DecodeError::Padding { found: 11, pad: 2 }));
     assert!(matches!(Received::decode(&encoded[..27]), Err(DecodeError::Header(Error::Truncated { .. }))));
-    assert_eq!(PATH.seal(&mut [0; 71], 40), Err(Error::Truncated { need: 72, have: 71 }));
-    assert_eq!(PATH.open(&mut [0; 43]), Err(Error::Truncated { need: 44, have: 43 }));
+    assert_eq!(PATH.seal(0, &mut [0; 43], 40), Err(Error::Truncated { need: 44, have: 43 }));
+    assert_eq!(PATH.open(0, &[0; 15]), Err(Error::Truncated { need: 16, have: 15 }));
 }

@@ -166,10 +166,9 @@ impl Lab {
     pub(crate) fn transmit(&mut self) {
         for from in [0, 1] {
             while let Some(packet) = self.ends[from].queue_pair.poll_transmit(self.now) {
-                let mut buffer = vec![0xee; UdpPath::HEADROOM_BYTES + packet.packet_bytes() + 4];
-                let body = &mut buffer[UdpPath::HEADROOM_BYTES..];
-                let packet_bytes = packet.encode(self.ends[from].payload(&packet), body).unwrap();
-                path(from).seal(&mut buffer, packet_bytes).unwrap();
+                let mut buffer = vec![0xee; packet.packet_bytes() + 4];
+                let packet_bytes = packet.encode(self.ends[from].payload(&packet), &mut buffer).unwrap();
+                path(from).seal(0, &mut buffer, packet_bytes).unwrap();
                 let copies = 1 + u64::from(self.chance(self.channel.duplicated));
                 for _ in 0..copies {
                     self.carry(1 - from, &buffer);
@@ -209,8 +208,8 @@ impl Lab {
     }
 
     fn deliver(&mut self) {
-        let Some(Reverse((_, _, to, is_marked, mut datagram))) = self.flights.pop() else { return };
-        let bytes = path(1 - to).open(&mut datagram).unwrap();
+        let Some(Reverse((_, _, to, is_marked, datagram))) = self.flights.pop() else { return };
+        let bytes = path(1 - to).open(0, &datagram).unwrap();
         let packet = Received::decode(bytes).unwrap().with_mark(is_marked);
         self.ends[to].handle(&packet, self.now);
     }
