@@ -5,6 +5,7 @@ python tools/generate_plan_reference.py --check    # exit status 1 when the page
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
@@ -22,37 +23,71 @@ BEGIN, END = "<!-- fields: begin (tools/generate_plan_reference.py) -->\n", "<!-
 PRESETS_BEGIN = "<!-- presets: begin (tools/generate_plan_reference.py) -->\n"
 PRESETS_END = "<!-- presets: end -->\n"
 _SOURCE = " Source: "
+_UNIT = re.compile(r" \[(?:time|size|share|rate|ratio|number|0 to 7|bit/s|m|%)\]")
+"""A unit that the column of values says as well."""
+_SAID_DEFAULT = re.compile(r"(?:^| )Default: (.+?)\.(?= |$)")
+_LISTED_MAX = 20
+"""Metrics are more: their page lists them."""
+_NAMES = {"array": "list", "boolean": "boolean", "object": "mapping"}
 
 
 def reference(schema: dict[str, Any]) -> str:
-    """Return a section with a table for each mapping of a plan."""
-    sections = dict(_sections(schema, schema, "", "The plan"))
-    return "".join(f"### {title}\n\n{text}\n" for title, text in sections.items())
+    """Return a section with a table for each mapping of a plan; mappings with the same fields share one."""
+    titles: dict[str, list[str]] = {}
+    for title, text in dict(_sections(schema, [schema], "", "The plan")).items():
+        titles.setdefault(text, []).append(title)
+    return "".join(f"### {', '.join(names)}\n\n{text}\n" for text, names in titles.items())
 
 
 def _sections(
-    schema: dict[str, Any], mapping: dict[str, Any], path: str, title: str
+    schema: dict[str, Any], mappings: list[dict[str, Any]], path: str, title: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the title and text of a mapping's section, then those of the mappings in it.
-
-    A mapping that several kinds of topology have comes more than once, with the same title and text.
-    """
-    rows = [_row(schema, name, prop, mapping) for name, prop in mapping["properties"].items()]
-    lead = "" if not path else f"{mapping.get('description', '')}\n\n"
-    yield (
-        title,
-        f"{lead}| field | values | default | meaning | source |\n|---|---|---|---|---|\n" + "".join(rows),
-    )
-    for name, prop in mapping["properties"].items():
-        for child in _mappings(schema, prop):
-            yield from _sections(schema, child, f"{path}{name}.", _title(f"{path}{name}", prop, child))
+    """Yield the title and text of the section of a field, then those of the fields of what it may hold."""
+    yield title, f"{_lead(mappings) if path else ''}{_table(schema, mappings)}"
+    for mapping in mappings:
+        for name, prop in mapping["properties"].items():
+            if children := list(_mappings(schema, prop)):
+                item = " (each)" if prop.get("type") == "array" else ""
+                yield from _sections(schema, children, f"{path}{name}.", f"`{path}{name}`{item}")
 
 
-def _title(path: str, prop: dict[str, Any], child: dict[str, Any]) -> str:
-    """Name a section by its path, and its kind where there are several."""
-    kind = child["properties"].get("kind", {}).get("const")
-    item = " (each)" if prop.get("type") == "array" else ""
-    return f"`{path}`{item}" + (f": {kind}" if kind else "")
+def _lead(mappings: list[dict[str, Any]]) -> str:
+    """Say what a mapping is, or each of its kinds."""
+    if not _kind(mappings[0]):
+        return f"{mappings[0].get('description', '')}\n\n"
+    meanings = [max(each["description"], _of_kind(each)["description"], key=len) for each in mappings]
+    kinds = zip(mappings, meanings, strict=True)
+    return "".join(f"- `{_kind(each)}`: {' '.join(meaning.split())}\n" for each, meaning in kinds) + "\n"
+
+
+def _kind(mapping: dict[str, Any]) -> str:
+    """Return the kind that a mapping is of, empty where there are none."""
+    return str(_of_kind(mapping).get("const", ""))
+
+
+def _of_kind(mapping: dict[str, Any]) -> dict[str, Any]:
+    return dict(mapping["properties"].get("kind", {}))
+
+
+def _table(schema: dict[str, Any], mappings: list[dict[str, Any]]) -> str:
+    """Write the fields of a mapping; of kinds each field once, with the kinds that have it."""
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for mapping in mappings:
+        fields = mapping["properties"].items()
+        for name, prop in (field for field in fields if not (field[0] == "kind" and _kind(mapping))):
+            kinds.setdefault(_row(schema, name, prop, mapping), []).append(_kind(mapping))
+    rows = [(*row, _kinds(having, len(mappings))) for row, having in kinds.items()]
+    columns = [*zip(("field", "values", "default", "meaning", "source", "kinds"), *rows, strict=True)]
+    shown = [column for column in columns if any(column[1:])]
+    head, *body = zip(*shown, strict=True)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
+
+
+def _kinds(having: list[str], count: int) -> str:
+    """Write the kinds that have a field; nothing where a mapping has none."""
+    if not any(having):
+        return ""
+    return "all" if len(having) == count else ", ".join(f"`{kind}`" for kind in having)
 
 
 def _mappings(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -66,19 +101,21 @@ def _mappings(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str
         yield from _mappings(schema, form)
 
 
-def _row(schema: dict[str, Any], name: str, prop: dict[str, Any], mapping: dict[str, Any]) -> str:
-    """Write the row of a field."""
+def _row(schema: dict[str, Any], name: str, prop: dict[str, Any], mapping: dict[str, Any]) -> tuple[str, ...]:
+    """Return the cells of a field; what a column says is not repeated in its meaning."""
     described = prop if "description" in prop else next(_mappings(schema, prop))
     meaning, _, source = described["description"].partition(_SOURCE)
+    meaning = _UNIT.sub("", meaning)
     default = "required" if name in mapping.get("required", []) else _default(prop)
-    cells = [f"`{name}`", _values(prop), default, meaning, source]
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+    if default == "none" and (said := _SAID_DEFAULT.search(meaning)):
+        default, meaning = said[1], _SAID_DEFAULT.sub("", meaning)
+    return tuple(cell.replace("|", "\\|") for cell in (f"`{name}`", _values(prop), default, meaning, source))
 
 
 def _default(prop: dict[str, Any]) -> str:
     """Write the default of a field that has one."""
     if "default" not in prop:
-        return "see below"
+        return "below"
     default = prop["default"]
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
@@ -88,34 +125,37 @@ def _default(prop: dict[str, Any]) -> str:
 def _values(prop: dict[str, Any]) -> str:
     """Say in a few words what a field may hold."""
     forms = prop.get("anyOf") or prop.get("oneOf") or [prop]
+    is_size = any(form.get("format") == "size" for form in forms)
     names = [
-        _values(form) if "anyOf" in form else _form(form) for form in forms if form.get("type") != "null"
+        _values(form) if "anyOf" in form else _form(form, is_size=is_size)
+        for form in forms
+        if form.get("type") != "null"
     ]
-    return ", ".join(dict.fromkeys(names))
+    return ", ".join(filter(None, dict.fromkeys(names)))
 
 
-def _form(form: dict[str, Any]) -> str:
+def _form(form: dict[str, Any], *, is_size: bool) -> str:
     """Name one form that a field may have."""
+    if len(form.get("enum", [])) > _LISTED_MAX:
+        return "name"
     if "const" in form or "enum" in form:
         return ", ".join(f"`{value}`" for value in form.get("enum", [form.get("const")]))
     if form.get("type") == "integer":
-        return _range(form)
-    if form.get("type") == "array":
-        return "list"
-    if form.get("type") == "boolean":
-        return "`true`, `false`"
-    if form.get("type") == "object":
-        return "mapping"
+        return _range(form, is_size=is_size)
+    if form.get("type") in _NAMES:
+        return _NAMES[form["type"]]
     if "$ref" in form:
         return "mapping"
     return str(form.get("format", "number" if form.get("type") == "number" else "text"))
 
 
-def _range(form: dict[str, Any]) -> str:
-    """Write the range of a whole number."""
+def _range(form: dict[str, Any], *, is_size: bool) -> str:
+    """Write the range of a whole number; every size may be one, of bytes."""
     least, most = form.get("minimum", 0), form.get("maximum")
+    if is_size:
+        return "" if least else "`0`"
     if most is None or most == 2**63 - 1:
-        return f"whole number, {least} or more"
+        return f"integer from {least}"
     return f"{least} to {most}"
 
 

@@ -104,7 +104,10 @@ def test_the_reference_page_has_every_field() -> None:
     page = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
     fields = {path[-1] for path in field_paths(Plan)}
     assert {"step_overhead", "links_per_spine", "series_ports"} <= fields
-    assert {field for field in fields if f"\n| `{field}` |" not in page} == set()
+    assert {field for field in fields if f"\n| `{field}` |" not in page} == {"kind"}
+    kinds = [each.get("properties", {}).get("kind", {}) for each in plan_schema()["$defs"].values()]
+    named = {kind["const"] for kind in kinds if "const" in kind}
+    assert {kind for kind in named if f"\n- `{kind}`: " not in page} == set()
 
 
 def test_the_first_plan_of_the_page_is_a_plan() -> None:
