@@ -158,7 +158,7 @@ def ratio_cells(trial: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def table(trials: Sequence[dict[str, Any]]) -> str:
-    """Return the jobs as a Markdown table: ours, or ours / published (deviation)."""
+    """Return the jobs as a Markdown table: ours, or ours / published (deviation); without counters of 0."""
     metrics = columns(trials)
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
@@ -174,7 +174,18 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
         ]
         for trial in trials
     ]
+    told = [column for column in zip(head, *rows, strict=True) if set(column[1:]) != {"0"}]
+    head, *rows = ([*line] for line in zip(*told, strict=True))
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *rows))
+
+
+def unrepeated(page: str, section: Section, text: str) -> str:
+    """Return a table, or what says that one above it on the page is the same."""
+    before = page[: page.index(f"<!-- {section.plan}: end -->")]
+    same = next(
+        (each.plan for each in sections(before) if f": begin -->\n{text}<!-- {each.plan}:" in before), ""
+    )
+    return f"The same as [{same}](#{same}), to the digit.\n" if same else text
 
 
 def replaced(page: str, section: Section, text: str) -> str:
@@ -222,7 +233,8 @@ def main() -> int:
         sys.stderr.write(f"running {section.plan}\n")
         text = table(run(section))
         # Somebody may be writing the page meanwhile: only this table changes.
-        PAGE.write_text(replaced(PAGE.read_text(encoding="utf-8"), section, text), encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(replaced(page, section, unrepeated(page, section, text)), encoding="utf-8")
     return 0
 
 
