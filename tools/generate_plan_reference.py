@@ -23,8 +23,11 @@ BEGIN, END = "<!-- fields: begin (tools/generate_plan_reference.py) -->\n", "<!-
 PRESETS_BEGIN = "<!-- presets: begin (tools/generate_plan_reference.py) -->\n"
 PRESETS_END = "<!-- presets: end -->\n"
 _SOURCE = " Source: "
-_UNIT = re.compile(r" \[(?:time|size|share|rate|ratio|number|0 to 7|bit/s|m|%)\]")
-"""A unit that the column of values says as well."""
+_SAID = re.compile(
+    r" \[(?:time|size|share|rate|ratio|number|0 to 7|bit/s|m|%)\]"
+    r"|(?<=[a-zA-Z)]): `off`, `on` \(with every default\) or a mapping"
+)
+"""What the column of values says as well."""
 _SAID_DEFAULT = re.compile(r"(?:^| )Default: (.+?)\.(?= |$)")
 _LISTED_MAX = 20
 """Metrics are more: their page lists them."""
@@ -105,7 +108,7 @@ def _row(schema: dict[str, Any], name: str, prop: dict[str, Any], mapping: dict[
     """Return the cells of a field; what a column says is not repeated in its meaning."""
     described = prop if "description" in prop else next(_mappings(schema, prop))
     meaning, _, source = described["description"].partition(_SOURCE)
-    meaning = _UNIT.sub("", meaning)
+    meaning = _SAID.sub("", meaning)
     default = "required" if name in mapping.get("required", []) else _default(prop)
     if default == "none" and (said := _SAID_DEFAULT.search(meaning)):
         default, meaning = said[1], _SAID_DEFAULT.sub("", meaning)
