@@ -1,4 +1,5 @@
-//! Python bindings: `fabricbench._core`. Conversion only, no logic.
+//! The bindings `fabricbench._core`: conversion to Python and Arrow, errors, processor time and memory of a
+//! run, and the allocator that ends the process with a message when memory runs out.
 
 mod allocator;
 mod batches;

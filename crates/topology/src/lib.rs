@@ -10,7 +10,7 @@
 //! 5. `graph`: the finished [`Graph`]; `oversubscription` is read off it;
 //! 6. `routes`: the equal-cost next hops of every switch towards every host port.
 //!
-//! A new shape of network is one new file in `builder`.
+//! A new shape of network is a file in `builder`, exported there and here; CONTRIBUTING.md has the rest.
 
 mod address;
 mod assembly;

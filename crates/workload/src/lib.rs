@@ -19,7 +19,7 @@
 //! 9. `phases`: rounds that differ, and barriers between rounds ([`in_phases`]);
 //! 10. `volume`: how much that is, told without making it ([`volume_for`]).
 //!
-//! A new algorithm is one new file in `patterns` and one line in `registry`.
+//! A new algorithm is a file in `patterns`, its module in `patterns.rs` and a line in `registry`.
 //!
 //! A transfer waits for the data it needs: each block goes on as soon as it has arrived, and there is no
 //! barrier between steps. Algorithms that are programs of blocking sends say so ([`Schedule::is_blocking`]).
