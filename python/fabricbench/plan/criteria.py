@@ -109,15 +109,12 @@ class Criterion(PlanModel):
     maximum: Limit | None = Field(
         default=None, alias="max", description="The metric must not be above this value."
     )
-    job: str | None = Field(
-        default=None, description="Name of the job that is judged. Default: every job of the plan."
-    )
+    job: str | None = Field(default=None, description="The job that is judged. Default: every job.")
 
     variant: str | None = Field(
         default=None,
         description=(
-            "Name of the variant that is judged. Default: every variant of the plan; by a ratio, every one "
-            "but the reference."
+            "The variant that is judged. Default: every variant; by a ratio, every one but the reference."
         ),
     )
 

@@ -30,9 +30,8 @@ class Observe(PlanModel):
         ge=0,
         le=100_000,
         description=(
-            "At most this many points in one sampled series; when it is full, every second "
-            "point goes and the interval doubles. 0 samples nothing. Source: what a plot can "
-            "show."
+            "Points of one sampled series; when it is full, every second point goes and the interval "
+            "doubles. 0 samples nothing. Source: what a plot can show."
         ),
     )
     series_interval_ps: Duration = Field(
@@ -45,18 +44,15 @@ class Observe(PlanModel):
         default=64,
         ge=0,
         le=65_536,
-        description=(
-            "At most this many sampled ports; the rest are left out, hosts first. Source: it "
-            "bounds the table to 64,000 rows for each metric."
-        ),
+        description="Sampled ports; the rest are left out, hosts first. Source: 64,000 rows for each metric.",
     )
     series_qps: int = Field(
         default=64,
         ge=0,
         le=65_536,
         description=(
-            "At most this many queue pairs whose rate is sampled, where congestion control sets one: every "
-            "k-th of the run. Source: it bounds their rows to 64,000."
+            "Queue pairs whose rate is sampled, where congestion control sets one: every k-th of the run. "
+            "Source: 64,000 rows."
         ),
     )
     path_rows: int = Field(
@@ -64,9 +60,9 @@ class Observe(PlanModel):
         ge=0,
         le=10_000_000,
         description=(
-            "At most this many rows of the table `paths`, one for each link between switches on the way of a "
-            "queue pair. Where there would be more, it has those of every k-th queue pair. Source: one row "
-            "group; every path of 32,768 queue pairs on two tiers."
+            "Rows of the table `paths`, one for each link between switches on the way of a queue pair; "
+            "beyond it those of every k-th queue pair. Source: one row group; every path of 32,768 queue "
+            "pairs on two tiers."
         ),
     )
 
@@ -93,15 +89,15 @@ class Plan(PlanModel):
         ge=0,
         le=QUANTITY_MAX,
         description=(
-            "Seed of every random draw: hashing, UDP source ports, patterns. Iteration 0 of "
-            "each trial uses it, iteration i one derived from it."
+            "Seed of every random draw: hashing, UDP source ports, patterns. Iteration i uses one derived "
+            "from it, iteration 0 itself."
         ),
     )
     backend: Name = Field(
         default=SIMULATOR,
         description=(
-            "What carries the plan out: `sim`, the packet-level simulator, or another backend by its name. "
-            "`run --backend NAME` chooses one for a single run."
+            "What runs the plan: `sim`, the packet-level simulator, or another backend; `run --backend "
+            "NAME` chooses one for a single run."
         ),
     )
     fabric: Fabric = Field(description="The network under test.")
@@ -114,33 +110,32 @@ class Plan(PlanModel):
     tcp: Annotated[tuple[Tcp, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "TCP traffic beside the jobs, in a lossy priority: the load of ordinary applications. With "
-            "`solo`, jobs run alone without it."
+            "TCP traffic beside the jobs, in a lossy priority. With `solo`, jobs run alone without it."
         ),
     )
     sweep: Sweep | None = Field(default=None, description="What changes from trial to trial.")
     variants: Annotated[tuple[Variant, ...], Field(strict=False, max_length=VARIANTS_MAX)] = Field(
         default=(),
         description=(
-            "What is compared: each variant is the plan with some fields changed, and runs with every size, "
-            "iteration and seed. Without variants the plan runs as it stands."
+            "Each variant is the plan with some fields changed, and runs with every size, iteration and "
+            "seed. Without variants the plan runs as it stands."
         ),
     )
     quick: dict[str, Any] = Field(
         default={},
         description=(
-            "What `run --quick` changes for a look that takes seconds: fields and their values, as "
-            "`-s FIELD=VALUE` has them. Criteria need not hold then."
+            "Fields and values that `run --quick` changes for a look that takes seconds, as with `-s "
+            "FIELD=VALUE`. Criteria need not hold then."
         ),
     )
     iterations: int = Field(
-        default=1, ge=1, le=10_000, description="Times that each trial runs, each time with another seed."
+        default=1, ge=1, le=10_000, description="Runs of each trial, each with another seed."
     )
     solo: bool = Field(
         default=False,
         description=(
-            "Run each job alone as well, with the same fabric, paths, seed and size, as trials of their own: "
-            "what each job keeps of its bandwidth beside the others. Needs several jobs."
+            "Run each job alone as well, with the same fabric, paths, seed and size: what each keeps of its "
+            "bandwidth beside the others. Needs several jobs."
         ),
     )
     tag: OneLine = Field(
@@ -152,20 +147,17 @@ class Plan(PlanModel):
         default=None,
         min_length=1,
         max_length=400,
-        description=(
-            "CSV file of published results to stand beside ours: a file next to the plan, or a shipped one."
-        ),
+        description="CSV file of published results: a file next to the plan, or a shipped one.",
     )
     published_note: str = Field(
         default="",
         max_length=2000,
-        description="What to know about the published results, such as why ours differ; stands beside them.",
+        description="What to know about the published results, such as why ours differ.",
     )
     criteria: Annotated[tuple[Criterion, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "Limits that metrics have to keep for the test to pass: they are judged for each trial with all "
-            "jobs, and `run` ends with exit status 3 when one is not met."
+            "Limits on metrics of each trial with all jobs; if one is not met, `run` ends with exit status 3."
         ),
     )
     observe: Observe = Field(default_factory=Observe, description="What is sampled while a trial runs.")

@@ -20,14 +20,14 @@ class Ecmp(PlanModel):
     hash: Literal["crc", "toeplitz"] = Field(
         default="crc",
         description=(
-            "The hash: CRC-32, or Toeplitz with the key of Microsoft's RSS specification. Source: CRC is "
-            "what most switches take."
+            "CRC-32, or Toeplitz with the key of Microsoft's RSS specification. Source: what most switches "
+            "take."
         ),
     )
     include_qp: bool = Field(
         default=False,
         description=(
-            "The destination queue pair is part of the hash. Source: plain ECMP looks at the 5-tuple only."
+            "The destination queue pair is part of the hash. Source: plain ECMP takes the 5-tuple only."
         ),
     )
 
@@ -45,7 +45,7 @@ class Flowlet(PlanModel):
         alias="gap",
         validate_default=True,
         description=(
-            "The pause [time]. Source: an estimate, in the range of published flowlet gaps (Vanini et al., "
+            "The pause [time]. Source: an estimate in the range of published flowlet gaps (Vanini et al., "
             "LetFlow, NSDI 2017: 50 to 500 us); it must exceed the difference of delays between paths."
         ),
     )
@@ -109,8 +109,8 @@ class Weighted(PlanModel):
         Field(strict=False, min_length=1, max_length=_PORTS_MAX),
     ] = Field(
         description=(
-            "Weight of each uplink in a group, in the order of ports; those beyond the list have weight 1. 0 "
-            "leaves an uplink out."
+            "Weight of each uplink in a group, in the order of ports; those beyond the list have weight 1. "
+            "0 leaves an uplink out."
         )
     )
 

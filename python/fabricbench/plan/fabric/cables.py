@@ -32,7 +32,7 @@ class HostLink(Link):
         default="400Gbps",
         alias="rate",
         validate_default=True,
-        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
+        description="Line rate of the ports [bit/s]. Source: the published tables.",
     )
     length_mm: Length = Field(
         default="3m",
@@ -49,7 +49,7 @@ class FabricLink(Link):
         default="400Gbps",
         alias="rate",
         validate_default=True,
-        description="Line rate of the ports [bit/s]. Source: the port speed of the published tables.",
+        description="Line rate of the ports [bit/s]. Source: the published tables.",
     )
     length_mm: Length = Field(
         default="30m",

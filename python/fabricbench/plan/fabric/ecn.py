@@ -75,7 +75,7 @@ class DynamicEcn(PlanModel):
         validate_default=True,
         description=(
             "Control interval [time], 1us to 1s. Source: our choice: about ten round trips, so that senders "
-            "have answered what the last change brought about."
+            "have answered the last change."
         ),
     )
     floor: Ratio = Field(
@@ -114,8 +114,8 @@ class DynamicEcn(PlanModel):
         alias="link_use",
         validate_default=True,
         description=(
-            "The thresholds go up while the link is used for less than this part of the time and frames were "
-            "marked since they last changed [%]. Source: our choice."
+            "Thresholds go up while the link is used for less of the time and frames were marked since the "
+            "last change [%]. Source: our choice."
         ),
     )
     queueing_delay_ps: Duration = Field(
@@ -123,23 +123,23 @@ class DynamicEcn(PlanModel):
         alias="queueing_delay",
         validate_default=True,
         description=(
-            "The thresholds go down while the mean queue takes longer than this at the rate of the port "
-            "[time]. Source: the round trip that a vendor's guide to static thresholds expects (Huawei "
-            "CloudEngine, Configuring Static ECN)."
+            "Thresholds go down while the mean queue takes longer than this at the rate of the port [time]. "
+            "Source: the round trip that a vendor's guide expects (Huawei CloudEngine, Configuring Static "
+            "ECN)."
         ),
     )
     incast_degree: Annotated[int, Field(ge=1, le=65_535)] = Field(
         default=8,
         description=(
-            "The thresholds go down while frames for a queue that marks come in by so many ports or more, "
-            "unless the link is not used enough. Source: our choice."
+            "Thresholds go down while frames for a queue that marks come in by so many ports, unless the "
+            "link is not used enough. Source: our choice."
         ),
     )
     confirm: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=2,
         description=(
-            "So many intervals in a row have to speak for a change. Source: our choice: the least that an "
-            "interval alone cannot bring about."
+            "So many intervals in a row have to agree. Source: our choice: the least beyond a single "
+            "interval."
         ),
     )
 
@@ -163,9 +163,7 @@ class Ecn(PlanModel):
 
     preset: Literal["alibaba", "sonic"] | None = Field(
         default=None,
-        description=(
-            "Where the thresholds come from that are not given here. Without a preset all three are needed."
-        ),
+        description="Where thresholds that are not given come from; without a preset all three are needed.",
     )
     kmin_bytes: AnySize | None = Field(
         default=None, alias="kmin", description="Kmin [size]. Default: the preset's."
@@ -180,8 +178,8 @@ class Ecn(PlanModel):
         default=None,
         alias="reference_rate",
         description=(
-            "Kmin and Kmax hold for a port of this rate and are scaled to the rate of each port [bit/s]. "
-            "Default: the preset's; without one they hold for every port."
+            "Kmin and Kmax hold at this port rate and are scaled to others [bit/s]. Default: the preset's; "
+            "without one they hold for every port."
         ),
     )
     priorities: Priorities | None = Field(
@@ -190,8 +188,8 @@ class Ecn(PlanModel):
     dynamic: Annotated[DynamicEcn | None, Named({"off": None, "on": {}})] = Field(
         default=None,
         description=(
-            "Each port moves its thresholds by itself: `off`, `on` (with every default) or a mapping. "
-            "Source: static thresholds are what switches come with."
+            "Each port moves its thresholds: `off`, `on` (with every default) or a mapping. Source: "
+            "switches come with static thresholds."
         ),
         json_schema_extra={"default": "off"},
     )

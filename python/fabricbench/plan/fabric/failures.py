@@ -54,7 +54,7 @@ class Passing(PlanModel):
     every_ps: Duration | None = Field(
         default=None,
         alias="every",
-        description="From one beginning to the next [time]; longer than `for`. Default: it comes once.",
+        description="From one beginning to the next [time], longer than `for`. Default: it comes once.",
     )
     count: Annotated[int, Field(ge=1, le=FLAPS_MAX)] = Field(
         default=1, description="How often it comes, `every` so long [number]."
@@ -123,7 +123,8 @@ class BitErrors(Passing):
         alias="rate",
         description=(
             "Bit error rate from now on [ratio], such as 1e-12; at most 1e-3. 0 ends errors and losses. "
-            "IEEE 802.3 asks for less than 1e-12 (clause 44) or, after error correction, 1e-13 (clause 116)."
+            "IEEE 802.3 asks for less than 1e-12 (clause 44) or, after error correction, 1e-13 (clause "
+            "116)."
         ),
     )
 

@@ -42,7 +42,7 @@ class Infiniband(PlanModel):
         validate_default=True,
         description=(
             "Receive buffer of each virtual lane of each port [size], in blocks of 64 bytes, from a full "
-            "packet to 128 KB. Source: the most that credits can grant, 2048 blocks (IBTA 1.7, 7.9.4.4.2)."
+            "packet to 128 KB. Source: the most that credits can grant (IBTA 1.7, 7.9.4.4.2)."
         ),
     )
     credit_interval_ps: Time = Field(
@@ -50,9 +50,9 @@ class Infiniband(PlanModel):
         alias="credit_interval",
         validate_default=True,
         description=(
-            "A receiver grants the credits of a lane at most once in this time [time], and only when there "
-            "are new ones. Source: our choice: at 100 Gb/s a flow control packet of 8 bytes in 3,200, and "
-            "less of the buffer than a tenth; the standard only asks for one in 65,536 symbol times."
+            "A receiver grants new credits of a lane at most once in this time [time]. Source: our choice: "
+            "at 100 Gb/s a flow control packet of 8 bytes in 3,200, and less than a tenth of the buffer; "
+            "the standard asks for one in 65,536 symbol times."
         ),
     )
 

@@ -35,23 +35,21 @@ class Nic(PlanModel):
         alias="latency",
         validate_default=True,
         description=(
-            "Fixed latency on each side, sending and receiving [time]. Source: an estimate; "
-            "adapters are quoted below 1 us from end to end."
+            "Latency on each side, sending and receiving [time]. Source: an estimate; adapters are quoted "
+            "below 1 us from end to end."
         ),
     )
     drain_rate_bps: Rate | None = Field(
         default=None,
         alias="drain_rate",
-        description=(
-            "How fast the host takes data out of the NIC's receive buffer [bit/s]. Default: at line rate."
-        ),
+        description="How fast the host empties the NIC's receive buffer [bit/s]. Default: line rate.",
     )
     receive_buffer_bytes: Size = Field(
         default="2MB",
         alias="receive_buffer",
         validate_default=True,
         description=(
-            "Receive buffer [size]; it matters only with a drain rate or an impairment. Source: an estimate; "
+            "Receive buffer [size], of effect only with a drain rate or an impairment. Source: an estimate; "
             "adapters of 400 Gb/s have a few megabytes."
         ),
     )
@@ -59,12 +57,12 @@ class Nic(PlanModel):
         default=None,
         alias="receive_xoff",
         description=(
-            "With PFC on the priority of data, the NIC asks for a pause above this level of its receive "
-            "buffer [size]. Default: half of the buffer."
+            "With PFC on the priority of data, the NIC asks for a pause above this level [size]. Default: "
+            "half of the buffer."
         ),
     )
     impairments: Annotated[tuple[Impairment, ...], Field(strict=False)] = Field(
-        default=(), description="Hosts with NICs that work slower than they should."
+        default=(), description="NICs that are slower than they should be."
     )
 
     def run_spec(self) -> NicSpec:
@@ -91,8 +89,8 @@ class ExtraDelay(PlanModel):
 
     link: LinkName = Field(
         description=(
-            "The link by its two nodes, such as `leaf0-spine1`: all cables between them; "
-            "`leaf0-spine1:0` is the first of several."
+            "The link by its two nodes, such as `leaf0-spine1`: all cables between them; `leaf0-spine1:0` "
+            "is the first of several."
         )
     )
     delay_ps: Time = Field(
@@ -109,8 +107,8 @@ class SharedMemory(PlanModel):
         alias="rate",
         validate_default=True,
         description=(
-            "Rate at which a rank copies to the others of its host, one message after the other [rate]. "
-            "Source: an estimate: 10 GB/s, about what one core copies; NPUs have their scale-up link."
+            "Rate at which a rank copies to the others of its host, message by message [rate]. Source: an "
+            "estimate: 10 GB/s, about what one core copies."
         ),
     )
     latency_ps: Time = Field(
@@ -118,8 +116,8 @@ class SharedMemory(PlanModel):
         alias="latency",
         validate_default=True,
         description=(
-            "From the end of the copy until the receiver has it [time]. Source: an estimate: of the order "
-            "that the OSU micro-benchmarks show between two cores of a server."
+            "From the end of the copy until the receiver has it [time]. Source: an estimate after the OSU "
+            "micro-benchmarks between two cores of a server."
         ),
     )
 
@@ -135,9 +133,9 @@ class Fabric(PlanModel):
     link_layer: LinkLayer = Field(
         default=None,
         description=(
-            "What every link is: `ethernet`, `infiniband` (with every default) or a mapping. With "
-            "InfiniBand, the defaults of load balancing, switches and NICs are those that docs/plan.md gives "
-            "for it. Source: the published tables are mostly of RoCEv2 over Ethernet."
+            "What every link is: `ethernet`, `infiniband` (with every default) or a mapping. InfiniBand has "
+            "other defaults for load balancing, switches and NICs (docs/plan.md). Source: most published "
+            "tables."
         ),
         json_schema_extra={"default": "ethernet"},
     )
@@ -146,8 +144,8 @@ class Fabric(PlanModel):
         validate_default=True,
         description=(
             "How a switch chooses among equal next hops: a kind, or a mapping with it. `ecmp`: by a hash of "
-            "the 5-tuple with a seed of the switch, so that a queue pair keeps one path. Source: what "
-            "switches do by default; RFC 2992 analyses it."
+            "the 5-tuple with a seed of the switch, so that a queue pair keeps one path. Source: usual in "
+            "switches; RFC 2992 analyses it."
         ),
     )
     switch: Switch = Field(default_factory=dict, validate_default=True, description="Every switch.")
@@ -169,15 +167,13 @@ class Fabric(PlanModel):
     extra_delays: Annotated[tuple[ExtraDelay, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "Delay lines in some links, so that paths differ in delay: `{link: leaf0-spine1, delay: 5us}`. "
-            "Several for one link add up."
+            "Delay lines in some links: `{link: leaf0-spine1, delay: 5us}`. Several for one link add up."
         ),
     )
     failures: Annotated[tuple[Failure, ...], Field(strict=False)] = Field(
         default=(),
         description=(
-            "What fails and is repaired in the course of the run, in any order: "
-            "`{at: 2ms, kind: link-down, link: leaf0-spine1}`."
+            "What fails and is repaired, in any order: `{at: 2ms, kind: link-down, link: leaf0-spine1}`."
         ),
     )
     convergence_time_ps: Time = Field(
@@ -185,10 +181,9 @@ class Fabric(PlanModel):
         alias="convergence_time",
         validate_default=True,
         description=(
-            "From a failure or repair to the moment when every switch chooses among the next hops that are "
-            "left [time]; until then frames to the dead link are lost. Source: an estimate for a routed "
-            "fabric with fast external failover (RFC 7938, section 7.5, says below a second): to notice "
-            "that the light is lost and to take next hops out of a group."
+            "From a failure or repair until every switch chooses among the next hops that are left [time]; "
+            "until then frames to the dead link are lost. Source: an estimate for a routed fabric with fast "
+            "external failover (RFC 7938, 7.5, says below a second)."
         ),
     )
 

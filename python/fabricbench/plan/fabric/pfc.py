@@ -51,24 +51,21 @@ class Watchdog(PlanModel):
         alias="detection",
         validate_default=True,
         description=(
-            "For how long a queue is paused and sends nothing until that is a storm [time]. Source: the "
-            "default of SONiC's `pfcwd`, which takes 100 ms to 5 s."
+            "A queue that is paused and sends nothing for so long is in a storm [time]. Source: SONiC's "
+            "`pfcwd`, which takes 100 ms to 5 s."
         ),
     )
     restoration_ps: Duration = Field(
         default="200ms",
         alias="restoration",
         validate_default=True,
-        description=(
-            "For how long no pause must come in until pauses are obeyed again [time]. Source: the default of "
-            "SONiC's `pfcwd`."
-        ),
+        description="Pauses are obeyed again after so long without one [time]. Source: SONiC's `pfcwd`.",
     )
     action: Literal["drop", "forward"] = Field(
         default="drop",
         description=(
-            "What becomes of the frames in the queue and of those bound for it: `drop`, or `forward` as if "
-            "there were no pause. Source: the default of SONiC's `pfcwd`."
+            "Frames in the queue and bound for it are dropped (`drop`), or sent as if there were no pause "
+            "(`forward`). Source: SONiC's `pfcwd`."
         ),
     )
 
@@ -91,9 +88,8 @@ class Pfc(PlanModel):
     xoff: Xoff = Field(
         default_factory=lambda: Xoff.model_validate({"alpha": "1/4"}),
         description=(
-            "How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause: "
-            "`{alpha: 0.25}` or `{bytes: 100KB}`. Source: SONiC's lossless profiles have a dynamic "
-            "threshold of 2^-2."
+            "How much of the shared buffer one (ingress port, priority) may hold before it asks for a "
+            "pause: `{alpha: 0.25}` or `{bytes: 100KB}`. Source: SONiC's lossless profiles, 2^-2."
         ),
         json_schema_extra={"default": "{alpha: 0.25}"},
     )
@@ -102,8 +98,8 @@ class Pfc(PlanModel):
         alias="xon_offset",
         validate_default=True,
         description=(
-            "The pause ends once that much less than at the threshold is held [size]. Source: an "
-            "estimate: four full frames; it only has to keep pauses from flapping."
+            "The pause ends this far below the threshold [size]. Source: an estimate: four full frames, to "
+            "keep pauses from flapping."
         ),
     )
     reserved_bytes: AnySize = Field(
@@ -118,17 +114,17 @@ class Pfc(PlanModel):
         default=None,
         alias="headroom",
         description=(
-            "Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, "
-            "lossless priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the "
-            "peer, in whole cells. Source: SONiC computes it in this way."
+            "Buffer for what still arrives after a pause was asked for, for each (ingress port, lossless "
+            "priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the peer, in "
+            "whole cells. Source: SONiC."
         ),
         json_schema_extra={"default": "auto"},
     )
     quanta: Annotated[int, Field(ge=1, le=65_535)] = Field(
         default=65_535,
         description=(
-            "Pause time asked for [quanta of 512 bit times]; renewed after half of it. Source: the largest "
-            "there is, as switches ask for."
+            "Pause time asked for [quanta of 512 bit times], renewed after half of it. Source: the largest, "
+            "as switches ask for."
         ),
     )
 
@@ -136,7 +132,7 @@ class Pfc(PlanModel):
         default=None,
         description=(
             "PFC watchdog of the queues of switches: `off`, `on` (with every default) or a mapping. Source: "
-            "SONiC has it off unless it is started."
+            "SONiC."
         ),
         json_schema_extra={"default": "off"},
     )

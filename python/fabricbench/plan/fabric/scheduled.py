@@ -36,9 +36,9 @@ class Scheduled(PlanModel):
         alias="credit",
         validate_default=True,
         description=(
-            "What one credit lets a VOQ send [size, on the link of the host with preamble and gap]. The last "
-            "credit of what a VOQ asked for is as small as what is left. Source: an estimate after Stardust "
-            "(Zilberman, Bracha, Schzukin, NSDI 2019), whose credits are a few kilobytes."
+            "What one credit lets a VOQ send [size, on the link of the host with preamble and gap]; its "
+            "last one is as small as what is left. Source: an estimate after Stardust (Zilberman, Bracha, "
+            "Schzukin, NSDI 2019), whose credits are a few kilobytes."
         ),
     )
     credit_speedup: Ratio = Field(
@@ -46,16 +46,15 @@ class Scheduled(PlanModel):
         validate_default=True,
         description=(
             "A port's scheduler grants credits at this many times the rate of the port [ratio, 0.1 to 10]. "
-            "Source: an estimate; Stardust grants a little more than the port sends, so that it never runs "
-            "dry."
+            "Source: an estimate; Stardust grants a little more than the port sends."
         ),
     )
     cell_bytes: Size = Field(
         default=256,
         alias="cell",
         description=(
-            "Largest cell on a fabric link, its header included [size, at most 4 KB and a credit]. Source: "
-            "cells of Stardust have up to 256 bytes."
+            "Largest cell on a fabric link, header included [size, at most 4 KB and a credit]. Source: "
+            "Stardust."
         ),
     )
     cell_header_bytes: Size = Field(
@@ -70,8 +69,8 @@ class Scheduled(PlanModel):
         default=16,
         alias="control_cell",
         description=(
-            "What a request for credits, or a credit, takes on a fabric link [size]; they go ahead of cells. "
-            "Source: an estimate: a header alone."
+            "A request for credits, or a credit, on a fabric link [size], ahead of cells. Source: an "
+            "estimate: a header alone."
         ),
     )
     fabric_speedup: Ratio = Field(
@@ -87,9 +86,9 @@ class Scheduled(PlanModel):
         alias="egress_buffer",
         description=(
             "A port grants a priority no more credits while this much is granted and has not left by the "
-            "port [size, a credit or more]. `auto`: twice what the port sends in one round trip through "
-            "the fabric, two credits and two frames. Source: an estimate; less than one round trip would "
-            "keep the port from being full."
+            "port [size, a credit or more]. `auto`: twice what the port sends in one round trip through the "
+            "fabric, two credits and two frames. Source: an estimate; less than a round trip would starve "
+            "the port."
         ),
         json_schema_extra={"default": "auto"},
     )

@@ -42,16 +42,16 @@ class Buffer(ShortModel):
         default=1,
         alias="cell",
         description=(
-            "A frame takes whole cells of this size [size]; 1 counts frames as they are. Source: the size of "
-            "a cell differs from chip to chip; common are 176 to 256 bytes."
+            "A frame takes whole cells of this size [size]; 1 counts frames as they are. Source: chips "
+            "differ; common are 176 to 256 bytes."
         ),
     )
     lossy_alpha: Annotated[Ratio | None, Named({"none": None}, parse_ratio)] = Field(
         default=None,
         description=(
-            "Dynamic threshold of lossy priorities: an egress queue holds at most this many times what is "
-            "free of the shared buffer [ratio], `none` for no limit but the whole buffer. Source: "
-            "Choudhury and Hahne, 1998, for the rule; a generator's fabric without any is the default."
+            "Dynamic threshold of lossy priorities: an egress queue holds at most this many times the free "
+            "shared buffer [ratio], `none` for no limit but the whole buffer. Source: Choudhury and Hahne, "
+            "1998, for the rule; the default is a generator's fabric."
         ),
         json_schema_extra={"default": "none"},
     )
@@ -85,8 +85,8 @@ class Dwrr(PlanModel):
         alias="quantum",
         description=(
             "What a priority may send in its turn [size]: a list for the priorities 0 to 7, or a mapping "
-            "such as `{3: 32KB, 6: 8KB}` that leaves the others at 8 KB. Source: 8 KB hold a full frame, so "
-            "that each turn sends one (Shreedhar and Varghese, 1995)."
+            "such as `{3: 32KB, 6: 8KB}` with 8 KB for the others. Source: a full frame each turn "
+            "(Shreedhar and Varghese, 1995)."
         ),
         json_schema_extra={"default": "8KB each"},
     )
@@ -104,9 +104,8 @@ class Switch(PlanModel):
     forwarding: Literal["store-and-forward", "cut-through"] = Field(
         default="store-and-forward",
         description=(
-            "When a frame may leave. `store-and-forward`: once its last bit is in. `cut-through`: once its "
-            "first 64 bytes are in, if it leaves by a port no faster than the one it came in by; it is "
-            "stored otherwise. Source: the published latencies fit it."
+            "When a frame may leave: once its last bit is in, or (`cut-through`) its first 64 bytes, if it "
+            "leaves by a port no faster than the one it came in by. Source: the published latencies fit it."
         ),
     )
     pipeline_latency_ps: Time = Field(
@@ -114,25 +113,25 @@ class Switch(PlanModel):
         alias="pipeline_latency",
         validate_default=True,
         description=(
-            "From when a frame may leave to its earliest first bit out [time]. Source: "
-            "with it, a full frame at 400 Gb/s takes 0.7 us through one leaf and 2.2 us "
-            "through leaf, spine and leaf; published are about 0.8 and 2.1 us."
+            "From when a frame may leave to its earliest first bit out [time]. Source: published latencies "
+            "of a full frame at 400 Gb/s, about 0.8 us through one leaf and 2.1 us through leaf, spine and "
+            "leaf, are 0.7 and 2.2 us with it."
         ),
     )
     buffer: Buffer = Field(default_factory=Buffer, description="The packet buffer.")
     scheduling: Annotated[Scheduling | None, Named({"strict": None, "dwrr": {"dwrr": {}}})] = Field(
         default=None,
         description=(
-            "Which priority a port serves next. `strict`: the highest. `dwrr`: deficit weighted round robin. "
-            "Source: control packets, which have a priority of their own, come first with it."
+            "Which priority a port serves next: the highest (`strict`), or by deficit weighted round robin "
+            "(`dwrr`). Source: control packets, which have a priority of their own, come first with it."
         ),
         json_schema_extra={"default": "strict"},
     )
     pfc: Annotated[Pfc | None, Named({"off": None, "on": {}})] = Field(
         default=None,
         description=(
-            "Priority flow control: `off`, `on` (with every default) or a mapping. Source: the published "
-            "completion times were taken without congestion."
+            "Priority flow control: `off`, `on` (with every default) or a mapping. Source: published "
+            "completion times without congestion."
         ),
         json_schema_extra={"default": "off"},
     )
@@ -150,8 +149,8 @@ class Switch(PlanModel):
     scheduled: Annotated[Scheduled | None, Named({"off": None, "on": {}})] = Field(
         default=None,
         description=(
-            "Scheduled switches in place of Ethernet ones, as in a disaggregated chassis: `off`, `on` "
-            "(with every default) or a mapping. Source: Ethernet switches are what the other plans test."
+            "Scheduled switches in place of Ethernet ones, as in a disaggregated chassis: `off`, `on` (with "
+            "every default) or a mapping. Source: the other plans."
         ),
         json_schema_extra={"default": "off"},
     )

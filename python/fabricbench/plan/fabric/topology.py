@@ -159,8 +159,8 @@ class RailOptimised(PlanModel):
         ge=0,
         le=HOSTS_MAX,
         description=(
-            "Spine switches that join the rails; 0 is for one rail only, as every rank must "
-            "reach every other."
+            "Spine switches that join the rails; 0 is for one rail only, as every rank must reach every "
+            "other."
         ),
     )
     links_per_spine: Count = Field(
@@ -172,8 +172,8 @@ class RailOptimised(PlanModel):
     scale_up_link: ScaleUpLink | None = Field(
         default=None,
         description=(
-            "GPU to the scale-up switch inside its server; traffic inside a server takes it. "
-            "Without it, that traffic takes the fabric."
+            "GPU to the scale-up switch inside its server, for traffic inside a server. Without it, that "
+            "traffic takes the fabric."
         ),
     )
 
@@ -213,9 +213,8 @@ class FullMesh(PlanModel):
 
     kind: Literal["full-mesh"] = Field(
         description=(
-            "The ideal reference: hosts joined by a crossbar that never blocks, with "
-            "unlimited buffers and no latency but the cable's. Each host still sends and "
-            "receives at its line rate."
+            "The ideal reference: hosts joined by a crossbar that never blocks, with unlimited buffers and "
+            "no latency but the cable's. Each host still sends and receives at its line rate."
         )
     )
     hosts: Count = Field(description="Number of hosts.")

@@ -15,23 +15,22 @@ class Arrivals(PlanModel):
     process: Literal["poisson", "constant"] = Field(
         default="poisson",
         description=(
-            "How the gaps between the messages of a rank are distributed: `poisson` draws "
-            "exponential ones, `constant` has equal ones after a random phase. Source: the load "
-            "sweeps of the literature."
+            "Gaps between the messages of a rank: exponential (`poisson`), or equal after a random phase "
+            "(`constant`). Source: the load sweeps of the literature."
         ),
     )
     load_ppm: Part | None = Field(
         default=None,
         alias="load",
         description=(
-            "Payload that each sending rank offers, as a share of the line rate of its port "
-            "[share]; either this or `rate`."
+            "Payload offered by each sending rank, as a share of the line rate of its port [share]; this or "
+            "`rate`."
         ),
     )
     rate_bps: Rate | None = Field(
         default=None,
         alias="rate",
-        description="Payload that each sending rank offers [rate]; either this or `load`.",
+        description="Payload offered by each sending rank [rate]; this or `load`.",
     )
     duration_ps: Duration = Field(
         alias="duration",

@@ -36,8 +36,8 @@ class Rendezvous(PlanModel):
         alias="threshold",
         validate_default=True,
         description=(
-            "Messages of this size and more have the handshake; smaller ones are sent at once (eager) "
-            "[size]. Source: UCX_RNDV_THRESH as UCX-Py sets it; UCX itself estimates it from the adapter."
+            "Smaller messages are sent at once (eager), without the handshake [size]. Source: "
+            "UCX_RNDV_THRESH as UCX-Py sets it; UCX itself estimates it from the adapter."
         ),
     )
     control_bytes: Size = Field(
@@ -45,7 +45,7 @@ class Rendezvous(PlanModel):
         alias="control_size",
         description=(
             "Payload of an announcement and of a clearance [size, 1 B to 4 KB]. Source: an estimate: a "
-            "header of UCX, of some 40 bytes, with the address and the key of a buffer."
+            "header of UCX, some 40 bytes, with address and key of a buffer."
         ),
     )
 

@@ -31,17 +31,13 @@ class Storage(PlanModel):
     )
     operation: Literal["write", "read", "mixed"] = Field(
         default="write",
-        description=(
-            "What an operation does: `write`, `read`, or `mixed`. fio: `rw`. Source: the published test."
-        ),
+        description="What an operation does. fio: `rw`. Source: the published test.",
     )
     read_ppm: Part = Field(
         default="50%",
         alias="read_share",
         validate_default=True,
-        description=(
-            "Operations that read, of a `mixed` job [share]. fio: `rwmixread`. Source: fio's default."
-        ),
+        description="Reads of a `mixed` job [share]. fio: `rwmixread`. Source: fio.",
     )
     block_bytes: Size | None = Field(
         default=None,
@@ -57,33 +53,30 @@ class Storage(PlanModel):
         ge=1,
         le=DEPTH_MAX,
         description=(
-            "Operations that each client keeps outstanding. fio: `iodepth` times `numjobs`. Source: fio's "
-            "default."
+            "Operations that each client keeps outstanding. fio: `iodepth` times `numjobs`. Source: fio."
         ),
     )
     duration_ps: Duration | None = Field(
         default=None,
         alias="duration",
         description=(
-            "For how long operations are issued, from the start of the job [time]; either this or "
-            "`operations`. fio: "
-            "`runtime`. Of a job that repeats until others end it holds when that runs alone."
+            "For how long operations are issued, from the start of the job [time]; this or `operations`. "
+            "fio: `runtime`. With `repeat: until-others-end` it holds for the job alone."
         ),
     )
     operations: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000_000,
-        description="How many operations each client issues; either this or `duration`. fio: `number_ios`.",
+        description="Operations that each client issues; this or `duration`. fio: `number_ios`.",
     )
     warm_up_ps: Time = Field(
         default="0s",
         alias="warm_up",
         validate_default=True,
         description=(
-            "Operations issued sooner after the start of the job are not measured [time]. fio: "
-            "`ramp_time`. Source: "
-            "fio's default."
+            "Operations issued sooner after the start of the job are not measured [time]. fio: `ramp_time`. "
+            "Source: fio."
         ),
     )
     in_capsule_bytes: AnySize = Field(
@@ -91,11 +84,9 @@ class Storage(PlanModel):
         alias="in_capsule",
         validate_default=True,
         description=(
-            "The data of a write travels with its command up to this block size [size]; above it the "
-            "target fetches "
-            "them with RDMA READ (NVMe over RDMA transport specification 1.0). Source: the default of "
-            "SPDK's target; "
-            "that of Linux has 16 KB."
+            "Up to this block size the data of a write travels with its command [size]; above it the target "
+            "fetches it with RDMA READ (NVMe over RDMA transport specification 1.0). Source: SPDK's target; "
+            "Linux has 16 KB."
         ),
     )
     outstanding_reads: int = Field(
@@ -103,24 +94,22 @@ class Storage(PlanModel):
         ge=1,
         le=DEPTH_MAX,
         description=(
-            "RDMA READ requests that a target keeps unanswered on one queue pair. Source: what ConnectX "
-            "NICs report as "
-            "`max_qp_rd_atom`."
+            "RDMA READ requests outstanding on a target's queue pair. Source: `max_qp_rd_atom` of ConnectX "
+            "NICs."
         ),
     )
     service_rate_bps: Rate | None = Field(
         default=None,
         alias="service_rate",
-        description="How fast a target stores and fetches data [rate]. Source: none, the network alone.",
+        description="How fast a target stores and fetches data [rate]. Source: the network alone.",
     )
     service_time_ps: Time = Field(
         default="0s",
         alias="service_time",
         validate_default=True,
         description=(
-            "What a target takes for each operation besides, one after the other [time]. Source: 0 "
-            "measures the "
-            "network alone."
+            "Time of a target for each operation besides, one after the other [time]. Source: the network "
+            "alone."
         ),
     )
 

@@ -47,15 +47,15 @@ class Tcp(PlanModel):
         alias="ranks",
         validate_default=True,
         description=(
-            "The hosts in rank order, as for a job. A host may have a rank of a job as well, but none of "
-            "other TCP traffic."
+            "The hosts in rank order, as for a job. A host may also have a rank of a job, but of no other "
+            "TCP traffic."
         ),
     )
     collective: str = Field(
         default="permutation",
         description=(
-            "Who sends to whom: each pair of sender and receiver of this collective has connections, such as "
-            "`permutation`, `all-to-all` or `incast`. Source: each host with one peer."
+            "Each pair of sender and receiver of this collective has connections, such as of `permutation`, "
+            "`all-to-all` or `incast`. Source: each host with one peer."
         ),
     )
     algorithm: str | None = Field(
@@ -68,9 +68,9 @@ class Tcp(PlanModel):
     rate_bps: Annotated[RateValue | None, Named({UNLIMITED: None}, parse_rate)] = Field(
         alias="rate",
         description=(
-            "Payload that each sending host offers, split evenly over its connections [rate], or `unlimited`:"
-            " there is always more to send. An application that was held back catches up as far as its window"
-            " allows."
+            "Payload that each sending host offers, split evenly over its connections [rate], or "
+            "`unlimited`: there is always more to send. An application that was held back catches up as far "
+            "as its window allows."
         ),
     )
     write_bytes: Size = Field(
@@ -78,8 +78,7 @@ class Tcp(PlanModel):
         alias="write_size",
         validate_default=True,
         description=(
-            "The application writes so much at a time [size], rounded up to whole segments. Source: iperf3's "
-            "block size."
+            "The application writes so much at a time [size], rounded up to whole segments. Source: iperf3."
         ),
     )
     start_ps: Time = Field(
@@ -93,8 +92,8 @@ class Tcp(PlanModel):
         alias="start_spread",
         validate_default=True,
         description=(
-            "Each connection starts that much later at most, drawn at random [time]. Source: a few writes, so"
-            " that the writes of hosts do not coincide."
+            "Each connection starts up to that much later, drawn at random [time]. Source: a few writes, so "
+            "that those of hosts do not coincide."
         ),
     )
     duration_ps: Annotated[DurationValue | None, Named({_UNTIL_OTHERS_END: None}, parse_duration)] = Field(
@@ -102,8 +101,8 @@ class Tcp(PlanModel):
         alias="duration",
         validate_default=True,
         description=(
-            "For how long applications write, from `start` [time]: the traffic ends when all of that is "
-            "acknowledged, and the run not before. Or `until-others-end`: until every job has ended."
+            "For how long applications write, from `start` [time]: the run goes on until all is "
+            "acknowledged. `until-others-end`: until every job has ended."
         ),
     )
     priority: Priority = Field(
@@ -124,8 +123,8 @@ class Tcp(PlanModel):
     congestion: Literal["cubic", "newreno", "dctcp"] = Field(
         default="cubic",
         description=(
-            "What sets the congestion window: `cubic` (RFC 9438), `newreno` (RFC 5681 and 6675) or `dctcp` "
-            "(RFC 8257), which needs its priority among those of `ecn`. Source: the default of Linux."
+            "Congestion control: `cubic` (RFC 9438), `newreno` (RFC 5681 and 6675) or `dctcp` (RFC 8257), "
+            "whose priority must be among those of `ecn`. Source: Linux."
         ),
     )
     initial_window: int = Field(
@@ -136,9 +135,9 @@ class Tcp(PlanModel):
         alias="window",
         validate_default=True,
         description=(
-            "At most so much written and not acknowledged: the smaller of send buffer and receive window "
-            "[size]; at most 2047 segments. Source: 2 MB is 20 Gb/s over 800 us, and below Linux's largest "
-            "buffers of 4 and 6 MB."
+            "At most so much written and not acknowledged, the smaller of send buffer and receive window "
+            "[size]; at most 2047 segments. Source: 20 Gb/s over 800 us, below Linux's largest buffers of 4 "
+            "and 6 MB."
         ),
     )
     ack_every: int = Field(
@@ -152,7 +151,7 @@ class Tcp(PlanModel):
         alias="delayed_ack",
         validate_default=True,
         description=(
-            "After this time a segment is acknowledged at the latest [time]. Source: assumed, a tenth of "
+            "A segment is acknowledged after this time at the latest [time]. Source: assumed, a tenth of "
             "`rto_min`; RFC 5681 allows 500 ms, Linux takes 40 ms, longer than most trials."
         ),
     )
@@ -168,8 +167,8 @@ class Tcp(PlanModel):
         validate_default=True,
         description=(
             "Smallest retransmission timeout [time]. Source: assumed for data centres, where 1 to 10 ms are "
-            "usual (DCTCP, SIGCOMM 2010, takes 10 ms); Linux takes 200 ms, but finds most lost tails without "
-            "it (RACK-TLP), which is not modelled."
+            "usual (DCTCP, SIGCOMM 2010: 10 ms); Linux takes 200 ms, but finds most lost tails without it "
+            "(RACK-TLP, not modelled)."
         ),
     )
     rto_max_ps: Duration = Field(

@@ -54,17 +54,15 @@ class Sweep(PlanModel):
     data_size: Sizes | None = Field(
         default=None,
         description=(
-            "Data sizes of the collectives, one trial each [size]: one size, a list, or a "
-            "mapping `{start, factor, end}`. What the size means for each collective stands "
-            "in docs/plan.md."
+            "Data sizes, one trial each [size]: one size, a list, or a mapping `{start, factor, end}` "
+            "(docs/plan.md says what S is)."
         ),
     )
     message_size: Sizes | None = Field(
         default=None,
         description=(
-            "The same as message sizes [size], as MPI benchmarks sweep them: what a rank gives to each other "
-            "rank (all-to-all, scatter) or puts in (all-gather, gather), which makes a data size of so much "
-            "times the ranks; of all other collectives the data size. Source: Intel MPI Benchmarks, OSU "
-            "micro-benchmarks."
+            "The same as message sizes [size], as in MPI benchmarks: what a rank gives to each other rank "
+            "(all-to-all, scatter) or puts in (all-gather, gather), a data size of so much times the ranks; "
+            "of other collectives the data size. Source: Intel MPI Benchmarks, OSU micro-benchmarks."
         ),
     )

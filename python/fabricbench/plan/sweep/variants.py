@@ -33,16 +33,13 @@ class Variant(PlanModel):
     name: Name = Field(description="Name of the variant, unique in the plan; neither `base` nor `solo`.")
     reference: bool = Field(
         default=False,
-        description=(
-            "Whether the others are compared with this one: results give their ratio to it. Default: the "
-            "first variant is the reference where none says so."
-        ),
+        description="The others are compared with this one. Default: the first variant is the reference.",
     )
     changes: dict[str, Any] = Field(
         default={},
         alias="set",
         description=(
-            "Fields to change and their values, as `-s FIELD=VALUE` has them: dotted paths, list items by "
+            "Fields to change and their values, as with `-s FIELD=VALUE`: dotted paths, list items by "
             "number or name; a mapping replaces the whole field. Default: the plan as it stands."
         ),
     )

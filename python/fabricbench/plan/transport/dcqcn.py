@@ -106,8 +106,7 @@ class Dcqcn(PlanModel):
     preset: Literal["nvidia", "paper", "hpcc"] = Field(
         default="nvidia",
         description=(
-            "Where the parameters come from that are not given here. Source: what is deployed most: the "
-            "defaults of ConnectX adapters."
+            "Where parameters that are not given come from. Source: ConnectX adapters, deployed most."
         ),
     )
     g: Ratio | None = Field(default=None, description=f"Gain of alpha [ratio], at most 1. {_OF_PRESET}")

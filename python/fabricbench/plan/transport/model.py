@@ -24,10 +24,7 @@ class Priorities(PlanModel):
     )
     ack: Priority = Field(
         default=6,
-        description=(
-            "ACK and NAK [0 to 7]. Source: that of CNPs; acknowledgements that wait behind data would slow "
-            "the data down."
-        ),
+        description="ACK and NAK [0 to 7]. Source: that of CNPs; behind data they would slow the data down.",
     )
     cnp: Priority = Field(
         default=6, description="CNP [0 to 7]. Source: the default of NICs, DSCP 48, which is class 6."
@@ -82,9 +79,8 @@ class Transport(PlanModel):
     qp_mode: Literal["per_chunk", "per_pair"] = Field(
         default="per_chunk",
         description=(
-            "Which transfers share a queue pair. `per_chunk`: each data chunk has its own "
-            "queue pair and UDP source port. `per_pair`: one for each ordered rank pair and "
-            "channel, reused. Source: traffic generators take one per chunk; communication "
+            "Each data chunk has its own queue pair and UDP source port (`per_chunk`), or each ordered rank "
+            "pair and channel (`per_pair`). Source: traffic generators take one per chunk; communication "
             "libraries one per pair."
         ),
     )
@@ -98,10 +94,8 @@ class Transport(PlanModel):
         default=2,
         ge=1,
         description=(
-            "The responder acknowledges at least every so many packets, and at the end of a "
-            "message [packets]; at most `window`. Source: of whole numbers 2 fits the "
-            "published all-to-all table best: its 98.72 % of ideal leave 54 bytes of reverse "
-            "traffic for each data packet, and an acknowledgement takes 86."
+            "The responder acknowledges at least every so many packets, and at the end of a message "
+            "[packets]; at most `window`. Source: fits the published all-to-all table best (docs/plan.md)."
         ),
     )
     window_packets: int = Field(
@@ -110,16 +104,16 @@ class Transport(PlanModel):
         ge=1,
         le=WINDOW_PACKETS_MAX,
         description=(
-            "At most this many packets unacknowledged on a queue pair [packets]. Source: the "
-            "limit that the 24-bit PSN sets (IBTA 1.7, 9.7.2)."
+            "At most this many packets unacknowledged on a queue pair [packets]. Source: the 24-bit PSN "
+            "(IBTA 1.7, 9.7.2)."
         ),
     )
     recovery: Literal["go_back_n", "selective", "none"] = Field(
         default="go_back_n",
         description=(
-            "What the requester does about loss. `go_back_n`: resend everything from the "
-            "first missing packet. `selective`: take packets in any order and resend only what is missing. "
-            "`none`: never resend. Source: the default of RoCE NICs."
+            "After a loss, resend everything from the first missing packet (`go_back_n`), take packets in "
+            "any order and resend only what is missing (`selective`), or never resend (`none`). Source: "
+            "RoCE NICs."
         ),
     )
     ooo_window_packets: int = Field(
@@ -128,9 +122,9 @@ class Transport(PlanModel):
         ge=1,
         le=WINDOW_PACKETS_MAX,
         description=(
-            "Selective recovery: packets this far beyond the first missing one are refused [packets]. "
-            "Source: an estimate: 2 MB at an MTU of 4096, what a port of 400 Gb/s takes in 42 us, the most "
-            "that paths may differ."
+            "Selective recovery refuses packets this far beyond the first missing one [packets]. Source: an "
+            "estimate: 2 MB at an MTU of 4096, what a port of 400 Gb/s takes in 42 us, the most that paths "
+            "may differ."
         ),
     )
     priorities: Priorities = Field(default_factory=Priorities, description="Priority of each kind of packet.")
@@ -139,17 +133,15 @@ class Transport(PlanModel):
         alias="timeout",
         validate_default=True,
         description=(
-            "Time without progress after which the requester resends [time]. Source: 4.096 us"
-            " * 2^14 (IBTA 1.7, 9.7.6.1.3), the usual local ACK timeout 14."
+            "Time without progress until the requester resends [time]. Source: 4.096 us * 2^14 (IBTA 1.7, "
+            "9.7.6.1.3), the usual local ACK timeout 14."
         ),
     )
     retry_count: int = Field(
         default=7,
         ge=0,
         le=7,
-        description=(
-            "Timeouts in a row before the queue pair fails. Source: the largest value of the 3-bit field."
-        ),
+        description="Timeouts in a row before the queue pair fails. Source: the largest in the 3-bit field.",
     )
     rate_control: Annotated[
         RateControl | None,
@@ -157,9 +149,9 @@ class Transport(PlanModel):
     ] = Field(
         default=None,
         description=(
-            "How the requester paces itself. `line-rate`: as fast as the port takes it. `dcqcn`: by the CNPs "
-            "that ECN marks bring about. `swift`, `timely`: by round-trip times. "
-            "Source: the published completion times were taken without congestion control."
+            "How the requester paces itself: as fast as the port takes it, by the CNPs that ECN marks bring "
+            "about (`dcqcn`), or by round-trip times (`swift`, `timely`). Source: published completion "
+            "times without congestion control."
         ),
         json_schema_extra={"default": "line-rate"},
     )

@@ -22,8 +22,8 @@ class Swift(PlanModel):
         alias="base_target",
         validate_default=True,
         description=(
-            "Target of the round-trip time, without the parts for hops and small windows [time]. Source: the "
-            "htsim simulator (Handley et al.), whose author calls it to be confirmed: it belongs to a fabric."
+            "Target of the round-trip time, without the parts for hops and small windows [time]. Source: "
+            "the htsim simulator (Handley et al.), to be confirmed by its author: it belongs to a fabric."
         ),
     )
     hop_target_ps: Duration | None = Field(
@@ -37,8 +37,8 @@ class Swift(PlanModel):
         default=None,
         alias="scaling_range",
         description=(
-            "What flow scaling adds to the target at the most, at small windows [time]. Default: five times "
-            "the base. Source: htsim."
+            "What flow scaling adds to the target at most, at small windows [time]. Default: five times the "
+            "base. Source: htsim."
         ),
     )
     scaling_window_min: Ratio = Field(
@@ -70,16 +70,16 @@ class Swift(PlanModel):
         default="0.01",
         validate_default=True,
         description=(
-            "Smallest window [packets]: below one, a packet every so many round trips. Source: an estimate: "
-            "an incast of a hundred hosts at the smallest windows fills a link."
+            "Smallest window [packets]; below one, a packet every so many round trips. Source: an estimate: "
+            "an incast of a hundred hosts fills a link."
         ),
     )
     window_max: Ratio = Field(
         default="1024",
         validate_default=True,
         description=(
-            "Largest window, with which a queue pair begins [packets]. Source: an estimate: 4 MB at an MTU "
-            "of 4096, twice what 400 Gb/s takes in 40 us, so that a lone flow is not held back."
+            "Largest and first window [packets]. Source: an estimate: 4 MB at an MTU of 4096, twice what "
+            "400 Gb/s takes in 40 us, so that a lone flow is not held back."
         ),
     )
     reset_timeouts: Annotated[int, Field(ge=1, le=1000)] = Field(

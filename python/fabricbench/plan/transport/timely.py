@@ -54,7 +54,7 @@ class Timely(PlanModel):
         alias="segment",
         validate_default=True,
         description=(
-            "The rate is looked at each time that so much has been acknowledged [size]. Source: the paper, "
+            "The rate is updated each time that so much has been acknowledged [size]. Source: the paper, "
             "segments of 16 to 64 KB."
         ),
     )
