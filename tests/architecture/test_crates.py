@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 
-PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "spec"}
+PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "record", "spec"}
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "engine": {"units"},
@@ -17,10 +17,11 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"units", "wire"},
     "topology": {"units"},
     "workload": {"units"},
+    "record": set(),
     "spec": {"units"},
     "endpoint": {"units", "wire", "transport"},
     "sim": PARTS,
-    "python": {"spec", "sim"},
+    "python": {"record", "spec", "sim"},
 }
 
 # A crate of the workspace and the parts it depends on, tests apart.

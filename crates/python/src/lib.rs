@@ -2,7 +2,6 @@
 //! run, and the allocator that ends the process with a message when memory runs out.
 
 mod allocator;
-mod batches;
 mod errors;
 mod observer;
 mod progress;

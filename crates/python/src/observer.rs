@@ -1,16 +1,17 @@
 //! Hands rows and progress to Python callbacks.
 
-use crate::batches;
+use crate::errors::bug;
 use crate::progress::progress_dict;
+use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
-use sim::{Batch, Observer, Progress, Stopped};
+use record::{Batch, Names};
+use sim::{Observer, Progress, Stopped};
 use spec::RunSpec;
 use std::time::Instant;
 
 /// An observer whose callbacks are Python's. The first exception stops the run and is kept.
 pub(crate) struct PyObserver {
-    job_names: Vec<String>,
-    tcp_names: Vec<String>,
+    names: Names,
     on_progress: Option<Py<PyAny>>,
     on_batch: Py<PyAny>,
     started: Instant,
@@ -20,8 +21,10 @@ pub(crate) struct PyObserver {
 impl PyObserver {
     pub(crate) fn new(spec: &RunSpec, on_progress: Option<Py<PyAny>>, on_batch: Py<PyAny>) -> Self {
         Self {
-            job_names: spec.jobs.iter().map(|job| job.name.clone()).collect(),
-            tcp_names: spec.tcp.iter().map(|tcp| tcp.name.clone()).collect(),
+            names: Names {
+                jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(),
+                tcp: spec.tcp.iter().map(|tcp| tcp.name.clone()).collect(),
+            },
             on_progress,
             on_batch,
             started: Instant::now(),
@@ -31,7 +34,7 @@ impl PyObserver {
 
     /// Why the run was stopped.
     pub(crate) fn into_error(self) -> PyErr {
-        self.error.unwrap_or_else(|| crate::errors::bug("the run stopped without a reason"))
+        self.error.unwrap_or_else(|| bug("the run stopped without a reason"))
     }
 
     fn keep(&mut self, outcome: PyResult<()>) -> Result<(), Stopped> {
@@ -45,8 +48,8 @@ impl PyObserver {
 impl Observer for PyObserver {
     fn batch(&mut self, batch: Batch) -> Result<(), Stopped> {
         let outcome = Python::attach(|py| {
-            let (table, rows) = batches::to_arrow(py, batch, &self.job_names, &self.tcp_names)?;
-            self.on_batch.call1(py, (table, rows)).map(|_| ())
+            let rows = batch.to_arrow(&self.names).map_err(bug)?.to_pyarrow(py)?;
+            self.on_batch.call1(py, (batch.table().name, rows)).map(|_| ())
         });
         self.keep(outcome)
     }

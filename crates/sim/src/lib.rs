@@ -31,7 +31,7 @@ mod setup;
 mod switch;
 
 pub use estimate::{Estimate, estimate, helpful_threads};
-pub use observer::{Batch, Observer, PortSample, Progress, Sample, Stopped};
+pub use observer::{Observer, PortSample, Progress, Sample, Stopped};
 pub use report::{
     CapturedFrame, Description, LinkDescription, NodeDescription, QueuePairDescription, capture, describe,
 };

@@ -1,32 +1,7 @@
 //! Who watches a run from outside.
 
-use spec::{
-    ChunkRow, ConnectionRow, EventRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow,
-};
+use record::Batch;
 use units::{Instant, Span};
-
-/// Rows of one table.
-#[derive(Clone, Debug)]
-pub enum Batch {
-    /// Completed chunks, in order of completion; several batches while running.
-    Chunks(Vec<ChunkRow>),
-    /// Every port; several batches at the end.
-    Ports(Vec<PortRow>),
-    /// Priorities of ports with pauses or losses, at the end.
-    Priorities(Vec<PriorityRow>),
-    /// Every direction of every link; several batches at the end.
-    Links(Vec<LinkRow>),
-    /// The links that queue pairs take, at the end.
-    Paths(Vec<PathRow>),
-    /// Distances of frames that came out of order, at the end.
-    Reordering(Vec<ReorderingRow>),
-    /// Sampled values, series by series; several batches at the end.
-    Series(Vec<SeriesRow>),
-    /// TCP connections, at the end.
-    Connections(Vec<ConnectionRow>),
-    /// Rare events, at the end.
-    Events(Vec<EventRow>),
-}
 
 /// How far a run has come.
 #[derive(Clone, Debug)]

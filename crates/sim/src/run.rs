@@ -2,7 +2,7 @@
 
 use crate::estimate;
 use crate::fast_forward::{self, FastForward};
-use crate::observer::{Batch, Observer, Progress, Stopped};
+use crate::observer::{Observer, Progress, Stopped};
 use crate::patience::patience;
 use crate::record::{Record, Totals};
 use crate::report::{
@@ -13,6 +13,7 @@ use crate::report::{
 use crate::setup::{ApartRule, BuildOptions, FabricNode};
 use crate::switch::forward::{Forward, balancing, with_forward};
 use engine::{Hooks, Partition, Window};
+use record::{Batch, ChunkRow, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant as WallInstant};
@@ -162,8 +163,8 @@ fn finish_chunks<F: Forward>(
 fn hand_out<F: Forward>(
     world: &World<F>,
     spec: &RunSpec,
-    rows: Vec<spec::ChunkRow>,
-    events: Vec<spec::EventRow>,
+    rows: Vec<ChunkRow>,
+    events: Vec<EventRow>,
     (end, run_end): (Instant, Instant),
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, leaf_spine};
-use fabricbench_sim::{Batch, Observer, Options, Progress, Stopped};
+use fabricbench_sim::{Observer, Options, Progress, Stopped};
+use record::Batch;
 use spec::{FailureSpec, RunStatus};
 
 /// Sizes of the batches of chunks.

@@ -4,7 +4,8 @@ mod common;
 
 use common::{collective, leaf_spine, run, single_switch, tables};
 use proptest::prelude::*;
-use spec::{ChunkRow, JobSummary, QpMode, RankTimes, RepeatSpec, RoundTimes, RunSpec, RunStatus};
+use record::ChunkRow;
+use spec::{JobSummary, QpMode, RankTimes, RepeatSpec, RoundTimes, RunSpec, RunStatus};
 
 fn repeated(mut spec: RunSpec, rounds: u32) -> RunSpec {
     spec.transport.qp_mode = QpMode::PerPair;

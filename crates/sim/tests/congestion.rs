@@ -100,7 +100,7 @@ fn thresholds_go_down_under_an_incast_and_leave_a_shorter_queue() {
     spec.transport.rate_control = dcqcn();
     spec.fabric.switch.ecn = Some(ecn(400_000, 1_600_000));
     let mean_queue = |recorder: &Recorder| {
-        let of_root = |row: &&spec::SeriesRow| row.metric == "queue_bytes" && row.port == 0;
+        let of_root = |row: &&record::SeriesRow| row.metric == "queue_bytes" && row.port == 0;
         let queue: Vec<u64> = recorder.series.iter().filter(of_root).map(|row| row.value).collect();
         queue.iter().sum::<u64>() / queue.len() as u64
     };

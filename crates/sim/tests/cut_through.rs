@@ -87,7 +87,7 @@ fn lossless(topology: TopologySpec) -> RunSpec {
     spec
 }
 
-fn sum(recorder: &Recorder, field: fn(&spec::PortRow) -> u64) -> u64 {
+fn sum(recorder: &Recorder, field: fn(&record::PortRow) -> u64) -> u64 {
     recorder.ports.iter().map(field).sum()
 }
 

@@ -4,7 +4,8 @@ mod common;
 
 use common::{Recorder, collective, dynamic_pfc, run, run_with, switch_ring, tables};
 use fabricbench_sim::Path;
-use spec::{ChunkRow, EventRow, PfcSpec, PortRow, RunSpec, RunStatus, StormActionSpec, WatchdogSpec};
+use record::{ChunkRow, EventRow, PortRow};
+use spec::{PfcSpec, RunSpec, RunStatus, StormActionSpec, WatchdogSpec};
 
 /// Every host of a ring of switches sends to the one two switches further on.
 fn two_hops_clockwise(switches: u32, hosts: u32) -> RunSpec {

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Recorder, collective, completion_ps, leaf_spine, link, run, run_in_full, tables};
-use spec::{EcmpHash, FailureSpec, LoadBalancing, LossRecovery, PortRow, RunSpec, RunStatus, TopologySpec};
+use record::PortRow;
+use spec::{EcmpHash, FailureSpec, LoadBalancing, LossRecovery, RunSpec, RunStatus, TopologySpec};
 
 /// One byte at 400 Gb/s [ps].
 const BYTE_PS: u64 = 20;
@@ -209,7 +210,7 @@ fn a_slower_link_takes_the_time_of_its_rate() {
     let delay = completion_ps(&summary) - completion_ps(&plain);
     let ideal = (back - at) * 3 / 4;
     assert!(delay.abs_diff(ideal) <= 4 * FRAME * BYTE_PS, "{delay} against {ideal}");
-    let is_it = |row: &&spec::LinkRow| row.from == "spine0" && row.to == "leaf1";
+    let is_it = |row: &&record::LinkRow| row.from == "spine0" && row.to == "leaf1";
     let row = recorder.links.iter().find(is_it).expect("there is such a link");
     let busy = (frames * FRAME + RETH) * BYTE_PS + ideal;
     assert!(row.busy_ps.abs_diff(busy) <= 4 * FRAME * BYTE_PS, "{} against {busy}", row.busy_ps);

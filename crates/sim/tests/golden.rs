@@ -58,7 +58,7 @@ fn line(name: &str, spec: &RunSpec) -> String {
         .map(|chunk| chunk.completed_ps.unwrap_or(0) - chunk.start_ps.unwrap_or(0))
         .collect();
     fct.sort_unstable();
-    let sum = |field: fn(&spec::ChunkRow) -> u64| recorder.chunks.iter().map(field).sum::<u64>();
+    let sum = |field: fn(&record::ChunkRow) -> u64| recorder.chunks.iter().map(field).sum::<u64>();
     let uplinks: Vec<String> = recorder
         .ports
         .iter()

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Recorder, collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, tables};
-use fabricbench_sim::{Batch, Observer, Options, Path, Progress, RunError, Sample, Stopped};
+use fabricbench_sim::{Observer, Options, Path, Progress, RunError, Sample, Stopped};
+use record::Batch;
 use spec::RunSpec;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, run, single_switch};
-use spec::{ChunkStatus, RunStatus};
+use record::ChunkStatus;
+use spec::RunStatus;
 
 #[test]
 fn an_incast_beyond_the_buffer_loses_frames_and_still_delivers_every_byte() {

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{collective, leaf_spine, run, single_switch, tables};
-use spec::{ChunkRow, QpMode, RendezvousSpec, RepeatSpec, RunSpec, RunStatus};
+use record::ChunkRow;
+use spec::{QpMode, RendezvousSpec, RepeatSpec, RunSpec, RunStatus};
 
 /// Shared memory of `common::collective`: 80 Gb/s.
 const COPY_PS_PER_BYTE: u64 = 100;

@@ -45,7 +45,8 @@ fn a_message_waits_for_those_before_it_from_its_offer_on() {
     let (summary, recorder) = run(&traffic(single_switch(5), 5, "incast", 200));
     let job = &summary.jobs[0];
     assert!(job.end_ps > Some(380_000_000) && job.end_ps < Some(430_000_000), "{:?}", job.end_ps);
-    let fct = |chunk: &spec::ChunkRow| chunk.completed_ps.zip(chunk.start_ps).map(|(end, start)| end - start);
+    let fct =
+        |chunk: &record::ChunkRow| chunk.completed_ps.zip(chunk.start_ps).map(|(end, start)| end - start);
     let longest = recorder.chunks.iter().filter_map(fct).max();
     assert!(longest > Some(150_000_000), "{longest:?}");
 }

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Recorder, collective, leaf_spine, run};
-use spec::{EcmpHash, LoadBalancing, PathRow, RunSpec};
+use record::PathRow;
+use spec::{EcmpHash, LoadBalancing, RunSpec};
 use std::collections::HashMap;
 
 /// An all-to-all and a ring, each across two leaves.

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{collective, leaf_spine, run, single_switch};
-use spec::{ChunkRow, RepeatSpec, RunSpec, RunStatus};
+use record::ChunkRow;
+use spec::{RepeatSpec, RunSpec, RunStatus};
 
 /// Shared memory of `common::collective`: 80 Gb/s, 300 ns.
 const COPY_PS_PER_BYTE: u64 = 100;

@@ -4,10 +4,10 @@ mod common;
 
 use common::{Recorder, collective, dynamic_pfc, link, run};
 use proptest::prelude::*;
+use record::{ChunkRow, ChunkStatus, PortRow};
 use spec::{
-    BufferSpec, ChunkRow, ChunkStatus, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec,
-    LinkSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec, PortRow, RatioSpec, RunSpec, RunStatus,
-    RunSummary, TopologySpec, XoffSpec,
+    BufferSpec, CustomLinkSpec, CustomSwitchSpec, ForwardingSpec, ImpairmentSpec, LinkSpec, LoadBalancing,
+    LossRecovery, NicDirection, PfcSpec, RatioSpec, RunSpec, RunStatus, RunSummary, TopologySpec, XoffSpec,
 };
 
 const MTU: u64 = 4096;

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, run, single_switch};
-use fabricbench_sim::{Batch, Observer, Options, Progress, Stopped};
+use fabricbench_sim::{Observer, Options, Progress, Stopped};
+use record::Batch;
 use spec::{ArrivalProcess, ArrivalsSpec, CableSpec, LinkSpec, QpMode, RunSpec, TopologySpec};
 
 /// Payload of a message of one packet, and what it occupies on a link: a WRITE Only with preamble and gap

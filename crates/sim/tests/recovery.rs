@@ -4,9 +4,10 @@ mod common;
 
 use common::{Recorder, collective, leaf_spine, run, single_switch};
 use fabricbench_sim::capture;
+use record::{ChunkRow, ChunkStatus};
 use spec::{
-    ChunkRow, ChunkStatus, EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec,
-    PinSpec, QpMode, RatioSpec, RunSpec, RunStatus, XoffSpec,
+    EcmpHash, ImpairmentSpec, LoadBalancing, LossRecovery, NicDirection, PfcSpec, PinSpec, QpMode, RatioSpec,
+    RunSpec, RunStatus, XoffSpec,
 };
 
 /// One byte at 400 Gb/s [ps].

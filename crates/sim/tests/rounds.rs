@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, completion_ps, leaf_spine, run, single_switch};
-use spec::{ChunkStatus, JobSpec, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus};
+use record::ChunkStatus;
+use spec::{JobSpec, LossRecovery, QpMode, RatioSpec, RepeatSpec, RunSpec, RunStatus};
 
 /// The job under test on the first four hosts, and a neighbour on the next four that runs until it ends.
 fn with_neighbour(data_bytes: u64, neighbour_bytes: u64) -> RunSpec {
@@ -67,7 +68,7 @@ fn a_rank_starts_its_next_round_when_its_part_of_this_one_is_done() {
             let before = recorder.chunks.iter().filter(|chunk| chunk.round == round - 1);
             let sent = before.clone().filter(|chunk| chunk.src_rank == rank).map(|chunk| chunk.completed_ps);
             let received = before.filter(|chunk| chunk.dst_rank == rank).map(|chunk| chunk.delivered_ps);
-            let mine = |chunk: &&spec::ChunkRow| chunk.round == round && chunk.src_rank == rank;
+            let mine = |chunk: &&record::ChunkRow| chunk.round == round && chunk.src_rank == rank;
             let started = recorder.chunks.iter().filter(mine).map(|chunk| chunk.start_ps).min();
             assert_eq!(started, sent.chain(received).max(), "rank {rank}, round {round}");
         }

@@ -144,7 +144,7 @@ fn voqs_are_bounded_by_pauses_of_hosts_and_nothing_is_lost() {
     spec.fabric.switch.buffer.size_bytes = 1 << 20;
     let (summary, recorder) = run(&spec);
     assert_eq!((summary.status, summary.frames_lost.total()), (RunStatus::Complete, 0));
-    let paused = |row: &&spec::PortRow| row.tier == 0 && row.pfc_rx > Some(0);
+    let paused = |row: &&record::PortRow| row.tier == 0 && row.pfc_rx > Some(0);
     assert_eq!(recorder.ports.iter().filter(paused).count(), 6, "every sender, and nobody else");
     assert!(recorder.ports.iter().all(|port| port.voq_max_bytes < 1 << 20));
     let deepest = recorder.series.iter().filter(|row| row.metric == "voq_bytes").map(|row| row.value).max();
@@ -262,7 +262,7 @@ proptest! {
         prop_assert_eq!(summary.status, RunStatus::Complete);
         prop_assert_eq!(summary.frames_lost.total(), 0);
         prop_assert!(recorder.chunks.iter().all(|chunk| chunk.out_of_order == 0 && chunk.retransmits == 0));
-        let of_hosts = |row: &&spec::PortRow| row.tier == 1 && row.peer.starts_with("host");
+        let of_hosts = |row: &&record::PortRow| row.tier == 1 && row.peer.starts_with("host");
         if matches!(spec.transport.rate_control, RateControl::LineRate {}) && summary.frames_in_flight == 0 {
             // Pause frames alone leave without credits.
             for row in recorder.ports.iter().filter(of_hosts) {

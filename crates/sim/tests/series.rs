@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, dcqcn, dynamic_pfc, ecn, leaf_spine, run, single_switch};
-use spec::{RunSpec, SeriesRow};
+use record::SeriesRow;
+use spec::RunSpec;
 use std::collections::BTreeSet;
 
 /// Seven hosts into one: pauses and marks.
@@ -76,8 +77,8 @@ fn priorities_add_up_to_their_ports() {
     lossy.fabric.switch.buffer.size_bytes = 1 << 20;
     for (spec, loses) in [(congested(), false), (lossy, true)] {
         let (_, recorder) = run(&spec);
-        let sum = |count: fn(&spec::PriorityRow) -> u64| recorder.priorities.iter().map(count).sum::<u64>();
-        let ports = |count: fn(&spec::PortRow) -> u64| recorder.ports.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&record::PriorityRow) -> u64| recorder.priorities.iter().map(count).sum::<u64>();
+        let ports = |count: fn(&record::PortRow) -> u64| recorder.ports.iter().map(count).sum::<u64>();
         assert_eq!(sum(|row| row.pfc_tx.unwrap_or(0)), ports(|row| row.pfc_tx.unwrap_or(0)));
         assert_eq!(sum(|row| row.pfc_rx.unwrap_or(0)), ports(|row| row.pfc_rx.unwrap_or(0)));
         assert_eq!(sum(|row| row.paused_ps.unwrap_or(0)), ports(|row| row.paused_ps.unwrap_or(0)));

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, leaf_spine, run, single_switch};
-use spec::{ChunkRow, LossRecovery, QpMode, RunSpec, RunStatus};
+use record::ChunkRow;
+use spec::{LossRecovery, QpMode, RunSpec, RunStatus};
 
 /// Bytes of a frame with payload of 1 to 4 bytes, and of one without: RETH included, no preamble.
 const FRAME_OF_A_BYTE: u64 = 82;

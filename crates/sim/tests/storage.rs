@@ -5,9 +5,9 @@ mod common;
 use common::{collective, leaf_spine, run, run_with, single_switch, tables};
 use fabricbench_sim::Path;
 use proptest::prelude::*;
+use record::ChunkRow;
 use spec::{
-    ChunkRow, ForwardingSpec, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec,
-    TopologySpec,
+    ForwardingSpec, JobSpec, RepeatSpec, RunSpec, RunStatus, StorageLength, StorageSpec, TopologySpec,
 };
 use std::collections::BTreeMap;
 
@@ -269,7 +269,7 @@ fn a_dead_link_fails_the_operations_of_its_client() {
     spec.fabric.failures = vec![spec::FailureSpec::LinkDown { at_ps: 30_000_000, link: name }];
     let (summary, recorder) = run(&spec);
     assert_eq!(summary.status, RunStatus::Incomplete);
-    let failed = recorder.chunks.iter().filter(|row| row.status == spec::ChunkStatus::Failed);
+    let failed = recorder.chunks.iter().filter(|row| row.status == record::ChunkStatus::Failed);
     assert_eq!(failed.clone().count(), 4);
     assert!(failed.clone().all(|row| row.src_rank == 0));
     let second = recorder.chunks.iter().filter(|row| row.src_rank == 1 && row.completed_ps.is_some());

@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Recorder, collective, ecn, leaf_spine, run, single_switch, tcp};
+use record::ConnectionRow;
 use spec::{
-    ConnectionRow, EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, TcpCongestion, TcpSpec,
-    TopologySpec,
+    EcnSpec, LinkSpec, RatioSpec, RepeatSpec, RunSpec, RunStatus, TcpCongestion, TcpSpec, TopologySpec,
 };
 
 /// TCP on hosts of 10 Gb/s beside a job of a few bytes, which no run can be without.

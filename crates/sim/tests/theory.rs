@@ -3,7 +3,8 @@
 mod common;
 
 use common::{collective, ecn, run};
-use spec::{CableSpec, ChunkRow, LinkSpec, RateControl, RunSpec, SeriesRow, TopologySpec};
+use record::{ChunkRow, SeriesRow};
+use spec::{CableSpec, LinkSpec, RateControl, RunSpec, TopologySpec};
 
 /// DCQCN with the parameters of the paper, as they are.
 fn paper() -> RateControl {

@@ -1,4 +1,4 @@
-//! What a run is told ([`RunSpec`]) and what it returns ([`RunSummary`] and the record tables).
+//! What a run is told ([`RunSpec`]) and what it tells of itself ([`RunSummary`]).
 //!
 //! Everything here is explicit and versioned. Defaults live in the plan, never here: a [`RunSpec`] is
 //! complete, so that its hash names its result. This is the one definition; other languages generate
@@ -13,15 +13,14 @@ mod check_scheduled;
 mod check_storage;
 mod check_switch;
 mod check_tcp;
-mod record;
 mod run;
+mod summary;
 
 pub use check::{CHUNK_PACKETS_MAX, SpecError, check};
-pub use record::{
-    ChunkRow, ChunkStatus, ConnectionRow, EventRow, JobSummary, LateFrames, LinkRow, LossCauses, PathRow,
-    PortRow, PriorityRow, RankTimes, ReorderingRow, RoundTimes, RunStatus, RunSummary, SeriesRow, TcpSummary,
-};
 pub use run::*;
+pub use summary::{
+    JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, TcpSummary,
+};
 
 /// Version of the shape of [`RunSpec`] and of the record tables. A change that readers must know of
 /// increments it.

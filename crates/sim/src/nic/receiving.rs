@@ -11,7 +11,7 @@ use super::{Host, Timer};
 use crate::packet::{Kind, Packet};
 use crate::record::{Context, Record};
 use engine::Message;
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use std::ops::Range;
 use transport::{AckOutcome, Config, Loss, Position, Recovery};
 use units::{Instant, Span};

@@ -7,7 +7,7 @@ use super::unconfirmed::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Frame, FrameKind, Record};
 use engine::Message;
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use std::iter::repeat;
 use std::ops::Range;
 use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome};

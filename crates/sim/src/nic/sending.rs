@@ -9,7 +9,7 @@ use super::timers::Timers;
 use super::{Host, prefetch_sender};
 use crate::packet::Packet;
 use crate::record::{Context, Record, SendReport};
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use transport::{Config, Controller, Loss, TimeoutOutcome};
 use units::Instant;
 

@@ -7,7 +7,7 @@ mod totals;
 pub(crate) use plain::{PlainReceive, PlainSend};
 pub(crate) use totals::{Context, Totals};
 
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use transport::Position;
 use transport::tcp::Acknowledgement;
 use units::{Cycle, Instant, Span};

@@ -2,7 +2,7 @@
 //! half a cache line: a million of them are written, kept and read again.
 
 use super::{Key, ReceiveReport, SendReport};
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use units::{Instant, Span};
 
 /// A delivered chunk of which no frame came twice or out of order, none was dropped, and few were marked.

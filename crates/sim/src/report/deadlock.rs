@@ -14,7 +14,7 @@ use crate::setup::FabricNode;
 use crate::switch::Switch;
 use crate::switch::forward::Forward;
 use engine::Partition;
-use spec::EventRow;
+use record::EventRow;
 use std::collections::{BTreeMap, BTreeSet};
 use topology::Graph;
 use units::{Instant, NodeId};

@@ -8,7 +8,7 @@
 
 use super::assemble::Place;
 use crate::record::{ReceiveReport, SendReport};
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use units::{Instant, Span};
 
 /// A chunk of a schedule as both ends saw it, out of a host where a byte takes `byte_ps` at the least.

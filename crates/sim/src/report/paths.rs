@@ -7,7 +7,8 @@
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::setup::{Direction, Fabric, Flows, QueuePair, forwards};
 use crate::switch::forward::{Choice, Forward};
-use spec::{PathRow, RunSpec};
+use record::PathRow;
+use spec::RunSpec;
 use topology::{Graph, SwitchRoutes};
 use transport::Position;
 use units::{AttachmentId, NodeId};

@@ -7,7 +7,8 @@ use super::World;
 use crate::nic::REORDERING_BUCKETS;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
-use spec::{ReorderingRow, RunSpec};
+use record::ReorderingRow;
+use spec::RunSpec;
 
 /// Packets of one bucket: smallest and largest distance, and how many.
 type Distances = (u32, u32, u64);

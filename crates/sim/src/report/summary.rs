@@ -13,9 +13,10 @@ use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
+use record::EventRow;
 use spec::{
-    EventRow, JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary,
-    TcpSpec, TcpSummary,
+    JobSpec, JobSummary, LateFrames, LossCauses, RankTimes, RunSpec, RunStatus, RunSummary, TcpSpec,
+    TcpSummary,
 };
 use std::collections::HashMap;
 use topology::Node;

@@ -1,15 +1,15 @@
 //! Specs and observers for the tests of whole runs.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use fabricbench_sim::{Batch, Description, Observer, Options, Path, Progress, Sample, Stopped};
+use fabricbench_sim::{Description, Observer, Options, Path, Progress, Sample, Stopped};
 use proptest::prelude::*;
+use record::{Batch, ChunkRow, LinkRow, PathRow, PortRow, PriorityRow, ReorderingRow, SeriesRow};
 use spec::{
-    BufferSpec, CableSpec, ChunkRow, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
-    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkRow, LinkSpec,
-    LoadBalancing, LossRecovery, NicDirection, NicSpec, ObserveSpec, PathRow, PfcSpec, PortRow, PriorityRow,
-    PrioritySpec, QpMode, RateControl, RatioSpec, ReorderingRow, RepeatSpec, RunSpec, RunSummary,
-    SCHEMA_VERSION, ScheduledSpec, SchedulingSpec, SeriesRow, SharedMemorySpec, SwitchSpec, TcpCongestion,
-    TcpSpec, TopologySpec, TransportSpec, XoffSpec,
+    BufferSpec, CableSpec, CustomLinkSpec, CustomSwitchSpec, DynamicEcnSpec, EcmpHash, EcnSpec,
+    ExtraDelaySpec, FabricSpec, FailureSpec, ForwardingSpec, JobSpec, LinkLayerSpec, LinkSpec, LoadBalancing,
+    LossRecovery, NicDirection, NicSpec, ObserveSpec, PfcSpec, PrioritySpec, QpMode, RateControl, RatioSpec,
+    RepeatSpec, RunSpec, RunSummary, SCHEMA_VERSION, ScheduledSpec, SchedulingSpec, SharedMemorySpec,
+    SwitchSpec, TcpCongestion, TcpSpec, TopologySpec, TransportSpec, XoffSpec,
 };
 
 /// A link of 400 Gb/s.
@@ -224,8 +224,8 @@ pub(crate) struct Recorder {
     pub(crate) paths: Vec<PathRow>,
     pub(crate) reordering: Vec<ReorderingRow>,
     pub(crate) series: Vec<SeriesRow>,
-    pub(crate) connections: Vec<spec::ConnectionRow>,
-    pub(crate) events: Vec<spec::EventRow>,
+    pub(crate) connections: Vec<record::ConnectionRow>,
+    pub(crate) events: Vec<record::EventRow>,
     pub(crate) told: Told,
 }
 

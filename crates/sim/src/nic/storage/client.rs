@@ -4,7 +4,7 @@ use super::Received;
 use super::connection::Connection;
 use super::tag::Tag;
 use crate::record::{Record, SendReport};
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use transport::{Config, Verb};
 use units::{Instant, Stream};
 use wire::Psn;

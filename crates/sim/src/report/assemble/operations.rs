@@ -7,7 +7,7 @@
 use super::{Assembler, Place};
 use crate::record::{Key, ReceiveReport, SendReport};
 use crate::report::progress::Failure;
-use spec::ChunkStatus;
+use record::ChunkStatus;
 use std::collections::BTreeMap;
 
 impl Assembler<'_> {

@@ -12,7 +12,7 @@ use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Granted, Scheduled};
 use crate::switch::{EgressPort, PriorityCounters, QueueCounters, Received};
-use spec::{LinkRow, PortRow, PriorityRow};
+use record::{LinkRow, PortRow, PriorityRow};
 use topology::Node;
 use units::{AttachmentId, Instant, NodeId};
 

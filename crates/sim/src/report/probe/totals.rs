@@ -9,7 +9,8 @@ use crate::record::Totals;
 use crate::report::summary::frames_lost;
 use crate::setup::FabricNode;
 use crate::switch::forward::Forward;
-use spec::{RunSpec, SeriesRow};
+use record::SeriesRow;
+use spec::RunSpec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,0 +1,78 @@
+//! What a table and a column say of themselves.
+
+use std::sync::Arc;
+
+/// A record table.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name, which ends with the unit.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// It is null where nothing was measured.
+    pub is_nullable: bool,
+    /// The unit of its values, as in `ps`; none of texts, and of numbers that have none.
+    pub unit: Option<&'static str>,
+    /// The comment of its declaration.
+    pub meaning: &'static str,
+}
+
+/// What a column holds. Every integer is a signed 64-bit one: readers of Parquet and CSV agree about those.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An integer; 0 or 1 of what is true or false.
+    Integer,
+    /// A 64-bit floating-point number.
+    Float,
+    /// A text in UTF-8.
+    Text,
+}
+
+impl Kind {
+    /// The name of its type in Arrow.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "int64",
+            Self::Float => "float64",
+            Self::Text => "string",
+        }
+    }
+}
+
+/// A type whose values make a column.
+pub(crate) trait Cell {
+    /// What the column holds.
+    const KIND: Kind;
+    /// It may be null.
+    const IS_NULLABLE: bool = false;
+}
+
+/// Has types make columns of a kind, with and without null.
+macro_rules! cells {
+    ($kind:ident: $($type:ty),+) => {
+        $(
+            impl Cell for $type {
+                const KIND: Kind = Kind::$kind;
+            }
+
+            impl Cell for Option<$type> {
+                const KIND: Kind = Kind::$kind;
+                const IS_NULLABLE: bool = true;
+            }
+        )+
+    };
+}
+
+cells! { Integer: bool, u16, u32, u64, i64 }
+cells! { Float: f64 }
+cells! { Text: &str, String, Arc<str> }

@@ -1,0 +1,122 @@
+//! The language of the declarations.
+
+/// Declares a table: its name, the type of its rows and, each with its meaning as comment, its columns.
+///
+/// - `name: Type ["unit"];` is a field of the rows, and a column with its values.
+/// - `name: Type as Other ["unit"] = |row, names| ...;` is a field, and a column with other values, such as
+///   the name behind an index.
+/// - `name: Type ["unit"] = |row| ...;` is a column that follows from fields.
+/// - `name: Type as ();` is a field, and no column.
+macro_rules! table {
+    ($(#[$about:meta])* $name:literal: $row:ident { $($entries:tt)* }) => {
+        $crate::declare::table! { @next [$(#[$about])* $name $row] [] [] $($entries)* }
+    };
+    (@next $table:tt [$($fields:tt)*] $columns:tt
+        $(#[doc = $meaning:literal])+ $field:ident: $type:ty as (); $($rest:tt)*
+    ) => {
+        $crate::declare::table! {
+            @next $table [$($fields)* $(#[doc = $meaning])+ pub $field: $type,] $columns $($rest)*
+        }
+    };
+    (@next $table:tt [$($fields:tt)*] [$($columns:tt)*]
+        $(#[doc = $meaning:literal])+ $field:ident: $type:ty $([$unit:literal])?; $($rest:tt)*
+    ) => {
+        $crate::declare::table! {
+            @next $table
+            [$($fields)* $(#[doc = $meaning])+ pub $field: $type,]
+            [$($columns)* { $($meaning)+, $field: $type, $($unit)?, |row| &row.$field }]
+            $($rest)*
+        }
+    };
+    (@next $table:tt [$($fields:tt)*] [$($columns:tt)*]
+        $(#[doc = $meaning:literal])+ $field:ident: $type:ty as $other:ty $([$unit:literal])?
+            = |$each:ident $(, $names:ident)?| $value:expr; $($rest:tt)*
+    ) => {
+        $crate::declare::table! {
+            @next $table
+            [$($fields)* $(#[doc = $meaning])+ pub $field: $type,]
+            [$($columns)* { $($meaning)+, $field: $other, $($unit)?, |$each $(, $names)?| $value }]
+            $($rest)*
+        }
+    };
+    (@next $table:tt $fields:tt [$($columns:tt)*]
+        $(#[doc = $meaning:literal])+ $column:ident: $type:ty $([$unit:literal])?
+            = |$each:ident $(, $names:ident)?| $value:expr; $($rest:tt)*
+    ) => {
+        $crate::declare::table! {
+            @next $table $fields
+            [$($columns)* { $($meaning)+, $column: $type, $($unit)?, |$each $(, $names)?| $value }]
+            $($rest)*
+        }
+    };
+    (@next [$(#[$about:meta])* $name:literal $row:ident] [$($fields:tt)*] [$({
+        $($meaning:literal)+, $column:ident: $type:ty, $($unit:literal)?,
+        |$each:ident $(, $names:ident)?| $value:expr
+    })*]) => {
+        $(#[$about])*
+        #[derive(Clone, Debug)]
+        pub struct $row {
+            $($fields)*
+        }
+
+        impl $row {
+            /// The table of these rows.
+            pub const TABLE: $crate::Table = $crate::Table {
+                name: $name,
+                columns: &[$($crate::Column {
+                    name: stringify!($column),
+                    kind: <$type as $crate::column::Cell>::KIND,
+                    is_nullable: <$type as $crate::column::Cell>::IS_NULLABLE,
+                    unit: $crate::declare::table!(@unit $($unit)?),
+                    meaning: concat!($($meaning),+).trim_ascii(),
+                }),*],
+            };
+        }
+
+        #[cfg(feature = "arrow")]
+        impl $crate::arrow::Rows for $row {
+            #[allow(unused_variables, reason = "not every table has names")]
+            fn arrays(rows: &[Self], names: &$crate::Names) -> Vec<arrow_array::ArrayRef> {
+                vec![$(<$type as $crate::arrow::Cells>::array(rows.iter().map(|$each| {
+                    $(let $names = names;)?
+                    $value
+                }))),*]
+            }
+        }
+    };
+    (@unit) => { None };
+    (@unit $unit:literal) => { Some($unit) };
+}
+
+/// Declares the tables of a record: a variant of `Batch` for the rows of each, in the order of `TABLES`.
+macro_rules! tables {
+    ($($(#[$about:meta])* $variant:ident($row:ty),)+) => {
+        /// Every table that a run fills, in the order of the documentation.
+        pub const TABLES: &[$crate::Table] = &[$(<$row>::TABLE),+];
+
+        /// Rows of one table.
+        #[derive(Clone, Debug)]
+        pub enum Batch {
+            $($(#[$about])* $variant(Vec<$row>),)+
+        }
+
+        #[cfg(feature = "arrow")]
+        impl Batch {
+            /// The table that the rows belong to.
+            #[must_use]
+            pub const fn table(&self) -> $crate::Table {
+                match self {
+                    $(Self::$variant(_) => <$row>::TABLE,)+
+                }
+            }
+
+            pub(crate) fn arrays(&self, names: &$crate::Names) -> Vec<arrow_array::ArrayRef> {
+                match self {
+                    $(Self::$variant(rows) => $crate::arrow::Rows::arrays(rows, names),)+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {table, tables};

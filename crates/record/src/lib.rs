@@ -1,0 +1,21 @@
+//! The record of a run: its tables, each declared once.
+//!
+//! A declaration has the columns in their order, each with its type, unit and meaning. It makes the type of
+//! the rows and, with the feature `arrow`, turns rows into Arrow record batches. [`TABLES`] tells the rest of
+//! the world: `python/fabricbench/store/columns.py` and the tables of `docs/records.md` are generated from
+//! it.
+
+#[cfg(feature = "arrow")]
+mod arrow;
+mod column;
+mod declare;
+mod tables;
+
+#[cfg(feature = "arrow")]
+pub use arrow::Names;
+pub use column::{Column, Kind, Table};
+pub use tables::chunks::{ChunkRow, ChunkStatus, ReorderingRow};
+pub use tables::connections::ConnectionRow;
+pub use tables::fabric::{LinkRow, PathRow, PortRow, PriorityRow};
+pub use tables::series::{EventRow, SeriesRow};
+pub use tables::{Batch, TABLES};

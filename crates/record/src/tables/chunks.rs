@@ -1,0 +1,138 @@
+//! What became of the data of jobs.
+
+use crate::declare::table;
+
+/// How a data chunk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkStatus {
+    /// Every byte was delivered and acknowledged.
+    Complete,
+    /// Its queue pair ran out of retries.
+    Failed,
+    /// The run ended first.
+    Unfinished,
+}
+
+impl ChunkStatus {
+    /// The name stored in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+table! {
+    /// Table `chunks`: one row for each data chunk and queue pair.
+    "chunks": ChunkRow {
+        /// Name of the job.
+        job: u32 as &str = |row, names| names.job(row.job);
+        /// Transfer within the job's schedule, from 0; with `barrier` or `root_shift` the schedule is that of
+        /// all rounds that differ, barriers included.
+        transfer: u32;
+        /// Part of the transfer, from 0, where a chunk is split over several queue pairs.
+        part: u32;
+        /// Round of the job, from 0; those to warm up come first.
+        round: u32;
+        /// Queue pair of the run.
+        qp: u32;
+        /// UDP source port of the queue pair.
+        udp_source_port: u16;
+        /// Sending rank.
+        src_rank: u32;
+        /// Receiving rank.
+        dst_rank: u32;
+        /// Sending host.
+        src_host: u32;
+        /// Receiving host.
+        dst_host: u32;
+        /// Step of the algorithm, from 0.
+        step: u32;
+        /// Channel (ring) of the algorithm.
+        channel: u32;
+        /// Block of the collective's data that is moved.
+        block: u32;
+        /// How it ended: `complete`, `failed` (the queue pair ran out of retries) or `unfinished` (the run
+        /// ended first).
+        status: ChunkStatus as &str = |row| row.status.name();
+        /// Payload.
+        payload_bytes: u64 ["bytes"];
+        /// First byte offered to the NIC; null if it never was.
+        start_ps: Option<u64> ["ps"];
+        /// Last byte delivered in order at the receiver; of a chunk whose queue pair failed that may still
+        /// have happened.
+        delivered_ps: Option<u64> ["ps"];
+        /// Last byte acknowledged at the sender, never before `delivered_ps`.
+        completed_ps: Option<u64> ["ps"];
+        /// Flow completion time: `completed_ps` - `start_ps`.
+        fct_ps: Option<u64> ["ps"] = |row| Some(row.completed_ps? - row.start_ps?);
+        /// `fct_ps` of the same chunk on an idle fabric; of open-loop traffic and of storage only.
+        unloaded_ps: Option<u64> ["ps"];
+        /// Data frames sent, resent ones included.
+        tx_frames: u64 ["frames"];
+        /// Their bytes.
+        tx_bytes: u64 ["bytes"];
+        /// Data frames of it that arrived, duplicates and those beyond a gap included, until it was
+        /// delivered; what came later is in `late` of its job.
+        rx_frames: u64 ["frames"];
+        /// Their bytes.
+        rx_bytes: u64 ["bytes"];
+        /// `tx_frames` - `rx_frames`.
+        frames_delta: i64 ["frames"] = |row| row.tx_frames.wrapping_sub(row.rx_frames) as i64;
+        /// Data frames sent more than once.
+        retransmits: u64 ["frames"];
+        /// NAKs received by the sender; of a storage operation, by either end.
+        naks: u64 ["frames"];
+        /// Timeouts of the sender; of a storage operation, of either end.
+        timeouts: u64;
+        /// Data frames that arrived ahead of their turn.
+        out_of_order: u64 ["frames"];
+        /// Least latency of an accepted data frame, first bit on the first link to last bit off the last
+        /// link.
+        latency_min_ps: Option<u64> ["ps"];
+        /// Mean latency of the accepted data frames; a 64-bit float.
+        latency_mean_ps: Option<f64> ["ps"] = |row| row.latency_mean_ps();
+        /// Sum over the accepted data frames [ps].
+        latency_sum_ps: u64 as ();
+        /// Accepted data frames.
+        latency_frames: u64 as ();
+        /// Largest latency of an accepted data frame.
+        latency_max_ps: Option<u64> ["ps"];
+        /// Data frames that arrived with congestion experienced.
+        ecn_ce_rx: u64 ["frames"];
+        /// Congestion notification packets sent by the receiver; of a storage operation, those sent for its
+        /// data.
+        cnp_tx: u64 ["frames"];
+        /// Congestion notification packets received by the sender; of a storage operation, all that came to
+        /// the sender of its data while it was under way.
+        cnp_rx: u64 ["frames"];
+    }
+}
+
+impl ChunkRow {
+    /// Mean latency of the accepted data frames [ps].
+    #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "a mean for readers; the simulated world never sees it")]
+    pub fn latency_mean_ps(&self) -> Option<f64> {
+        (self.latency_frames > 0).then(|| self.latency_sum_ps as f64 / self.latency_frames as f64)
+    }
+}
+
+table! {
+    /// Table `reordering`: how far out of order data frames arrived, where they can overtake each other.
+    "reordering": ReorderingRow {
+        /// Name of the job.
+        job: u32 as &str = |row, names| names.job(row.job);
+        /// Queue pair of the run; null for all of the job together.
+        qp: Option<u32>;
+        /// Smallest distance behind the newest frame that is counted here: 2^k.
+        distance_min: u32 ["frames"];
+        /// Largest: 2^(k+1) - 1; in the last row not beyond the largest that occurred.
+        distance_max: u32 ["frames"];
+        /// How many came so late.
+        frames: u64 ["frames"];
+    }
+}

@@ -1,0 +1,57 @@
+//! What became of TCP traffic.
+
+use crate::declare::table;
+
+table! {
+    /// Table `connections`: one row for each TCP connection.
+    "connections": ConnectionRow {
+        /// Name of the traffic.
+        tcp: u32 as &str = |row, names| names.tcp(row.tcp);
+        /// Number of the connection in the run, from 0.
+        connection: u32;
+        /// TCP source port.
+        source_port: u16;
+        /// Sending rank of the traffic.
+        src_rank: u32;
+        /// Receiving rank.
+        dst_rank: u32;
+        /// Host of the sending rank.
+        src_host: u32;
+        /// Host of the receiving rank.
+        dst_host: u32;
+        /// When the application first wrote; null if it never did.
+        start_ps: Option<u64> ["ps"];
+        /// When everything was acknowledged, or when the run cut it off.
+        end_ps: u64 ["ps"];
+        /// 1 if everything was acknowledged.
+        is_complete: bool;
+        /// Payload that the application wanted to send until the end; null if it always has more.
+        offered_bytes: Option<u64> ["bytes"];
+        /// Payload delivered in order.
+        delivered_bytes: u64 ["bytes"];
+        /// Payload acknowledged.
+        acked_bytes: u64 ["bytes"];
+        /// Segments sent, again or for the first time.
+        segments: u64;
+        /// Segments sent again.
+        retransmits: u64;
+        /// Retransmission timeouts.
+        timeouts: u64;
+        /// Recoveries that began by selective acknowledgements.
+        fast_recoveries: u64;
+        /// Segments that arrived with congestion experienced.
+        ecn_ce_rx: u64;
+        /// Measurements of the round-trip time.
+        rtt_samples: u64;
+        /// Mean of the smoothed round-trip time after each measurement; null without a measurement.
+        rtt_mean_ps: Option<u64> ["ps"];
+        /// Median of the same, at most 1/16 too high.
+        rtt_p50_ps: Option<u64> ["ps"];
+        /// 99th percentile of the same, at most 1/16 too high.
+        rtt_p99_ps: Option<u64> ["ps"];
+        /// Largest of the same.
+        rtt_max_ps: Option<u64> ["ps"];
+        /// Congestion window at the end.
+        window_bytes: u64 ["bytes"];
+    }
+}

@@ -1,0 +1,48 @@
+//! The tables, each declared once.
+
+pub(crate) mod chunks;
+pub(crate) mod connections;
+pub(crate) mod fabric;
+pub(crate) mod series;
+
+use crate::declare::tables;
+use chunks::{ChunkRow, ReorderingRow};
+use connections::ConnectionRow;
+use fabric::{LinkRow, PathRow, PortRow, PriorityRow};
+use series::{EventRow, SeriesRow};
+
+tables! {
+    /// Completed chunks, in order of completion; several batches while running.
+    Chunks(ChunkRow),
+    /// Every port; several batches at the end.
+    Ports(PortRow),
+    /// Priorities of ports with pauses or losses, at the end.
+    Priorities(PriorityRow),
+    /// Every direction of every link; several batches at the end.
+    Links(LinkRow),
+    /// The links that queue pairs take, at the end.
+    Paths(PathRow),
+    /// Distances of frames that came out of order, at the end.
+    Reordering(ReorderingRow),
+    /// Sampled values, series by series; several batches at the end.
+    Series(SeriesRow),
+    /// TCP connections, at the end.
+    Connections(ConnectionRow),
+    /// Rare events, at the end.
+    Events(EventRow),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_column_ends_with_its_unit() {
+        let columns = || TABLES.iter().flat_map(|table| table.columns);
+        for (ending, unit) in [("_ps", "ps"), ("bytes", "bytes"), ("_bps", "bit/s"), ("frames", "frames")] {
+            for column in columns().filter(|column| column.name.ends_with(ending)) {
+                assert_eq!(column.unit, Some(unit), "{}", column.name);
+            }
+        }
+    }
+}

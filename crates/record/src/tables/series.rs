@@ -1,0 +1,55 @@
+//! What was seen in the course of time.
+
+use crate::declare::table;
+use std::sync::Arc;
+
+table! {
+    /// Table `series`: sampled values.
+    "series": SeriesRow {
+        /// `queue_bytes` (egress queue at the sample), `tx_bytes` (frame bytes sent since the start),
+        /// `paused_ps` (time for which a lossless priority of the egress was paused since the start;
+        /// priorities that never were are left out), `ecn_kmin_bytes` and `ecn_kmax_bytes` (thresholds of a
+        /// marked priority of a switch's port, with dynamic ECN), `rate_bps` (rate that congestion control
+        /// allows a queue pair, while it has something to send), `delivered_bytes` (payload placed at the
+        /// hosts of a job since the start), `lost_frames` (frames lost in the whole fabric since the start;
+        /// only where something fails) or `voq_bytes` (what came in by a port of a scheduled leaf and waits
+        /// in its virtual output queues). The `queue_bytes` of the first fabric port of a scheduled leaf are
+        /// what waits for all its fabric links.
+        metric: &'static str;
+        /// Name of the node; of a rate, the sending host; `fabric` for sums over all of it. All rows of a
+        /// series share it.
+        node: Arc<str>;
+        /// Port of the node; 0 of sums.
+        port: u32;
+        /// Priority, of `paused_ps`, `ecn_kmin_bytes` and `ecn_kmax_bytes`.
+        priority: Option<u32>;
+        /// Queue pair, of `rate_bps`.
+        qp: Option<u32>;
+        /// Name of the job, of `delivered_bytes`.
+        job: Option<u32> as Option<&str> = |row, names| row.job.map(|job| names.job(job));
+        /// When.
+        time_ps: u64 ["ps"];
+        /// The value.
+        value: u64 ["bytes, ps, bit/s, frames"];
+    }
+}
+
+table! {
+    /// Table `events`: rare things worth a line.
+    "events": EventRow {
+        /// When.
+        time_ps: u64 ["ps"];
+        /// `qp_failed`: a queue pair used up its retries; `stalled`: a port that was paused when the run was
+        /// ended; `pfc_deadlock`, or `credit_deadlock` on InfiniBand: one for each queue of a circle, in the
+        /// order in which they wait for each other; `pfc_storm`, `pfc_restored`: the PFC watchdog;
+        /// `ecn_raised`, `ecn_lowered`: dynamic ECN moved the thresholds of a queue, the first 16 changes of
+        /// each port; `link_down`, `link_up`, `link_rate`, `bit_errors`, `frame_loss`, `nic_throughput`,
+        /// `switch_down`, `switch_up`: what the plan has fail or repaired; `routes_converged`: every switch
+        /// has taken on the routes that follow from it.
+        kind: &'static str;
+        /// Name of the node.
+        node: String;
+        /// In words, with the figures.
+        detail: String;
+    }
+}
