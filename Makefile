@@ -103,7 +103,7 @@ lint-python: $(STAMPS)/requirements-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
-	$(BIN)/python tools/generate_run_spec.py --check
+	$(BIN)/python tools/generate_mirrors.py --check
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py --check
 
 .PHONY: lint-web
@@ -122,7 +122,7 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 
 .PHONY: generate
 generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
-	$(BIN)/python tools/generate_run_spec.py
+	$(BIN)/python tools/generate_mirrors.py
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
 	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py

@@ -14,9 +14,6 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN, call
 
-from fabricbench.cli.export import TableName
-from fabricbench.store.schema import TABLES
-
 JSON_NAMES = """
     plan variant job collective algorithm ranks data_size_bytes iteration status completion_time_ms
     algbw_gb_per_s busbw_gb_per_s ideal_percent fct_ms pfc_rx ecn_ce_rx cnp_tx retransmits frames_lost
@@ -288,8 +285,7 @@ def test_doctor_makes_nothing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "file", "mine"]
 
 
-def test_every_table_of_the_record_can_be_exported(used: Path) -> None:
-    assert {each.value for each in TableName} == {*TABLES, "comparison"}
+def test_a_table_without_rows_and_a_file_with_another_ending_can_be_exported(used: Path) -> None:
     assert output_of(used, "export", "latest", "--table", "connections").startswith("tcp,")
     assert call("export", "latest", "-o", "table.xls", "--format", "csv", cwd=used).returncode == 0
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from fabricbench.store.schema import SCHEMAS
+
 RATE_BPS = 400_000_000_000
 PS_PER_BYTE = 20
 _FRAME = 4096 + 62
@@ -127,7 +129,9 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
         node = str(link["from"])
         tier = 0 if node.startswith("host") else 1 if node.startswith("leaf") else 2
         rows.append(
-            {
+            dict.fromkeys(SCHEMAS["ports"].names, 0)
+            | dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
+            | {
                 "node": node,
                 "tier": tier,
                 "port": link["from_port"],
@@ -136,31 +140,8 @@ def ports_of(links: pl.DataFrame) -> pl.DataFrame:
                 "tx_bytes": link["bytes"],
                 "rx_frames": link["frames"] * 7 // 10,
                 "rx_bytes": link["bytes"] * 7 // 10,
-                "dropped_frames": 0,
-                "dropped_bytes": 0,
-                "dropped_headroom_frames": 0,
-                "dropped_headroom_bytes": 0,
-                "dropped_watchdog_frames": 0,
-                "dropped_watchdog_bytes": 0,
-                "lost_link_down_frames": 0,
-                "lost_link_down_bytes": 0,
-                "fcs_error_frames": 0,
-                "fcs_error_bytes": 0,
                 "queue_max_bytes": index * 7919 % 1_500_000 if tier else 0,
-                "pfc_tx": 0,
-                "pfc_rx": 0,
-                "pfc_storms": 0,
-                "paused_ps": 0,
-                "flow_control_tx": None,
-                "flow_control_rx": None,
-                "credit_wait_ps": None,
-                "ecn_marked": 0,
-                "ecn_changes": 0,
                 "egress_qps": index % 57,
-                "credits_granted": 0,
-                "credit_granted_bytes": 0,
-                "voq_max_bytes": 0,
-                "reassembly_max_bytes": 0,
             }
         )
     return pl.DataFrame(rows)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from fabricbench.backend.protocol import RunResult
 from fabricbench.store.observed import OF_THE_SIMULATOR
+from fabricbench.store.schema import SCHEMAS
 
 PS_PER_BYTE = 20
 
@@ -176,20 +177,11 @@ def chunk_rows(job: Any, seed: int = 1) -> list[dict[str, Any]]:
 def chunk_row(*, start_ps: int = 0, fct_ps: int | None = 1000, **given: Any) -> dict[str, Any]:
     """One row of `chunks`, complete unless `fct_ps` is none."""
     completed_ps = None if fct_ps is None else start_ps + fct_ps
-    row = {
+    measured = {
         "job": "test",
-        "transfer": 0,
-        "part": 0,
-        "round": 0,
-        "qp": 0,
         "udp_source_port": 50_000,
-        "src_rank": 0,
         "dst_rank": 1,
-        "src_host": 0,
         "dst_host": 1,
-        "step": 0,
-        "channel": 0,
-        "block": 0,
         "status": "unfinished" if fct_ps is None else "complete",
         "payload_bytes": 4096,
         "start_ps": start_ps,
@@ -201,32 +193,20 @@ def chunk_row(*, start_ps: int = 0, fct_ps: int | None = 1000, **given: Any) -> 
         "tx_bytes": 4158,
         "rx_frames": 1,
         "rx_bytes": 4158,
-        "frames_delta": 0,
-        "retransmits": 0,
-        "naks": 0,
-        "timeouts": 0,
-        "out_of_order": 0,
         "latency_min_ps": 2_000_000,
         "latency_mean_ps": 3_000_000.0,
         "latency_max_ps": 4_000_000,
-        "ecn_ce_rx": 0,
-        "cnp_tx": 0,
-        "cnp_rx": 0,
     }
-    return row | given
+    return _zeros("chunks") | measured | given
 
 
 def port_row(node: str, tier: int, **given: Any) -> dict[str, Any]:
-    names = (
-        "port tx_frames tx_bytes rx_frames rx_bytes dropped_frames dropped_bytes dropped_headroom_frames "
-        "dropped_headroom_bytes dropped_watchdog_frames dropped_watchdog_bytes queue_max_bytes pfc_tx pfc_rx "
-        "pfc_storms paused_ps ecn_marked ecn_changes egress_qps lost_link_down_frames lost_link_down_bytes "
-        "fcs_error_frames fcs_error_bytes credits_granted credit_granted_bytes voq_max_bytes "
-        "reassembly_max_bytes"
-    )
-    counters: dict[str, Any] = dict.fromkeys(names.split(), 0)
-    counters |= dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
-    return {"node": node, "tier": tier, "peer": "other"} | counters | given
+    of_infiniband = dict.fromkeys(("flow_control_tx", "flow_control_rx", "credit_wait_ps"))
+    return _zeros("ports") | of_infiniband | {"node": node, "tier": tier, "peer": "other"} | given
+
+
+def _zeros(table: str) -> dict[str, Any]:
+    return dict.fromkeys(SCHEMAS[table].names, 0)
 
 
 def link_row(source: str, target: str, tier: int, busy_ps: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from fabricbench.backend.protocol import Observer, RefusedError, RunResult
 from fabricbench.plan import engine
+from fabricbench.store.schema import observed_schema
 
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGE: Final = "fabricbench-endpoint"
@@ -71,7 +72,8 @@ class Loopback:
         port = facts["udp_ports"][0]
         both = enumerate(zip(pairs, facts["transfers"], strict=True))
         rows = [chunk(job["name"], number, *each, start_ps=start_ps, port=port) for number, each in both]
-        observer.rows("chunks", pa.RecordBatch.from_pylist(rows, schema=_schema(rows[0])))
+        schema = observed_schema("chunks", UNMEASURED)
+        observer.rows("chunks", pa.RecordBatch.from_pylist(rows, schema=schema))
         end_ps = facts["duration_ps"]
         total_bytes = sum(row["payload_bytes"] for row in rows)
         told: Any = {"delivered_bytes": total_bytes, "total_bytes": total_bytes, "samples": []}
@@ -121,9 +123,3 @@ def chunk(
     row |= {"frames_delta": facts["sent_frames"] - facts["received_frames"]}
     row |= {name: facts[name] for name in ("retransmits", "timeouts", "naks", "out_of_order")}
     return row | dict.fromkeys(("round", "block"), 0)
-
-
-def _schema(row: Mapping[str, Any]) -> pa.Schema:
-    """Return the types of a row in which a column may have no value at all."""
-    kinds = {name: pa.string() if isinstance(value, str) else pa.int64() for name, value in row.items()}
-    return pa.schema(list((kinds | {"latency_mean_ps": pa.float64()}).items()))

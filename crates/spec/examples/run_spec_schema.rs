@@ -1,4 +1,4 @@
-//! Prints the JSON Schema of the run spec; `tools/generate_run_spec.py` makes the Python mirror from it.
+//! Prints the JSON Schema of the run spec; `tools/generate_mirrors.py` makes the Python mirror from it.
 
 use std::io::{self, Write};
 

@@ -10,22 +10,10 @@ from typing import IO, Annotated
 import typer
 
 from fabricbench.cli.options import TrialArgument, WorkspaceOption
+from fabricbench.store.columns import COLUMNS
 
-
-class TableName(StrEnum):
-    """A table of a trial's record."""
-
-    CHUNKS = "chunks"
-    PORTS = "ports"
-    PRIORITIES = "priorities"
-    LINKS = "links"
-    PATHS = "paths"
-    REORDERING = "reordering"
-    SERIES = "series"
-    CONNECTIONS = "connections"
-    EVENTS = "events"
-    TRIALS = "trials"
-    COMPARISON = "comparison"
+TableName = StrEnum("TableName", [*COLUMNS, "trials", "comparison"])  # type: ignore[misc]
+"""What can be exported."""
 
 
 class FileFormat(StrEnum):
@@ -43,7 +31,7 @@ def export_command(
     trial: TrialArgument = "latest",
     table: Annotated[
         TableName, typer.Option(metavar="TABLE", help=f"Which table: {', '.join(TableName)}.")
-    ] = TableName.CHUNKS,
+    ] = TableName["chunks"],
     output: Annotated[
         FileFormat | None,
         typer.Option("--format", help="How to write it; by default as FILE ends, or as CSV."),
@@ -96,7 +84,7 @@ def _writer(
     from fabricbench.store import Workspace
 
     store = Workspace.open(workspace)
-    if table is TableName.COMPARISON:
+    if table is TableName("comparison"):
         from fabricbench.cli.compare import by_variant
 
         found = by_variant(store, [trial], None)
