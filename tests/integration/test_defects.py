@@ -186,3 +186,12 @@ def test_ranks_with_a_link_of_their_own_have_no_ideal(tmp_path: Path) -> None:
     trial = run(tmp_path, "ideal-above-100-scale-up")
     job = jobs_of([trial])[0].summary
     assert (job.ideal_percent, job.status) == (None, "complete")
+
+
+def test_a_run_waits_for_what_the_smallest_window_leaves_between_two_packets(tmp_path: Path) -> None:
+    trial = run(tmp_path, "pause-of-a-small-window")
+    late = [chunk for chunk in rows(trial, "chunks") if chunk["src_host"] == 1]
+    assert trial.status == "complete"
+    # The link is up again after 922 us; the next packet is due 2 ms after the one before.
+    assert late[0]["timeouts"] == 6
+    assert 922_000_000 < late[0]["delivered_ps"]

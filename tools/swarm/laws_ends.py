@@ -62,7 +62,7 @@ def _longest_wait(record: Record) -> int:
     """Return more than anything takes without being heard of."""
     spec, fabric = record.spec, record.spec["fabric"]
     transport = spec["transport"]
-    wait: int = transport["timeout_ps"] * (transport["retry_count"] + 2)
+    wait: int = (transport["timeout_ps"] + _slowest_pace(transport)) * (transport["retry_count"] + 2)
     if transport["recovery"] == "none":
         slowest = min(link["rate_bps"] for link in record.links)
         empties = SWITCHES_MAX * fabric["switch"]["buffer"]["size_bytes"] * PS_BITS // slowest
@@ -73,6 +73,17 @@ def _longest_wait(record: Record) -> int:
     # It may stand behind one of TCP.
     frame = _sending(record, max([transport["mtu_bytes"], *(tcp["mtu_bytes"] for tcp in spec["tcp"])]))
     return wait + storm + frame + max(_software(job, memory) for job in spec["jobs"])
+
+
+def _slowest_pace(transport: Mapping[str, Any]) -> int:
+    """Return more than a rate control leaves between two packets of a queue pair."""
+    control = transport["rate_control"]
+    if control["kind"] == "swift":
+        round_trip: int = max(control["base_target_ps"], transport["timeout_ps"])
+        return -(-(round_trip << 20) // control["window_min_2e20"])
+    if control["kind"] == "line-rate":
+        return 0
+    return 2 * transport["mtu_bytes"] * PS_BITS // control["rate_min_bps"]
 
 
 def _software(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:

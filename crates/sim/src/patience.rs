@@ -2,7 +2,7 @@
 
 use crate::estimate;
 use crate::setup::Fabric;
-use spec::{FailureSpec, JobSpec, LossRecovery, RunSpec};
+use spec::{FailureSpec, JobSpec, LossRecovery, RateControl, RunSpec};
 use units::{Rate, Span};
 
 /// Longer than a frame waits in the queues on its way, where buffers are small and links are fast.
@@ -12,8 +12,8 @@ const HEADERS_BYTES_MAX: u64 = 128;
 /// Switches on the way of a frame, at the most.
 const SWITCHES_MAX: u64 = 8;
 
-/// Longer than anything legal waits but TCP: every retry of a queue pair and one timeout more, on top of the
-/// latest start, the longest time that software takes, the longest time for which messages are offered and
+/// Longer than anything legal waits but TCP: every retry of a queue pair at the slowest pace of its rate
+/// control and one timeout more, on top of the latest start, the longest time that software takes, the longest time for which messages are offered and
 /// the times of the PFC watchdog.
 pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let offers = |job: &JobSpec| job.arrivals.map_or(0, |arrivals| arrivals.duration_ps);
@@ -25,7 +25,7 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     let retries = u64::from(spec.transport.retry_count) + 2;
     let watchdog = spec.fabric.switch.pfc.as_ref().and_then(|pfc| pfc.watchdog);
     let storm = watchdog.map_or(0, |watchdog| watchdog.detection_ps.saturating_add(watchdog.restoration_ps));
-    let timeouts = spec.transport.timeout_ps.saturating_mul(retries);
+    let timeouts = spec.transport.timeout_ps.saturating_add(slowest_pace(spec)).saturating_mul(retries);
     let timeouts = match spec.transport.recovery {
         // Nothing is sent again: what comes at all waits in queues.
         LossRecovery::None => timeouts.min(queueing(spec, fabric)),
@@ -33,6 +33,21 @@ pub(crate) fn patience(spec: &RunSpec, fabric: &Fabric) -> Span {
     };
     let crossing = slowest_frame(spec, fabric).saturating_mul(SWITCHES_MAX);
     Span(timeouts.saturating_add(waits).saturating_add(storm).saturating_add(crossing))
+}
+
+/// The longest time that a rate control leaves between two packets of a queue pair [ps]. Round trips that are
+/// longer than the timeout are not measured, as what they belong to is sent again.
+fn slowest_pace(spec: &RunSpec) -> u64 {
+    match spec.transport.rate_control {
+        RateControl::LineRate {} => 0,
+        RateControl::Dcqcn { rate_min_bps, .. } | RateControl::Timely { rate_min_bps, .. } => {
+            Rate::from_bps(rate_min_bps).span_of(u64::from(spec.transport.mtu_bytes) + HEADERS_BYTES_MAX).0
+        }
+        RateControl::Swift { base_target_ps, window_min_2e20, .. } => {
+            let round_trip = u128::from(base_target_ps.max(spec.transport.timeout_ps));
+            (round_trip << 20).div_ceil(window_min_2e20.into()).try_into().unwrap_or(u64::MAX)
+        }
+    }
 }
 
 /// Longer than a frame waits in the queues on its way: for all buffers by the slowest link [ps].
