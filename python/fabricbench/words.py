@@ -1,4 +1,4 @@
-"""Words for every part: counts with their nouns, what a user wrote on one line, names that were meant."""
+"""Words for every part: counts and sizes, what a user wrote on one line, names that were meant."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -32,6 +32,14 @@ def counted(number: int, noun: str) -> str:
 def plural(number: int, noun: str) -> str:
     """Write the noun of a count, in the plural unless it is 1."""
     return noun if number == 1 else f"{noun}s"
+
+
+def data_size(size_bytes: int) -> str:
+    """Write a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
+    for unit, scale in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
+        if size_bytes >= scale and (size_bytes * 100) % scale == 0:
+            return f"{size_bytes / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
+    return f"{size_bytes} B"
 
 
 def close_match_hint(found: object, allowed: Iterable[object]) -> str:

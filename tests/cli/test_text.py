@@ -11,9 +11,10 @@ from tests.support.samples import trial_facts
 from fabricbench.analysis.compare import deviations
 from fabricbench.analysis.results import summary_of
 from fabricbench.report.terminal import run_table, trial_list
-from fabricbench.report.text_table import Column, Row, Style, count, data_size, number, render, styled
+from fabricbench.report.text_table import Column, Row, Style, count, number, render, styled
 from fabricbench.report.trials import Beside, JobReport, stored_reports
 from fabricbench.store import Trial
+from fabricbench.words import data_size
 
 LARGE = {
     "job": "test",

@@ -10,7 +10,7 @@ from tests.analysis.memory_tables import MemoryTables
 from tests.support.fake_backend import chunk_row
 
 from fabricbench.analysis.sharing import placements
-from fabricbench.report.html.chunk_times import fct_ps_of
+from fabricbench.figures.chunks.times import fct_ps_of
 
 
 class Asked(MemoryTables):

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.report.stored import store_run
 
-from fabricbench.report.html import figures, theme
+from fabricbench.figures import theme
+from fabricbench.report.html import figures
 from fabricbench.report.html.build import build_page
 from fabricbench.report.html.model import Column, TablePart
 from fabricbench.report.html.page import render_page

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 from tests.report import synthetic
 
-from fabricbench.report.html.plots.lanes import Reduction, Timeline, choose_timeline
+from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline
 
 
 def end_ps(chunks: pl.DataFrame) -> int:

@@ -10,7 +10,7 @@ from fabricbench.report.html import figures
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial as StoredTrial
 
 

@@ -219,7 +219,7 @@ class Trial(RecordFrames):
         return family if self.id in {each.id for each in family} else [*family, self._stored]
 
     def __repr__(self) -> str:
-        from fabricbench.report.text_table import data_size
+        from fabricbench.words import data_size
 
         variant = "" if self.variant == "base" else self.variant
         parts = [self.plan, variant, data_size(self.data_size_bytes)]

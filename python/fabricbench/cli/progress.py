@@ -57,7 +57,7 @@ class _Warning:
 
     def trial_started(self, facts: TrialFacts, number: int, count: int) -> None:
         from fabricbench.plan.sweep.labels import solo_job
-        from fabricbench.report.text_table import data_size
+        from fabricbench.words import data_size
 
         alone = solo_job(facts.variant)
         self._name = f"trial {number} of {count}, {data_size(facts.data_size_bytes)}"

@@ -163,7 +163,7 @@ def _chosen(trials: list[PlannedTrial], index: int | None, data_size: str | None
 
 def _of_size(trials: list[PlannedTrial], wanted: str) -> list[PlannedTrial]:
     """Keep the trials of a data size, written as in tables (`16 MB`, `16MB`, `16MiB`) or in bytes."""
-    from fabricbench.report.text_table import data_size
+    from fabricbench.words import data_size
 
     def plain(size: str) -> str:
         return "".join(size.split()).lower().replace("ib", "b")

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.report.files import atomic_file
 from fabricbench.report.html import figures
-from fabricbench.report.text_table import data_size
-from fabricbench.words import one_line
+from fabricbench.words import data_size, one_line
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 _TEXT_LENGTH_MAX: Final = 4_000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.bandwidth import message_size
-from fabricbench.report.text_table import data_size
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary

@@ -93,11 +93,3 @@ def count(value: int | None) -> str:
         if value < 999.5 * scale:
             return f"{value / scale:.3g}{suffix}"
     return f"{value:.2e}"
-
-
-def data_size(size_bytes: int) -> str:
-    """Write a data size in the largest unit that leaves at most two decimals (1 KB is 1024 bytes)."""
-    for unit, scale in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20), ("KB", 2**10)):
-        if size_bytes >= scale and (size_bytes * 100) % scale == 0:
-            return f"{size_bytes / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
-    return f"{size_bytes} B"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
+from fabricbench.figures.chunks.timeline import Window
 from fabricbench.report.html.named import FIGURES, has_figure, sampled_metrics, timeline_of
-from fabricbench.report.html.plots.timeline import Window
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.trials import FinishedTrial, State, identity
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 router = APIRouter(prefix="/api/v1", tags=["figures"], responses=ERRORS)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.causes.finding import listed
 from fabricbench.analysis.diagnosis import CAUSES
+from fabricbench.figures.links.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
+from fabricbench.figures.scales import byte_counts_text, time_text
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
-from fabricbench.report.html.plots.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
-from fabricbench.report.html.scales import byte_counts_text, time_text
 from fabricbench.report.insight_text import NO_CAUSE
 from fabricbench.report.text_table import fixed
 from fabricbench.words import plural

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.rates import link_use_percent, sampled_use
+from fabricbench.figures.chunks.latency import latency_plot
+from fabricbench.figures.chunks.progress import progress_plot
+from fabricbench.figures.chunks.reordering import reordering_plot
+from fabricbench.figures.chunks.timeline import Window, timeline_plot
+from fabricbench.figures.links.layout import DirectedLink, natural_key
+from fabricbench.figures.links.map import map_plot
+from fabricbench.figures.links.matrix import matrix_plot
+from fabricbench.figures.marks import marked, marks_of
+from fabricbench.figures.samples.control import pause_plot, rate_plot
+from fabricbench.figures.samples.goodput import goodput_plot
+from fabricbench.figures.samples.series import queue_plot, use_plot, voq_plot
+from fabricbench.figures.samples.thresholds import threshold_plot
+from fabricbench.figures.scales import time_text
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
-from fabricbench.report.html.plots.control import pause_plot, rate_plot
-from fabricbench.report.html.plots.goodput import goodput_plot
-from fabricbench.report.html.plots.latency import latency_plot
-from fabricbench.report.html.plots.marks import marked, marks_of
-from fabricbench.report.html.plots.matrix import matrix_plot
-from fabricbench.report.html.plots.progress import progress_plot
-from fabricbench.report.html.plots.reordering import reordering_plot
-from fabricbench.report.html.plots.series import queue_plot, use_plot, voq_plot
-from fabricbench.report.html.plots.thresholds import threshold_plot
-from fabricbench.report.html.plots.timeline import Window, timeline_plot
-from fabricbench.report.html.plots.topology import map_plot
-from fabricbench.report.html.scales import time_text
-from fabricbench.report.topology_map import DirectedLink, natural_key
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.report.insight import Insight
     from fabricbench.store import Trial
 

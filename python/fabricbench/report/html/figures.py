@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.figures.results.bandwidth import bandwidth_plots
+from fabricbench.figures.results.fct import fct_plot
 from fabricbench.report.html.detail import TrialDetail
-from fabricbench.report.html.plots.bandwidth import bandwidth_plots
-from fabricbench.report.html.plots.fct import fct_plot
 from fabricbench.report.html.rows import rows_of
 from fabricbench.report.html.summary import bandwidth_point, chosen_rows, fct_sample
 from fabricbench.report.sizes import size_title
 from fabricbench.report.trials import Beside
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 

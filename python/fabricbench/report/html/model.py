@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
 
 Tone = Literal["", "good", "bad", "muted"]
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.reordering import reorderings
+from fabricbench.figures.chunks.reordering import reordering_plot
+from fabricbench.figures.chunks.timeline import Window
+from fabricbench.figures.marks import marked, marks_of
 from fabricbench.report.html import figures
 from fabricbench.report.html.detail import TrialDetail
-from fabricbench.report.html.plots.marks import marked, marks_of
-from fabricbench.report.html.plots.reordering import reordering_plot
-from fabricbench.report.html.plots.timeline import Window
 from fabricbench.report.insight import record_of
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 _Drawing = Callable[["Trial", Sequence["Trial"]], "Plot | None"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fabricbench.analysis.failures import THRESHOLD, Recovery
+from fabricbench.figures.scales import significant, time_text
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
-from fabricbench.report.html.scales import significant, time_text
 
 MAX_ROWS = 40
 _COLUMNS = (

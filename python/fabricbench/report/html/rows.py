@@ -12,8 +12,8 @@ from fabricbench.analysis.measured import has_fabric
 from fabricbench.report.made_by import made
 from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone
-from fabricbench.report.text_table import data_size
 from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.kinds import JobKind, job_kind
 from fabricbench.analysis.metrics import BY_NAME
+from fabricbench.figures.chunks.times import fct_ps_of
+from fabricbench.figures.results.bandwidth import BandwidthPoint, bandwidth_plots
+from fabricbench.figures.results.fct import FctSample, fct_plot
 from fabricbench.report.criteria import judgement_text
-from fabricbench.report.html.chunk_times import fct_ps_of
 from fabricbench.report.html.columns import titles
 from fabricbench.report.html.model import (
     Cell,
@@ -21,8 +23,6 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.html.plots.bandwidth import BandwidthPoint, bandwidth_plots
-from fabricbench.report.html.plots.fct import FctSample, fct_plot
 from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
-from fabricbench.report.html.chunk_times import fct_ps_of
-from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
-from fabricbench.report.html.plots.tenants import (
+from fabricbench.figures.chunks.times import fct_ps_of
+from fabricbench.figures.results.tenants import (
     MAX_JOBS,
     KeptShare,
     TenantSample,
@@ -16,6 +15,7 @@ from fabricbench.report.html.plots.tenants import (
     tenant_bars,
     tenant_fct,
 )
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
 from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text

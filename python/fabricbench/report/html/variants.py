@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.analysis.metrics import RATIOS, Direction
+from fabricbench.figures.results.variants import RatioBar, ratio_plot
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -19,7 +20,6 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.html.plots.variants import RatioBar, ratio_plot
 from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
@@ -27,7 +27,7 @@ from fabricbench.report.versus import TOLERANCE, VariantResult, VersusRow, versu
 
 if TYPE_CHECKING:
     from fabricbench.analysis.differences import Difference
-    from fabricbench.report.html.plots.plot import Plot
+    from fabricbench.figures.plot import Plot
     from fabricbench.report.trials import JobReport
 
 MAX_ROWS = 400

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.report.terminal.cells import metric_text
-from fabricbench.report.text_table import Column, Row, Style, data_size, fixed, render, styled
+from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Change

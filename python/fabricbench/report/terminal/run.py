@@ -23,8 +23,9 @@ from fabricbench.report.terminal.cells import (
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
+from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.report.versus import is_compared
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport

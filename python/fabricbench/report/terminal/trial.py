@@ -14,7 +14,8 @@ from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_value
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import deviation_text, heading, job_spec, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
-from fabricbench.report.text_table import Column, Row, Style, data_size, render, styled
+from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation

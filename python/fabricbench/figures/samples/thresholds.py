@@ -5,9 +5,9 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
 
 MAX_THRESHOLD_PORTS = 6
 _MAX_POINTS = 250

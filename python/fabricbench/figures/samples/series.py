@@ -7,10 +7,10 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
-from fabricbench.report.topology_map import natural_key
+from fabricbench.figures import theme
+from fabricbench.figures.links.layout import natural_key
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
 
 MAX_QUEUE_LINES = 8
 MAX_USE_ROWS = 96

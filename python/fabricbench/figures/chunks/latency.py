@@ -5,10 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.distribution import MAX_POINTS, cdf_points
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import time_scale
 
 _COLUMNS = {
     "latency_min_ps": "smallest of the chunk",

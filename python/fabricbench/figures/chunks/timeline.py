@@ -9,10 +9,10 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.lanes import Reduction, Timeline, choose_timeline
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import TimeScale, byte_count_text, time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
 
 _MIN_LANE_PX = 5
 _MAX_LANE_PX = 18

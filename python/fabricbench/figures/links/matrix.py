@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.plots.topology import MAX_MAP_LINKS, link_text
-from fabricbench.report.topology_map import DirectedLink, MatrixRow, port_matrix
+from fabricbench.figures import theme
+from fabricbench.figures.links.layout import DirectedLink, MatrixRow, port_matrix
+from fabricbench.figures.links.map import MAX_MAP_LINKS, link_text
+from fabricbench.figures.plot import Plot
 
 _PORTS_PER_ROW = 64
 _MAX_ROWS = 256

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from fabricbench.analysis.reordering import Bucket, Reordering
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
 
 MAX_JOBS = 8
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.distribution import MAX_POINTS, cdf_points
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import TimeScale, time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import TimeScale, time_scale
 
 MAX_JOBS = 16
 _ALONE_SHADE = 0.45

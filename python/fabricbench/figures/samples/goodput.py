@@ -5,10 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.plots.thinning import evenly
-from fabricbench.report.html.scales import TimeScale, time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.samples.thinning import evenly
+from fabricbench.figures.scales import TimeScale, time_scale
 
 MAX_JOBS = 8
 _MAX_POINTS = 400

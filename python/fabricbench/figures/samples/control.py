@@ -5,10 +5,10 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.plots.thinning import evenly
-from fabricbench.report.html.scales import TimeScale, time_scale, time_text
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.samples.thinning import evenly
+from fabricbench.figures.scales import TimeScale, time_scale, time_text
 
 MAX_PAUSE_LINES = 8
 MAX_RATE_LINES = 16

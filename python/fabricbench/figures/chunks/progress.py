@@ -5,9 +5,9 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import polars as pl
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import time_scale
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import time_scale
 
 _MAX_ROWS = 250
 _TIME_BINS = 200

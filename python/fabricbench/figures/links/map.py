@@ -7,10 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import byte_count_text, significant, time_text
-from fabricbench.report.topology_map import (
+from fabricbench.figures import theme
+from fabricbench.figures.links.layout import (
     DirectedLink,
     HalfLine,
     Point,
@@ -18,6 +16,8 @@ from fabricbench.report.topology_map import (
     nodes_by_tier,
     place_nodes,
 )
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import byte_count_text, significant, time_text
 
 MAX_MAP_LINKS = 400
 _COLOUR_BINS = 20

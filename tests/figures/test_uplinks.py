@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fabricbench.analysis.uplinks import EgressDistribution, Uplink
-from fabricbench.report.html.plots.uplinks import MAX_NAMED_UPLINKS, uplinks_plot
-from fabricbench.report.html.scales import byte_count_scale, byte_counts_text
+from fabricbench.figures.links.uplinks import MAX_NAMED_UPLINKS, uplinks_plot
+from fabricbench.figures.scales import byte_count_scale, byte_counts_text
 
 
 def switches(count: int, uplinks: int) -> list[EgressDistribution]:

@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.scales import byte_count_text, significant, time_scale, time_text
+from fabricbench.figures import theme
+from fabricbench.figures.scales import byte_count_text, significant, time_scale, time_text
 
 
 @pytest.mark.parametrize(

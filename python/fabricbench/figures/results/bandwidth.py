@@ -8,9 +8,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.text_table import data_size
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.words import data_size
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fabricbench.analysis.uplinks import EgressDistribution
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
-from fabricbench.report.html.scales import byte_count_scale
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
+from fabricbench.figures.scales import byte_count_scale
 
 MAX_SWITCHES = 16
 MAX_NAMED_UPLINKS = 48

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fabricbench.analysis.failures import Step
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
 
 MAX_MARKS = 12
 _LABEL_MAX = 34

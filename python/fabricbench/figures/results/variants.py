@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from fabricbench.report.html import theme
-from fabricbench.report.html.plots.plot import Plot
+from fabricbench.figures import theme
+from fabricbench.figures.plot import Plot
 
 _LABELS_MAX = 40
 """Bars of one plot that have their value beside them; more would cover each other."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from fabricbench.report.html.scales import TimeScale
+    from fabricbench.figures.scales import TimeScale
 
 
 @dataclass(frozen=True)

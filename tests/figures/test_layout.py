@@ -1,14 +1,14 @@
 import pytest
 
-from fabricbench.report.html.plots.matrix import matrix_plot
-from fabricbench.report.html.plots.topology import MAX_MAP_LINKS, map_plot
-from fabricbench.report.topology_map import (
+from fabricbench.figures.links.layout import (
     DirectedLink,
     half_lines,
     natural_key,
     place_nodes,
     port_matrix,
 )
+from fabricbench.figures.links.map import MAX_MAP_LINKS, map_plot
+from fabricbench.figures.links.matrix import matrix_plot
 
 TIERS = {"host0": 0, "host1": 0, "host2": 0, "host3": 0, "leaf0": 1, "leaf1": 1, "spine0": 2, "spine1": 2}
 

@@ -1,0 +1,1 @@
+"""Figures of the results of several trials or jobs."""

@@ -1,0 +1,1 @@
+"""Figures of what was sampled while a trial ran."""
