@@ -1,4 +1,4 @@
-"""Writes what of the documentation follows from the code: command line, limits of models, record tables.
+"""Writes what of the documentation follows from the code: commands, figures, limits of models, record tables.
 
 `--check` compares instead, and fails where a page is not current.
 """
@@ -17,6 +17,8 @@ from typing import Any
 import typer
 
 from fabricbench.cli.main import app
+from fabricbench.figures.figure import Figure
+from fabricbench.figures.registry import FIGURES
 from fabricbench.report.model_notes import MODEL_NOTES
 from fabricbench.store.columns import COLUMNS, Column
 
@@ -30,6 +32,12 @@ several commands have in common:
 _COMMON = 3
 """So many commands have an argument or option that is written once."""
 _Record = tuple[str, str]
+_FIGURES = """
+Look up every figure that a trial may have. The [report](../report.md) has them in its sections, the server
+gives one by [name](../server.md#figures-and-tables), and so does `run.plot.figure(NAME)` in
+[Python](../python.md). One that needs a table is there if the record holds rows of it; one that draws samples
+needs that quantity of [`series`](../records.md).
+"""
 _MODELS = """
 Judge a result by what the simulator models and what it leaves out. Every report ends with this table.
 [Validation](validation.md) compares results with published ones, [closed forms](closed-forms.md) has the
@@ -42,9 +50,25 @@ def pages() -> dict[Path, str]:
     """Return the text of each generated page."""
     return {
         DOCS / "reference" / "cli.md": cli_page(),
+        DOCS / "reference" / "figures.md": figures_page(),
         DOCS / "models.md": models_page(),
         DOCS / "records.md": records_page((DOCS / "records.md").read_text()),
     }
+
+
+def figures_page() -> str:
+    """Return the page of figures."""
+    rows = [
+        f"| `{figure.name}` | {figure.shows} | {figure.section.title} | {_needs(figure)} |"
+        for figure in FIGURES.values()
+    ]
+    table = ["| name | shows | section of the report | needs |", "|---|---|---|---|", *rows]
+    return "\n".join(["# Figures", "", _GENERATED, _FIGURES, *table, ""])
+
+
+def _needs(figure: Figure) -> str:
+    tables = ", ".join(f"`{table}`" for table in figure.tables) or "results"
+    return f"{tables}: `{figure.metric}`" if figure.metric else tables
 
 
 def models_page() -> str:

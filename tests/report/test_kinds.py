@@ -9,8 +9,8 @@ import pytest
 from tests.report.stored import store_run
 
 from fabricbench.figures import theme
-from fabricbench.report.html import figures
 from fabricbench.report.html.build import build_page
+from fabricbench.report.html.figures import drawn
 from fabricbench.report.html.model import Column, TablePart
 from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
@@ -70,7 +70,7 @@ def test_a_report_leaves_out_columns_that_hold_nothing(tmp_path: Path) -> None:
 
 def test_chunks_that_never_completed_keep_the_curve_of_completion_below_the_whole(tmp_path: Path) -> None:
     trial = stored(tmp_path, {}, broken=True)
-    plot = figures.cdf([trial], trial)
+    plot = drawn("cdf", trial, [trial])
     assert plot is not None
     assert plot.figure.data[0].y[-1] == pytest.approx(100 * 55 / 56, abs=1e-4)
     assert "below 100 %" in plot.caption

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.report.html import figures
+from fabricbench.figures.registry import FIGURES
+from fabricbench.report.html.figures import drawn
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial as StoredTrial
 
 
@@ -33,6 +33,25 @@ class Plots:
         self._trials = trials
         self._focus = focus
 
+    def figure(self, name: str) -> go.Figure:
+        """Return a figure by its name, as `GET /api/v1/trials/ID/figures` lists them.
+
+        Raises:
+            ValueError: There is no such figure, or the record has nothing to draw in it.
+            StoreError: A table is missing or cannot be read.
+
+        Example:
+            >>> run[0].plot.figure("goodput").layout.yaxis.title.text
+            'delivered (GB/s)'
+        """
+        figure = FIGURES.get(name)
+        if figure is None:
+            raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")
+        plot = drawn(name, self._focus, self._trials)
+        if plot is None:
+            raise NothingToDrawError(f"nothing to draw: {figure.missing or figure.section.missing}")
+        return plot.figure
+
     def cdf(self) -> go.Figure:
         """Return the cumulative distribution of flow completion times, one curve for each trial and job.
 
@@ -40,7 +59,7 @@ class Plots:
             >>> [curve.name for curve in run.plot.cdf().data][:2]
             ['16 MB', '32 MB']
         """
-        return _drawn(figures.cdf(self._trials, self._focus), "no chunk completed")
+        return self.figure("cdf-run")
 
     def bandwidth(self, *, of_ideal: bool = False) -> go.Figure:
         """Return bus bandwidth against data size.
@@ -52,8 +71,7 @@ class Plots:
             >>> run.plot.bandwidth(of_ideal=True).layout.yaxis.title.text
             'busbw / ideal goodput (%; not from 0)'
         """
-        missing = "no trial is complete, so there is no bandwidth"
-        return _drawn(figures.bandwidth(self._trials, self._focus, of_ideal=of_ideal), missing)
+        return self.figure("ideal-share" if of_ideal else "bandwidth")
 
     def timeline(self) -> go.Figure:
         """Return the chunk transfers of one trial as bars over time, by sending rank.
@@ -62,7 +80,7 @@ class Plots:
             >>> run[0].plot.timeline().data[0].type
             'bar'
         """
-        return _drawn(figures.timeline(self._focus), "no chunk was started")
+        return self.figure("timeline")
 
     def links(self) -> go.Figure:
         """Return how busy each link of one trial was, as a matrix of the nodes at its ends.
@@ -71,7 +89,7 @@ class Plots:
             >>> run[0].plot.links().data[0].type
             'heatmap'
         """
-        return _drawn(figures.links(self._focus), "the fabric has no links between switches to tell apart")
+        return self.figure("links")
 
     def topology(self) -> go.Figure:
         """Return the fabric of one trial as a map, its links coloured by how busy they were.
@@ -80,7 +98,7 @@ class Plots:
             >>> len(run[0].plot.topology().data) > 1
             True
         """
-        return _drawn(figures.topology(self._focus), "the fabric is too large for a map")
+        return self.figure("topology")
 
     def queues(self) -> go.Figure:
         """Return the sampled egress queues of one trial over time.
@@ -89,7 +107,7 @@ class Plots:
             >>> run[0].plot.queues().data[0].type
             'scatter'
         """
-        return _drawn(figures.queues(self._focus), "nothing was sampled")
+        return self.figure("queues")
 
     def link_use(self) -> go.Figure:
         """Return the sampled use of links of one trial over time.
@@ -98,7 +116,7 @@ class Plots:
             >>> run[0].plot.link_use().data[0].type
             'heatmap'
         """
-        return _drawn(figures.link_use(self._focus), "nothing was sampled")
+        return self.figure("link-use")
 
     def latency(self) -> go.Figure:
         """Return the latency of frames of one trial.
@@ -107,10 +125,4 @@ class Plots:
             >>> len(run[0].plot.latency().data)
             3
         """
-        return _drawn(figures.latency(self._focus), "no frame was accepted")
-
-
-def _drawn(plot: Plot | None, missing: str) -> go.Figure:
-    if plot is None:
-        raise NothingToDrawError(f"nothing to draw: {missing}")
-    return plot.figure
+        return self.figure("latency")

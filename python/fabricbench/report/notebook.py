@@ -7,17 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fabricbench.figures.registry import FIGURES
 from fabricbench.report.files import atomic_file
 from fabricbench.report.html import figures
 from fabricbench.words import data_size, one_line
 
 if TYPE_CHECKING:
-    from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 _TEXT_LENGTH_MAX: Final = 4_000
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>()#!&|~$]")
 """What Markdown and the mathematics of Jupyter may take for more than text."""
+_FIGURES = ("timeline", "topology", "links", "queues", "link-use", "latency")
+_METHODS = {"cdf-run": "cdf", "link-use": "link_use"}
 _METRICS = ("job", "data_size_bytes", "status", "completion_time_ms", "busbw_gb_per_s", "ideal_percent")
 
 
@@ -75,21 +77,13 @@ def _run_cells(trial: Trial, suite: Sequence[Trial]) -> list[object]:
     return [
         _text("## The run\n\nEvery metric of each job of each trial: `run.summary.columns` lists them."),
         _code(f"run.summary.select({columns})"),
-        *_drawn("run.plot.bandwidth()", figures.bandwidth(suite, trial, of_ideal=False)),
-        *_drawn("run.plot.cdf()", figures.cdf(suite, trial)),
+        *_figure("bandwidth", trial, suite),
+        *_figure("cdf-run", trial, suite),
     ]
 
 
 def _trial_cells(trial: Trial) -> list[object]:
-    plots = {
-        "timeline": figures.timeline(trial),
-        "topology": figures.topology(trial),
-        "links": figures.links(trial),
-        "queues": figures.queues(trial),
-        "link_use": figures.link_use(trial),
-        "latency": figures.latency(trial),
-    }
-    drawn = [cell for name, plot in plots.items() for cell in _drawn(f"trial.plot.{name}()", plot)]
+    drawn = [cell for name in _FIGURES for cell in _figure(name, trial, [trial])]
     slowest = 'trial.chunks.sort("fct_ps", descending=True, nulls_last=True).head(10)'
     busiest = 'trial.ports.sort("queue_max_bytes", descending=True).head(10)'
     return [
@@ -101,9 +95,13 @@ def _trial_cells(trial: Trial) -> list[object]:
     ]
 
 
-def _drawn(code: str, plot: Plot | None) -> list[object]:
+def _figure(name: str, trial: Trial, run: Sequence[Trial]) -> list[object]:
     """Give the cells of a figure with its caption; none where there is nothing to draw."""
-    return [] if plot is None else [_text(_plain(plot.caption)), _code(code)]
+    plot = figures.drawn(name, trial, run)
+    if plot is None:
+        return []
+    of = "run" if FIGURES[name].of_run else "trial"
+    return [_text(_plain(plot.caption)), _code(f"{of}.plot.{_METHODS.get(name, name)}()")]
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
-from fabricbench.report.sizes import shown_size
+from fabricbench.figures.sizes import shown_size
 from fabricbench.words import counted
 
 if TYPE_CHECKING:

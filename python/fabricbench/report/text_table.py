@@ -93,3 +93,9 @@ def count(value: int | None) -> str:
         if value < 999.5 * scale:
             return f"{value / scale:.3g}{suffix}"
     return f"{value:.2e}"
+
+
+def split_head(title: str) -> tuple[str, ...]:
+    """Write a title as the head of a column of a terminal's table: two lines."""
+    first, _, second = title.partition(" ")
+    return first, second

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.figures.chunks.timeline import Window
-from fabricbench.report.html.named import FIGURES, has_figure, sampled_metrics, timeline_of
+from fabricbench.figures.registry import FIGURES
+from fabricbench.report.html.figures import drawn, subject_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.trials import FinishedTrial, State, identity
 
@@ -23,6 +24,9 @@ router = APIRouter(prefix="/api/v1", tags=["figures"], responses=ERRORS)
 FigureName = StrEnum(  # type: ignore[misc]
     "FigureName", {name.upper().replace("-", "_"): name for name in FIGURES}
 )
+FigureSection = StrEnum(  # type: ignore[misc]
+    "FigureSection", {figure.section.key.upper(): figure.section.key for figure in FIGURES.values()}
+)
 _PS_MAX = 1 << 62
 
 
@@ -31,6 +35,7 @@ class FigureInfo(BaseModel):
 
     name: str
     title: str
+    section: FigureSection = Field(description="The section of the report that it belongs to.")
     of_run: bool = Field(description="Whether it shows the whole run that the trial belongs to.")
     zooms: bool = Field(description="Whether `from_ps` and `to_ps` bring out more of it.")
 
@@ -50,20 +55,24 @@ def list_figures(trial: FinishedTrial, state: State) -> FigureList:
     found = [(name, FIGURES[name]) for name in names]
     return FigureList(
         figures=[
-            FigureInfo(name=name, title=figure.title, of_run=figure.of_run, zooms=name == "timeline")
+            FigureInfo(
+                name=name,
+                title=figure.title,
+                section=FigureSection(figure.section.key),
+                of_run=figure.of_run,
+                zooms=figure.zooms,
+            )
             for name, figure in found
         ]
     )
 
 
 def _names(trial: Trial, run: list[Trial]) -> bytes:
-    import pyarrow.parquet as pq
-
-    sampled = sampled_metrics(trial)
-    rows = {
-        table: pq.read_metadata(trial.tables.opened(table)).num_rows for table in ("chunks", "reordering")
-    }
-    return json.dumps([name for name in FIGURES if has_figure(name, trial, run, sampled, rows)]).encode()
+    alone, all_of_it = subject_of(trial, [trial]), subject_of(trial, run)
+    found = [
+        name for name, figure in FIGURES.items() if figure.is_there(all_of_it if figure.of_run else alone)
+    ]
+    return json.dumps(found).encode()
 
 
 @router.get(
@@ -101,10 +110,7 @@ def draw_figure(
 
 
 def _drawn(trial: Trial, name: str, window: Window | None, run: list[Trial]) -> bytes:
-    if window is not None and name == "timeline":
-        plot = timeline_of(trial, window)
-    else:
-        plot = FIGURES[name].draw(trial, run)
+    plot = drawn(name, trial, run, window)
     if plot is None:
         raise not_found(f"nothing to draw: {FIGURES[name].title}")
     return _content(name, plot)

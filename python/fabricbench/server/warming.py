@@ -9,7 +9,7 @@ from typing import Final
 _MODULES: Final = (
     "fabricbench.analysis.diagnosis",
     "fabricbench.report.insight",
-    "fabricbench.report.html.named",
+    "fabricbench.figures.registry",
 )
 """They, or what they import when they are called, take tenths of a second to load."""
 

@@ -712,6 +712,8 @@ export interface components {
             name: string;
             /** Title */
             title: string;
+            /** @description The section of the report that it belongs to. */
+            section: components["schemas"]["FigureSection"];
             /**
              * Of Run
              * @description Whether it shows the whole run that the trial belongs to.
@@ -736,6 +738,11 @@ export interface components {
          * @enum {string}
          */
         FigureName: "bandwidth" | "ideal-share" | "cdf" | "cdf-run" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        /**
+         * FigureSection
+         * @enum {string}
+         */
+        FigureSection: "bandwidth" | "fct" | "timeline" | "links" | "latency" | "order" | "series";
         /**
          * Health
          * @description Whether the server works.

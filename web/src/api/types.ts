@@ -108,6 +108,7 @@ export interface TablePage {
 }
 
 export type FigureName = Schemas['FigureInfo'];
+export type FigureSection = Schemas['FigureSection'];
 
 /** A stretch of simulated time. */
 export interface Stretch {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
 from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.figure import LATENCY, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import time_scale
 
@@ -72,3 +75,13 @@ def _caption(reduced: bool) -> str:
     if reduced:
         text += f" Reduced: {MAX_POINTS:,} points a curve, the lowest and highest 250 values exactly."
     return text
+
+
+LATENCY_FIGURE: Final = Figure(
+    name="latency",
+    title="Frame latency",
+    shows="Distribution over the chunks of their smallest, mean and largest frame latency.",
+    section=LATENCY,
+    plot=lambda subject: latency_plot(subject.chunks),
+    tables=("chunks",),
+)

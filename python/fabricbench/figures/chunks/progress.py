@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import time_scale
 
@@ -84,3 +87,13 @@ def _caption(ranks: int, rows: int) -> str:
     if rows < ranks:
         text += f" Reduced: {ranks:,} ranks are drawn in {rows} rows of consecutive ranks."
     return text + f" Time is cut into {_TIME_BINS} equal bins."
+
+
+PROGRESS_FIGURE: Final = Figure(
+    name="progress",
+    title="Share of chunks complete",
+    shows="Which share of the chunks of each sending rank is complete, over time.",
+    section=TIMELINE,
+    plot=lambda subject: progress_plot(subject.chunks, subject.end_ps),
+    tables=("chunks",),
+)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import plotly.graph_objects as go
 
-from fabricbench.analysis.reordering import Bucket, Reordering
+from fabricbench.analysis.reordering import Bucket, Reordering, reorderings
 from fabricbench.figures import theme
+from fabricbench.figures.figure import ORDER, Figure
 from fabricbench.figures.plot import Plot
 
 MAX_JOBS = 8
@@ -79,3 +81,13 @@ def _caption(orders: Sequence[Reordering], drawn: int) -> str:
     if drawn < len(orders):
         text += f" Reduced: the {drawn} of {len(orders)} jobs with the largest share."
     return text
+
+
+ORDER_FIGURE: Final = Figure(
+    name="order",
+    title="How late frames came that were overtaken",
+    shows="Which share of the frames of each job came how far behind the newest.",
+    section=ORDER,
+    plot=lambda subject: reordering_plot(reorderings(subject.record)),
+    tables=("reordering",),
+)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
 from fabricbench.figures.chunks.lanes import Reduction, Timeline, choose_timeline
+from fabricbench.figures.figure import TIMELINE, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
 
@@ -206,3 +207,14 @@ _REDUCED_HOW = {
     Reduction.CHOSEN: "of each rank the chunks are taken evenly in order of start, its first and last always "
     "among them.",
 }
+
+
+TIMELINE_FIGURE: Final = Figure(
+    name="timeline",
+    title="Chunk transfers",
+    shows="The chunk transfers as bars over time, by sending rank.",
+    section=TIMELINE,
+    plot=lambda subject: timeline_plot(subject.chunks, subject.end_ps, subject.window),
+    tables=("chunks",),
+    zooms=True,
+)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import LINKS, Figure
 from fabricbench.figures.links.layout import (
     DirectedLink,
     HalfLine,
@@ -135,3 +136,15 @@ def _nodes(tier: int, names: Sequence[str], places: Mapping[str, Point], side: s
         marker=marker,
         hovertemplate=f"%{{text}}<br>tier {tier}<extra></extra>",
     )
+
+
+MAP_FIGURE: Final = Figure(
+    name="topology",
+    title="Link use on a map of the fabric",
+    shows="The fabric as a map, its links coloured by how busy they were.",
+    section=LINKS,
+    plot=lambda subject: map_plot(*subject.fabric),
+    tables=("links", "ports"),
+    missing="the fabric is too large for a map",
+    is_certain=False,
+)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import LINKS, Figure
 from fabricbench.figures.links.layout import DirectedLink, MatrixRow, port_matrix
 from fabricbench.figures.links.map import MAX_MAP_LINKS, link_text
 from fabricbench.figures.plot import Plot
@@ -155,3 +157,15 @@ def _caption(reduced: bool) -> str:
     if reduced:
         text += " Reduced: consecutive switches share a row, each cell showing the busiest of their links."
     return text
+
+
+MATRIX_FIGURE: Final = Figure(
+    name="links",
+    title="Link use as a matrix",
+    shows="How busy each link was, as a matrix of switches and their ports.",
+    section=LINKS,
+    plot=lambda subject: matrix_plot(*subject.fabric),
+    tables=("links", "ports"),
+    missing="the fabric has no links between switches to tell apart",
+    is_certain=False,
+)

@@ -4,63 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 
+from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
+from fabricbench.analysis.measured import has_fabric
 from fabricbench.figures import theme
+from fabricbench.figures.figure import BANDWIDTH, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.figures.sizes import shown_bytes, size_title
+from fabricbench.figures.subject import Result
 from fabricbench.words import data_size
 
 
 @dataclass(frozen=True)
-class BandwidthPoint:
-    """One row of the summary.
-
-    Attributes:
-        series: Rows of one name are joined by a line (variant, job), unless a size stands twice (iterations).
-        size_bytes: Data size S or message size, as the plan swept them [bytes].
-        busbw_gb_per_s: Bus bandwidth [GB/s], None when incomplete.
-        ideal_percent: Per cent of the ideal goodput, None when incomplete.
-        ideal_gb_per_s: The ideal goodput [GB/s].
-        published_busbw_gb_per_s: Published bus bandwidth, if there is one.
-        published_ideal_percent: Published per cent of the ideal, if there is one.
-        focus: Whether this is the trial that the detailed plots show.
-    """
-
-    series: str
-    size_bytes: int
-    busbw_gb_per_s: float | None
-    ideal_percent: float | None
-    ideal_gb_per_s: float | None
-    published_busbw_gb_per_s: float | None = None
-    published_ideal_percent: float | None = None
-    focus: bool = False
-
-
-def bandwidth_plots(points: Sequence[BandwidthPoint], size_title: str = "data size") -> list[Plot]:
-    """Draw bus bandwidth, and its share of the ideal; nothing when no trial has a bandwidth.
-
-    Args:
-        points: One for each row.
-        size_title: What their sizes are.
-    """
-    measured = [point for point in points if point.busbw_gb_per_s is not None]
-    if not measured:
-        return []
-    incomplete = len(points) - len(measured)
-    shared = [point for point in measured if point.ideal_percent is not None]
-    quantities = ((_BUSBW, measured), (_IDEAL_PERCENT, shared))
-    return [_plot(quantity, found, incomplete, size_title) for quantity, found in quantities if found]
-
-
-@dataclass(frozen=True)
 class _Quantity:
-    """One of the two drawings: which fields of the points it shows, and how."""
+    """One of the two drawings: which metric it shows, and how."""
 
     key: str
-    ours: str
-    published: str
+    metric: str
     hover: str
     axis: dict[str, Any]
     caption: str
@@ -69,7 +32,6 @@ class _Quantity:
 _BUSBW = _Quantity(
     "busbw",
     "busbw_gb_per_s",
-    "published_busbw_gb_per_s",
     "busbw %{y:.4f} GB/s",
     theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
     "Bus bandwidth of each trial. The outlined point is the trial that the detailed plots below show.",
@@ -77,40 +39,48 @@ _BUSBW = _Quantity(
 _IDEAL_PERCENT = _Quantity(
     "ideal",
     "ideal_percent",
-    "published_ideal_percent",
     "%{y:.3f} % of ideal",
     theme.axis("busbw / ideal goodput (%; not from 0)"),
     "The same as a share of the ideal goodput of a port: line rate less the headers of full frames.",
 )
 
 
-def _plot(quantity: _Quantity, points: Sequence[BandwidthPoint], incomplete: int, size_title: str) -> Plot:
+def _plot(rows: Sequence[Result], quantity: _Quantity) -> Plot | None:
+    """Draw a quantity against data size; none where no trial has a bandwidth."""
+    measured = [row for row in rows if row.summary.busbw_gb_per_s is not None]
+    shown = [row for row in measured if row.summary.value(quantity.metric) is not None]
+    if not shown:
+        return None
     figure = go.Figure()
-    names = list(dict.fromkeys(point.series for point in points))
-    for index, name in enumerate(names):
-        own = sorted((p for p in points if p.series == name), key=lambda p: p.size_bytes)
+    for index, name in enumerate(dict.fromkeys(row.series for row in shown)):
+        own = sorted((row for row in shown if row.series == name), key=_size_bytes)
         figure.add_trace(_measured(quantity, name, own, theme.curve(index)))
-    published = [point for point in points if getattr(point, quantity.published) is not None]
+    published = [row for row in shown if quantity.metric in row.published]
     if published:
         figure.add_trace(_published(quantity, published))
-    ideal = _ideal(quantity, points)
+    ideal = _ideal(quantity, shown)
     if ideal is not None:
         figure.add_trace(ideal)
-    sizes = sorted({point.size_bytes for point in points})
+    sizes = sorted({_size_bytes(row) for row in shown})
     labels = {"tickvals": sizes, "ticktext": [data_size(size) for size in sizes], "tickangle": -45}
-    size_axis = theme.axis(f"{size_title} (logarithmic; 1 MB = 2^20 bytes)", type="log", **labels)
+    title = f"{size_title([row.trial for row in rows])} (logarithmic; 1 MB = 2^20 bytes)"
+    size_axis = theme.axis(title, type="log", **labels)
     figure.update_layout(
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
-    return Plot(quantity.key, figure, _caption(quantity, bool(published), incomplete))
+    return Plot(quantity.key, figure, _caption(quantity, bool(published), len(rows) - len(measured)))
 
 
-def _measured(quantity: _Quantity, name: str, points: Sequence[BandwidthPoint], colour: str) -> go.Scatter:
-    sizes = [point.size_bytes for point in points]
-    edge = [2.5 if point.focus else 0 for point in points]
+def _size_bytes(row: Result) -> int:
+    return shown_bytes(row.trial, row.summary)
+
+
+def _measured(quantity: _Quantity, name: str, rows: Sequence[Result], colour: str) -> go.Scatter:
+    sizes = [_size_bytes(row) for row in rows]
+    edge = [2.5 if row.is_focus else 0 for row in rows]
     return go.Scatter(
         x=sizes,
-        y=[getattr(point, quantity.ours) for point in points],
+        y=[row.summary.value(quantity.metric) for row in rows],
         text=[f"{name}, {data_size(size)}" for size in sizes],
         name=name,
         mode="lines+markers" if len(set(sizes)) == len(sizes) else "markers",
@@ -120,11 +90,11 @@ def _measured(quantity: _Quantity, name: str, points: Sequence[BandwidthPoint], 
     )
 
 
-def _published(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scatter:
+def _published(quantity: _Quantity, rows: Sequence[Result]) -> go.Scatter:
     return go.Scatter(
-        x=[point.size_bytes for point in points],
-        y=[getattr(point, quantity.published) for point in points],
-        text=[data_size(point.size_bytes) for point in points],
+        x=[_size_bytes(row) for row in rows],
+        y=[row.published[quantity.metric].published for row in rows],
+        text=[data_size(_size_bytes(row)) for row in rows],
         name="published",
         mode="markers",
         marker={"symbol": "x-thin", "size": 9, "line": {"width": 2, "color": theme.CATEGORIES[1]}},
@@ -132,14 +102,17 @@ def _published(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scat
     )
 
 
-def _ideal(quantity: _Quantity, points: Sequence[BandwidthPoint]) -> go.Scatter | None:
-    ideals = {p.size_bytes: p.ideal_gb_per_s for p in points if p.ideal_gb_per_s is not None}
-    if not ideals:
+def _ideal(quantity: _Quantity, rows: Sequence[Result]) -> go.Scatter | None:
+    """Draw the goodput that a host port can carry at best; nothing where nothing is known of the fabric."""
+    specs = {
+        _size_bytes(row): row.trial.facts.run_spec for row in rows if has_fabric(row.trial.facts.run_spec)
+    }
+    if not specs:
         return None
-    sizes = sorted(ideals)
+    sizes = sorted(specs)
     return go.Scatter(
         x=sizes,
-        y=[ideals[size] for size in sizes] if quantity is _BUSBW else [100.0] * len(sizes),
+        y=[ideal_goodput_gb_per_s(specs[size]) if quantity is _BUSBW else 100.0 for size in sizes],
         name="ideal goodput",
         mode="lines" if len(sizes) > 1 else "markers",
         marker={"symbol": "line-ew", "size": 40, "line": {"width": 1.5, "color": theme.IDEAL}},
@@ -155,3 +128,25 @@ def _caption(quantity: _Quantity, published: bool, incomplete: int) -> str:
     if incomplete:
         text += f" Not drawn: {incomplete} results without a bandwidth, incomplete or of no bytes."
     return text
+
+
+BANDWIDTH_FIGURES: Final = (
+    Figure(
+        name="bandwidth",
+        title="Bus bandwidth against data size",
+        shows="Bus bandwidth against data size, with ideal and published values.",
+        section=BANDWIDTH,
+        plot=lambda subject: _plot(subject.rows, _BUSBW),
+        result=lambda summary: summary.busbw_gb_per_s is not None,
+        of_run=True,
+    ),
+    Figure(
+        name="ideal-share",
+        title="Bus bandwidth as a share of the ideal",
+        shows="Bus bandwidth as a share of the ideal goodput of a port, against data size.",
+        section=BANDWIDTH,
+        plot=lambda subject: _plot(subject.rows, _IDEAL_PERCENT),
+        result=lambda summary: summary.ideal_percent is not None,
+        of_run=True,
+    ),
+)

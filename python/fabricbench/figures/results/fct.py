@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.chunks.times import fct_ps_of
 from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.figure import FCT, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, time_scale
+from fabricbench.figures.subject import Result, Subject
+
+MAX_CURVES = 24
+_PS_PER_MS = 10**9
+_PUBLISHED = {"fct_ms_min": 0.0, "fct_ms_p50": 50.0}
 
 
 @dataclass(frozen=True)
@@ -119,3 +127,45 @@ def _caption(samples: Sequence[FctSample], reduced: int) -> str:
             "values exactly and the rest evenly by rank."
         )
     return text
+
+
+def chosen_rows(rows: Sequence[Result]) -> list[Result]:
+    """Keep at most `MAX_CURVES` rows evenly, the focus always among them."""
+    if len(rows) <= MAX_CURVES:
+        return list(rows)
+    kept = {round(index * (len(rows) - 1) / (MAX_CURVES - 2)) for index in range(MAX_CURVES - 1)}
+    kept |= {next((index for index, row in enumerate(rows) if row.is_focus), 0)}
+    return [rows[index] for index in sorted(kept)]
+
+
+def _sample(row: Result) -> FctSample:
+    job = row.summary.job
+    published_ps = {
+        percent: row.published[name].published * _PS_PER_MS
+        for name, percent in _PUBLISHED.items()
+        if name in row.published
+    }
+    return FctSample(row.label, fct_ps_of(row.trial.tables, [job])[job], published_ps)
+
+
+def _plot(subject: Subject) -> Plot | None:
+    rows = [row for row in subject.rows if row.trial.has("chunks")]
+    return fct_plot([_sample(row) for row in chosen_rows(rows)])
+
+
+def _figure(name: str, what: str, *, of_run: bool) -> Figure:
+    return Figure(
+        name=name,
+        title=f"Flow completion times of {what}",
+        shows=f"Distribution of the flow completion times of {what}, a curve for each job.",
+        section=FCT,
+        plot=_plot,
+        result=lambda summary: bool(summary.chunks_complete),
+        of_run=of_run,
+    )
+
+
+FCT_FIGURES: Final = (
+    _figure("cdf", "this trial", of_run=False),
+    _figure("cdf-run", "the run", of_run=True),
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.samples.thinning import evenly
 from fabricbench.figures.scales import TimeScale, time_scale, time_text
@@ -115,3 +118,26 @@ def _layout(scale: TimeScale, axis: dict[str, object]) -> dict[str, object]:
         xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
         yaxis=axis,
     )
+
+
+PAUSES_FIGURE: Final = Figure(
+    name="pauses",
+    title="Pauses over time",
+    shows="For which share of the time the ports were paused that were paused longest.",
+    section=SERIES,
+    plot=lambda subject: pause_plot(subject.series),
+    tables=("series",),
+    metric="paused_ps",
+    missing="no sampled port was paused",
+)
+RATES_FIGURE: Final = Figure(
+    name="rates",
+    title="Sending rates over time",
+    shows="The rate that its control allows each of the sampled queue pairs whose rate fell.",
+    section=SERIES,
+    plot=lambda subject: rate_plot(subject.series, subject.queue_pairs),
+    tables=("series",),
+    metric="rate_bps",
+    missing="no rate was sampled that fell",
+    is_certain=False,
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.samples.thinning import evenly
 from fabricbench.figures.scales import TimeScale, time_scale
@@ -69,3 +72,14 @@ def _caption(jobs: int) -> str:
     if jobs > MAX_JOBS:
         text += f" Reduced: the {MAX_JOBS} of {jobs} jobs that were delivered most."
     return text
+
+
+GOODPUT_FIGURE: Final = Figure(
+    name="goodput",
+    title="Goodput over time",
+    shows="Payload delivered to each job.",
+    section=SERIES,
+    plot=lambda subject: goodput_plot(subject.series),
+    tables=("series",),
+    metric="delivered_bytes",
+)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 import polars as pl
 
+from fabricbench.analysis.rates import sampled_use
 from fabricbench.figures import theme
+from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
@@ -193,3 +195,32 @@ def _use_caption(ports: int, drawn: int) -> str:
     if drawn < ports:
         text += f" Reduced: the {drawn} busiest of {ports:,} sampled ports."
     return text
+
+
+LINK_USE_FIGURE: Final = Figure(
+    name="link-use",
+    title="Link use over time",
+    shows="Use of the busiest of the sampled links.",
+    section=SERIES,
+    plot=lambda subject: use_plot(sampled_use(subject.series, subject.links)),
+    tables=("links", "series"),
+    metric="tx_bytes",
+)
+QUEUES_FIGURE: Final = Figure(
+    name="queues",
+    title="Egress queues over time",
+    shows="The sampled egress queues that grew longest.",
+    section=SERIES,
+    plot=lambda subject: queue_plot(subject.series),
+    tables=("series",),
+    metric="queue_bytes",
+)
+VOQS_FIGURE: Final = Figure(
+    name="voqs",
+    title="Virtual output queues over time",
+    shows="What waited in the virtual output queues of scheduled leaves, by the port it came in by.",
+    section=SERIES,
+    plot=lambda subject: voq_plot(subject.series),
+    tables=("series",),
+    metric="voq_bytes",
+)

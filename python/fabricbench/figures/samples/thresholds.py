@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import SERIES, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, byte_count_text, time_scale
 
@@ -89,3 +92,16 @@ def _corners(samples: pl.DataFrame) -> pl.DataFrame:
     if step <= 1:
         return corners
     return pl.concat([corners.gather_every(step), corners.tail(1)]).unique(maintain_order=True)
+
+
+THRESHOLDS_FIGURE: Final = Figure(
+    name="thresholds",
+    title="ECN thresholds over time",
+    shows="Kmin and Kmax of the ports that moved them.",
+    section=SERIES,
+    plot=lambda subject: threshold_plot(subject.series),
+    tables=("series",),
+    metric="ecn_kmin_bytes",
+    missing="no sampled port moved its thresholds",
+    is_certain=False,
+)

@@ -15,7 +15,7 @@ from fabricbench.report.html.causes import (
     loss_and_pause_parts,
     uplinks_section,
 )
-from fabricbench.report.html.detail import TrialDetail
+from fabricbench.report.html.detail import trial_sections
 from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
@@ -29,7 +29,6 @@ from fabricbench.report.insight import insight_of
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
-    from fabricbench.report.insight import Insight
     from fabricbench.store import Trial
 
 
@@ -83,11 +82,11 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
             *_present(tenants_section(rows)),
             *told(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
-            *_present(bandwidth_section(rows)),
-            fct_section(rows),
+            *_present(bandwidth_section(rows, focus)),
+            fct_section(rows, focus),
             *_present(variants.headline(focus)),
             *told(uplinks_section(found.distributions) if found else None),
-            *told(*_detail_sections(focus, found)),
+            *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
             *variants.others(),
             plan_section(focus),
             facts_section(trials, focus),
@@ -95,13 +94,6 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
         ],
         footer=f"fabricbench {focus.facts.engine_version}",
     )
-
-
-def _detail_sections(focus: Trial, found: Insight | None) -> list[Section]:
-    """Give what the tables of the focus trial hold; of one that holds no more, its chunks."""
-    if found is None:
-        return TrialDetail(focus).chunk_sections()
-    return TrialDetail(focus, found, loss_and_pause_parts(found)).sections()
 
 
 def _present(section: Section | None) -> list[Section]:

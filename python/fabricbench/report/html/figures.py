@@ -1,74 +1,55 @@
-"""The plots of the report, one by one; none where there is nothing to draw."""
+"""Figures of the registry: of trials of a run, and as sections of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.results.bandwidth import bandwidth_plots
-from fabricbench.figures.results.fct import fct_plot
-from fabricbench.report.html.detail import TrialDetail
+from fabricbench.figures.registry import FIGURES, figures_of
+from fabricbench.figures.subject import Subject
+from fabricbench.report.html.model import NotePart, Part, PlotPart
+from fabricbench.report.html.model import Section as PageSection
 from fabricbench.report.html.rows import rows_of
-from fabricbench.report.html.summary import bandwidth_point, chosen_rows, fct_sample
-from fabricbench.report.sizes import size_title
 from fabricbench.report.trials import Beside
 
 if TYPE_CHECKING:
+    from fabricbench.figures.chunks.timeline import Window
+    from fabricbench.figures.figure import Section
     from fabricbench.figures.plot import Plot
     from fabricbench.store import Trial
 
 
-def drawn(trial: Trial, draw: Callable[[TrialDetail], Plot | None], *tables: str) -> Plot | None:
-    """Draw a plot of a trial whose record holds the tables that it needs; none of any other.
+def subject_of(trial: Trial, trials: Sequence[Trial], window: Window | None = None) -> Subject:
+    """Return what figures are drawn of: a trial, and those whose results stand beside each other."""
+    return Subject(trial, lambda: rows_of(trials, trial, Beside(trials)), window)
+
+
+def drawn(name: str, trial: Trial, run: Sequence[Trial], window: Window | None = None) -> Plot | None:
+    """Draw a figure of a trial, or of its run; none where there is nothing to draw.
 
     Raises:
         StoreError: A table cannot be read.
     """
-    return draw(TrialDetail(trial)) if trial.has(*tables) else None
+    figure = FIGURES[name]
+    return figure.draw(subject_of(trial, run if figure.of_run else [trial], window))
 
 
-def cdf(trials: Sequence[Trial], focus: Trial) -> Plot | None:
-    """Draw the distribution of flow completion times of each trial.
+def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:
+    """Return a section with its figures, or with the reason why there are none.
+
+    In a section about the run, those of the run include what a trial has by itself.
 
     Raises:
-        StoreError: A table `chunks` cannot be read.
+        StoreError: A table cannot be read.
     """
-    rows = [row for row in rows_of(trials, focus, Beside(trials)) if row.trial.has("chunks")]
-    return fct_plot([fct_sample(row) for row in chosen_rows(rows)]) if rows else None
+    figures = figures_of(section)
+    of_run = any(figure.of_run for figure in figures)
+    plots = [figure.draw(subject) for figure in figures if figure.of_run == of_run]
+    return plot_section(section, plots, half=half)
 
 
-def bandwidth(trials: Sequence[Trial], focus: Trial, *, of_ideal: bool) -> Plot | None:
-    """Draw bus bandwidth, or its share of the ideal, against data size."""
-    points = [bandwidth_point(row) for row in rows_of(trials, focus, Beside(trials))]
-    plots = bandwidth_plots(points, size_title(trials))
-    return plots[of_ideal] if len(plots) > of_ideal else None
-
-
-def timeline(trial: Trial) -> Plot | None:
-    """Draw the chunk transfers of a trial."""
-    return drawn(trial, TrialDetail.timeline, "chunks")
-
-
-def links(trial: Trial) -> Plot | None:
-    """Draw the use of each link as a matrix."""
-    return drawn(trial, TrialDetail.link_matrix, "links", "ports")
-
-
-def topology(trial: Trial) -> Plot | None:
-    """Draw the use of each link on a map of the fabric."""
-    return drawn(trial, TrialDetail.link_map, "links", "ports")
-
-
-def queues(trial: Trial) -> Plot | None:
-    """Draw the sampled queues."""
-    return drawn(trial, TrialDetail.queues, "series")
-
-
-def link_use(trial: Trial) -> Plot | None:
-    """Draw the sampled use of links."""
-    return drawn(trial, TrialDetail.link_use, "series")
-
-
-def latency(trial: Trial) -> Plot | None:
-    """Draw the latency of frames."""
-    return drawn(trial, TrialDetail.latency, "chunks")
+def plot_section(section: Section, plots: Sequence[Plot | None], *, half: bool = False) -> PageSection:
+    """Return a section with plots, or with the reason why there are none."""
+    parts: list[Part] = [PlotPart(plot, half=half) for plot in plots if plot is not None]
+    reason = NotePart(f"{section.missing[0].upper()}{section.missing[1:]}.")
+    return PageSection(section.key, section.title, parts or [reason])

@@ -43,7 +43,7 @@ def measured_page(rows: Sequence[ResultRow], focus: Trial, label: str) -> Page:
     count = counted(len(own), "result")
     ending = f", {broken} of them with wrong values" if broken else ""
     about = f"{label} · trial {focus.id}"
-    bandwidth = bandwidth_section(rows)
+    bandwidth = bandwidth_section(rows, focus)
     return Page(
         name=focus.facts.plan,
         title=focus.facts.title,

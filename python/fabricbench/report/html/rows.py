@@ -6,11 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.bandwidth import ideal_goodput_gb_per_s
 from fabricbench.analysis.isolation import is_solo
-from fabricbench.analysis.measured import has_fabric
+from fabricbench.figures.sizes import shown_size
 from fabricbench.report.made_by import made
-from fabricbench.report.sizes import shown_bytes, shown_size
 from fabricbench.report.tenants import Alone
 from fabricbench.report.trials import Beside, stored_reports
 from fabricbench.words import data_size
@@ -65,11 +63,6 @@ class ResultRow:
         return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
 
     @property
-    def size_bytes(self) -> int:
-        """The same [bytes]."""
-        return shown_bytes(self.trial, self.summary)
-
-    @property
     def published_metrics(self) -> Collection[str]:
         """Metrics with a published value next to ours."""
         return self.published.keys()
@@ -84,13 +77,6 @@ class ResultRow:
         """What tells the row from others of its size; empty if nothing does."""
         series = "" if self.is_only_series else self.series
         return ", ".join(part for part in (series, self.iteration) if part)
-
-    @property
-    def ideal_gb_per_s(self) -> float | None:
-        """Goodput that a host port can carry at best [GB/s]; none where nothing is known of the fabric."""
-        if not has_fabric(self.trial.facts.run_spec):
-            return None
-        return ideal_goodput_gb_per_s(self.trial.facts.run_spec)
 
 
 def trial_label(rows: Sequence[ResultRow]) -> str:

@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.kinds import JobKind, job_kind
 from fabricbench.analysis.metrics import BY_NAME
-from fabricbench.figures.chunks.times import fct_ps_of
-from fabricbench.figures.results.bandwidth import BandwidthPoint, bandwidth_plots
-from fabricbench.figures.results.fct import FctSample, fct_plot
+from fabricbench.figures.figure import BANDWIDTH, FCT
+from fabricbench.figures.results.fct import chosen_rows
+from fabricbench.figures.sizes import size_title
+from fabricbench.figures.subject import Subject
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.html.columns import titles
+from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import (
     Cell,
     Column,
     NotePart,
     Part,
-    PlotPart,
     Row,
     Section,
     TablePart,
     Tone,
 )
 from fabricbench.report.measured import NO_CHUNKS
-from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fabricbench.report.html.rows import ResultRow
+    from fabricbench.store import Trial
 
-MAX_FCT_CURVES = 24
 MAX_TABLE_ROWS = 1000
 _MAX_REASONS = 20
-_PS_PER_MS = 10**9
-_FCT_POINTS = {"fct_ms_min": 0.0, "fct_ms_p50": 50.0}
 
 _COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
 
@@ -142,76 +139,22 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
     return notes
 
 
-def bandwidth_section(rows: Sequence[ResultRow]) -> Section | None:
+def bandwidth_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     """Give bus bandwidth and share of the ideal against data size; none where no job has a bus bandwidth."""
     rows = [row for row in rows if job_kind(row.job_spec) is JobKind.COLLECTIVE]
-    if not rows:
-        return None
-    plots = bandwidth_plots([bandwidth_point(row) for row in rows], size_title([row.trial for row in rows]))
-    if not plots:
-        missing = NotePart("No trial of this run is complete, so there is no bandwidth to draw.")
-        return Section("bandwidth", "Bandwidth", [missing])
-    return Section("bandwidth", "Bandwidth", [PlotPart(plot, half=True) for plot in plots])
+    return figure_section(BANDWIDTH, Subject(focus, lambda: rows), half=True) if rows else None
 
 
-def bandwidth_point(row: ResultRow) -> BandwidthPoint:
-    """Give a row as a point of the plots of bandwidth."""
-    published = {name: entry.published for name, entry in row.published.items()}
-    return BandwidthPoint(
-        series=row.series,
-        size_bytes=row.size_bytes,
-        busbw_gb_per_s=row.summary.busbw_gb_per_s,
-        ideal_percent=row.summary.ideal_percent,
-        ideal_gb_per_s=row.ideal_gb_per_s,
-        published_busbw_gb_per_s=published.get("busbw_gb_per_s"),
-        published_ideal_percent=published.get("ideal_percent"),
-        focus=row.is_focus,
-    )
-
-
-def fct_section(rows: Sequence[ResultRow]) -> Section:
+def fct_section(rows: Sequence[ResultRow], focus: Trial) -> Section:
     """Give the distribution of flow completion times of each trial.
 
     Raises:
         StoreError: A table `chunks` cannot be read.
     """
     rows = [row for row in rows if row.trial.has("chunks")]
+    section = figure_section(FCT, Subject(focus, lambda: rows))
     chosen = chosen_rows(rows)
-    plot = fct_plot([fct_sample(row) for row in chosen])
-    if plot is None:
-        return Section("fct", "Flow completion times", [NotePart("No chunk of this run completed.")])
-    parts: list[Part] = [PlotPart(plot)]
-    if len(chosen) < len(rows):
-        parts.append(NotePart(f"Reduced: {len(chosen)} of {len(rows)} results, taken evenly."))
-    return Section("fct", "Flow completion times", parts)
-
-
-def fct_sample(row: ResultRow) -> FctSample:
-    """Give a row as a curve of flow completion times.
-
-    Raises:
-        StoreError: Its table `chunks` cannot be read.
-    """
-    return FctSample(row.label, _fct_ps(row), _published_fct(row))
-
-
-def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Keep at most `MAX_FCT_CURVES` rows evenly, the focus always among them."""
-    if len(rows) <= MAX_FCT_CURVES:
-        return list(rows)
-    kept = {round(index * (len(rows) - 1) / (MAX_FCT_CURVES - 2)) for index in range(MAX_FCT_CURVES - 1)}
-    kept |= {next(index for index, row in enumerate(rows) if row.is_focus)}
-    return [rows[index] for index in sorted(kept)]
-
-
-def _fct_ps(row: ResultRow) -> pl.Series:
-    job = row.summary.job
-    return fct_ps_of(row.trial.tables, [job])[job]
-
-
-def _published_fct(row: ResultRow) -> dict[float, float]:
-    return {
-        percent: row.published[name].published * _PS_PER_MS
-        for name, percent in _FCT_POINTS.items()
-        if name in row.published
-    }
+    if len(chosen) == len(rows) or isinstance(section.parts[0], NotePart):
+        return section
+    note = NotePart(f"Reduced: {len(chosen)} of {len(rows)} results, taken evenly.")
+    return replace(section, parts=[*section.parts, note])

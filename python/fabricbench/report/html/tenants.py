@@ -15,9 +15,9 @@ from fabricbench.figures.results.tenants import (
     tenant_bars,
     tenant_fct,
 )
+from fabricbench.figures.sizes import size_title
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
-from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import count, fixed
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.analysis.metrics import RATIOS, Direction
 from fabricbench.figures.results.variants import RatioBar, ratio_plot
+from fabricbench.figures.sizes import size_title
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -20,7 +21,6 @@ from fabricbench.report.html.model import (
     TablePart,
     Tone,
 )
-from fabricbench.report.sizes import size_title
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
 from fabricbench.report.versus import TOLERANCE, VariantResult, VersusRow, versus_rows

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fabricbench.figures.sizes import size_title
 from fabricbench.report.held import held_metrics
 from fabricbench.report.made_by import SIMULATED, made
-from fabricbench.report.sizes import size_title
 from fabricbench.report.text_table import Row, Style, count, fixed, number
 from fabricbench.words import counted
 

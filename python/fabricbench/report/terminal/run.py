@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.unreached import unreached_failures
+from fabricbench.figures.sizes import size_title
 from fabricbench.report.criteria import ALL_MET, judgement_text
-from fabricbench.report.sizes import size_title, split_head
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import (
     METRIC_COLUMNS,
@@ -23,7 +23,7 @@ from fabricbench.report.terminal.cells import (
 )
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
-from fabricbench.report.text_table import Column, Row, Style, render, styled
+from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
 from fabricbench.report.versus import is_compared
 from fabricbench.words import data_size
 

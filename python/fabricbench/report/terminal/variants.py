@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.metrics import BY_NAME
-from fabricbench.report.sizes import size_title, split_head
+from fabricbench.figures.sizes import size_title
 from fabricbench.report.terminal.cells import (
     MetricColumn,
     heading,
@@ -16,7 +16,7 @@ from fabricbench.report.terminal.cells import (
     metric_text,
     published_rows,
 )
-from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
+from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
 from fabricbench.report.versus import VersusRow, versus_rows
 
 if TYPE_CHECKING:

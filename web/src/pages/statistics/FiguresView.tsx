@@ -3,16 +3,16 @@ import type { TrialDetail } from '../../api/types';
 import { FigurePanel } from '../../components/FigurePanel';
 import { Loaded } from '../../components/Loaded';
 import { Empty } from '../../components/States';
-import { jobsOf, type View, viewOfFigure } from './views';
+import { draws, jobsOf, type View, VIEW_OF_SECTION } from './views';
 
 /** The figures of a view, in the order of the report. */
 export function FiguresView({ trial, view }: { trial: TrialDetail; view: View }) {
   const figures = useFigures(trial.id);
-  if (view.figures.length === 0) return null;
+  if (!draws(view.key)) return null;
   return (
     <Loaded query={figures} what="Figures">
       {({ figures: all }) => {
-        const shown = all.filter((figure) => viewOfFigure(figure.name) === view.key);
+        const shown = all.filter((figure) => VIEW_OF_SECTION[figure.section] === view.key);
         if (shown.length === 0 && view.tables.length === 0 && view.key !== 'summary') {
           return <Empty title="Nothing to draw">The record of this trial has nothing for this view.</Empty>;
         }

@@ -16,7 +16,7 @@ import { NotMeasured, OutputView } from './OutputView';
 import { PlanView } from './PlanView';
 import { SummaryView } from './SummaryView';
 import { TablesView } from './TablesView';
-import { holds, isPrinted, jobsOf, type View, VIEWS } from './views';
+import { draws, holds, isPrinted, jobsOf, type View, VIEWS } from './views';
 
 export function Component() {
   const { id = '', view = 'summary' } = useParams();
@@ -35,11 +35,11 @@ export function Component() {
 
 /** Have the library fetched and started while the server looks up the trial. */
 function useDrawingLibrary(view: string) {
-  const draws = (VIEWS.find(({ key }) => key === view)?.figures.length ?? 0) > 0;
+  const wanted = draws(view);
   useEffect(() => {
     // Whoever draws a figure tells of a failure.
-    if (draws) loadPlotly().catch(() => undefined);
-  }, [draws]);
+    if (wanted) loadPlotly().catch(() => undefined);
+  }, [wanted]);
 }
 
 function Statistics({ trial, view }: { trial: TrialDetail; view: View | undefined }) {

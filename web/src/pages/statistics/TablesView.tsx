@@ -3,7 +3,7 @@ import { SegmentedControl, Stack } from '@mantine/core';
 import type { TrialDetail } from '../../api/types';
 import { useSearch } from '../../components/useSearch';
 import { RecordTable } from './RecordTable';
-import type { View } from './views';
+import { draws, type View } from './views';
 
 /** The tables of a view, one at a time. */
 export function TablesView({ trial, view }: { trial: TrialDetail; view: View }) {
@@ -23,7 +23,7 @@ export function TablesView({ trial, view }: { trial: TrialDetail; view: View }) 
           style={{ alignSelf: 'start' }}
         />
       ) : null}
-      <RecordTable key={table} trial={trial.id} table={table} tall={view.figures.length === 0} />
+      <RecordTable key={table} trial={trial.id} table={table} tall={!draws(view.key)} />
     </Stack>
   );
 }

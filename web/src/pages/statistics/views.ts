@@ -1,47 +1,53 @@
-/** The views of a trial, and which figures and tables of its record each shows. */
+/** The views of a trial, and which tables of its record and sections of its report each shows. */
 
-import type { JobDetail, TrialDetail } from '../../api/types';
+import type { FigureSection, JobDetail, TrialDetail } from '../../api/types';
 import { simulatedTime } from '../../format/numbers';
 
 export interface View {
   key: string;
   title: string;
-  /** Names of the figures. */
-  figures: readonly string[];
   tables: readonly string[];
   /** The tables that a record has to hold for the view to show anything. */
   needs: readonly string[];
 }
 
 export const VIEWS: readonly View[] = [
-  { key: 'summary', title: 'Summary', figures: ['bandwidth', 'ideal-share'], tables: [], needs: [] },
-  { key: 'diagnosis', title: 'Diagnosis', figures: [], tables: [], needs: ['ports', 'links', 'events'] },
-  { key: 'chunks', title: 'Data chunks', figures: [], tables: ['chunks'], needs: ['chunks'] },
+  { key: 'summary', title: 'Summary', tables: [], needs: [] },
+  { key: 'diagnosis', title: 'Diagnosis', tables: [], needs: ['ports', 'links', 'events'] },
+  { key: 'chunks', title: 'Data chunks', tables: ['chunks'], needs: ['chunks'] },
   {
     key: 'distribution',
     title: 'Distribution',
-    figures: ['cdf', 'cdf-run', 'latency', 'order'],
     tables: ['reordering'],
     needs: ['chunks'],
   },
-  { key: 'timeline', title: 'Timeline', figures: ['timeline', 'progress'], tables: [], needs: ['chunks'] },
+  { key: 'timeline', title: 'Timeline', tables: [], needs: ['chunks'] },
   {
     key: 'over-time',
     title: 'Over time',
-    figures: ['goodput', 'queues', 'link-use', 'voqs', 'thresholds', 'pauses', 'rates'],
     tables: ['series', 'events'],
     needs: ['series'],
   },
-  { key: 'flows', title: 'Flows', figures: [], tables: ['paths', 'connections'], needs: ['paths'] },
-  { key: 'ports', title: 'Ports', figures: [], tables: ['ports', 'priorities'], needs: ['ports'] },
-  { key: 'links', title: 'Links', figures: ['topology', 'links'], tables: ['links'], needs: ['links'] },
-  { key: 'plan', title: 'Plan and run', figures: [], tables: [], needs: [] },
+  { key: 'flows', title: 'Flows', tables: ['paths', 'connections'], needs: ['paths'] },
+  { key: 'ports', title: 'Ports', tables: ['ports', 'priorities'], needs: ['ports'] },
+  { key: 'links', title: 'Links', tables: ['links'], needs: ['links'] },
+  { key: 'plan', title: 'Plan and run', tables: [], needs: [] },
 ];
 
-/** The view that shows a figure; what no view names stands with what is drawn over time. */
-export function viewOfFigure(name: string): string {
-  const view = VIEWS.find(({ figures }) => figures.includes(name));
-  return view?.key ?? 'over-time';
+/** The view that shows the figures of a section of the report. */
+export const VIEW_OF_SECTION: Record<FigureSection, string> = {
+  bandwidth: 'summary',
+  fct: 'distribution',
+  latency: 'distribution',
+  order: 'distribution',
+  timeline: 'timeline',
+  series: 'over-time',
+  links: 'links',
+};
+
+/** Whether a view shows figures. */
+export function draws(view: string): boolean {
+  return Object.values(VIEW_OF_SECTION).includes(view);
 }
 
 /** Whether a benchmark printed the trial: it then has that output in place of a plan. */

@@ -32,9 +32,3 @@ def size_title(trials: Sequence[Trial]) -> str:
     """Name the sizes of trials: `message size` if all have such, `size` if some do, `data size` otherwise."""
     kinds = {trial.facts.size_kind for trial in trials}
     return "size" if len(kinds) > 1 else "message size" if kinds == {_MESSAGE} else "data size"
-
-
-def split_head(title: str) -> tuple[str, ...]:
-    """Write a title as the head of a column of a terminal's table: two lines."""
-    first, _, second = title.partition(" ")
-    return first, second

@@ -1,0 +1,99 @@
+"""What a figure is: its words, where it stands, what it needs, and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.figures.marks import marked
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.figures.plot import Plot
+    from fabricbench.figures.subject import Subject
+
+
+@dataclass(frozen=True)
+class Section:
+    """Where figures stand: a section of the report, and part of a view of the web application.
+
+    Attributes:
+        key: Its anchor.
+        title: Its title.
+        missing: Why there may be nothing in it.
+    """
+
+    key: str
+    title: str
+    missing: str
+
+
+BANDWIDTH: Final = Section(
+    "bandwidth", "Bandwidth", "no trial of this run is complete, so there is no bandwidth to draw"
+)
+FCT: Final = Section("fct", "Flow completion times", "no chunk of this run completed")
+TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started")
+LINKS: Final = Section("links", "Link use", "the fabric has no links")
+SERIES: Final = Section(
+    "series",
+    "Over time",
+    "nothing was sampled: the plan's observe.series_points is 0, or the run was too short",
+)
+LATENCY: Final = Section("latency", "Frame latency", "no frame was accepted")
+ORDER: Final = Section("order", "Order of arrival", "every frame came in order")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that trials may have.
+
+    Attributes:
+        name: What it is asked for by.
+        title: Its title.
+        shows: What it shows, in a sentence.
+        section: Where it stands.
+        plot: Draws it; none where there is nothing to draw.
+        tables: The tables that a record has to hold.
+        metric: The sampled quantity that it draws, if any.
+        result: What the summary of a job has to have, if anything.
+        missing: Why there may be nothing to draw, if not for the reason of its section.
+        of_run: Whether it shows the whole run of the trial.
+        zooms: Whether a part of it brings out more.
+        is_certain: Whether there is something to draw wherever there is what it needs.
+    """
+
+    name: str
+    title: str
+    shows: str
+    section: Section
+    plot: Callable[[Subject], Plot | None]
+    tables: tuple[str, ...] = ()
+    metric: str | None = None
+    result: Callable[[Summary], bool] | None = None
+    missing: str = ""
+    of_run: bool = False
+    zooms: bool = False
+    is_certain: bool = True
+
+    def draw(self, subject: Subject) -> Plot | None:
+        """Draw it; failures, repairs and convergences are lines across what is drawn over time.
+
+        Raises:
+            StoreError: A table cannot be read.
+        """
+        plot = self.plot(subject) if subject.trial.has(*self.tables) else None
+        return marked(plot, subject.marks) if plot and plot.time_scale else plot
+
+    def is_there(self, subject: Subject) -> bool:
+        """Tell whether there may be something to draw; it is drawn only where nothing else tells.
+
+        Raises:
+            StoreError: A table cannot be read.
+        """
+        return (
+            all(map(subject.has_rows, self.tables))
+            and (self.metric is None or self.metric in subject.sampled)
+            and (self.result is None or any(self.result(row.summary) for row in subject.rows))
+            and (self.is_certain or self.plot(subject) is not None)
+        )

@@ -1,0 +1,44 @@
+"""Every figure that can be asked for by name, each declared beside what draws it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fabricbench.figures.chunks.latency import LATENCY_FIGURE
+from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
+from fabricbench.figures.chunks.reordering import ORDER_FIGURE
+from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
+from fabricbench.figures.figure import Figure, Section
+from fabricbench.figures.links.map import MAP_FIGURE
+from fabricbench.figures.links.matrix import MATRIX_FIGURE
+from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
+from fabricbench.figures.results.fct import FCT_FIGURES
+from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
+from fabricbench.figures.samples.goodput import GOODPUT_FIGURE
+from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
+from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
+
+_FIGURES: Final = (
+    *BANDWIDTH_FIGURES,
+    *FCT_FIGURES,
+    TIMELINE_FIGURE,
+    PROGRESS_FIGURE,
+    MAP_FIGURE,
+    MATRIX_FIGURE,
+    LATENCY_FIGURE,
+    ORDER_FIGURE,
+    GOODPUT_FIGURE,
+    LINK_USE_FIGURE,
+    QUEUES_FIGURE,
+    VOQS_FIGURE,
+    THRESHOLDS_FIGURE,
+    PAUSES_FIGURE,
+    RATES_FIGURE,
+)
+FIGURES: Final[dict[str, Figure]] = {figure.name: figure for figure in _FIGURES}
+"""By name, in the order in which they are listed."""
+
+
+def figures_of(section: Section) -> list[Figure]:
+    """Return the figures of a section."""
+    return [figure for figure in _FIGURES if figure.section is section]

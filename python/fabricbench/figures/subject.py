@@ -1,0 +1,167 @@
+"""What figures are drawn of: the tables of a trial, and the results of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from fabricbench.analysis.evidence import Record
+from fabricbench.analysis.failures import steps
+from fabricbench.analysis.rates import link_use_percent
+from fabricbench.figures.links.layout import DirectedLink
+from fabricbench.figures.marks import Mark, marks_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fabricbench.analysis.compare import Deviation
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.figures.chunks.timeline import Window
+    from fabricbench.store import Trial
+
+
+class Result(Protocol):
+    """One job of one trial, with the words that tell it from the others of its run."""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+
+    @property
+    def summary(self) -> Summary:
+        """The metrics of the job."""
+
+    @property
+    def label(self) -> str:
+        """What tells it from the others."""
+
+    @property
+    def series(self) -> str:
+        """What it has in common with others of one curve."""
+
+    @property
+    def published(self) -> Mapping[str, Deviation]:
+        """Published values and how far it is from them, by metric."""
+
+    @property
+    def is_focus(self) -> bool:
+        """Whether it is of the trial that figures of one trial show."""
+
+
+class Subject:
+    """A trial and the results beside it; tables are opened when a figure needs them, each once.
+
+    `chunks` stays on the disk, whatever its size. What is read may raise a `StoreError`.
+    """
+
+    def __init__(
+        self, trial: Trial, rows: Callable[[], Sequence[Result]], window: Window | None = None
+    ) -> None:
+        """Take a trial.
+
+        Args:
+            trial: The trial.
+            rows: Gives the results that a figure of them shows.
+            window: The part of figures that zoom; all by default.
+        """
+        self.trial = trial
+        self.window = window
+        self._rows = rows
+
+    @cached_property
+    def rows(self) -> Sequence[Result]:
+        """The results."""
+        return self._rows()
+
+    @cached_property
+    def chunks(self) -> pl.LazyFrame:
+        """Table `chunks`, unread."""
+        import polars as pl
+
+        return pl.scan_parquet(self.trial.tables.opened("chunks"))
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """Table `ports`."""
+        return self._frame("ports")
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """Table `links`."""
+        return self._frame("links")
+
+    @cached_property
+    def series(self) -> pl.DataFrame:
+        """Table `series`."""
+        return self._frame("series")
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """Table `events`."""
+        return self._frame("events")
+
+    @property
+    def record(self) -> Record:
+        """The trial as `fabricbench.analysis` takes it."""
+        return Record(self.trial.facts.run_spec, self.trial.summary or {}, self.trial.tables)
+
+    @property
+    def end_ps(self) -> int:
+        """End of the run [ps]."""
+        return int(self.record.summary["end_ps"])
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        """Failures, repairs and convergences."""
+        return marks_of(steps(self.record))
+
+    @cached_property
+    def sampled(self) -> set[str]:
+        """The quantities that were sampled."""
+        metrics: set[str] = set()
+        for batch in self.trial.tables.batches("series", ["metric"]):
+            metrics |= set(batch.column(0).unique().to_pylist())
+        return metrics
+
+    def has_rows(self, table: str) -> bool:
+        """Tell whether the record holds rows of a table."""
+        import pyarrow.parquet as pq
+
+        return self.trial.has(table) and pq.read_metadata(self.trial.tables.opened(table)).num_rows > 0
+
+    @cached_property
+    def fabric(self) -> tuple[list[DirectedLink], dict[str, int]]:
+        """Every direction of every cable with its use, and the tier of each node."""
+        tiers = dict(self.ports.select("node", "tier").iter_rows())
+        return [self._directed_link(row) for row in self.links.iter_rows(named=True)], tiers
+
+    def _directed_link(self, row: dict[str, int | str]) -> DirectedLink:
+        return DirectedLink(
+            source=str(row["from"]),
+            source_port=int(row["from_port"]),
+            target=str(row["to"]),
+            target_port=int(row["to_port"]),
+            rate_bps=int(row["rate_bps"]),
+            frames=int(row["frames"]),
+            wire_bytes=int(row["bytes"]),
+            busy_ps=int(row["busy_ps"]),
+            use_percent=link_use_percent(int(row["busy_ps"]), self.end_ps),
+        )
+
+    @cached_property
+    def queue_pairs(self) -> dict[int, str]:
+        """What the queue pairs carry whose rate was sampled."""
+        import polars as pl
+
+        sampled = self.series["qp"].drop_nulls().unique().to_list()
+        if not sampled:
+            return {}
+        columns = ["qp", "job", "src_rank", "dst_rank"]
+        pairs = self.chunks.filter(pl.col("qp").is_in(sampled)).select(columns).unique().collect()
+        return {qp: f"{job} {source}>{target}" for qp, job, source, target in pairs.iter_rows()}
+
+    def _frame(self, table: str) -> pl.DataFrame:
+        import polars as pl
+
+        return pl.DataFrame(self.trial.tables.table(table))
