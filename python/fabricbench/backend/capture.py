@@ -25,7 +25,7 @@ def wiring(planned: PlannedTrial) -> Wiring:
         described = _core.describe(planned.spec_json)
     except _core.SpecError as error:
         raise RefusedError(error.field, error.found, error.allowed) from error
-    hosts = {node["name"] for node in described["nodes"] if node["kind"] == "host"}
+    hosts = [node["name"] for node in described["nodes"] if node["kind"] == "host"]
     pairs = [
         QueuePair(
             qp=pair["qp"],
@@ -34,22 +34,22 @@ def wiring(planned: PlannedTrial) -> Wiring:
             channel=pair["channel"],
             src_rank=pair["src_rank"],
             dst_rank=pair["dst_rank"],
-            src_host=f"host{pair['src_host']}",
-            dst_host=f"host{pair['dst_host']}",
+            src_host=hosts[pair["src_host"]],
+            dst_host=hosts[pair["dst_host"]],
             src_ip=pair["src_ip"],
             dst_ip=pair["dst_ip"],
             udp_source_port=pair["udp_source_port"],
         )
         for pair in described["qps"]
     ]
-    pairs += [_connection(each) for each in described["connections"]]
-    rates = {link["from"]: link["rate_bps"] for link in described["links"] if link["from"] in hosts}
-    sources = {str(pair["src_lid"]): f"host{pair['src_host']}" for pair in described["qps"]}
-    lids = sources | {str(pair["dst_lid"]): f"host{pair['dst_host']}" for pair in described["qps"]}
-    return Wiring(pairs, rates, lids)
+    pairs += [_connection(each, hosts) for each in described["connections"]]
+    rates_bps = {link["from"]: link["rate_bps"] for link in described["links"]}
+    sources = {str(pair["src_lid"]): hosts[pair["src_host"]] for pair in described["qps"]}
+    lids = sources | {str(pair["dst_lid"]): hosts[pair["dst_host"]] for pair in described["qps"]}
+    return Wiring(pairs, {host: rates_bps[host] for host in hosts if host in rates_bps}, lids)
 
 
-def _connection(each: ConnectionDescription) -> QueuePair:
+def _connection(each: ConnectionDescription, hosts: Sequence[str]) -> QueuePair:
     """Return a TCP connection as a queue pair without parts and channels."""
     return QueuePair(
         qp=each["qp"],
@@ -58,8 +58,8 @@ def _connection(each: ConnectionDescription) -> QueuePair:
         channel=0,
         src_rank=each["src_rank"],
         dst_rank=each["dst_rank"],
-        src_host=f"host{each['src_host']}",
-        dst_host=f"host{each['dst_host']}",
+        src_host=hosts[each["src_host"]],
+        dst_host=hosts[each["dst_host"]],
         src_ip=each["src_ip"],
         dst_ip=each["dst_ip"],
         udp_source_port=each["source_port"],

@@ -12,11 +12,12 @@ from typing import Any
 INK = "#1c2733"
 MUTED = "#5b6877"
 GRID = "#e4e8ed"
-IDEAL = "#5b6877"
-FAILED = "#D55E00"
+LINE = "#aab4bf"
+IDEAL = MUTED
 
 CATEGORIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7a5195", "#4d4d4d")
 """Colours of kinds; after the last they start again lighter, then darker."""
+FAILED = CATEGORIES[1]
 
 _SHADE = 0.5
 """How far a shade is towards white, or towards ink."""
@@ -79,9 +80,9 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
         "title": {"text": title, "standoff": 8, "font": {"size": 12.5, "color": MUTED}},
         "gridcolor": GRID,
         "zeroline": False,
-        "linecolor": "#aab4bf",
+        "linecolor": LINE,
         "ticks": "outside",
-        "tickcolor": "#aab4bf",
+        "tickcolor": LINE,
         "ticklen": 4,
         "automargin": True,
         **more,
@@ -113,8 +114,8 @@ def layout(*, height: int, **more: Any) -> dict[str, Any]:
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "colorway": list(CATEGORIES),
-        "hoverlabel": {"bgcolor": "white", "bordercolor": "#aab4bf", "font": {"color": INK, "size": 12.5}},
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#aab4bf", "activecolor": INK},
+        "hoverlabel": {"bgcolor": "white", "bordercolor": LINE, "font": {"color": INK, "size": 12.5}},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": LINE, "activecolor": INK},
         "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "font": {"size": 12}},
         **more,
     }

@@ -114,8 +114,9 @@ class Checked(BaseModel):
     trials: list[dict[str, Any]] = Field(description="The first thousand trials, in their order.")
     trials_total: int
     topology: dict[str, Any] | None = Field(
-        description="`nodes` (name, kind, tier), `links` (from, from_port, to, to_port, tier, rate_bps, "
-        "delay_ps), `jobs` (name, host of each rank), `hosts`; `reduced` if too large to list."
+        description="`nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` "
+        "(from, from_port, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), "
+        "`hosts`; `reduced` if too large to list."
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fabricbench.backend.registry import capturing
+from fabricbench.figures.links.layout import place_nodes
 from fabricbench.plan import engine
 from fabricbench.plan.cost import Limits, is_beyond, least_cost
 from fabricbench.plan.document.document import read_text
@@ -248,7 +249,9 @@ def _topology(trial: PlannedTrial) -> dict[str, Any]:
         # Every queue pair would be made to describe the fabric.
         return found | {"reduced": True, "jobs": [] if hosts > _NODES_MAX else jobs}
     described = engine.describe(trial.spec_json)
-    return found | {"nodes": described["nodes"], "links": described["links"]}
+    places = place_nodes({node["name"]: node["tier"] for node in described["nodes"]})
+    nodes = [node | dict(zip("xy", places[node["name"]], strict=True)) for node in described["nodes"]]
+    return found | {"nodes": nodes, "links": described["links"]}
 
 
 def _plain(value: Any) -> Any:

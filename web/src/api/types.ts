@@ -243,6 +243,9 @@ export interface TopologyNode {
   name: string;
   kind: string;
   tier: number;
+  /** Its place on a map: from 0 at the left to 1, and the level of its tier, from the hosts at 0. */
+  x: number;
+  y: number;
 }
 
 export interface TopologyLink {

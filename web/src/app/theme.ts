@@ -1,6 +1,8 @@
 import { createTheme, type MantineColorsTuple } from '@mantine/core';
 
-/** Shades of the blue of the reports' first category, #0072B2. */
+import { CATEGORIES } from './palette';
+
+/** Shades of the blue of the first category of figures. */
 const fabric: MantineColorsTuple = [
   '#e6f3fb',
   '#cfe5f4',
@@ -9,7 +11,7 @@ const fabric: MantineColorsTuple = [
   '#4297d1',
   '#2888cb',
   '#0f7cc0',
-  '#0072b2',
+  CATEGORIES[0],
   '#005f96',
   '#004b78',
 ];

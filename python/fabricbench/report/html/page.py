@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabricbench.figures import theme
 from fabricbench.report.files import atomic_file
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def render_page(page: Page) -> str:
     plotly_js = get_plotlyjs()
     if _PLOTLY_FALLBACK in plotly_js.lower():
         plotly_js = plotly_js.replace("</script", "<\\/script")
-    return _environment().get_template("report.html.j2").render(page=page, plotly_js=plotly_js)
+    return _environment().get_template("report.html.j2").render(page=page, plotly_js=plotly_js, theme=theme)
 
 
 def write_page(page: Page, path: Path) -> int:

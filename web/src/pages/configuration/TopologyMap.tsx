@@ -3,11 +3,13 @@ import { Group, Text } from '@mantine/core';
 import { useMemo } from 'react';
 
 import type { Topology } from '../../api/types';
+import { CATEGORIES } from '../../app/palette';
 import { counted } from '../../format/numbers';
 import { HostMark } from './HostMark';
 import { jobsOfHost, pictureOf, ranksOfHost } from './topology';
 
-const COLOURS = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7a5195', '#a6761d'];
+/** Those of jobs: the last, a grey, is too near to that of switches. */
+const COLOURS = CATEGORIES.slice(0, -1);
 
 const JOBS_NAMED = 16;
 
@@ -117,5 +119,5 @@ function Picture({ topology }: { topology: Topology }) {
 }
 
 function colourOf(job: number): string {
-  return COLOURS[job % COLOURS.length] ?? '#0072B2';
+  return COLOURS[job % COLOURS.length] ?? CATEGORIES[0];
 }

@@ -1,4 +1,4 @@
-/** Where nodes stand on the map: tier by tier from the hosts at the bottom, each tier spread over the width. */
+/** The map of a fabric at the size of its place, and who is on its hosts. */
 import type { Topology, TopologyLink } from '../../api/types';
 
 export interface Placed {
@@ -28,17 +28,14 @@ const TIER_HEIGHT = 84;
 const MARGIN = 26;
 
 export function pictureOf(topology: Topology): TopologyPicture {
-  const tiers = Math.max(0, ...topology.nodes.map((node) => node.tier)) + 1;
-  const height = Math.max(1, tiers - 1) * TIER_HEIGHT + 2 * MARGIN;
-  const nodes = Array.from({ length: tiers }, (_, tier) => tier).flatMap((tier) => {
-    const row = topology.nodes.filter((node) => node.tier === tier);
-    return row.map((node, index) => ({
-      name: node.name,
-      tier,
-      x: (WIDTH * (index + 0.5)) / row.length,
-      y: height - MARGIN - tier * TIER_HEIGHT,
-    }));
-  });
+  const levels = Math.max(1, ...topology.nodes.map((node) => node.y));
+  const height = levels * TIER_HEIGHT + 2 * MARGIN;
+  const nodes = topology.nodes.map(({ name, tier, x, y }) => ({
+    name,
+    tier,
+    x: WIDTH * x,
+    y: height - MARGIN - TIER_HEIGHT * y,
+  }));
   return { nodes, lines: linesOf(nodes, topology.links), width: WIDTH, height };
 }
 

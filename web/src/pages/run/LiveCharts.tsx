@@ -2,6 +2,7 @@ import { Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { useMemo } from 'react';
 
 import type { Live, Point } from '../../api/events';
+import { CATEGORIES } from '../../app/palette';
 import { Chart } from '../../components/Chart';
 import { liveFigure } from './figures';
 
@@ -10,20 +11,25 @@ export function LiveCharts({ live }: { live: Live }) {
   const sampled = live.goodput.length === 0 || live.queue.length > 0;
   return (
     <SimpleGrid cols={2} spacing={12}>
-      <LiveChart title="Goodput" points={live.goodput} axis="goodput (GB/s)" colour="#0072B2" />
+      <LiveChart title="Goodput" points={live.goodput} axis="goodput (GB/s)" colour={CATEGORIES[0]} />
       <LiveChart
         title="Deepest egress queue"
         points={live.queue}
         axis="deepest queue (KB)"
-        colour="#D55E00"
+        colour={CATEGORIES[1]}
         divisor={1024}
         hint={sampled ? undefined : 'The plan samples no port.'}
       />
       {happened(live.marked) ? (
-        <LiveChart title="ECN marks" points={live.marked} axis="marked frames per us" colour="#009E73" />
+        <LiveChart
+          title="ECN marks"
+          points={live.marked}
+          axis="marked frames per us"
+          colour={CATEGORIES[2]}
+        />
       ) : null}
       {happened(live.paused) ? (
-        <LiveChart title="Pauses" points={live.paused} axis="paused priorities" colour="#CC79A7" />
+        <LiveChart title="Pauses" points={live.paused} axis="paused priorities" colour={CATEGORIES[3]} />
       ) : null}
     </SimpleGrid>
   );

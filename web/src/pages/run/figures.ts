@@ -1,5 +1,6 @@
 import type { Point } from '../../api/events';
 import type { Figure } from '../../api/types';
+import { GRID, INK, MUTED } from '../../app/palette';
 
 const UNITS = [
   [1e9, 'ms'],
@@ -7,7 +8,7 @@ const UNITS = [
   [1e3, 'ns'],
 ] as const;
 
-const TITLE = { size: 12.5, color: '#5b6877' };
+const TITLE = { size: 12.5, color: MUTED };
 
 /** A line over simulated time, in the look of the report's figures. */
 export function liveFigure(points: Point[], title: string, colour: string, divisor: number): Figure {
@@ -28,19 +29,19 @@ export function liveFigure(points: Point[], title: string, colour: string, divis
       height: 230,
       autosize: true,
       margin: { l: 56, r: 12, t: 10, b: 42 },
-      font: { family: 'system-ui, sans-serif', size: 12, color: '#1c2733' },
+      font: { family: 'system-ui, sans-serif', size: 12, color: INK },
       paper_bgcolor: 'white',
       plot_bgcolor: 'white',
       uirevision: 'live',
       xaxis: {
         title: { text: `simulated time (${unit})`, font: TITLE },
-        gridcolor: '#e4e8ed',
+        gridcolor: GRID,
         rangemode: 'tozero',
         zeroline: false,
       },
       yaxis: {
         title: { text: title, font: TITLE },
-        gridcolor: '#e4e8ed',
+        gridcolor: GRID,
         rangemode: 'tozero',
         zeroline: false,
       },
