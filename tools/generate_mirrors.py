@@ -1,8 +1,8 @@
 """Writes the Python mirrors of what Rust defines: RunSpec, and the columns of the record tables.
 
 RunSpec has one definition (crates/spec). This prints its JSON Schema with cargo and turns that into
-TypedDicts, so that mypy holds the plan's expansion to the engine's shape. Each table of the record is
-declared once (crates/record); its columns come to the store, and to the documentation, by way of this.
+TypedDicts, so that mypy holds the plan's expansion to the engine's shape, and into the table of the ranges of
+its numbers, which the fields of a plan take. Each table of the record is declared once (crates/record); its columns come to the store, and to the documentation, by way of this.
 
     python tools/generate_mirrors.py            # write
     python tools/generate_mirrors.py --check    # exit status 1 when a file is not what would be written
@@ -90,6 +90,21 @@ def open_objects(node: Any) -> None:
             open_objects(child)
 
 
+def limits_text(schema: dict[str, Any]) -> str:
+    """Return the table of the numbers that have a range, by class and field."""
+    lines = []
+    for name, definition in schema["$defs"].items():
+        for form in definition.get("oneOf", [definition]):
+            for field, described in form.get("properties", {}).items():
+                number = described.get("items", described)
+                if "minimum" in number and "maximum" in number:
+                    key, limits = f"{form.get('title', name)}.{field}", (number["minimum"], number["maximum"])
+                    lines.append(f"    {key!r}: {limits},")
+    return "\n".join(
+        ["", "LIMITS = {", *sorted(lines), "}", '"""Least and most of each number that has both."""', ""]
+    )
+
+
 def run_spec() -> str:
     """Return the text of the mirror of RunSpec."""
     schema = printed("fabricbench-spec", "run_spec_schema")
@@ -106,7 +121,7 @@ def run_spec() -> str:
             f"--output={target}",
         ]
         subprocess.run([*command, *_GENERATOR_OPTIONS], check=True)
-        return target.read_text(encoding="utf-8")
+        return target.read_text(encoding="utf-8") + limits_text(schema)
 
 
 def columns() -> str:

@@ -11,11 +11,17 @@ import pyarrow as pa
 __version__: str
 
 class SpecError(ValueError):
-    """A RunSpec that cannot be run: `field` is its dotted path, such as `jobs[0].hosts[3]`."""
+    """A RunSpec that cannot be run: `field` is its dotted path, such as `jobs[0].hosts[3]`.
+
+    Of a number out of its range `limits` are the least and the most, and `limited_by` is the path of the
+    field that sets them, if they are not always these.
+    """
 
     field: str
     found: str
     allowed: str
+    limits: tuple[int, int] | None
+    limited_by: str | None
 
 class NodeDescription(TypedDict):
     name: str
@@ -115,12 +121,8 @@ def supports(collective: str, algorithm: str, ranks: int) -> None:
         SpecError: There is no such algorithm, or it is not for so many ranks.
     """
 
-def check(spec_json: str) -> None:
-    """Check a RunSpec.
-
-    Raises:
-        SpecError: The spec cannot be run.
-    """
+def check(spec_json: str) -> list[SpecError]:
+    """Return why a RunSpec cannot be run: every number out of its range, or what is found first."""
 
 def describe(spec_json: str) -> Description:
     """Return the nodes, links and queue pairs that a RunSpec builds, without running it."""

@@ -163,11 +163,11 @@ def _judge_spec(case: Case, _folder: Path) -> str:
     except UnicodeDecodeError:
         return ""  # no Python text, which is all that the engine takes
     if estimate is None:
-        try:
-            _core.check(text)
-        except _core.SpecError as error:
-            return "" if error.found or error.allowed else f"a refusal without a reason: {error!r}"
-        return "a run spec that is not estimated is taken"
+        refusals = engine.check(text)
+        nameless = [error for error in refusals if not (error.found or error.allowed)]
+        if nameless:
+            return f"a refusal without a reason: {nameless[0]!r}"
+        return "" if refusals else "a run spec that is not estimated is taken"
     if estimate["memory_bytes"] > _MEMORY_MAX_BYTES:
         return ""
     refusal = engine.check(text)

@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 
 from fabricbench.plan.document.document import read_text
 from fabricbench.plan.errors import PlanError
-from fabricbench.plan.load import validate
+from fabricbench.plan.load import load_text, validate
 from fabricbench.plan.model import Plan
 
 SMALL = """\
@@ -51,7 +51,7 @@ def plan_of(text: str) -> Plan:
 def errors_of(text: str) -> str:
     """Return what a user reads about a YAML text that is no plan."""
     try:
-        plan_of(text)
+        load_text(text, "plan.yaml")
     except PlanError as error:
         return str(error)
     raise AssertionError("no error")

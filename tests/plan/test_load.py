@@ -61,7 +61,10 @@ def test_what_only_the_engine_refuses_is_named_with_its_line(tmp_path: Path) -> 
     name = write_plan(tmp_path, with_line("400Gbps", "{rate: 100kbps, length: 30m}"))
     with pytest.raises(PlanError) as caught:
         load_plan(name)
-    expected = "fabric.topology.host_link.rate: found 100000; allowed: 1 Mb/s to 100 Tb/s"
+    expected = (
+        'fabric.topology.host_link.rate: found "100kbps"; allowed: 1Mbps to 100Tbps\n'
+        "hint: `rate`: Line rate of the ports [bit/s]."
+    )
     assert str(caught.value) == f"error: {name}:9: {expected}"
 
 

@@ -6,19 +6,32 @@ use spec::SpecError;
 
 pyo3::create_exception!(_core, SpecException, PyValueError, "A spec that cannot be carried out.");
 
-/// `SpecError` with the attributes `field`, `found` and `allowed`.
+/// `SpecError` with the attributes `field`, `found` and `allowed`; of a number out of its range also `limits`,
+/// the least and the most, and `limited_by`.
 pub(crate) fn spec_error(py: Python<'_>, error: &SpecError) -> PyErr {
     let exception = SpecException::new_err(error.to_string());
-    let (field, found, allowed) = match error {
-        SpecError::Shape(text) => ("", text.as_str(), ""),
-        SpecError::Value { field, found, allowed } => (field.as_str(), found.as_str(), allowed.as_str()),
-    };
-    for (name, value) in [("field", field), ("found", found), ("allowed", allowed)] {
-        if let Err(failure) = exception.value(py).setattr(name, value) {
-            return failure;
-        }
+    match set_attributes(exception.value(py), error) {
+        Ok(()) => exception,
+        Err(failure) => failure,
     }
-    exception
+}
+
+fn set_attributes(exception: &Bound<'_, PyAny>, error: &SpecError) -> PyResult<()> {
+    let (field, found, allowed, limits, by) = match error {
+        SpecError::Shape(text) => ("", text.clone(), String::new(), None, None),
+        SpecError::Value { field, found, allowed } => {
+            (field.as_str(), found.clone(), allowed.clone(), None, None)
+        }
+        SpecError::Range { field, found, least, most, limited_by } => {
+            let allowed = format!("{least} to {most}");
+            (field.as_str(), found.to_string(), allowed, Some((*least, *most)), limited_by.as_deref())
+        }
+    };
+    exception.setattr("field", field)?;
+    exception.setattr("found", found)?;
+    exception.setattr("allowed", allowed)?;
+    exception.setattr("limits", limits)?;
+    exception.setattr("limited_by", by)
 }
 
 /// Something that cannot happen did.

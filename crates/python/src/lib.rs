@@ -58,11 +58,14 @@ fn supports(py: Python<'_>, collective: &str, algorithm: &str, ranks: u32) -> Py
     sim::supports(collective, algorithm, ranks).map_err(|error| spec_error(py, &error))
 }
 
-/// Raises `SpecError` unless the spec can be carried out.
+/// Why a spec cannot be carried out: every number out of its range, or what is found first; nothing if it can.
 #[pyfunction]
-fn check(py: Python<'_>, spec_json: &str) -> PyResult<()> {
-    let spec = parse(py, spec_json)?;
-    py.detach(|| sim::check(&spec)).map_err(|error| spec_error(py, &error))
+fn check<'py>(py: Python<'py>, spec_json: &str) -> PyResult<Bound<'py, PyList>> {
+    let errors = py.detach(|| match spec::from_json(spec_json) {
+        Ok(spec) => sim::check(&spec).err().into_iter().collect(),
+        Err(errors) => errors,
+    });
+    PyList::new(py, errors.iter().map(|error| spec_error(py, error).into_value(py)))
 }
 
 /// The nodes, links and queue pairs of a spec.
@@ -132,7 +135,7 @@ fn capture<'py>(
 }
 
 fn parse(py: Python<'_>, spec_json: &str) -> PyResult<spec::RunSpec> {
-    spec::from_json(spec_json).map_err(|error| spec_error(py, &error))
+    spec::from_json(spec_json).map_err(|errors| spec_error(py, &errors[0]))
 }
 
 fn parse_path(path: &str) -> PyResult<Path> {

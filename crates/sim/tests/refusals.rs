@@ -44,7 +44,9 @@ fn more_packets_than_a_requester_counts() {
 #[test]
 fn thresholds_of_ecn_that_are_out_of_order() {
     let text = refusal(|spec| spec.fabric.switch.ecn = Some(ecn(2_000, 1_000)));
-    assert_eq!(text, "fabric.switch.ecn.kmin_bytes: 2000 above kmax of 1000; allowed: at most kmax");
+    let expected =
+        "fabric.switch.ecn.kmin_bytes: 2000; allowed: 0 to 1000 with this fabric.switch.ecn.kmax_bytes";
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -77,25 +79,18 @@ fn pins_of_what_is_not_there() {
 }
 
 #[test]
-fn priorities_without_a_queue_or_without_traffic() {
+fn priorities_without_a_queue() {
     let text = refusal(|spec| spec.transport.priorities.data = 8);
     assert_eq!(text, "transport.priorities.data: 8; allowed: 0 to 7");
-    assert_eq!(
-        pfc(|pfc| pfc.priorities = vec![3, 4]),
-        "fabric.switch.pfc.priorities[1]: priority 4, which no traffic uses; allowed: [3, 6]"
-    );
-    let text = refusal(|spec| {
-        spec.fabric.switch.ecn = Some(ecn(1_000, 2_000));
-        spec.transport.priorities.data = 2;
-    });
-    assert_eq!(text, "fabric.switch.ecn.priorities[0]: priority 3, which no traffic uses; allowed: [2, 6]");
+    let text = pfc(|pfc| pfc.priorities = vec![3, 8]);
+    assert_eq!(text, "fabric.switch.pfc.priorities[1]: 8; allowed: 0 to 7");
 }
 
 #[test]
 fn values_that_would_never_end_or_divide_by_nothing() {
     let none = RatioSpec { numerator: 1, denominator: 0 };
     assert!(pfc(|pfc| pfc.quanta = 0).starts_with("fabric.switch.pfc.quanta: 0"));
-    assert!(pfc(|pfc| pfc.xoff = XoffSpec::Dynamic { alpha: none }).contains("xoff.alpha: 1/0"));
+    assert!(pfc(|pfc| pfc.xoff = XoffSpec::Dynamic { alpha: none }).contains("xoff.alpha.denominator: 0"));
     let watchdog = WatchdogSpec { detection_ps: 0, restoration_ps: 1, action: StormActionSpec::Drop };
     assert!(pfc(|pfc| pfc.watchdog = Some(watchdog)).contains("watchdog.detection_ps: 0"));
     let text = refusal(|spec| spec.fabric.switch.scheduling = SchedulingSpec::Dwrr { quantum_bytes: [0; 8] });
@@ -112,26 +107,19 @@ fn scheduled_switches_where_they_do_not_fit() {
     };
     assert_eq!(
         text(|scheduled| scheduled.credit_bytes = 200),
-        "fabric.switch.scheduled.cell_bytes: 256; allowed: at most 4096 bytes and the credit of 200, of which it is a part"
+        "fabric.switch.scheduled.cell_bytes: 256; allowed: 32 to 200 with this fabric.switch.scheduled.credit_bytes"
     );
     assert_eq!(
         text(|scheduled| scheduled.cell_header_bytes = 240),
-        "fabric.switch.scheduled.cell_header_bytes: 240; allowed: at most 224 in a cell of 256"
+        "fabric.switch.scheduled.cell_header_bytes: 240; allowed: 0 to 224 with this fabric.switch.scheduled.cell_bytes"
     );
     assert!(text(|scheduled| scheduled.fabric_speedup_ppm = 0).contains("fabric_speedup_ppm: 0"));
     assert!(text(|scheduled| scheduled.egress_buffer_bytes = Some(100)).contains("egress_buffer_bytes: 100"));
-    let with = |change: fn(&mut RunSpec)| {
-        refusal(|spec| {
-            spec.fabric.switch.scheduled = Some(common::scheduled());
-            change(spec);
-        })
-    };
-    assert_eq!(
-        with(|spec| spec.fabric.topology = common::switch_ring(4, 2)),
-        "fabric.topology.kind: another than these with scheduled switches; allowed: leaf-spine or single-switch"
-    );
+    let text = refusal(|spec| {
+        spec.fabric.switch.scheduled = Some(common::scheduled());
+        spec.fabric.topology = common::switch_ring(4, 2);
+    });
     assert!(
-        with(|spec| spec.fabric.switch.ecn = Some(ecn(1_000, 2_000)))
-            .starts_with("fabric.switch.ecn: marking")
+        text.starts_with("fabric.topology.kind: another one with scheduled switches; allowed: leaf-spine or")
     );
 }

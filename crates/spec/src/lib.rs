@@ -5,18 +5,11 @@
 //! theirs from [`run_spec_schema`].
 
 mod check;
-mod check_failures;
-mod check_link_layer;
-mod check_mpi;
-mod check_rate_control;
-mod check_scheduled;
-mod check_storage;
-mod check_switch;
-mod check_tcp;
+mod ranges;
 mod run;
 mod summary;
 
-pub use check::{CHUNK_PACKETS_MAX, SpecError, check};
+pub use check::{CHUNK_PACKETS_MAX, SpecError, check, check_all};
 pub use run::*;
 pub use summary::{
     JobSummary, LateFrames, LossCauses, RankTimes, RoundTimes, RunStatus, RunSummary, TcpSummary,
@@ -35,9 +28,16 @@ pub fn run_spec_schema() -> schemars::Schema {
 /// Reads a [`RunSpec`] from JSON and checks it.
 ///
 /// # Errors
-/// When the text is not JSON of this shape, or a value is out of its range or contradicts another.
-pub fn from_json(text: &str) -> Result<RunSpec, SpecError> {
-    let spec: RunSpec = serde_json::from_str(text).map_err(|error| SpecError::Shape(error.to_string()))?;
-    check(&spec)?;
+/// When the text is not JSON of this shape, or values are out of their ranges or contradict each other.
+pub fn from_json(text: &str) -> Result<RunSpec, Vec<SpecError>> {
+    let spec: RunSpec = serde_json::from_str(text).map_err(|error| misfits(text, &error))?;
+    check_all(&spec)?;
     Ok(spec)
+}
+
+/// Why text is no spec: by its numbers if it is for them.
+fn misfits(text: &str, error: &serde_json::Error) -> Vec<SpecError> {
+    let errors =
+        serde_json::from_str(text).map_or_else(|_| Vec::new(), |json| ranges::out_of_range_in(&json));
+    if errors.is_empty() { vec![SpecError::Shape(error.to_string())] } else { errors }
 }

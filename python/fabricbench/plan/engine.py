@@ -70,15 +70,11 @@ def estimate(spec_json: str) -> "Estimate | None":
         return None
 
 
-def check(spec_json: str) -> "SpecError | None":
-    """Return why the engine would refuse a run spec; none if it would run it."""
+def check(spec_json: str) -> "list[SpecError]":
+    """Return why the engine would refuse a run spec; nothing if it would run it."""
     from fabricbench import _core
 
-    try:
-        _core.check(spec_json)
-    except _core.SpecError as error:
-        return error
-    return None
+    return _core.check(spec_json)
 
 
 def version() -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
+from fabricbench import units
 from fabricbench.plan import engine
 from fabricbench.plan.check import check_plan, plan_warnings
 from fabricbench.plan.cost import Limits, memory_problem, problems_beyond, routes_problem, with_cost
@@ -16,13 +17,13 @@ from fabricbench.plan.document.nodes import kind_name
 from fabricbench.plan.document.overrides import apply_overrides
 from fabricbench.plan.document.published import PublishedTable, read_published
 from fabricbench.plan.document.shipped import NO_FILE, find_plan, find_published, published_tables
-from fabricbench.plan.document.validate import problems_of
-from fabricbench.plan.errors import Place, PlanError, Problem
+from fabricbench.plan.document.validate import meaning, problems_of
+from fabricbench.plan.errors import FieldPath, Place, PlanError, Problem, dotted
 from fabricbench.plan.expand import PlannedTrial, expand_variants, first_spec
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.graph_names import near_name_hint
 from fabricbench.plan.fabric.pins import pin_problems
-from fabricbench.plan.fields.spec_fields import plan_path
+from fabricbench.plan.fields.spec_fields import number_text, plan_path, range_text
 from fabricbench.plan.loaded import LoadedPlan, LoadedVariant
 from fabricbench.plan.model import PLAN_VERSION, Plan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, shared_variant
@@ -311,18 +312,41 @@ def _check_memory(plan: Plan, document: Document, memory_bytes: int) -> None:
 def _check_with_engine(plan: Plan, document: Document) -> None:
     """Let the engine check the first trial, so that what only it knows is also reported with its line."""
     spec_json = json.dumps(first_spec(plan))
-    refusal = engine.check(spec_json)
-    if refusal is not None:
-        path = plan_path(refusal.field)
-        if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
-            path = (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
-        hint = near_name_hint(plan, path, refusal.found)
-        raise PlanError([document.problem(path, refusal.found, refusal.allowed, hint)])
+    problems = [_refused(refusal, plan, document) for refusal in engine.check(spec_json)]
     balancing = plan.fabric.load_balancing
-    if isinstance(balancing, Pinned):
-        problems = _in_order(pin_problems(balancing.pins, engine.describe(spec_json), document))
-        if problems:
-            raise PlanError(problems)
+    if not problems and isinstance(balancing, Pinned):
+        problems += pin_problems(balancing.pins, engine.describe(spec_json), document)
+    if problems:
+        raise PlanError(_in_order(problems))
+
+
+def _refused(refusal: "engine.SpecError", plan: Plan, document: Document) -> Problem:
+    """Say in the words of the plan what the engine refuses.
+
+    What a number may be is the engine's to say; its range gets the units of the plan, and the meaning of the
+    field as its hint.
+    """
+    path = _path_of(refusal.field, plan)
+    if refusal.limits is None:
+        hint = near_name_hint(plan, path, refusal.found)
+        return document.problem(path, refusal.found, refusal.allowed, hint)
+    name, written = refusal.field.rpartition(".")[2], document.value(path)
+    found = number_text(name, int(refusal.found)) if written is None else units.describe(written)
+    allowed = range_text(name, refusal.limits)
+    if refusal.limited_by is not None:
+        other = _path_of(refusal.limited_by, plan)
+        allowed += f" with this `{other[-1] if other[:-1] == path[:-1] else dotted(other)}`"
+    return document.problem(path, found, allowed, meaning(path))
+
+
+def _path_of(spec_field: str, plan: Plan) -> FieldPath:
+    """Return the field of the plan for one of the run spec that was made from it."""
+    path, rate_control = plan_path(spec_field), plan.transport.rate_control
+    if path[:2] == ("fabric", "failures") and isinstance(path[2], int):
+        return (*path[:2], plan.fabric.failure_of(path[2]), *path[3:])
+    if path[:2] == ("transport", "rate_control") and rate_control is not None:
+        return (*path[:2], *rate_control.kinds, *path[2:]) if path[2:] else path
+    return (*path[:2], "infiniband", *path[2:]) if path[:2] == ("fabric", "link_layer") else path
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:

@@ -1,5 +1,6 @@
 //! The network and its balancing.
 
+use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX, VL_BUFFER_BYTES_MAX};
 use super::{FailureSpec, NicSpec, SwitchSpec, TopologySpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub struct FabricSpec {
     /// What fails and is repaired in the course of the run, in any order.
     pub failures: Vec<FailureSpec>,
     /// From a failure or repair to the moment when every switch chooses by the new routes [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub convergence_time_ps: u64,
     /// What every link is.
     pub link_layer: LinkLayerSpec,
@@ -37,8 +39,10 @@ pub enum LinkLayerSpec {
     /// InfiniBand: local routing, credits for each virtual lane. A virtual lane is a priority.
     Infiniband {
         /// Receive buffer of each virtual lane of each port [bytes], in blocks of 64.
+        #[schemars(range(max = VL_BUFFER_BYTES_MAX))]
         vl_buffer_bytes: u32,
         /// A receiver grants the credits of a lane at most once in this time [ps].
+        #[schemars(range(max = 1_000_000_000_000_u64))]
         credit_interval_ps: u64,
     },
 }
@@ -50,6 +54,7 @@ pub struct ExtraDelaySpec {
     /// The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the first.
     pub link: String,
     /// Delay of each frame besides that of the cable, the same in both directions [ps].
+    #[schemars(range(max = 1_000_000_000_000_u64))]
     pub delay_ps: u64,
 }
 
@@ -58,8 +63,10 @@ pub struct ExtraDelaySpec {
 #[serde(deny_unknown_fields)]
 pub struct SharedMemorySpec {
     /// Rate at which a rank copies to the others of its host, one message after the other [bit/s].
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
     pub rate_bps: u64,
     /// From then on until the receiver has it [ps].
+    #[schemars(range(max = 1_000_000_000_000_u64))]
     pub latency_ps: u64,
 }
 

@@ -1,6 +1,7 @@
 //! What fails in the course of a run.
 
 use super::NicDirection;
+use super::limits::DURATION_PS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ pub enum FailureSpec {
     /// Frames on the link, and those sent on it from now on, are lost in both directions.
     LinkDown {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link by its two nodes, such as `leaf0-spine1`: all parallel cables; `leaf0-spine1:0` is the
         /// first.
@@ -19,6 +21,7 @@ pub enum FailureSpec {
     /// The link carries frames again.
     LinkUp {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
@@ -26,6 +29,7 @@ pub enum FailureSpec {
     /// The link changes its rate; frames that have begun keep the rate before.
     LinkRate {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
@@ -36,30 +40,36 @@ pub enum FailureSpec {
     /// they arrive.
     BitErrors {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
         /// Bits that are wrong from now on, each by itself [of 10^18]; at most 10^15. 0 ends errors and
         /// losses.
+        #[schemars(range(max = 1_000_000_000_000_000_u64))]
         errors_1e18: u64,
     },
     /// The link loses frames of any size, each by itself, in both directions: as if their bits were wrong.
     FrameLoss {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The link.
         link: String,
         /// Frames lost from now on [parts per million]; at most half. 0 ends errors and losses.
+        #[schemars(range(max = 500_000))]
         lost_ppm: u32,
     },
     /// The NIC of a host works at a fraction of its rate; what it did before no longer counts, in either
     /// direction.
     NicThroughput {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// The host.
         host: u32,
         /// What is left of its throughput from now on, of line rate [parts per million]; 10^6 is all of it.
+        #[schemars(range(min = 1, max = 1_000_000))]
         throughput_ppm: u32,
         /// What is slow from now on; the other direction works at line rate.
         direction: NicDirection,
@@ -67,6 +77,7 @@ pub enum FailureSpec {
     /// All links of a switch are down.
     SwitchDown {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// Its name.
         switch: String,
@@ -74,6 +85,7 @@ pub enum FailureSpec {
     /// The links of a switch carry frames again.
     SwitchUp {
         /// When [ps].
+        #[schemars(range(max = DURATION_PS_MAX))]
         at_ps: u64,
         /// Its name.
         switch: String,

@@ -1,6 +1,7 @@
 //! What the hosts do.
 
 use super::StorageSpec;
+use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,19 +19,24 @@ pub struct JobSpec {
     /// How they do it: an algorithm of that collective, such as `ring`.
     pub algorithm: String,
     /// Data size S of the collective [bytes]; models.md, section 2 says what it means for each.
+    #[schemars(range(min = 1))]
     pub data_bytes: u64,
     /// Number of its random draws, unique in the run: a job keeps its paths and patterns when others leave.
+    #[schemars(range(max = 65_535))]
     pub stream: u32,
     /// Root of gather and broadcast, receiver of incast [rank].
     pub root: u32,
     /// When the job starts [ps].
     pub start_ps: u64,
     /// Software overhead before each transfer is posted, once its dependencies have arrived [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub step_overhead_ps: u64,
     /// Time for which a rank is busy with each message it sends, one after the other: o_s of LogGP [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub send_overhead_ps: u64,
     /// Time for which a rank is busy with each message that has arrived, before what waits for it: o_r of
     /// LogGP [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub receive_overhead_ps: u64,
     /// Large messages between hosts are announced and wait until they are cleared, as in MPI.
     pub rendezvous: Option<RendezvousSpec>,
@@ -40,6 +46,7 @@ pub struct JobSpec {
     /// How often the job runs.
     pub repeat: RepeatSpec,
     /// Rounds before those, like them but in none of their figures.
+    #[schemars(range(max = 1_000_000))]
     pub warm_up_rounds: u32,
     /// The root moves on to the next rank from round to round.
     pub root_shift: bool,
@@ -85,8 +92,10 @@ impl JobSpec {
 #[serde(deny_unknown_fields)]
 pub struct RendezvousSpec {
     /// Messages of this size and more have it [bytes].
+    #[schemars(range(max = 1_u64 << 50))]
     pub threshold_bytes: u64,
     /// Payload of an announcement, and of a clearance [bytes].
+    #[schemars(range(min = 1, max = 4_096))]
     pub control_bytes: u64,
 }
 
@@ -97,8 +106,10 @@ pub struct ArrivalsSpec {
     /// How the gaps between the messages of a rank are distributed.
     pub process: ArrivalProcess,
     /// Mean payload rate offered by each sending rank [bit/s].
+    #[schemars(range(min = 1, max = RATE_BPS_MAX))]
     pub rate_bps: u64,
     /// Messages are offered for so long, from the start of the job [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub duration_ps: u64,
 }
 
@@ -121,6 +132,7 @@ pub enum RepeatSpec {
     /// A number of rounds, back to back.
     Rounds {
         /// How many, 1 or more.
+        #[schemars(range(min = 1))]
         rounds: u32,
     },
     /// Round after round until every job that is not repeated in this way has ended; what is under way then

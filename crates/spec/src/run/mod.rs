@@ -4,6 +4,7 @@ mod ecn;
 mod fabric;
 mod failures;
 mod jobs;
+pub(crate) mod limits;
 mod nic;
 mod pfc;
 mod scheduled;
@@ -24,7 +25,7 @@ pub use pfc::{PfcSpec, StormActionSpec, WatchdogSpec, XoffSpec};
 pub use scheduled::ScheduledSpec;
 pub use storage::{StorageLength, StorageSpec};
 pub use switch::{BufferSpec, ForwardingSpec, RatioSpec, SchedulingSpec, SwitchSpec};
-pub use tcp::{TCP_HEADER_BYTES, TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
+pub use tcp::{TCP_WINDOW_SEGMENTS_MAX, TcpCongestion, TcpSpec};
 pub use topology::{CableSpec, CustomLinkSpec, CustomSwitchSpec, LinkSpec, TopologySpec};
 pub use transport::{LossRecovery, PrioritySpec, QpMode, RateControl, TransportSpec};
 

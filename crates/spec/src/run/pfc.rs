@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct PfcSpec {
     /// Lossless priorities.
+    #[schemars(inner(range(max = 7)))]
     pub priorities: Vec<u8>,
     /// How much of the shared buffer one (ingress port, priority) may hold before it asks for a pause.
     pub xoff: XoffSpec,
@@ -20,6 +21,7 @@ pub struct PfcSpec {
     /// priority) [bytes]; computed from rate, delay and response time of the port when absent.
     pub headroom_bytes: Option<u64>,
     /// Pause time asked for [quanta of 512 bit times].
+    #[schemars(range(min = 1))]
     pub quanta: u16,
     /// The watchdog of paused queues, if there is one.
     pub watchdog: Option<WatchdogSpec>,
@@ -30,8 +32,10 @@ pub struct PfcSpec {
 #[serde(deny_unknown_fields)]
 pub struct WatchdogSpec {
     /// A queue that is paused, holds frames and has sent none for this long is in a storm [ps].
+    #[schemars(range(min = 1))]
     pub detection_ps: u64,
     /// The storm is over when no pause has come in for this long [ps].
+    #[schemars(range(min = 1))]
     pub restoration_ps: u64,
     /// What becomes of the frames of a queue in a storm.
     pub action: StormActionSpec,

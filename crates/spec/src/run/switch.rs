@@ -39,8 +39,10 @@ pub enum ForwardingSpec {
 #[serde(deny_unknown_fields)]
 pub struct BufferSpec {
     /// Size of the whole buffer, headroom and reserves included [bytes].
+    #[schemars(range(min = 1))]
     pub size_bytes: u64,
     /// A frame takes whole cells of this size [bytes]; 1 counts frames as they are.
+    #[schemars(range(min = 1))]
     pub cell_bytes: u64,
     /// Dynamic threshold of lossy priorities: an egress queue holds at most this times the free shared
     /// buffer. Without it only the whole buffer is a limit.
@@ -52,8 +54,10 @@ pub struct BufferSpec {
 #[serde(deny_unknown_fields)]
 pub struct RatioSpec {
     /// Numerator, 1 or more.
+    #[schemars(range(min = 1))]
     pub numerator: u32,
     /// Denominator, 1 or more.
+    #[schemars(range(min = 1))]
     pub denominator: u32,
 }
 
@@ -66,6 +70,7 @@ pub enum SchedulingSpec {
     /// Deficit weighted round robin over the priorities.
     Dwrr {
         /// Quantum of each priority, from 0 to 7 [bytes].
+        #[schemars(inner(range(min = 1, max = 1 << 30)))]
         quantum_bytes: [u32; 8],
     },
 }

@@ -1,5 +1,6 @@
 //! TCP beside RDMA.
 
+use super::limits::{DURATION_PS_MAX, RATE_BPS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,41 +20,56 @@ pub struct TcpSpec {
     /// Receiver of incast [rank].
     pub root: u32,
     /// Number of its random draws, unique in the run.
+    #[schemars(range(max = 65_535))]
     pub stream: u32,
     /// Connections of each pair.
+    #[schemars(range(min = 1, max = 1_024))]
     pub connections: u32,
     /// Payload that each sending host offers, split evenly over its connections [bit/s]; without it there is
     /// always more to send.
+    #[schemars(range(min = 1, max = RATE_BPS_MAX))]
     pub rate_bps: Option<u64>,
     /// The application writes so much at a time [bytes]; rounded up to whole segments.
+    #[schemars(range(min = 1, max = 1 << 30))]
     pub write_bytes: u64,
     /// When it starts [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub start_ps: u64,
     /// Each connection starts that much later at most, drawn at random [ps].
+    #[schemars(range(max = DURATION_PS_MAX))]
     pub start_spread_ps: u64,
     /// The application writes for so long [ps], and the traffic ends when all of it is acknowledged; without
     /// it, until every job and other TCP traffic has ended.
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub duration_ps: Option<u64>,
     /// Priority of its frames, data and acknowledgements.
+    #[schemars(range(max = 7))]
     pub priority: u8,
     /// Ethernet MTU: IP and TCP headers with options, and payload [bytes].
+    #[schemars(range(min = 576, max = 9_216))]
     pub mtu_bytes: u32,
     /// What sets the congestion window.
     pub congestion: TcpCongestion,
     /// First congestion window [segments].
+    #[schemars(range(min = 1, max = 1_000))]
     pub initial_window_segments: u32,
     /// At most so much written and not acknowledged: the smaller of send buffer and receive window [bytes];
     /// at most [`TCP_WINDOW_SEGMENTS_MAX`] segments.
     pub window_bytes: u64,
     /// Segments in order that one acknowledgement covers.
+    #[schemars(range(min = 1, max = 64))]
     pub ack_every: u32,
     /// After this time it is sent at the latest [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub delayed_ack_ps: u64,
     /// Retransmission timeout before a round-trip time is known [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub rto_initial_ps: u64,
     /// Smallest one [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub rto_min_ps: u64,
     /// Largest one [ps].
+    #[schemars(range(min = 1, max = DURATION_PS_MAX))]
     pub rto_max_ps: u64,
 }
 
@@ -61,7 +77,7 @@ pub struct TcpSpec {
 pub const TCP_WINDOW_SEGMENTS_MAX: u64 = 2_047;
 /// IPv4 and TCP headers with the timestamps option: what a segment needs of the MTU beside its payload
 /// [bytes].
-pub const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
+const TCP_HEADER_BYTES: u32 = 20 + 20 + 12;
 
 /// What sets the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,6 @@
 //! The shape of the network.
 
+use super::limits::RATE_BPS_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
     /// Line rate [bit/s].
+    #[schemars(range(min = 1_000_000, max = RATE_BPS_MAX))]
     pub rate_bps: u64,
     /// The cable.
     pub cable: CableSpec,
@@ -18,6 +20,7 @@ pub struct LinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct CableSpec {
     /// Propagation delay of the whole length [ps].
+    #[schemars(range(max = 1_000_000_000_000_u64))]
     pub delay_ps: u64,
 }
 
@@ -28,6 +31,7 @@ pub enum TopologySpec {
     /// Every host on one switch.
     SingleSwitch {
         /// Number of hosts.
+        #[schemars(range(min = 1))]
         hosts: u32,
         /// Host to switch.
         host_link: LinkSpec,
@@ -35,12 +39,16 @@ pub enum TopologySpec {
     /// Two tiers: every leaf is linked to every spine.
     LeafSpine {
         /// Number of leaf switches.
+        #[schemars(range(min = 1))]
         leaves: u32,
         /// Hosts on each leaf.
+        #[schemars(range(min = 1))]
         hosts_per_leaf: u32,
         /// Number of spine switches.
+        #[schemars(range(min = 1))]
         spines: u32,
         /// Parallel links between one leaf and one spine.
+        #[schemars(range(min = 1))]
         links_per_spine: u32,
         /// Host to leaf.
         host_link: LinkSpec,
@@ -51,14 +59,19 @@ pub enum TopologySpec {
     /// of every pod is linked to the cores of plane `i`.
     FatTree {
         /// Number of pods.
+        #[schemars(range(min = 1))]
         pods: u32,
         /// Leaf switches in each pod.
+        #[schemars(range(min = 1))]
         leaves_per_pod: u32,
         /// Hosts on each leaf.
+        #[schemars(range(min = 1))]
         hosts_per_leaf: u32,
         /// Aggregation switches in each pod; every leaf of the pod is linked to each.
+        #[schemars(range(min = 1))]
         aggs_per_pod: u32,
         /// Core switches in the plane of each aggregation switch; each is linked once to every pod.
+        #[schemars(range(min = 1))]
         cores_per_agg: u32,
         /// Host to leaf.
         host_link: LinkSpec,
@@ -71,12 +84,15 @@ pub enum TopologySpec {
     /// are joined by spines. GPU `g` of server `s` is host `s * rails + g`.
     RailOptimised {
         /// Number of servers.
+        #[schemars(range(min = 1))]
         servers: u32,
         /// GPUs (and rails) of each server.
+        #[schemars(range(min = 1))]
         rails: u32,
         /// Spine switches that join the rails; 0 leaves them unconnected but for the scale-up link.
         spines: u32,
         /// Parallel links between one rail switch and one spine.
+        #[schemars(range(min = 1))]
         links_per_spine: u32,
         /// NIC to rail switch.
         host_link: LinkSpec,
@@ -99,10 +115,28 @@ pub enum TopologySpec {
     /// latency but the cable's. Each host still sends and receives at its line rate.
     FullMesh {
         /// Number of hosts.
+        #[schemars(range(min = 1))]
         hosts: u32,
         /// Host to the crossbar.
         host_link: LinkSpec,
     },
+}
+
+impl TopologySpec {
+    /// Number of hosts.
+    #[must_use]
+    pub fn hosts(&self) -> u64 {
+        let product = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).product();
+        match self {
+            Self::SingleSwitch { hosts, .. } | Self::FullMesh { hosts, .. } => u64::from(*hosts),
+            Self::LeafSpine { leaves, hosts_per_leaf, .. } => product(&[*leaves, *hosts_per_leaf]),
+            Self::FatTree { pods, leaves_per_pod, hosts_per_leaf, .. } => {
+                product(&[*pods, *leaves_per_pod, *hosts_per_leaf])
+            }
+            Self::RailOptimised { servers, rails, .. } => product(&[*servers, *rails]),
+            Self::Custom { switches, .. } => switches.iter().map(|switch| u64::from(switch.hosts)).sum(),
+        }
+    }
 }
 
 /// A switch of a custom topology.

@@ -1,5 +1,6 @@
 """Turns what pydantic says about a plan into problems: place, what was found, what is allowed, and a hint."""
 
+import re
 from collections.abc import Iterator
 from types import NoneType
 from typing import Any, Final, get_args
@@ -37,6 +38,7 @@ _LIMITS: Final = {
     "too_short": ("min_length", "{} or more items"),
     "too_long": ("max_length", "at most {} items"),
 }
+_WHERE_FROM: Final = re.compile(" (?:Default|Source):")
 _KINDS: Final = {
     "bool_type": "true or false",
     "int_type": "a whole number",
@@ -64,7 +66,7 @@ def _problem(details: ErrorDetails, document: Document) -> Problem:
     kind, loc, value = details["type"], details["loc"], details["input"]
     path, context = _document_path(loc), details.get("ctx", {})
     if kind == "missing":
-        return document.problem(path, "nothing, and it has no default", "", _meaning(loc))
+        return document.problem(path, "nothing, and it has no default", "", meaning(loc))
     if kind == "extra_forbidden":
         return _unknown_key(loc, document)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -126,11 +128,12 @@ def _document_path(loc: FieldPath) -> FieldPath:
     return loc
 
 
-def _meaning(loc: FieldPath) -> str:
-    """Return what a field is, as a hint to fill it in."""
-    model, key = _models_at(loc[:-1])[0], loc[-1]
-    field = next(field for name, field in model.model_fields.items() if (field.alias or name) == key)
-    return f"`{key}`: {(field.description or '').partition(' Source:')[0]}"
+def meaning(loc: FieldPath) -> str:
+    """Return what a field is, as a hint to fill it in; empty if there is none."""
+    fields = (item for model in _models_at(loc[:-1]) for item in model.model_fields.items())
+    told = (field.description or "" for name, field in fields if (field.alias or name) == loc[-1])
+    description = _WHERE_FROM.split(next(told, ""))[0]
+    return f"`{loc[-1]}`: {description}" if description else ""
 
 
 def field_names(model: type[PlanModel]) -> list[str]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
-from fabricbench import units
 from fabricbench.plan._run_spec import LinkLayerSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
@@ -15,16 +14,6 @@ from fabricbench.plan.fields.quantities import Size, Time
 if TYPE_CHECKING:
     from fabricbench.plan.model import Plan
 
-BLOCK_BYTES: Final = 64
-"""Bytes of a block of credit (IBTA 1.7, 7.9.4)."""
-VL_BUFFER_BYTES_MAX: Final = 2048 * BLOCK_BYTES
-"""The most that credits can grant: half of the range of a 12-bit count (IBTA 1.7, 7.9.4.4.2)."""
-HEADER_BYTES: Final = 42
-"""LRH 8, BTH 12, RETH 16, ICRC 4, VCRC 2: what the first packet of a write has besides its payload."""
-
-_CREDIT_INTERVAL_PS_MAX: Final = 10**12
-_HOSTS_MAX: Final = 0xBFFF
-_INFINIBAND: Final[FieldPath] = ("fabric", "link_layer", "infiniband")
 _DEFAULTS: Final[dict[str, dict[str, str]]] = {
     "switch": {"forwarding": "cut-through", "pipeline_latency": "130ns"},
     "nic": {"latency": "300ns"},
@@ -93,30 +82,9 @@ def with_infiniband_defaults(fabric: Any) -> Any:
 
 
 def check_link_layer(plan: "Plan", document: Document) -> Iterator[Problem]:
-    """Yield what is wrong with InfiniBand links, and what a plan gives that only Ethernet has."""
+    """Yield what Ethernet has and InfiniBand has not, or not in the model."""
     if plan.fabric.link_layer is None:
         return
-    infiniband = plan.fabric.link_layer.infiniband
-    least = -(-(plan.transport.mtu_bytes + HEADER_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
-    size = infiniband.vl_buffer_bytes
-    if size % BLOCK_BYTES or not least <= size <= VL_BUFFER_BYTES_MAX:
-        allowed = (
-            f"whole blocks of {BLOCK_BYTES} B, from {least} B to {units.format_size(VL_BUFFER_BYTES_MAX)}"
-        )
-        hint = f"a full packet takes {least} B, and credits count to {units.format_size(VL_BUFFER_BYTES_MAX)}"
-        yield document.problem((*_INFINIBAND, "vl_buffer"), units.format_size(size), allowed, hint)
-    if infiniband.credit_interval_ps > _CREDIT_INTERVAL_PS_MAX:
-        found = units.format_time(infiniband.credit_interval_ps)
-        yield document.problem((*_INFINIBAND, "credit_interval"), found, "at most 1s")
-    hosts = plan.fabric.topology.host_count
-    if hosts > _HOSTS_MAX:
-        hint = "a subnet has no more local identifiers"
-        yield document.problem(("fabric", "topology"), f"{hosts} hosts", f"at most {_HOSTS_MAX}", hint)
-    yield from _check_absent(plan, document)
-
-
-def _check_absent(plan: "Plan", document: Document) -> Iterator[Problem]:
-    """Yield what Ethernet has and InfiniBand has not, or not in the model."""
     switch, fabric = plan.fabric.switch, plan.fabric
     given: dict[FieldPath, tuple[bool, str, str]] = {
         ("fabric", "switch", "pfc"): (switch.pfc is not None, "PFC", "credits keep InfiniBand lossless"),
@@ -130,11 +98,7 @@ def _check_absent(plan: "Plan", document: Document) -> Iterator[Problem]:
             "scheduled switches",
             "their cells and credits are not those of InfiniBand",
         ),
-        ("jobs",): (
-            any(job.storage is not None for job in plan.jobs),
-            "storage",
-            "its frames have the sizes of RoCEv2",
-        ),
+        ("tcp",): (bool(plan.tcp), "TCP", "its frames are those of Ethernet"),
         ("fabric", "failures"): (
             bool(fabric.failures),
             "failures",

@@ -10,7 +10,7 @@ from fabricbench.plan._run_spec import PfcSpec, RatioSpec, WatchdogSpec, XoffSpe
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import Problem
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size
+from fabricbench.plan.fields.quantities import AnySize, Duration, Priorities, Ratio, Size, limits_of
 from fabricbench.units import parse_size
 
 
@@ -120,7 +120,7 @@ class Pfc(PlanModel):
         ),
         json_schema_extra={"default": "auto"},
     )
-    quanta: Annotated[int, Field(ge=1, le=65_535)] = Field(
+    quanta: Annotated[int, limits_of("PfcSpec.quanta")] = Field(
         default=65_535,
         description=(
             "Pause time asked for [quanta of 512 bit times], renewed after half of it. Source: the largest, "

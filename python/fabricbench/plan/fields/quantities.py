@@ -7,19 +7,20 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, WithJsonSchema
 
 from fabricbench import units
+from fabricbench.plan._run_spec import LIMITS
 from fabricbench.plan.fields.base import shown
 from fabricbench.plan.fields.hosts import HOSTS_MAX
 from fabricbench.units import Dimension
 from fabricbench.units import UnitError as UnitError  # noqa: PLC0414 -- importing catches it
 
-MESSAGE_BYTES_MAX: Final = 1 << 31
+MESSAGE_BYTES_MAX: Final = LIMITS["TransportSpec.message_bytes"][1]
 """Largest RDMA message [bytes] (IBTA 1.7, 9.7.1.1)."""
 
 PRIORITIES: Final = 8
 """Priorities of a port (IEEE 802.1Q)."""
 QUANTUM_BYTES: Final = 8 << 10
 """Quantum of a priority for which none is given [bytes]."""
-QUANTUM_BYTES_MAX: Final = 1 << 30
+QUANTUM_BYTES_MAX: Final = LIMITS["DwrrSchedulingSpec.quantum_bytes"][1]
 """Largest quantum of a priority [bytes]."""
 PPM: Final = 1_000_000
 """The whole, in parts per million."""
@@ -37,6 +38,16 @@ _RATIO = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)(?:\s*/\
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
 _RATIO_LENGTH_MAX: Final = 40
 _RATIO_ALLOWED: Final = 'a ratio above 0, such as 2, 0.25 or "1/8", of terms below 2^32'
+
+
+def limits_of(field: str) -> Any:
+    """Return the range that the engine has for a whole number, to annotate a field of a plan with.
+
+    Args:
+        field: Class and field of the run spec, such as `TransportSpec.window_packets`.
+    """
+    least, most = LIMITS[field]
+    return Field(ge=least, le=most)
 
 
 def _quantity_schema(dimension: Dimension, least: int = 0) -> WithJsonSchema:
@@ -196,7 +207,7 @@ Part = Annotated[int, BeforeValidator(_part), _quantity_schema(units.SHARE, 1)]
 
 def _loss_share(value: object) -> int:
     share = units.parse(value, units.SHARE)
-    if share > PPM // 2:
+    if share > LIMITS["FrameLossFailureSpec.lost_ppm"][1]:
         hint = "a link that loses more is as good as down"
         raise UnitError(shown(value), "0 to 50%", hint)
     return share
@@ -217,7 +228,7 @@ def parse_bit_error_rate(value: object) -> int:
     if len(text) > _RATIO_LENGTH_MAX or not _DECIMAL.fullmatch(text):
         raise UnitError(units.describe(value), allowed)
     rate = Fraction(text) * BIT_ERROR_SCALE
-    if rate > BIT_ERROR_SCALE // 1_000:
+    if rate > LIMITS["BitErrorsFailureSpec.errors_1e18"][1]:
         raise UnitError(shown(value), allowed, "a link with more errors is as good as down")
     if rate.denominator != 1:
         raise UnitError(f"{shown(value)}, which is no whole number of 1e-18", allowed)
@@ -256,7 +267,7 @@ Ratio = Annotated[
     ),
 ]
 """A ratio above 0: a number, or text such as "5/1024"."""
-Priority = Annotated[int, Field(ge=0, le=7)]
+Priority = Annotated[int, limits_of("PrioritySpec.data")]
 """A priority of IEEE 802.1Q."""
 Priorities = Annotated[tuple[Priority, ...], Field(strict=False, min_length=1)]
 """Priorities that something holds for."""

@@ -12,13 +12,17 @@ _NAMES: Final = {
     "message_bytes": "message_size",
     "data_bytes": "data_size",
     "confirm_intervals": "confirm",
+    "control_bytes": "control_size",
+    "write_bytes": "write_size",
     "lower_ppm": "lower_by",
     "raise_ppm": "raise_by",
     "scale_max_ppm": "ceiling",
     "scale_min_ppm": "floor",
 }
 """Fields that have another name in a plan, beyond the unit that a spec has in it."""
-_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets|ppm)$")
+_UNIT_SUFFIX: Final = re.compile(r"_(ps|bytes|bps|packets|segments|ppm|2e20)$")
+_PPM: Final = 10**6
+_ONE_2E20: Final = 1 << 20
 _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "_bps": units.format_rate,
     "_ps": units.format_time,
@@ -26,6 +30,8 @@ _FORMATS: Final[Mapping[str, Callable[[int], str]]] = {
     "_ppm": units.format_share,
 }
 _LIST_TEXT_MAX: Final = 40
+_MOST_OF_A_TYPE: Final = ((1 << 32) - 1, (1 << 64) - 1)
+"""Limits of nothing but the type that a number has in a run spec."""
 
 
 def plan_path(spec_field: str) -> FieldPath:
@@ -37,7 +43,7 @@ def plan_path(spec_field: str) -> FieldPath:
 def plan_parts(parts: Sequence[str | int]) -> FieldPath:
     """Return the plan's field for a path in the run spec."""
     path = tuple(_plan_name(part) if isinstance(part, str) else part for part in parts)
-    if path[:1] == ("jobs",):
+    if path[:1] in (("jobs",), ("tcp",)):
         path = tuple("ranks" if part == "hosts" else part for part in path)
     if "storage" in path:
         # A plan has no name for the choice between duration and operations.
@@ -66,6 +72,20 @@ def field_text(name: str, value: Any) -> str:
         return _list_text(name, value)
     unit = next((suffix for suffix in _FORMATS if name.endswith(suffix)), None)
     return _FORMATS[unit](value) if unit and isinstance(value, int) else str(value)
+
+
+def number_text(name: str, number: int) -> str:
+    """Write a number of a run spec as a plan would: parts of a million as a ratio."""
+    scale = _PPM if name.endswith("_ppm") else _ONE_2E20 if name.endswith("_2e20") else None
+    return field_text(name, number) if scale is None else f"{number / scale:,.6f}".rstrip("0").rstrip(".")
+
+
+def range_text(name: str, limits: tuple[int, int]) -> str:
+    """Write what a number of a run spec may be: the least and the most."""
+    least, most = (number_text(name, limit) for limit in limits)
+    if limits[1] in _MOST_OF_A_TYPE:
+        return f"{least} or more"
+    return f"{least} to {most}" if limits[0] else f"at most {most}"
 
 
 def _mapping_text(value: Mapping[str, Any]) -> str:

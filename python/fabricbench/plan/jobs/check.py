@@ -60,7 +60,7 @@ def _first_rank_problem(
 
 
 def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
-    """Check names, algorithms and roots of the jobs, then storage, rounds and handshakes."""
+    """Check names and algorithms of the jobs, then storage, rounds and handshakes."""
     names: set[str] = set()
     for index, job in enumerate(plan.jobs):
         path: FieldPath = ("jobs", index)
@@ -68,13 +68,8 @@ def check_jobs(plan: Plan, document: Document) -> Iterator[Problem]:
             yield document.problem((*path, "name"), f"`{job.name}` again", "a name no other job has")
         names.add(job.name)
         ranks = job_ranks(plan, job)
-        if 0 < ranks <= job.root:
-            yield document.problem((*path, "root"), f"rank {job.root}", f"ranks 0 to {ranks - 1} of this job")
         yield from _check_algorithm(job, ranks, path, document)
         yield from _check_arrivals(job, path, document)
-    if all(job.repeat is None for job in plan.jobs):
-        found = f"{UNTIL_OTHERS_END} for every job"
-        yield document.problem(("jobs", 0, "repeat"), found, "at least one job that ends by itself")
     yield from check_storage(plan, document)
     yield from check_mpi(plan, document)
 

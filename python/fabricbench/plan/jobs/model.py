@@ -6,7 +6,15 @@ from pydantic import Field, model_validator
 
 from fabricbench.plan.fields.base import Named, PlanModel
 from fabricbench.plan.fields.hosts import Hosts
-from fabricbench.plan.fields.quantities import HOST_RANKS_MAX, ROUNDS_MAX, Name, Size, Time, parse_rounds
+from fabricbench.plan.fields.quantities import (
+    HOST_RANKS_MAX,
+    ROUNDS_MAX,
+    Name,
+    Size,
+    Time,
+    limits_of,
+    parse_rounds,
+)
 from fabricbench.plan.jobs.arrivals import Arrivals
 from fabricbench.plan.jobs.mpi import Rendezvous
 from fabricbench.plan.jobs.storage import Storage, fill_job
@@ -127,10 +135,8 @@ class Job(PlanModel):
             "that value has ended. Source: a trial is one run."
         ),
     )
-    warm_up_rounds: int = Field(
+    warm_up_rounds: Annotated[int, limits_of("JobSpec.warm_up_rounds")] = Field(
         default=0,
-        ge=0,
-        le=ROUNDS_MAX,
         description=(
             "Rounds before those of `repeat`, in none of their times [rounds]. Source: the first round is "
             "of interest; the Intel MPI Benchmarks 2021 warm up with a tenth of those that they measure "

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
 
-from fabricbench import units
 from fabricbench.plan._run_spec import RendezvousSpec
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
@@ -21,8 +20,6 @@ OWN_BLOCK: Final = ("all-to-all", "all-gather")
 """Collectives in which every rank has a block of its own that goes to nobody."""
 ROOTED: Final = ("gather", "scatter", "broadcast", "reduce", "incast")
 """Collectives with a root, or a receiver."""
-CONTROL_BYTES_MAX: Final = 4096
-"""Most payload of a message of the handshake."""
 
 
 class Rendezvous(PlanModel):
@@ -62,7 +59,7 @@ def check_mpi(plan: "Plan", document: Document) -> Iterator[Problem]:
         if job.copies_own_block:
             yield from _check_own_block(job, (*path, "copies_own_block"), document)
         if job.rendezvous is not None:
-            yield from _check_rendezvous(plan, job, job.rendezvous, (*path, "rendezvous"), document)
+            yield from _check_rendezvous(plan, job, (*path, "rendezvous"), document)
 
 
 def _check_rounds(job: "Job", path: FieldPath, document: Document) -> Iterator[Problem]:
@@ -96,12 +93,7 @@ def _check_own_block(job: "Job", place: FieldPath, document: Document) -> Iterat
         yield document.problem(place, "a copy of the own block of open-loop traffic", "false")
 
 
-def _check_rendezvous(
-    plan: "Plan", job: "Job", rendezvous: Rendezvous, place: FieldPath, document: Document
-) -> Iterator[Problem]:
-    if not 1 <= rendezvous.control_bytes <= CONTROL_BYTES_MAX:
-        found = units.format_size(rendezvous.control_bytes)
-        yield document.problem((*place, "control_size"), found, "1 B to 4 KB")
+def _check_rendezvous(plan: "Plan", job: "Job", place: FieldPath, document: Document) -> Iterator[Problem]:
     if job.arrivals is not None or job.storage is not None:
         kind = "a storage job" if job.storage is not None else "open-loop traffic"
         yield document.problem(place, f"a handshake of {kind}", "off")

@@ -1,13 +1,13 @@
 """Storage in a plan: clients that keep operations outstanding at targets."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from fabricbench.plan._run_spec import StorageLength, StorageSpec
 from fabricbench.plan.fields.base import PlanModel
 from fabricbench.plan.fields.hosts import Hosts, parse_hosts
-from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time
+from fabricbench.plan.fields.quantities import PPM, AnySize, Duration, Part, Rate, Size, Time, limits_of
 from fabricbench.units import UnitError
 
 STORAGE: Final = "storage"
@@ -16,8 +16,6 @@ ALGORITHM: Final = "closed-loop"
 """How it is carried out."""
 LOGICAL_BLOCK_BYTES: Final = 512
 """What a block size is a multiple of [bytes]."""
-DEPTH_MAX: Final = 65_535
-"""Most operations outstanding at a client: 16-bit identifiers (NVMe base specification 2.0, 3.3.3.1)."""
 
 
 class Storage(PlanModel):
@@ -48,10 +46,8 @@ class Storage(PlanModel):
             "of `sweep.data_size`."
         ),
     )
-    depth: int = Field(
+    depth: Annotated[int, limits_of("StorageSpec.depth")] = Field(
         default=1,
-        ge=1,
-        le=DEPTH_MAX,
         description=(
             "Operations that each client keeps outstanding. fio: `iodepth` times `numjobs`. Source: fio."
         ),
@@ -64,10 +60,8 @@ class Storage(PlanModel):
             "fio: `runtime`. With `repeat: until-others-end` it holds for the job alone."
         ),
     )
-    operations: int | None = Field(
+    operations: Annotated[int, limits_of("OperationsStorageLength.operations")] | None = Field(
         default=None,
-        ge=1,
-        le=1_000_000_000,
         description="Operations that each client issues; this or `duration`. fio: `number_ios`.",
     )
     warm_up_ps: Time = Field(
@@ -89,10 +83,8 @@ class Storage(PlanModel):
             "Linux has 16 KB."
         ),
     )
-    outstanding_reads: int = Field(
+    outstanding_reads: Annotated[int, limits_of("StorageSpec.outstanding_reads")] = Field(
         default=16,
-        ge=1,
-        le=DEPTH_MAX,
         description=(
             "RDMA READ requests outstanding on a target's queue pair. Source: `max_qp_rd_atom` of ConnectX "
             "NICs."

@@ -4,15 +4,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from fabricbench.plan._run_spec import PrioritySpec, TransportSpec
+from fabricbench.plan._run_spec import LIMITS, PrioritySpec, TransportSpec
 from fabricbench.plan._run_spec import RateControl as RateControlSpec
 from fabricbench.plan.fields.base import Named, PlanModel
-from fabricbench.plan.fields.quantities import Duration, MessageSize, Priority
+from fabricbench.plan.fields.quantities import Duration, MessageSize, Priority, limits_of
 from fabricbench.plan.transport.dcqcn import Dcqcn
 from fabricbench.plan.transport.swift import Swift
 from fabricbench.plan.transport.timely import Timely
 
-WINDOW_PACKETS_MAX: Final = 1 << 23
+WINDOW_PACKETS_MAX: Final = LIMITS["TransportSpec.window_packets"][1]
 """Half of the 24-bit PSN space: more in flight would look like duplicates (IBTA 1.7, 9.7.2)."""
 
 
@@ -84,10 +84,8 @@ class Transport(PlanModel):
             "libraries one per pair."
         ),
     )
-    qps_per_rank_pair: int = Field(
+    qps_per_rank_pair: Annotated[int, limits_of("TransportSpec.qps_per_rank_pair")] = Field(
         default=1,
-        ge=1,
-        le=1024,
         description="Queue pairs over which each data chunk is split evenly. Source: the published tables.",
     )
     ack_every: int = Field(
@@ -98,11 +96,9 @@ class Transport(PlanModel):
             "[packets]; at most `window`. Source: fits the published all-to-all table best (docs/plan.md)."
         ),
     )
-    window_packets: int = Field(
+    window_packets: Annotated[int, limits_of("TransportSpec.window_packets")] = Field(
         default=WINDOW_PACKETS_MAX,
         alias="window",
-        ge=1,
-        le=WINDOW_PACKETS_MAX,
         description=(
             "At most this many packets unacknowledged on a queue pair [packets]. Source: the 24-bit PSN "
             "(IBTA 1.7, 9.7.2)."
@@ -116,11 +112,9 @@ class Transport(PlanModel):
             "RoCE NICs."
         ),
     )
-    ooo_window_packets: int = Field(
+    ooo_window_packets: Annotated[int, limits_of("TransportSpec.ooo_window_packets")] = Field(
         default=512,
         alias="ooo_window",
-        ge=1,
-        le=WINDOW_PACKETS_MAX,
         description=(
             "Selective recovery refuses packets this far beyond the first missing one [packets]. Source: an "
             "estimate: 2 MB at an MTU of 4096, what a port of 400 Gb/s takes in 42 us, the most that paths "

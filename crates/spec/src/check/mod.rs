@@ -1,0 +1,158 @@
+//! Checks across fields, of what the engine cannot carry out. Each error names the field by its path in the
+//! spec. What goes together but makes no sense is for those to say who write specs.
+
+mod jobs;
+mod link_layer;
+mod scheduled;
+mod storage;
+mod tcp;
+
+use crate::ranges::out_of_range;
+use crate::{EcnSpec, RateControl, RunSpec, SCHEMA_VERSION, TransportSpec};
+use jobs::check_jobs;
+use link_layer::check_link_layer;
+use scheduled::check_scheduled;
+use std::ops::RangeInclusive;
+use tcp::check_tcp;
+use thiserror::Error;
+
+pub use jobs::CHUNK_PACKETS_MAX;
+
+/// What is wrong with a spec.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// Not JSON, or not of this shape.
+    #[error("not a run spec: {0}")]
+    Shape(String),
+    /// A value that cannot be carried out.
+    #[error("{field}: {found}; allowed: {allowed}")]
+    Value {
+        /// Path of the field, such as `jobs[0].hosts[3]`.
+        field: String,
+        /// What was found.
+        found: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// A number out of its range.
+    #[error("{field}: {found}; allowed: {least} to {most}{}", with(limited_by.as_deref()))]
+    Range {
+        /// Path of the field.
+        field: String,
+        /// What was found.
+        found: u64,
+        /// The least that is allowed.
+        least: u64,
+        /// The most that is allowed.
+        most: u64,
+        /// Path of the field that makes that the range, if it is not always.
+        limited_by: Option<String>,
+    },
+}
+
+impl SpecError {
+    /// Puts a part in front of the path of the field.
+    pub(crate) fn lead_by(&mut self, part: &str) {
+        if let Self::Value { field, .. } | Self::Range { field, .. } = self {
+            let is_joined = field.is_empty() || field.starts_with('[');
+            field.insert_str(0, if is_joined { "" } else { "." });
+            field.insert_str(0, part);
+        }
+    }
+}
+
+fn with(field: Option<&str>) -> String {
+    field.map_or_else(String::new, |field| format!(" with this {field}"))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "callers pass literals and numbers alike")]
+fn value(field: impl Into<String>, found: impl ToString, allowed: impl Into<String>) -> SpecError {
+    SpecError::Value { field: field.into(), found: found.to_string(), allowed: allowed.into() }
+}
+
+fn require(holds: bool, error: impl FnOnce() -> SpecError) -> Result<(), SpecError> {
+    if holds { Ok(()) } else { Err(error()) }
+}
+
+/// Requires a number to be in a range that another field sets: by its path, or by its name beside it.
+fn within(
+    field: impl Into<String>,
+    found: impl Into<u64>,
+    allowed: RangeInclusive<u64>,
+    limited_by: &str,
+) -> Result<(), SpecError> {
+    let (found, (least, most)) = (found.into(), allowed.into_inner());
+    require((least..=most).contains(&found), || {
+        let field = field.into();
+        let beside = if limited_by.contains('.') { "" } else { field.trim_end_matches(|each| each != '.') };
+        let limited_by = Some(format!("{beside}{limited_by}"));
+        SpecError::Range { field, found, least, most, limited_by }
+    })
+}
+
+/// Checks everything that the shape alone does not.
+///
+/// # Errors
+/// Each number that is out of its range, or the first field that contradicts another.
+pub fn check_all(spec: &RunSpec) -> Result<(), Vec<SpecError>> {
+    let errors = out_of_range(spec);
+    if errors.is_empty() { check_together(spec).map_err(|error| vec![error]) } else { Err(errors) }
+}
+
+/// Checks everything that the shape alone does not.
+///
+/// # Errors
+/// The first field that cannot be carried out.
+pub fn check(spec: &RunSpec) -> Result<(), SpecError> {
+    check_all(spec).map_err(|mut errors| errors.swap_remove(0))
+}
+
+/// Checks fields against each other, each in its range.
+fn check_together(spec: &RunSpec) -> Result<(), SpecError> {
+    require(spec.schema_version == SCHEMA_VERSION, || {
+        value("schema_version", spec.schema_version, SCHEMA_VERSION.to_string())
+    })?;
+    let buffer = &spec.fabric.switch.buffer;
+    within("fabric.switch.buffer.cell_bytes", buffer.cell_bytes, 1..=buffer.size_bytes, "size_bytes")?;
+    check_ecn(spec.fabric.switch.ecn.as_ref())?;
+    check_scheduled(spec)?;
+    check_transport(&spec.transport)?;
+    check_link_layer(spec)?;
+    check_jobs(spec)?;
+    check_tcp(spec)
+}
+
+fn check_ecn(ecn: Option<&EcnSpec>) -> Result<(), SpecError> {
+    ecn.map_or(Ok(()), |ecn| {
+        within("fabric.switch.ecn.kmin_bytes", ecn.kmin_bytes, 0..=ecn.kmax_bytes, "kmax_bytes")
+    })
+}
+
+fn check_transport(transport: &TransportSpec) -> Result<(), SpecError> {
+    let window = transport.window_packets.into();
+    // The window would never open.
+    within("transport.ack_every", transport.ack_every, 1..=window, "window_packets")?;
+    check_rate_control(&transport.rate_control)
+}
+
+fn check_rate_control(rate_control: &RateControl) -> Result<(), SpecError> {
+    let field = |name: &str| format!("transport.rate_control.{name}");
+    match *rate_control {
+        RateControl::Swift {
+            window_min_2e20,
+            window_max_2e20,
+            scaling_window_min_2e20,
+            scaling_window_max_2e20,
+            ..
+        } => {
+            let (least, most) = (window_min_2e20, window_max_2e20);
+            within(field("window_min_2e20"), least, 0..=most, "window_max_2e20")?;
+            let (least, most) = (scaling_window_min_2e20, scaling_window_max_2e20);
+            within(field("scaling_window_min_2e20"), least, 0..=most, "scaling_window_max_2e20")
+        }
+        RateControl::Timely { rtt_low_ps, rtt_high_ps, .. } => {
+            within(field("rtt_low_ps"), rtt_low_ps, 1..=rtt_high_ps, "rtt_high_ps")
+        }
+        RateControl::LineRate {} | RateControl::Dcqcn { .. } => Ok(()),
+    }
+}
