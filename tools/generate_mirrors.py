@@ -1,8 +1,9 @@
 """Writes the Python mirrors of what Rust defines: RunSpec, and the columns of the record tables.
 
 RunSpec has one definition (crates/spec). This prints its JSON Schema with cargo and turns that into
-TypedDicts, so that mypy holds the plan's expansion to the engine's shape, and into the table of the ranges of
-its numbers, which the fields of a plan take. Each table of the record is declared once (crates/record); its columns come to the store, and to the documentation, by way of this.
+TypedDicts, so that mypy holds the plan's expansion to the engine's shape, and into the table of the ranges
+of its numbers, which the fields of a plan take. Each table of the record is declared once (crates/record);
+its columns come to the store, and to the documentation, by way of this.
 
     python tools/generate_mirrors.py            # write
     python tools/generate_mirrors.py --check    # exit status 1 when a file is not what would be written

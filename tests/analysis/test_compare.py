@@ -14,9 +14,9 @@ from tests.support.samples import run_spec
 
 from fabricbench.analysis.compare import Deviation, compare, deviations, ratio_verdict, ratios
 from fabricbench.analysis.distribution import nearest_rank, rank_of
-from fabricbench.analysis.metrics import BY_NAME, RATIOS
 from fabricbench.analysis.results import result_row, result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.metrics import BY_NAME, RATIOS
 
 
 def of_time(completion_ps: int, **chunk: int) -> Summary:
@@ -110,9 +110,9 @@ def test_a_difference_that_no_ratio_shows_is_none(time_ps: int, expected: str) -
 
 def test_rows_and_summaries_are_each_others_inverse() -> None:
     ours = of_time(10**9)
-    assert summary_of(result_row(ours)) == ours
+    assert summary_of(result_row(ours), run_spec()) == ours
     table = result_table({"id": "a", "iteration": 0}, [ours])
-    assert summary_of(table.to_pylist()[0]) == ours
+    assert summary_of(table.to_pylist()[0], run_spec()) == ours
     assert table.schema.field("queue_max_bytes").type == pa.int64()
     assert table.schema.field("retransmits").nullable is True
     assert table.schema.field("ranks").nullable is False

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from fabricbench.analysis.chunks import ChunkFacts
-from fabricbench.analysis.operations import NAMES, OperationFacts, operation_metrics
+from fabricbench.analysis.operations import OperationFacts, operation_metrics
 
 MS = 10**9
 """Picoseconds of a millisecond."""
@@ -73,9 +73,8 @@ def test_without_a_duration_the_last_completion_ends_it(length: dict[str, Any], 
 def test_an_incomplete_job_has_no_latency_that_would_leave_out_the_worst() -> None:
     found = metrics({"kind": "operations", "operations": 3}, [(2, 3), (3, None)], is_complete=False)
     assert found["iops"] is not None
-    assert found["operation_us_max"] is None
+    assert "operation_us_max" not in found
 
 
 def test_other_jobs_have_none_of_it() -> None:
     assert OperationFacts.of({"start_ps": 0, "storage": None}) is None
-    assert operation_metrics(ChunkFacts(), is_complete=True) == dict.fromkeys(NAMES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Any
 
@@ -16,8 +15,8 @@ from tests.support.samples import job_spec, run_spec
 from fabricbench.analysis.diagnosis import unfinished_jobs, unhealthy_jobs
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.losses import LOSS_CAUSES
-from fabricbench.analysis.metrics import METRICS
 from fabricbench.analysis.summary import Summary, summarise
+from fabricbench.metrics import METRICS, JobKind
 from fabricbench.store.schema import conform
 
 
@@ -30,32 +29,38 @@ def test_flow_completion_by_nearest_rank() -> None:
     ours = summary_of(chunks)
     found = [ours.value(f"fct_ms_{name}") for name in ("min", "p50", "p95", "p99", "p999", "max")]
     assert found == [1, 500, 950, 990, 999, 1000]
-    assert ours.fct_mean_ms == 500.5
+    assert ours.value("fct_mean_ms") == 500.5
 
 
 def test_the_flow_completion_of_one_chunk() -> None:
     ours = summary_of([chunk_row(fct_ps=2_500_000_000)])
-    assert {ours.fct_ms_min, ours.fct_ms_p50, ours.fct_ms_p999, ours.fct_ms_max, ours.fct_mean_ms} == {2.5}
-    assert ours.jain_fairness == 1
+    assert {
+        ours.value("fct_ms_min"),
+        ours.value("fct_ms_p50"),
+        ours.value("fct_ms_p999"),
+        ours.value("fct_ms_max"),
+        ours.value("fct_mean_ms"),
+    } == {2.5}
+    assert ours.value("jain_fairness") == 1
 
 
 def test_counters_are_summed_over_the_chunks_of_the_job() -> None:
     counters = {"retransmits": 3, "ecn_ce_rx": 5, "cnp_tx": 2, "out_of_order": 1, "rx_frames": 8}
     chunks = [chunk_row(**counters)] * 4
     ours = summary_of(chunks)
-    assert (ours.retransmits, ours.ecn_ce_rx, ours.cnp_tx) == (12, 20, 8)
-    assert ours.out_of_order_percent == 12.5
+    assert (ours.value("retransmits"), ours.value("ecn_ce_rx"), ours.value("cnp_tx")) == (12, 20, 8)
+    assert ours.value("out_of_order_percent") == 12.5
 
 
 def test_frames_lost_are_the_runs() -> None:
     ours = summarise(run_spec(), run_summary(job_summary(), lost=9), MemoryTables(chunks=[chunk_row()]))
-    assert ours[0].frames_lost == 9
+    assert ours[0].value("frames_lost") == 9
 
 
 def test_frames_lost_are_those_of_every_cause() -> None:
     lost = {cause: 10**place for place, cause in enumerate(LOSS_CAUSES)}
     run = run_summary(job_summary(), frames_lost=lost)
-    assert summarise(run_spec(), run, MemoryTables(chunks=[chunk_row()]))[0].frames_lost == 111_111
+    assert summarise(run_spec(), run, MemoryTables(chunks=[chunk_row()]))[0].value("frames_lost") == 111_111
 
 
 def test_latency_is_weighted_with_the_frames() -> None:
@@ -63,7 +68,11 @@ def test_latency_is_weighted_with_the_frames() -> None:
     slow = chunk_row(rx_frames=1, latency_min_ps=4_000_000, latency_mean_ps=6e6, latency_max_ps=9_000_000)
     never = chunk_row(rx_frames=0, latency_min_ps=None, latency_mean_ps=None, latency_max_ps=None)
     ours = summary_of([fast, slow, never])
-    assert (ours.latency_us_min, ours.latency_us_mean, ours.latency_us_max) == (1, 3, 9)
+    assert (ours.value("latency_us_min"), ours.value("latency_us_mean"), ours.value("latency_us_max")) == (
+        1,
+        3,
+        9,
+    )
 
 
 @pytest.mark.parametrize("batch_rows", [1, 2, 3])
@@ -76,20 +85,24 @@ def test_the_extremes_of_latency_may_be_in_any_batch(batch_rows: int) -> None:
     for turn in range(3):
         tables = MemoryTables(batch_rows=batch_rows, chunks=rows[turn:] + rows[:turn])
         ours = summarise(run_spec(), run_summary(job_summary()), tables)[0]
-        assert (ours.latency_us_min, ours.latency_us_mean, ours.latency_us_max) == (1, 5, 9)
+        assert (
+            ours.value("latency_us_min"),
+            ours.value("latency_us_mean"),
+            ours.value("latency_us_max"),
+        ) == (1, 5, 9)
 
 
 def test_fairness_is_jains_index_of_the_rates() -> None:
     # Rates 1, 1, 2: (1 + 1 + 2)^2 / (3 * (1 + 1 + 4)) = 16 / 18.
     ours = summary_of([chunk_row(fct_ps=2000), chunk_row(fct_ps=2000), chunk_row(fct_ps=1000)])
-    assert ours.jain_fairness == pytest.approx(16 / 18, abs=1e-9)
+    assert ours.value("jain_fairness") == pytest.approx(16 / 18, abs=1e-9)
 
 
 def test_fairness_compares_chunks_of_one_size_only() -> None:
     same = [chunk_row(payload_bytes=4096, fct_ps=1000)] * 3
     others = [chunk_row(payload_bytes=8192, fct_ps=value) for value in (1000, 9000)]
-    assert summary_of(same + others).jain_fairness == 1
-    assert summary_of(same[:2] + others).jain_fairness == pytest.approx(
+    assert summary_of(same + others).value("jain_fairness") == 1
+    assert summary_of(same[:2] + others).value("jain_fairness") == pytest.approx(
         (10 / 9) ** 2 / (2 * (1 + 1 / 81)), abs=1e-9
     )
 
@@ -97,13 +110,13 @@ def test_fairness_compares_chunks_of_one_size_only() -> None:
 def test_pause_frames_count_where_they_reach_a_nic_of_the_job() -> None:
     ports = [port_row(f"host{host}", 0, pfc_rx=10**host) for host in range(6)]
     ports += [port_row("host0", 0, port=1, pfc_rx=1), port_row("leaf0", 1, pfc_rx=10**9)]
-    assert summary_of([chunk_row()], ports=ports).pfc_rx == 1112
+    assert summary_of([chunk_row()], ports=ports).value("pfc_rx") == 1112
 
 
 def test_the_deepest_queue_is_a_switchs() -> None:
     ports = [port_row("host0", 0, queue_max_bytes=99), port_row("leaf0", 1, queue_max_bytes=7)]
-    assert summary_of([chunk_row()], ports=ports).queue_max_bytes == 7
-    assert summary_of([chunk_row()], ports=ports[:1]).queue_max_bytes is None
+    assert summary_of([chunk_row()], ports=ports).value("queue_max_bytes") == 7
+    assert summary_of([chunk_row()], ports=ports[:1]).value("queue_max_bytes") is None
 
 
 def test_link_load_compares_links_between_switches_of_a_tier() -> None:
@@ -115,10 +128,10 @@ def test_link_load_compares_links_between_switches_of_a_tier() -> None:
         link_row("spine0", "core0", 3, 5),
         link_row("core0", "spine0", 3, 5),
     ]
-    assert summary_of([chunk_row()], ports=ports, links=links).link_load_max_to_mean == 1.5
-    assert summary_of([chunk_row()], ports=ports, links=links[:1]).link_load_max_to_mean is None
+    assert summary_of([chunk_row()], ports=ports, links=links).value("link_load_max_to_mean") == 1.5
+    assert summary_of([chunk_row()], ports=ports, links=links[:1]).value("link_load_max_to_mean") is None
     idle = [link_row("leaf0", "spine0", 2, 0)]
-    assert summary_of([chunk_row()], ports=ports, links=idle).link_load_max_to_mean is None
+    assert summary_of([chunk_row()], ports=ports, links=idle).value("link_load_max_to_mean") is None
 
 
 def test_jobs_are_kept_apart() -> None:
@@ -126,8 +139,8 @@ def test_jobs_are_kept_apart() -> None:
     chunks = [chunk_row(job="one", fct_ps=10**9), chunk_row(job="two", fct_ps=3 * 10**9, retransmits=4)] * 2
     outcome = run_summary(job_summary(name="one"), job_summary(name="two"))
     one, two = summarise(spec, outcome, MemoryTables(batch_rows=3, chunks=chunks))
-    assert (one.job, one.fct_ms_max, one.retransmits) == ("one", 1, 0)
-    assert (two.job, two.fct_ms_min, two.retransmits) == ("two", 3, 8)
+    assert (one.job, one.value("fct_ms_max"), one.value("retransmits")) == ("one", 1, 0)
+    assert (two.job, two.value("fct_ms_min"), two.value("retransmits")) == ("two", 3, 8)
 
 
 def test_an_incomplete_job_has_no_time_no_rate_and_no_fct() -> None:
@@ -139,7 +152,12 @@ def test_an_incomplete_job_has_no_time_no_rate_and_no_fct() -> None:
     assert not {
         name for name in measured if name.startswith(("fct", "completion", "algbw", "busbw", "ideal", "jain"))
     }
-    assert (ours.status, ours.reason, ours.chunks_failed, ours.retransmits) == ("incomplete", reason, 2, 1)
+    assert (ours.status, ours.reason, ours.chunks_failed, ours.value("retransmits")) == (
+        "incomplete",
+        reason,
+        2,
+        1,
+    )
 
 
 def test_rounds_count_from_the_end_of_the_one_before() -> None:
@@ -147,9 +165,13 @@ def test_rounds_count_from_the_end_of_the_one_before() -> None:
     rows += [chunk_row(round=1, fct_ps=4 * 10**9, start_ps=2 * 10**9)]
     outcome = job_summary(rounds=2, end_ps=6 * 10**9)
     ours = summarise(run_spec(), run_summary(outcome), MemoryTables(batch_rows=1, chunks=rows))[0]
-    assert (ours.completion_time_ms, ours.round_ms_min, ours.round_ms_max) == (3, 2, 4)
+    assert (ours.value("completion_time_ms"), ours.value("round_ms_min"), ours.value("round_ms_max")) == (
+        3,
+        2,
+        4,
+    )
     busbw = (1 << 20) / 3e-3 / 1e9 * 3 / 4
-    rates = (ours.busbw_gb_per_s_min, ours.busbw_gb_per_s, ours.busbw_gb_per_s_max)
+    rates = (ours.value("busbw_gb_per_s_min"), ours.value("busbw_gb_per_s"), ours.value("busbw_gb_per_s_max"))
     assert rates == pytest.approx((busbw * 3 / 4, busbw, busbw * 3 / 2))
 
 
@@ -158,16 +180,20 @@ def test_rounds_to_warm_up_are_in_the_counters_alone() -> None:
     times = {"sum_ps": 14 * 10**9, "min_ps": 6 * 10**9, "max_ps": 8 * 10**9}
     outcome = job_summary(rounds=2, warm_up_rounds=2, end_ps=40 * 10**9, round_times=times)
     ours = summarise(run_spec(), run_summary(outcome), MemoryTables(batch_rows=3, chunks=rows))[0]
-    assert (ours.completion_time_ms, ours.round_ms_min, ours.round_ms_max) == (7, 6, 8)
-    assert (ours.fct_ms_min, ours.fct_ms_max, ours.rounds) == (6, 7, 2)
-    assert (ours.ecn_ce_rx, ours.rank_ms_mean) == (4, None)
+    assert (ours.value("completion_time_ms"), ours.value("round_ms_min"), ours.value("round_ms_max")) == (
+        7,
+        6,
+        8,
+    )
+    assert (ours.value("fct_ms_min"), ours.value("fct_ms_max"), ours.rounds) == (6, 7, 2)
+    assert (ours.value("ecn_ce_rx"), ours.value("rank_ms_mean")) == (4, None)
 
 
 def test_times_of_ranks_are_those_of_the_engine() -> None:
     times = {"min_ps": 1 * 10**9, "mean_ps": 2 * 10**9, "max_ps": 4 * 10**9}
     outcome = job_summary(rank_times=times)
     ours = summarise(run_spec(), run_summary(outcome), MemoryTables(chunks=[chunk_row()]))[0]
-    assert (ours.rank_ms_min, ours.rank_ms_mean, ours.rank_ms_max) == (1, 2, 4)
+    assert (ours.value("rank_ms_min"), ours.value("rank_ms_mean"), ours.value("rank_ms_max")) == (1, 2, 4)
 
 
 def test_what_was_cut_off_is_in_the_counters_alone() -> None:
@@ -177,10 +203,20 @@ def test_what_was_cut_off_is_in_the_counters_alone() -> None:
         chunk_row(round=1, fct_ps=None),
     ]
     ours = summarise(run_spec(), run_summary(job_summary(end_ps=2 * 10**9)), MemoryTables(chunks=rows))[0]
-    assert (ours.rounds, ours.completion_time_ms, ours.fct_ms_max, ours.retransmits) == (1, 2, 2, 3)
+    assert (
+        ours.rounds,
+        ours.value("completion_time_ms"),
+        ours.value("fct_ms_max"),
+        ours.value("retransmits"),
+    ) == (1, 2, 2, 3)
     none = job_summary(end_ps=None, rounds=0)
     ours = summarise(run_spec(), run_summary(none), MemoryTables(chunks=rows))[0]
-    assert (ours.status, ours.busbw_gb_per_s, ours.fct_ms_max, ours.retransmits) == (
+    assert (
+        ours.status,
+        ours.value("busbw_gb_per_s"),
+        ours.value("fct_ms_max"),
+        ours.value("retransmits"),
+    ) == (
         "complete",
         None,
         None,
@@ -195,10 +231,19 @@ def test_open_loop_traffic_has_rates_and_slowdowns_in_place_of_bandwidths() -> N
     ours = summarise(
         spec, run_summary(job_summary(end_ps=15 * 10**8)), MemoryTables(batch_rows=3, chunks=rows)
     )[0]
-    rates = (ours.offered_gb_per_s, ours.delivered_gb_per_s)
+    rates = (ours.value("offered_gb_per_s"), ours.value("delivered_gb_per_s"))
     assert rates == pytest.approx((4 * 4096 / 1e-3 / 1e9, 3 * 4096 / 1e-3 / 1e9))
-    assert (ours.slowdown_mean, ours.slowdown_p50, ours.slowdown_p99, ours.slowdown_max) == (5, 2, 14, 14)
-    assert (ours.busbw_gb_per_s, ours.ideal_percent, ours.completion_time_ms) == (None, None, 1.5)
+    assert (
+        ours.value("slowdown_mean"),
+        ours.value("slowdown_p50"),
+        ours.value("slowdown_p99"),
+        ours.value("slowdown_max"),
+    ) == (5, 2, 14, 14)
+    assert (ours.value("busbw_gb_per_s"), ours.value("ideal_percent"), ours.value("completion_time_ms")) == (
+        None,
+        None,
+        1.5,
+    )
 
 
 def test_what_is_delivered_as_the_offer_ends_is_delivered_in_time() -> None:
@@ -209,34 +254,19 @@ def test_what_is_delivered_as_the_offer_ends_is_delivered_in_time() -> None:
     for delivered_ps, delivered_bytes in [(end_ps - 1, 4096), (end_ps, 4096), (end_ps + 1, 0), (None, 0)]:
         row = chunk_row(start_ps=start_ps, fct_ps=10**6, unloaded_ps=10**6) | {"delivered_ps": delivered_ps}
         ours = summarise(spec, run_summary(job_summary()), MemoryTables(chunks=[row]))[0]
-        assert ours.offered_gb_per_s == pytest.approx(4096 / 1e-3 / 1e9)
-        assert ours.delivered_gb_per_s == pytest.approx(delivered_bytes / 1e-3 / 1e9)
+        assert ours.value("offered_gb_per_s") == pytest.approx(4096 / 1e-3 / 1e9)
+        assert ours.value("delivered_gb_per_s") == pytest.approx(delivered_bytes / 1e-3 / 1e9)
 
 
-def test_every_metric_is_a_field_and_every_figure_a_metric() -> None:
-    fields = [field.name for field in dataclasses.fields(Summary)]
-    names = [metric.name for metric in METRICS]
-    assert [name for name in fields if name in names] == names
-    assert set(fields) - set(names) == {
-        "job",
-        "collective",
-        "algorithm",
-        "ranks",
-        "data_size_bytes",
-        "status",
-        "reason",
-        "rounds",
-        "chunks",
-        "chunks_complete",
-        "chunks_failed",
-    }
-
-
-def test_metrics_of_a_unit_are_shown_with_the_same_decimals() -> None:
-    # A nanosecond, a tenth of a microsecond, a megabyte per second; what is counted has none.
-    decimals = {"us": 3, "ms": 4, "GB/s": 3, "1/s": 0, "frames": 0, "bytes": 0}
-    shown = {(metric.name, metric.decimals) for metric in METRICS if metric.unit in decimals}
-    assert shown == {(metric.name, decimals[metric.unit]) for metric in METRICS if metric.unit in decimals}
+def test_a_job_has_the_metrics_of_its_kind_alone() -> None:
+    ours = summary_of([chunk_row()])
+    own = {metric.name for metric in METRICS if metric.kind in {None, JobKind.COLLECTIVE}}
+    assert (ours.kind, set(ours.metrics)) == (JobKind.COLLECTIVE, own)
+    assert ours.value("iops") is None
+    with pytest.raises(AssertionError, match="collective jobs have no iops"):
+        Summary.of(JobKind.COLLECTIVE, {}, {"iops": 1.0})
+    with pytest.raises(AttributeError):
+        ours.value("no_metric")
 
 
 def test_jobs_are_unfinished_that_did_not_complete_and_unhealthy_as_well() -> None:
@@ -273,7 +303,7 @@ def test_a_million_chunks_take_little_time_and_memory() -> None:
 
     before, started = pa.total_allocated_bytes(), time.process_time()
     ours = summarise(run_spec(), run_summary(job_summary()), Many())[0]
-    assert ours.fct_ms_p50
+    assert ours.value("fct_ms_p50")
     assert time.process_time() - started < 3
     assert pa.total_allocated_bytes() - before < 100 << 20
 
@@ -292,7 +322,11 @@ def test_a_stalled_job_says_what_stalled_and_has_no_rate() -> None:
     run = run_summary(job_summary(), stuck, status="stalled")
     done, ours = summarise(spec, run, MemoryTables(events=events))
     assert (done.status, done.reason) == ("complete", "")
-    assert (ours.status, ours.busbw_gb_per_s, ours.completion_time_ms) == ("stalled", None, None)
+    assert (ours.status, ours.value("busbw_gb_per_s"), ours.value("completion_time_ms")) == (
+        "stalled",
+        None,
+        None,
+    )
     assert ours.reason == (
         "1 of 2 chunks never completed; leaf0 port 1 is paused; leaf1 port 1 is paused; "
         "leaf2 port 1 is paused; and 2 more"

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from tests.support.samples import trial_facts
+from tests.support.samples import run_spec, trial_facts
 
 from fabricbench.analysis.compare import deviations
 from fabricbench.analysis.results import summary_of
@@ -48,7 +48,7 @@ PUBLISHED = {
 
 
 def report(**given: Any) -> JobReport:
-    summary = summary_of(LARGE | given)
+    summary = summary_of(LARGE | given, run_spec())
     facts = trial_facts(published={"table": "a.csv", "source": "", "values": PUBLISHED})
     none: Any = None
     trial = Trial(1, facts, "complete", "", "2026-01-01T00:00:00", None, {}, (), {}, {}, none)

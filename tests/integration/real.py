@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fabricbench.analysis.summary import Summary
 from fabricbench.report.trials import Beside, JobReport, measured_reports, result_rows
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Listener, Quiet, Runner
@@ -62,6 +63,13 @@ def run_plan(
         workspace, backend_of(loaded, {"path": path}), result_rows, listener or Quiet(), **options
     )
     return list(runner.run(loaded).trials)
+
+
+def measured(summary: Summary, name: str) -> float:
+    """Return a metric that has to have been measured."""
+    value = summary.value(name)
+    assert value is not None
+    return value
 
 
 def jobs_of(trials: list[Trial]) -> list[JobReport]:

@@ -80,10 +80,10 @@ def _slowest_pace(transport: Mapping[str, Any]) -> int:
     control = transport["rate_control"]
     if control["kind"] == "swift":
         round_trip: int = max(control["base_target_ps"], transport["timeout_ps"])
-        return -(-(round_trip << 20) // control["window_min_2e20"])
+        return -(-(round_trip << 20) // int(control["window_min_2e20"]))
     if control["kind"] == "line-rate":
         return 0
-    return 2 * transport["mtu_bytes"] * PS_BITS // control["rate_min_bps"]
+    return 2 * int(transport["mtu_bytes"]) * PS_BITS // int(control["rate_min_bps"])
 
 
 def _software(job: Mapping[str, Any], memory: Mapping[str, Any]) -> int:

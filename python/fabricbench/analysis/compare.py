@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fabricbench.analysis.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.analysis.summary import COMPLETE, Summary
+from fabricbench.metrics import METRICS, RATIOS, Direction, Metric
 from fabricbench.plan.jobs.storage import STORAGE
 
-PUBLISHED_COLUMNS: Mapping[str, str] = {
-    "completion_time_ms": "completion_time_ms",
-    "algbw_gb_per_s": "algbw_gb_per_s",
-    "busbw_gb_per_s": "busbw_gb_per_s",
-    "ideal_percent": "ideal_percent",
-    "fct_ms_min": "min_fct_ms",
-    "fct_ms_p50": "p50_fct_ms",
-    "fct_ms_p95": "p95_fct_ms",
-    "fct_ms_max": "max_fct_ms",
-    "pfc_rx": "pfc_rx",
-    "ecn_ce_rx": "ecn_ce_rx",
-    "cnp_tx": "cnp_tx",
-    "retransmits": "retransmits",
-    "frames_lost": "frames_lost",
-}
-"""For each metric that published tables have, the name of their column."""
+PUBLISHED: Sequence[Metric] = [metric for metric in METRICS if metric.published]
+"""The metrics that published tables have."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +37,9 @@ def deviations(summary: Summary, published: Mapping[str, float]) -> list[Deviati
         published: Value of each column; columns that are no metric of ours are left out.
     """
     return [
-        Deviation(metric, published[column], _deviation_percent(summary.value(metric), published[column]))
-        for metric, column in PUBLISHED_COLUMNS.items()
-        if column in published
+        Deviation(metric.name, value, _deviation_percent(summary.value(metric.name), value))
+        for metric in PUBLISHED
+        if (value := published.get(metric.published)) is not None
     ]
 
 

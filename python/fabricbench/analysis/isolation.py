@@ -9,6 +9,7 @@ from typing import Any
 
 from fabricbench.analysis.distribution import rank_of
 from fabricbench.analysis.summary import Summary
+from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.plan.sweep.labels import shared_variant, solo_job
 
 _ALONE = {"repeat"}
@@ -42,9 +43,8 @@ def _key(iteration: int, run_spec: Mapping[str, Any], job: Mapping[str, Any]) ->
 
 def kept_percent(beside: Summary, alone: Summary) -> float | None:
     """Return what a job keeps of its bus bandwidth beside others [%]; none unless both completed."""
-    if not beside.busbw_gb_per_s or not alone.busbw_gb_per_s:
-        return None
-    return 100 * beside.busbw_gb_per_s / alone.busbw_gb_per_s
+    kept, whole = beside.value(BUS_BANDWIDTH.name), alone.value(BUS_BANDWIDTH.name)
+    return 100 * kept / whole if kept and whole else None
 
 
 @dataclass(frozen=True)

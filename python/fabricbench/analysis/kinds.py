@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
-
-class JobKind(StrEnum):
-    """What a job does, as far as its metrics depend on it."""
-
-    COLLECTIVE = "collective"
-    OPEN_LOOP = "open-loop"
-    STORAGE = "storage"
+from fabricbench.metrics import JobKind
 
 
 def job_kind(spec: Mapping[str, Any]) -> JobKind:

@@ -8,12 +8,12 @@ that is 0.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from fabricbench.analysis.bandwidth import BUS_FACTORS, bus_factor, ideal_goodput_gb_per_s
 from fabricbench.analysis.summary import COMPLETE, Summary
+from fabricbench.metrics import JobKind
 
 MEASURED = "measured"
 _US_PER_MS = 1e3
@@ -42,19 +42,22 @@ def measured_summary(run_spec: Mapping[str, Any], summary: Mapping[str, Any]) ->
             print it.
     """
     job, outcome, result = run_spec["jobs"][0], summary["jobs"][0], summary["result"]
-    known: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Summary))
-    known |= {
+    facts = {
         "job": job["name"],
         "collective": job["collective"],
+        "algorithm": None,
         "ranks": job["ranks"],
         "data_size_bytes": job["data_bytes"],
         "status": outcome["status"],
         "reason": outcome["reason"],
         "rounds": result["iterations"],
+        "chunks": None,
+        "chunks_complete": None,
+        "chunks_failed": None,
     }
-    if outcome["status"] == COMPLETE:
-        known |= _times(result) | _rates(run_spec, job, result)
-    return Summary(**known)
+    is_complete = outcome["status"] == COMPLETE
+    found = _times(result) | _rates(run_spec, job, result) if is_complete else {}
+    return Summary.of(JobKind.COLLECTIVE, facts, found)
 
 
 def _times(result: Mapping[str, Any]) -> dict[str, float | None]:

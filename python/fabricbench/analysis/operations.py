@@ -17,16 +17,8 @@ if TYPE_CHECKING:
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
-_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-NAMES = (
-    "iops",
-    "storage_gb_per_s",
-    "operation_us_min",
-    *(f"operation_us_{name}" for name in _SHARES),
-    "operation_us_max",
-    "operation_us_mean",
-)
-"""Metrics of a storage job."""
+_SHARES = {"min": 1e-9, "p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
+"""The smallest value is rank 1; any share of at most 1/n gives it."""
 
 
 @dataclass
@@ -77,11 +69,10 @@ class OperationFacts:
 
 
 def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]:
-    """Return the metrics of a storage job, none of any other; of one that is not complete, no latency."""
+    """Return the metrics of a storage job; of one that is not complete, no latency."""
     operations = facts.operations
-    empty: dict[str, Any] = dict.fromkeys(NAMES)
     if operations is None or not operations.completed:
-        return empty
+        return {}
     until_ps = operations.last_ps if operations.until_ps is None else operations.until_ps
     seconds = (until_ps - operations.from_ps) / _PS_PER_S
     rates = {
@@ -90,9 +81,10 @@ def operation_metrics(facts: ChunkFacts, *, is_complete: bool) -> dict[str, Any]
     }
     times_ps = pa.chunked_array(operations.times_ps, type=pa.int64())
     if not is_complete or not len(times_ps):
-        return empty | rates
-    ranked = nearest_rank(times_ps, [1e-9, *_SHARES.values(), 1.0])
-    names = [f"operation_us_{name}" for name in ("min", *_SHARES, "max")]
-    times_us = {name: value / _PS_PER_US for name, value in zip(names, ranked, strict=True)}
+        return rates
+    ranked = nearest_rank(times_ps, list(_SHARES.values()))
+    times_us = {
+        f"operation_us_{name}": value / _PS_PER_US for name, value in zip(_SHARES, ranked, strict=True)
+    }
     mean_us = total(times_ps) / len(times_ps) / _PS_PER_US
-    return empty | rates | times_us | {"operation_us_mean": mean_us}
+    return rates | times_us | {"operation_us_mean": mean_us}

@@ -6,15 +6,24 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.kinds import job_kind
+from fabricbench.analysis.summary import JobFacts, Summary
+from fabricbench.metrics import METRICS, JobKind, of_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_FACTS = {field.name: str(field.type) for field in dataclasses.fields(JobFacts)}
+COLUMNS: Mapping[str, str] = _FACTS | {
+    metric.name: "int | None" if metric.is_count else "float | None" for metric in METRICS
+}
+"""The type of each column of a job's summary as a flat row, whatever its kind."""
+
+
 def result_row(summary: Summary) -> dict[str, Any]:
-    """Return a summary as a flat row of scalars."""
-    return dataclasses.asdict(summary)
+    """Return a summary as a flat row of scalars; a metric that jobs of its kind do not have is none."""
+    return {name: summary.value(name) for name in COLUMNS}
 
 
 def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.Table:
@@ -32,14 +41,16 @@ def result_table(identity: dict[str, Any], summaries: Sequence[Summary]) -> pa.T
         for name, value in identity.items()
     ]
     types = {"str": text, "str | None": text, "int": integer, "int | None": integer}
-    for field in dataclasses.fields(Summary):
-        declared = str(field.type)
-        fields.append(pa.field(field.name, types.get(declared, number), nullable="None" in declared))
+    fields += [
+        pa.field(name, types.get(declared, number), nullable="None" in declared)
+        for name, declared in COLUMNS.items()
+    ]
     rows = [identity | result_row(summary) for summary in summaries]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def summary_of(row: Mapping[str, Any]) -> Summary:
-    """Return the summary that a flat row holds; other columns are ignored, missing ones are none."""
-    values: dict[str, Any] = {field.name: row.get(field.name) for field in dataclasses.fields(Summary)}
-    return Summary(**values)
+def summary_of(row: Mapping[str, Any], run_spec: Mapping[str, Any]) -> Summary:
+    """Return the summary that a flat row of a trial holds; columns that are missing are none."""
+    kind = next((job_kind(job) for job in run_spec["jobs"] if job["name"] == row["job"]), JobKind.COLLECTIVE)
+    found = {metric.name: row.get(metric.name) for metric in of_kind(kind)}
+    return Summary.of(kind, {name: row.get(name) for name in _FACTS}, found)

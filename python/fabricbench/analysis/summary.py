@@ -15,6 +15,8 @@ from fabricbench.analysis.bandwidth import (
     uses_scale_up,
 )
 from fabricbench.analysis.evidence import warm_up_rounds_of
+from fabricbench.analysis.kinds import job_kind
+from fabricbench.metrics import BY_NAME, JobKind, of_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,28 +31,10 @@ _PS_PER_MS = 1e9
 _PS_PER_S = 1e12
 _PS_PER_US = 1e6
 _BYTES_PER_GB = 1e9
-_COMPLETION = (
-    "completion_time_ms",
-    "round_ms_min",
-    "round_ms_max",
-    "algbw_gb_per_s",
-    "busbw_gb_per_s",
-    "busbw_gb_per_s_min",
-    "busbw_gb_per_s_max",
-    "ideal_percent",
-)
-_RANK_TIMES = {"rank_ms_min": "min_ps", "rank_ms_mean": "mean_ps", "rank_ms_max": "max_ps"}
-_TRAFFIC = (
-    "offered_gb_per_s",
-    "delivered_gb_per_s",
-    "slowdown_mean",
-    "slowdown_p50",
-    "slowdown_p95",
-    "slowdown_p99",
-    "slowdown_max",
-)
-_SLOWDOWN_SHARES = (0.5, 0.95, 0.99)
-_FCT_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_SLOWDOWN_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+_FCT_SHARES = {"min": 1e-9, "p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
+"""The smallest value is rank 1; any share of at most 1/n gives it."""
+_OF_RANKS = ("min", "mean", "max")
 _MAX_STALLS = 3
 _DIGITS = 9
 """Decimals kept of means and indices: the last bits of a sum of floats depend on the processor."""
@@ -64,8 +48,8 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a trial shows about one job: the metrics of `fabricbench.analysis.metrics`, under their names.
+class JobFacts:
+    """What a job was and what became of it.
 
     Attributes:
         job: Name of the job.
@@ -96,57 +80,41 @@ class Summary:
     chunks: int | None
     chunks_complete: int | None
     chunks_failed: int | None
-    completion_time_ms: float | None
-    round_ms_min: float | None
-    round_ms_max: float | None
-    rank_ms_min: float | None
-    rank_ms_mean: float | None
-    rank_ms_max: float | None
-    algbw_gb_per_s: float | None
-    busbw_gb_per_s: float | None
-    busbw_gb_per_s_min: float | None
-    busbw_gb_per_s_max: float | None
-    ideal_percent: float | None
-    offered_gb_per_s: float | None
-    delivered_gb_per_s: float | None
-    slowdown_mean: float | None
-    slowdown_p50: float | None
-    slowdown_p95: float | None
-    slowdown_p99: float | None
-    slowdown_max: float | None
-    iops: float | None
-    storage_gb_per_s: float | None
-    operation_us_min: float | None
-    operation_us_p50: float | None
-    operation_us_p95: float | None
-    operation_us_p99: float | None
-    operation_us_p999: float | None
-    operation_us_max: float | None
-    operation_us_mean: float | None
-    fct_ms_min: float | None
-    fct_ms_p50: float | None
-    fct_ms_p95: float | None
-    fct_ms_p99: float | None
-    fct_ms_p999: float | None
-    fct_ms_max: float | None
-    fct_mean_ms: float | None
-    jain_fairness: float | None
-    latency_us_min: float | None
-    latency_us_mean: float | None
-    latency_us_max: float | None
-    pfc_rx: int | None
-    ecn_ce_rx: int | None
-    cnp_tx: int | None
-    retransmits: int | None
-    frames_lost: int | None
-    out_of_order_percent: float | None
-    link_load_max_to_mean: float | None
-    queue_max_bytes: int | None
 
-    def value(self, metric: str) -> float | int | None:
-        """Return a metric by name; none where it could not be measured."""
-        value: float | int | None = getattr(self, metric)
-        return value
+
+@dataclass(frozen=True)
+class Summary(JobFacts):
+    """What a trial shows about one job.
+
+    Attributes:
+        kind: Its kind.
+        metrics: Each metric that jobs of the kind have, by its name in the order of output; none where it
+            could not be measured.
+    """
+
+    kind: JobKind
+    metrics: Mapping[str, float | int | None]
+
+    @classmethod
+    def of(cls, kind: JobKind, facts: Mapping[str, Any], found: Mapping[str, Any]) -> Summary:
+        """Return the summary of a job.
+
+        Args:
+            kind: Its kind.
+            facts: The fields of `JobFacts`.
+            found: Metrics that were measured; those that are left out could not be.
+
+        Raises:
+            AssertionError: A metric was measured that jobs of the kind do not have.
+        """
+        metrics = {metric.name: found.get(metric.name) for metric in of_kind(kind)}
+        if not found.keys() <= metrics.keys():
+            raise AssertionError(f"{kind} jobs have no {', '.join(found.keys() - metrics.keys())}")
+        return cls(**facts, kind=kind, metrics=metrics)
+
+    def value(self, name: str) -> float | int | None:
+        """Return a metric or `rounds`; none where it could not be measured or the job has no such metric."""
+        return self.metrics.get(name) if name in BY_NAME else getattr(self, name)
 
 
 def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: Tables) -> list[Summary]:
@@ -163,7 +131,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     """
     from fabricbench.analysis import chunks, fabric
     from fabricbench.analysis.measured import is_measured, measured_summary
-    from fabricbench.analysis.operations import OperationFacts, operation_metrics
+    from fabricbench.analysis.operations import OperationFacts
 
     if is_measured(run_spec):
         return [measured_summary(run_spec, summary)]
@@ -178,22 +146,40 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     fabric_facts = fabric.FabricFacts(
         tables.batches("ports", fabric.PORT_COLUMNS), tables.batches("links", fabric.LINK_COLUMNS)
     )
+    of_run = _run_metrics(fabric_facts, summary)
     return [
-        Summary(
-            **_identity(job, outcome, stalls, cuts),
-            **_completion(run_spec, job, outcome, chunk_facts[job["name"]]),
-            **_rank_times(job, outcome),
-            **_traffic(job, outcome, chunk_facts[job["name"]]),
-            **operation_metrics(chunk_facts[job["name"]], is_complete=outcome["status"] == COMPLETE),
-            **_chunk_metrics(
-                chunk_facts[job["name"]], outcome.get("late", {}), is_complete=outcome["status"] == COMPLETE
-            ),
-            **_latency(chunk_facts[job["name"]]),
-            **_fabric_metrics(fabric_facts, job),
-            frames_lost=_frames_lost(summary),
+        Summary.of(
+            job_kind(job),
+            _facts(job, outcome, stalls, cuts),
+            _job_metrics(run_spec, job, outcome, chunk_facts[job["name"]])
+            | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
+            | of_run,
         )
         for job, outcome in zip(jobs, summary["jobs"], strict=True)
     ]
+
+
+def _job_metrics(
+    run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
+) -> dict[str, Any]:
+    """Return what the outcome of a job and its chunks tell, with the metrics of its kind."""
+    from fabricbench.analysis.operations import operation_metrics
+
+    is_complete = outcome["status"] == COMPLETE
+    own: dict[str, Any] = {}
+    match job_kind(job):
+        case JobKind.COLLECTIVE:
+            own = _bandwidths(run_spec, job, outcome, facts) | _rank_times(outcome)
+        case JobKind.OPEN_LOOP:
+            own = _traffic(job, outcome, facts)
+        case JobKind.STORAGE:
+            own = operation_metrics(facts, is_complete=is_complete)
+    return (
+        _completion(outcome, facts)
+        | own
+        | _chunk_metrics(facts, outcome.get("late", {}), is_complete=is_complete)
+        | _latency(facts)
+    )
 
 
 def _frames_lost(summary: Mapping[str, Any]) -> int | None:
@@ -231,7 +217,7 @@ def _cut_off(job: Mapping[str, Any], cuts: Mapping[str, int]) -> list[str]:
     return [*told[:_MAX_STALLS], *more]
 
 
-def _identity(
+def _facts(
     job: Mapping[str, Any],
     outcome: Mapping[str, Any],
     stalls: Sequence[str] | None,
@@ -256,31 +242,42 @@ def _identity(
     } | {name: outcome[name] for name in copied}
 
 
-def _completion(
+def _completion(outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
+    """Return the completion time; none unless every chunk completed.
+
+    That of open-loop traffic and storage follows from how long messages are offered.
+    """
+    if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
+        return {}
+    total_ps, _, _ = _round_times(outcome, facts)
+    return {"completion_time_ms": total_ps / outcome["rounds"] / _PS_PER_MS}
+
+
+def _bandwidths(
     run_spec: Mapping[str, Any], job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts
 ) -> dict[str, Any]:
-    """Return completion time and bandwidths of a round; none of them unless every chunk of it completed."""
+    """Return the times and bandwidths of rounds; none of them unless every chunk completed."""
     if outcome["status"] != COMPLETE or outcome["end_ps"] is None:
-        return dict.fromkeys(_COMPLETION)
+        return {}
     total_ps, shortest_ps, longest_ps = _round_times(outcome, facts)
     mean_ps = total_ps / outcome["rounds"]
-    if job.get("arrivals") or job.get("storage"):
-        # How long it takes follows from how long messages are offered; see `_traffic`.
-        return dict.fromkeys(_COMPLETION) | {"completion_time_ms": mean_ps / _PS_PER_MS}
-    times = (mean_ps / _PS_PER_MS, shortest_ps / _PS_PER_MS, longest_ps / _PS_PER_MS)
-    known = dict.fromkeys(_COMPLETION) | dict(zip(_COMPLETION, times, strict=False))
+    times = {"round_ms_min": shortest_ps / _PS_PER_MS, "round_ms_max": longest_ps / _PS_PER_MS}
     if not shortest_ps or not mean_ps:
         # What takes no time, such as a copy in memory without latency, has no bandwidth.
-        return known
+        return times
     factor = bus_factor(job["collective"], len(job["hosts"]))
     algbw, slowest, fastest = (
         job["data_bytes"] / (time_ps / _PS_PER_S) / _BYTES_PER_GB
         for time_ps in (mean_ps, longest_ps, shortest_ps)
     )
     has_ideal = not (shares_ports(job) or uses_scale_up(run_spec, job) or has_rounds_in_common(job))
-    ideal_percent = 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None
-    bandwidths = (algbw, algbw * factor, slowest * factor, fastest * factor, ideal_percent)
-    return known | dict(zip(_COMPLETION[len(times) :], bandwidths, strict=True))
+    return times | {
+        "algbw_gb_per_s": algbw,
+        "busbw_gb_per_s": algbw * factor,
+        "busbw_gb_per_s_min": slowest * factor,
+        "busbw_gb_per_s_max": fastest * factor,
+        "ideal_percent": 100 * algbw * factor / ideal_goodput_gb_per_s(run_spec) if has_ideal else None,
+    }
 
 
 def _round_times(outcome: Mapping[str, Any], facts: ChunkFacts) -> tuple[int, int, int]:
@@ -293,12 +290,10 @@ def _round_times(outcome: Mapping[str, Any], facts: ChunkFacts) -> tuple[int, in
     return total_ps, min(times_ps), max(times_ps)
 
 
-def _rank_times(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the times of a round at single ranks; none of open-loop traffic and of storage."""
+def _rank_times(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the times of a round at single ranks."""
     times = outcome.get("rank_times")
-    if not times or job.get("arrivals") or job.get("storage"):
-        return dict.fromkeys(_RANK_TIMES)
-    return {name: times[key] / _PS_PER_MS for name, key in _RANK_TIMES.items()}
+    return {f"rank_ms_{name}": times[f"{name}_ps"] / _PS_PER_MS for name in _OF_RANKS} if times else {}
 
 
 def _rounds(job: Mapping[str, Any], outcome: Mapping[str, Any]) -> int:
@@ -313,19 +308,21 @@ def _offered_until_ps(job: Mapping[str, Any]) -> int:
 
 
 def _traffic(job: Mapping[str, Any], outcome: Mapping[str, Any], facts: ChunkFacts) -> dict[str, Any]:
-    """Return offered and delivered rate and the slowdowns of open-loop traffic; none of any other job."""
+    """Return offered and delivered rate and the slowdowns of open-loop traffic."""
     from fabricbench.analysis.distribution import nearest_rank
 
-    if not job.get("arrivals"):
-        return dict.fromkeys(_TRAFFIC)
     seconds = job["arrivals"]["duration_ps"] / _PS_PER_S
-    rates = [each / seconds / _BYTES_PER_GB for each in (facts.offered_bytes, facts.delivered_bytes)]
+    rates = {
+        "offered_gb_per_s": facts.offered_bytes / seconds / _BYTES_PER_GB,
+        "delivered_gb_per_s": facts.delivered_bytes / seconds / _BYTES_PER_GB,
+    }
     slowdowns = facts.slowdown_values()
     if outcome["status"] != COMPLETE or not len(slowdowns):
-        return dict.fromkeys(_TRAFFIC) | dict(zip(_TRAFFIC, rates, strict=False))
-    ranked = [round(value, _DIGITS) for value in nearest_rank(slowdowns, [*_SLOWDOWN_SHARES, 1.0])]
-    mean = round(math.fsum(slowdowns.to_pylist()) / len(slowdowns), _DIGITS)
-    return dict(zip(_TRAFFIC, (*rates, mean, *ranked), strict=True))
+        return rates
+    ranked = nearest_rank(slowdowns, list(_SLOWDOWN_SHARES.values()))
+    found: dict[str, float] = dict(zip(_SLOWDOWN_SHARES, ranked, strict=True))
+    found["mean"] = math.fsum(slowdowns.to_pylist()) / len(slowdowns)
+    return rates | {f"slowdown_{name}": round(value, _DIGITS) for name, value in found.items()}
 
 
 def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: bool) -> dict[str, Any]:
@@ -346,14 +343,12 @@ def _chunk_metrics(facts: ChunkFacts, late: Mapping[str, int], *, is_complete: b
 def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
     from fabricbench.analysis.distribution import nearest_rank, total
 
-    names = [f"fct_ms_{name}" for name in ("min", *_FCT_SHARES, "max")]
     if facts is None or not facts.fct_ps:
-        return dict.fromkeys((*names, "fct_mean_ms", "jain_fairness"))
+        return {}
     times_ps = facts.completion_times_ps()
-    # The smallest value is rank 1; any share of at most 1/n gives it.
-    ranked = nearest_rank(times_ps, [1e-9, *_FCT_SHARES.values(), 1.0])
+    ranked = nearest_rank(times_ps, list(_FCT_SHARES.values()))
     fairness = facts.fairness()
-    return {name: value / _PS_PER_MS for name, value in zip(names, ranked, strict=True)} | {
+    return {f"fct_ms_{name}": value / _PS_PER_MS for name, value in zip(_FCT_SHARES, ranked, strict=True)} | {
         "fct_mean_ms": total(times_ps) / len(times_ps) / _PS_PER_MS,
         "jain_fairness": None if fairness is None else round(fairness, _DIGITS),
     }
@@ -361,7 +356,7 @@ def _flow_completion(facts: ChunkFacts | None) -> dict[str, Any]:
 
 def _latency(facts: ChunkFacts) -> dict[str, Any]:
     if not facts.latency_frames or facts.latency_min_ps is None or facts.latency_max_ps is None:
-        return dict.fromkeys(("latency_us_min", "latency_us_mean", "latency_us_max"))
+        return {}
     return {
         "latency_us_min": facts.latency_min_ps / _PS_PER_US,
         "latency_us_mean": round(facts.latency_sum_ps / facts.latency_frames / _PS_PER_US, _DIGITS),
@@ -369,10 +364,11 @@ def _latency(facts: ChunkFacts) -> dict[str, Any]:
     }
 
 
-def _fabric_metrics(facts: FabricFacts, job: Mapping[str, Any]) -> dict[str, Any]:
+def _run_metrics(facts: FabricFacts, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics that all jobs of a trial share."""
     ratio = facts.link_load_max_to_mean
     return {
-        "pfc_rx": facts.pfc_rx(sorted(set(job["hosts"]))),
+        "frames_lost": _frames_lost(summary),
         "link_load_max_to_mean": None if ratio is None else round(ratio, _DIGITS),
         "queue_max_bytes": facts.queue_max_bytes,
     }

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from fabricbench.analysis.metrics import RATIOS
 from fabricbench.analysis.summary import COMPLETE, Summary
+from fabricbench.metrics import RATIOS
 
 PASS = "pass"
 FAIL = "fail"

@@ -1,10 +1,11 @@
 """Acceptance criteria: what the metrics of a plan's jobs have to be."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from fabricbench.metrics import BY_NAME, IDEAL_SHARE, RATIOS
 from fabricbench.plan.document.document import Document
 from fabricbench.plan.errors import FieldPath, Problem
 from fabricbench.plan.fields.base import PlanModel
@@ -15,80 +16,10 @@ from fabricbench.words import close_match_hint
 if TYPE_CHECKING:
     from fabricbench.plan.model import Plan
 
-MetricName = Literal[
-    "completion_time_ms",
-    "round_ms_min",
-    "round_ms_max",
-    "rank_ms_min",
-    "rank_ms_mean",
-    "rank_ms_max",
-    "algbw_gb_per_s",
-    "busbw_gb_per_s",
-    "busbw_gb_per_s_min",
-    "busbw_gb_per_s_max",
-    "ideal_percent",
-    "offered_gb_per_s",
-    "delivered_gb_per_s",
-    "slowdown_mean",
-    "slowdown_p50",
-    "slowdown_p95",
-    "slowdown_p99",
-    "slowdown_max",
-    "iops",
-    "storage_gb_per_s",
-    "operation_us_min",
-    "operation_us_p50",
-    "operation_us_p95",
-    "operation_us_p99",
-    "operation_us_p999",
-    "operation_us_max",
-    "operation_us_mean",
-    "fct_ms_min",
-    "fct_ms_p50",
-    "fct_ms_p95",
-    "fct_ms_p99",
-    "fct_ms_p999",
-    "fct_ms_max",
-    "fct_mean_ms",
-    "jain_fairness",
-    "latency_us_min",
-    "latency_us_mean",
-    "latency_us_max",
-    "pfc_rx",
-    "ecn_ce_rx",
-    "cnp_tx",
-    "retransmits",
-    "frames_lost",
-    "out_of_order_percent",
-    "link_load_max_to_mean",
-    "queue_max_bytes",
-]
-"""Metrics of a job, as `fabricbench.analysis.metrics` declares them; a test compares them."""
-RatioName = Literal[
-    "completion_time_ratio",
-    "busbw_ratio",
-    "delivered_ratio",
-    "iops_ratio",
-    "operation_p99_ratio",
-    "operation_mean_ratio",
-    "fct_p99_ratio",
-]
-"""Ratios of a job to the same job of the reference variant, as the same module declares them."""
-METRIC_NAMES: Final[tuple[str, ...]] = get_args(MetricName)
-RATIO_NAMES: Final[tuple[str, ...]] = get_args(RatioName)
-
-_MOST: Final[dict[str, float]] = {"ideal_percent": 100, "out_of_order_percent": 100, "jain_fairness": 1}
-_LEAST: Final[dict[str, float]] = {"link_load_max_to_mean": 1}
-
-
-def value_range(metric: str) -> tuple[float, float | None]:
-    """Return the least and the largest value that a metric can have; none where nothing bounds it above.
-
-    No metric is negative. The ideal is a host port that carries nothing but full packets: only traffic that
-    passes it by, on links within servers, can make a job faster.
-    """
-    return _LEAST.get(metric, 0), _MOST.get(metric)
-
+    MetricName = str
+else:
+    MetricName = Literal[*BY_NAME, *RATIOS]
+"""A metric of a job, or a ratio to the same job of the reference variant."""
 
 Limit = Annotated[float, Field(allow_inf_nan=False)]
 """A limit of a metric, in the metric's unit."""
@@ -97,7 +28,7 @@ Limit = Annotated[float, Field(allow_inf_nan=False)]
 class Criterion(PlanModel):
     """A limit that a metric has to keep for the test to pass; at least one of `min` and `max`."""
 
-    metric: Literal[MetricName, RatioName] = Field(
+    metric: MetricName = Field(
         description=(
             "Metric of a job, or ratio to the reference variant, by its name in docs/metrics.md; the limits "
             "are in its unit."
@@ -121,7 +52,7 @@ class Criterion(PlanModel):
     @property
     def is_ratio(self) -> bool:
         """Whether it is about the ratio to the reference variant."""
-        return self.metric in RATIO_NAMES
+        return self.metric in RATIOS
 
     def concerns(self, variant: str, reference: str | None = None) -> bool:
         """Tell whether the trials of a variant are judged by it; a ratio needs another one as reference."""
@@ -174,10 +105,15 @@ def _check_limits(criterion: Criterion, path: FieldPath, document: Document) -> 
 def _check_reach(
     criterion: Criterion, plan: "Plan", path: FieldPath, document: Document
 ) -> Iterator[Problem]:
-    """Check that the metric can have a value within the limits."""
+    """Check that the metric can have a value within the limits; ratios have no others than 0 or more.
+
+    The ideal is a host port that carries nothing but full packets: only traffic that passes it by, on links
+    within servers, can make a job faster.
+    """
     low, high = criterion.minimum, criterion.maximum
-    least, most = value_range(criterion.metric)
-    if criterion.metric == "ideal_percent" and _has_scale_up(plan):
+    metric = BY_NAME.get(criterion.metric)
+    least, most = (metric.least, metric.most) if metric else (0, None)
+    if metric is IDEAL_SHARE and _has_scale_up(plan):
         most = None  # what stays in a server passes the ports of the fabric by
     span = f"{least:g} or more" if most is None else f"{least:g} to {most:g}"
     if low is not None and most is not None and low > most:

@@ -10,15 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.bandwidth import message_size
-from fabricbench.analysis.compare import PUBLISHED_COLUMNS, Change
-from fabricbench.analysis.metrics import METRICS, RATIOS, Scope
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.compare import PUBLISHED, Change
+from fabricbench.analysis.results import COLUMNS, result_row
 from fabricbench.analysis.unreached import unreached
+from fabricbench.metrics import BY_NAME, METRICS, RATIOS, Scope
 from fabricbench.report import spreadsheet
 from fabricbench.report.measured import measured_object
 from fabricbench.report.tcp import results_of
 
 if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
     from fabricbench.report.references import Against
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")
-_NESTED = ("fct_ms", "latency_us", "operation_us", "slowdown")
-"""Metrics that JSON groups: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`."""
 _ENGINE_SUMS = (
     "packet_hops",
     "events",
@@ -121,9 +120,8 @@ def _reference_object(against: Against) -> dict[str, Any]:
 
 def _nested(summary: Summary) -> dict[str, Any]:
     content: dict[str, Any] = {}
-    for name, value in dataclasses.asdict(summary).items():
-        group = next((group for group in _NESTED if name.startswith(f"{group}_")), None)
-        if group:
+    for name, value in result_row(summary).items():
+        if name in BY_NAME and (group := BY_NAME[name].group):
             content.setdefault(group, {})[name.removeprefix(f"{group}_")] = value
         else:
             content[name] = value
@@ -167,16 +165,16 @@ def trials_csv(jobs: Sequence[JobReport]) -> str:
 
 def flat_columns() -> list[str]:
     """Return the columns of a job as one flat row, in their order."""
-    names = [*_IDENTITY, *(field.name for field in dataclasses.fields(Summary))]
-    for metric in PUBLISHED_COLUMNS:
-        names += [f"published_{metric}", f"deviation_percent_{metric}"]
+    names = [*_IDENTITY, *COLUMNS]
+    for metric in PUBLISHED:
+        names += [f"published_{metric.name}", f"deviation_percent_{metric.name}"]
     names += ["alone_trial", "kept_percent", *(f"alone_{name}" for name in _ALONE), "verdict"]
     return [*names, "message_size_bytes", "reference_trial", *RATIOS]
 
 
 def flat_row(job: JobReport) -> dict[str, Any]:
     """Return a job of a trial as one flat row; columns without a value are left out."""
-    row = _identity(job.trial) | dataclasses.asdict(job.summary) | _sizes(job.summary)
+    row = _identity(job.trial) | result_row(job.summary) | _sizes(job.summary)
     row["verdict"] = job.verdict
     for deviation in job.deviations:
         row[f"published_{deviation.metric}"] = deviation.published
@@ -207,7 +205,7 @@ def list_csv(trials: Sequence[Trial], jobs: Sequence[JobReport]) -> str:
     """Return a list of trials: one line for each job of a finished trial, one for each other trial."""
     rows = [flat_row(job) | _state(job.trial) | _sizes(job.summary) for job in jobs]
     rows += [_state(trial) for trial in trials if not trial.is_finished]
-    names = [*_STATE, *(field.name for field in dataclasses.fields(Summary) if field.name not in _STATE)]
+    names = [*_STATE, *(name for name in COLUMNS if name not in _STATE)]
     names += ["verdict", "message_size_bytes"]
     return rows_csv(names, [{name: row.get(name) for name in names} for row in rows])
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.summary import Summary
+from fabricbench.analysis.results import COLUMNS
 from fabricbench.report.formats import (
     COMPARISON_COLUMNS,
     change_row,
@@ -41,7 +40,7 @@ def summary_frame(jobs: Sequence[JobReport]) -> pl.DataFrame:
 
     types = {"str": pl.String, "str | None": pl.String, "int": pl.Int64, "int | None": pl.Int64}
     types |= {"float | None": pl.Float64}
-    declared = {field.name: types[str(field.type)] for field in dataclasses.fields(Summary)}
+    declared = {name: types[declared] for name, declared in COLUMNS.items()}
     declared |= dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_INTEGERS, pl.Int64)
     schema = {
         name: declared.get(name) or declared.get(name.removeprefix("alone_"), pl.Float64)

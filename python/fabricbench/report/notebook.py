@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fabricbench.figures.registry import FIGURES
+from fabricbench.metrics import View, in_views
 from fabricbench.report.files import atomic_file
 from fabricbench.report.html import figures
 from fabricbench.words import data_size, one_line
@@ -20,7 +21,7 @@ _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>()#!&|~$]")
 """What Markdown and the mathematics of Jupyter may take for more than text."""
 _FIGURES = ("timeline", "topology", "links", "queues", "link-use", "latency")
 _METHODS = {"cdf-run": "cdf", "link-use": "link_use"}
-_METRICS = ("job", "data_size_bytes", "status", "completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+_COLUMNS = ("job", "data_size_bytes", "status", *(metric.name for metric in in_views(View.TRIALS)))
 
 
 def write_notebook(trial: Trial, suite: Sequence[Trial], workspace: Path, path: Path) -> None:
@@ -73,7 +74,7 @@ def _opening(trial: Trial, workspace: Path) -> list[object]:
 
 
 def _run_cells(trial: Trial, suite: Sequence[Trial]) -> list[object]:
-    columns = ", ".join(f'"{name}"' for name in _METRICS)
+    columns = ", ".join(f'"{name}"' for name in _COLUMNS)
     return [
         _text("## The run\n\nEvery metric of each job of each trial: `run.summary.columns` lists them."),
         _code(f"run.summary.select({columns})"),

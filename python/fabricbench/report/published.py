@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fabricbench.analysis.compare import PUBLISHED_COLUMNS, deviations
-from fabricbench.analysis.metrics import METRICS
+from fabricbench.analysis.compare import PUBLISHED, deviations
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
@@ -36,17 +35,16 @@ def published_rows(
 
 
 def _metrics(values: Mapping[str, float], job: JobReport | None) -> dict[str, dict[str, Any]]:
-    units = {metric.name: metric.unit for metric in METRICS}
     deviation = (
         {each.metric: each.deviation_percent for each in deviations(job.summary, values)} if job else {}
     )
     return {
-        name: {
-            "unit": units[name],
-            "published": values[column],
-            "ours": job.summary.value(name) if job else None,
-            "deviation_percent": deviation.get(name),
+        metric.name: {
+            "unit": metric.unit,
+            "published": values[metric.published],
+            "ours": job.summary.value(metric.name) if job else None,
+            "deviation_percent": deviation.get(metric.name),
         }
-        for name, column in PUBLISHED_COLUMNS.items()
-        if column in values
+        for metric in PUBLISHED
+        if metric.published in values
     }

@@ -22,7 +22,7 @@ class Against:
     Attributes:
         trial: The trial of the reference; that of the job itself where it is one.
         summary: The job's metrics there.
-        ratios: Each ratio of `fabricbench.analysis.metrics.RATIOS` by its name; none where there is none.
+        ratios: Each ratio of `fabricbench.metrics.RATIOS` by its name; none where there is none.
     """
 
     trial: Trial
@@ -47,7 +47,7 @@ class References:
         # A job alone has its reference beside the others.
         if found is None or is_solo(trial.facts.variant):
             return {}
-        known = {row["job"]: summary_of(row) for row in found.results}
+        known = {row["job"]: summary_of(row, found.facts.run_spec) for row in found.results}
         return {
             own.job: Against(found, known[own.job], ratios(own, known[own.job]))
             for own in summaries

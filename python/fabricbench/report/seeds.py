@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
 from fabricbench.figures.sizes import shown_size
+from fabricbench.metrics import PAUSES
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class KeptRow:
         name: The job, with its variant and data size where there are several.
         iteration: Which iteration.
         kept_percent: Share of its bus bandwidth alone that it keeps [%].
-        pfc_rx: Pause frames that its hosts received; none where there is no PFC.
+        pauses: Pause frames that its hosts received; none where there is no PFC.
         placement: How its paths lie beside those of others, in words; empty where that is not known.
         mean_beside: Mean number of others beside it; none where that is not known.
     """
@@ -37,7 +38,7 @@ class KeptRow:
     name: str
     iteration: int
     kept_percent: float
-    pfc_rx: int | None
+    pauses: float | int | None
     placement: str
     mean_beside: float | None
 
@@ -76,7 +77,7 @@ def kept_rows(results: Iterable[tuple[Trial, Summary, Alone | None]]) -> list[Ke
                 f"{summary.job}{variant}{size}",
                 trial.facts.iteration,
                 kept_percent,
-                summary.pfc_rx,
+                summary.value(PAUSES.name),
                 _text(placement) if placement else "",
                 placement.mean_beside if placement else None,
             )

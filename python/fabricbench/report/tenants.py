@@ -62,7 +62,7 @@ class Solos:
 
 
 def _alone(beside: Summary, solo: Trial) -> Alone:
-    alone = summary_of(solo.results[0])
+    alone = summary_of(solo.results[0], solo.facts.run_spec)
     return Alone(solo, alone, kept_percent(beside, alone))
 
 

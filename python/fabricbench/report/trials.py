@@ -53,6 +53,12 @@ class JobReport:
         return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
 
     @property
+    def job_spec(self) -> Mapping[str, Any]:
+        """The job of the RunSpec."""
+        specs: Sequence[Mapping[str, Any]] = self.trial.facts.run_spec["jobs"]
+        return next(spec for spec in specs if spec["name"] == self.summary.job)
+
+    @property
     def missing(self) -> str:
         """Why a complete job has no time: others ended before a round of it did; empty if it has one."""
         has_none = self.summary.rounds == 0 and self.summary.status == "complete"
@@ -95,7 +101,7 @@ class Beside:
 
 def stored_reports(trial: Trial, beside: Beside) -> list[JobReport]:
     """Return the jobs of a finished trial as they were summarised when it ran, beside others."""
-    return _reports(trial, [summary_of(row) for row in trial.results], beside)
+    return _reports(trial, [summary_of(row, trial.facts.run_spec) for row in trial.results], beside)
 
 
 def measured_reports(trial: Trial, beside: Beside) -> list[JobReport]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.analysis.isolation import Spread, is_solo, spread
-from fabricbench.analysis.metrics import HEADLINES, RATIOS, Metric
+from fabricbench.metrics import HEADLINES, RATIOS, Metric
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
@@ -107,9 +107,5 @@ def _result(variant: str, jobs: Sequence[JobReport], ratio: str) -> VariantResul
 
 
 def headline(jobs: Sequence[JobReport]) -> str:
-    """Return the ratio that says most about jobs of this kind: the first that any of them has."""
-
-    def has(metric: str) -> bool:
-        return any(job.summary.value(metric) is not None for job in jobs)
-
-    return next((ratio for metric, ratio in HEADLINES if has(metric)), HEADLINES[-1][1])
+    """Return the ratio that says most about jobs of this kind."""
+    return HEADLINES[jobs[0].summary.kind].ratio

@@ -15,6 +15,7 @@ from fabricbench.figures.figure import BANDWIDTH, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.sizes import shown_bytes, size_title
 from fabricbench.figures.subject import Result
+from fabricbench.metrics import BUS_BANDWIDTH, IDEAL_SHARE
 from fabricbench.words import data_size
 
 
@@ -31,14 +32,14 @@ class _Quantity:
 
 _BUSBW = _Quantity(
     "busbw",
-    "busbw_gb_per_s",
+    BUS_BANDWIDTH.name,
     "busbw %{y:.4f} GB/s",
     theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
     "Bus bandwidth of each trial. The outlined point is the trial that the detailed plots below show.",
 )
 _IDEAL_PERCENT = _Quantity(
     "ideal",
-    "ideal_percent",
+    IDEAL_SHARE.name,
     "%{y:.3f} % of ideal",
     theme.axis("busbw / ideal goodput (%; not from 0)"),
     "The same as a share of the ideal goodput of a port: line rate less the headers of full frames.",
@@ -47,7 +48,7 @@ _IDEAL_PERCENT = _Quantity(
 
 def _plot(rows: Sequence[Result], quantity: _Quantity) -> Plot | None:
     """Draw a quantity against data size; none where no trial has a bandwidth."""
-    measured = [row for row in rows if row.summary.busbw_gb_per_s is not None]
+    measured = [row for row in rows if row.summary.value(BUS_BANDWIDTH.name) is not None]
     shown = [row for row in measured if row.summary.value(quantity.metric) is not None]
     if not shown:
         return None
@@ -137,7 +138,7 @@ BANDWIDTH_FIGURES: Final = (
         shows="Bus bandwidth against data size, with ideal and published values.",
         section=BANDWIDTH,
         plot=lambda subject: _plot(subject.rows, _BUSBW),
-        result=lambda summary: summary.busbw_gb_per_s is not None,
+        result=lambda summary: summary.value(BUS_BANDWIDTH.name) is not None,
         of_run=True,
     ),
     Figure(
@@ -146,7 +147,7 @@ BANDWIDTH_FIGURES: Final = (
         shows="Bus bandwidth as a share of the ideal goodput of a port, against data size.",
         section=BANDWIDTH,
         plot=lambda subject: _plot(subject.rows, _IDEAL_PERCENT),
-        result=lambda summary: summary.ideal_percent is not None,
+        result=lambda summary: summary.value(IDEAL_SHARE.name) is not None,
         of_run=True,
     ),
 )

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.kinds import JobKind, job_kind
-from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.figures.figure import BANDWIDTH, FCT
 from fabricbench.figures.results.fct import chosen_rows
 from fabricbench.figures.sizes import size_title
 from fabricbench.figures.subject import Subject
+from fabricbench.metrics import METRICS, JobKind, Metric, View
+from fabricbench.report.columns import has_barriers, run_columns
 from fabricbench.report.criteria import judgement_text
-from fabricbench.report.html.columns import titles
 from fabricbench.report.html.figures import figure_section
 from fabricbench.report.html.model import (
     Cell,
@@ -29,13 +28,12 @@ from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.terminal import metric_text
 
 if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
     from fabricbench.report.html.rows import ResultRow
     from fabricbench.store import Trial
 
 MAX_TABLE_ROWS = 1000
 _MAX_REASONS = 20
-
-_COUNTERS_OF_TROUBLE = ("retransmits", "frames_lost")
 
 
 def summary_section(rows: Sequence[ResultRow]) -> Section:
@@ -43,35 +41,28 @@ def summary_section(rows: Sequence[ResultRow]) -> Section:
     has_parts = any(row.part for row in rows)
     columns = [Column(size_title([row.trial for row in rows]))]
     columns += [Column("", numeric=False)] if has_parts else []
-    metrics = titles(rows)
-    columns += [Column(title, _unit(name)) for name, title in metrics.items()]
+    metrics = run_columns(rows, View.RUN, View.REPEATS, View.RANKS if has_barriers(rows) else View.ROUNDS)
+    columns += [Column(metric.label, metric.unit or metric.group) for metric in metrics]
     columns.append(Column("trial", numeric=False))
     cells = [_row(row, metrics, has_parts) for row in rows[:MAX_TABLE_ROWS]]
     table = TablePart(columns, cells, _caption(rows))
     return Section("summary", "Summary", [table, *_notes(rows), *_reasons(rows), *_criteria(rows)])
 
 
-def _row(row: ResultRow, metrics: Iterable[str], has_parts: bool) -> Row:
+def _row(row: ResultRow, metrics: Iterable[Metric], has_parts: bool) -> Row:
     incomplete: Tone = "bad" if row.summary.status != "complete" else ""
     cells = [Cell(row.size)]
     cells += [Cell(row.part)] if has_parts else []
-    cells += [_metric_cell(row, name) for name in metrics]
+    cells += [_metric_cell(row, metric) for metric in metrics]
     cells.append(Cell(row.trial.id, [row.summary.status] if incomplete else [], incomplete or "muted"))
     return Row(cells, focus=row.is_focus)
 
 
-def _unit(name: str) -> str:
-    """Return what stands below a title: a unit, or what has none; the number of rounds is no metric."""
-    if name.startswith("slowdown_"):
-        return "slowdown"
-    return BY_NAME[name].unit if name in BY_NAME else ""
-
-
-def _metric_cell(row: ResultRow, name: str) -> Cell:
-    value = row.summary.value(name)
-    text = metric_text(name, value)
-    published = row.published.get(name)
-    tone: Tone = "bad" if value and name in _COUNTERS_OF_TROUBLE else "muted" if value in (None, 0) else ""
+def _metric_cell(row: ResultRow, metric: Metric) -> Cell:
+    value = row.summary.value(metric.name)
+    text = metric_text(metric, value)
+    published = row.published.get(metric.name)
+    tone: Tone = "bad" if value and metric.is_trouble else "muted" if value in (None, 0) else ""
     if published is None:
         return Cell(text, tone=tone)
     deviation = published.deviation_percent
@@ -90,7 +81,7 @@ def _caption(rows: Sequence[ResultRow]) -> str:
         )
     if any(row.trial.is_printed for row in rows):
         text += f" {NO_CHUNKS}"
-    if any(row.summary.iops is not None for row in rows):
+    if any(_has_operations(row.summary) for row in rows):
         text += (
             " IOPS, throughput and latency are those of storage operations in the measured time, from the "
             "issue by the "
@@ -107,6 +98,10 @@ def _caption(rows: Sequence[ResultRow]) -> str:
     if len(rows) > MAX_TABLE_ROWS:
         text += f" Reduced: the first {MAX_TABLE_ROWS:,} of {len(rows):,} rows."
     return text
+
+
+def _has_operations(summary: Summary) -> bool:
+    return any(summary.value(metric.name) is not None for metric in METRICS if metric.kind is JobKind.STORAGE)
 
 
 def _notes(rows: Sequence[ResultRow]) -> list[Part]:
@@ -141,7 +136,7 @@ def _criteria(rows: Sequence[ResultRow]) -> list[Part]:
 
 def bandwidth_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     """Give bus bandwidth and share of the ideal against data size; none where no job has a bus bandwidth."""
-    rows = [row for row in rows if job_kind(row.job_spec) is JobKind.COLLECTIVE]
+    rows = [row for row in rows if row.summary.kind is JobKind.COLLECTIVE]
     return figure_section(BANDWIDTH, Subject(focus, lambda: rows), half=True) if rows else None
 
 

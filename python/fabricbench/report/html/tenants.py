@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.figures.chunks.times import fct_ps_of
 from fabricbench.figures.results.tenants import (
     MAX_JOBS,
@@ -16,10 +15,11 @@ from fabricbench.figures.results.tenants import (
     tenant_fct,
 )
 from fabricbench.figures.sizes import size_title
+from fabricbench.metrics import BUS_BANDWIDTH, PAUSES, Scope, View, in_views
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
 from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
 from fabricbench.report.terminal import metric_text
-from fabricbench.report.text_table import count, fixed
+from fabricbench.report.text_table import fixed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,19 +29,7 @@ if TYPE_CHECKING:
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100
-_METRICS = {
-    "completion_time_ms": "time",
-    "busbw_gb_per_s": "busbw",
-    "ideal_percent": "of ideal",
-    "fct_ms_p50": "FCT P50",
-    "fct_ms_p95": "FCT P95",
-    "fct_ms_p99": "FCT P99",
-    "fct_ms_max": "FCT max",
-    "pfc_rx": "PFC",
-    "ecn_ce_rx": "ECN-CE",
-    "cnp_tx": "CNP",
-    "retransmits": "retrans.",
-}
+_METRICS = [metric for metric in in_views(View.TENANTS) if metric.scope is Scope.JOB]
 
 
 def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
@@ -67,7 +55,7 @@ def _table(rows: Sequence[ResultRow]) -> TablePart:
         Column("", numeric=False),
         Column("kept", "%"),
     ]
-    columns += [Column(title, BY_NAME[name].unit) for name, title in _METRICS.items()]
+    columns += [Column(metric.label, metric.unit) for metric in _METRICS]
     caption = (
         "Each job beside the others and below it alone, on the same fabric, with the same seed and paths. "
         "Kept is the share of its bus bandwidth alone that it has beside the others."
@@ -94,9 +82,10 @@ def _lines(row: ResultRow) -> list[Row]:
 
 
 def _values(summary: Summary) -> list[Cell]:
-    values = [(name, summary.value(name)) for name in _METRICS]
+    values = [(metric, summary.value(metric.name)) for metric in _METRICS]
     return [
-        Cell(metric_text(name, value), tone="muted" if value in (None, 0) else "") for name, value in values
+        Cell(metric_text(metric, value), tone="muted" if value in (None, 0) else "")
+        for metric, value in values
     ]
 
 
@@ -112,8 +101,8 @@ def _sample(row: ResultRow, fct_ps: pl.Series) -> TenantSample:
         raise AssertionError("only jobs that were run alone are drawn")
     return TenantSample(
         job,
-        row.summary.busbw_gb_per_s,
-        alone.summary.busbw_gb_per_s,
+        row.summary.value(BUS_BANDWIDTH.name),
+        alone.summary.value(BUS_BANDWIDTH.name),
         fct_ps.drop_nulls(),
         fct_ps_of(alone.trial.tables, [job])[job].drop_nulls(),
     )
@@ -156,7 +145,7 @@ def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
         Column("job", numeric=False),
         Column("iteration"),
         Column("kept", "%"),
-        Column("PFC", "frames"),
+        Column(PAUSES.label, PAUSES.unit),
     ]
     columns += [Column("others beside it", "time-weighted mean"), Column("placement", numeric=False)]
     ordered = sorted(known, key=lambda row: (row.name, row.kept_percent))
@@ -166,7 +155,7 @@ def _placement_parts(kept: Sequence[KeptRow]) -> list[Part]:
                 Cell(row.name),
                 Cell(str(row.iteration)),
                 Cell(fixed(row.kept_percent, 1)),
-                Cell(count(row.pfc_rx), tone="" if row.pfc_rx else "muted"),
+                Cell(metric_text(PAUSES, row.pauses), tone="" if row.pauses else "muted"),
                 Cell(fixed(row.mean_beside, 2)),
                 Cell(row.placement),
             ]

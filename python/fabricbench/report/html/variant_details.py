@@ -51,7 +51,7 @@ class RunVariants:
         label = trial.facts.variant
         place = list(self._found.labels).index(label)
         facts = [f"{each.field}: {each.values[place]}" for each in self._found.parameters]
-        size = shown_size(trial, summary_of(trial.results[0]))
+        size = shown_size(trial, summary_of(trial.results[0], trial.facts.run_spec))
         notes: list[Part] = [NotePart("; ".join(facts) + ".")] if facts else []
         iteration = f", iteration {trial.facts.iteration}" if self._repeats else ""
         about = f"{size}{iteration} · trial {trial.id}"

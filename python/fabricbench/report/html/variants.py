@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
-from fabricbench.analysis.metrics import RATIOS, Direction
 from fabricbench.figures.results.variants import RatioBar, ratio_plot
 from fabricbench.figures.sizes import size_title
+from fabricbench.metrics import RATIOS, Direction
 from fabricbench.report.html.model import (
     Cell,
     Column,
@@ -128,7 +128,7 @@ def _below(row: VersusRow, result: VariantResult) -> list[str]:
     lines = []
     if len(result.jobs) == 1:
         value = result.jobs[0].summary.value(row.metric.name)
-        lines.append(f"{metric_text(row.metric.name, value)} {row.metric.unit}".strip())
+        lines.append(f"{metric_text(row.metric, value)} {row.metric.unit}".strip())
     elif result.ratios:
         low, high = fixed(result.ratios.least, _DECIMALS), fixed(result.ratios.largest, _DECIMALS)
         lines.append(low if low == high else f"{low} to {high}")
@@ -218,7 +218,7 @@ def _value_cells(row: VersusRow, result: VariantResult, name: str) -> list[Cell]
     verdict = ratio_verdict(RATIOS[name], ratio, TOLERANCE)
     tone = "" if result.variant == row.reference else _TONES[verdict]
     return [
-        Cell(metric_text(RATIOS[name].name, _value(result, name))),
+        Cell(metric_text(RATIOS[name], _value(result, name))),
         Cell(fixed(ratio, _DECIMALS), tone=tone),
     ]
 

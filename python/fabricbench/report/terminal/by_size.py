@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from fabricbench.metrics import View, in_views
 from fabricbench.report.terminal.cells import metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Change
+    from fabricbench.metrics import Metric
     from fabricbench.report.comparison import Comparison, JobPair
 
-_METRICS = (
-    ("completion_time_ms", "time", "ms"),
-    ("algbw_gb_per_s", "algbw", "GB/s"),
-    ("busbw_gb_per_s", "busbw", "GB/s"),
-    ("ideal_percent", "ideal", "%"),
-)
-_NO_RATIO = "ideal_percent"
 _DECIMALS = 3
 
 
@@ -41,28 +36,36 @@ def _kind(pair: JobPair) -> tuple[str, int, str]:
 
 def _table(pairs: Sequence[JobPair], *, colour: bool) -> str:
     collective, ranks, variant = _kind(pairs[0])
-    shown = [entry for entry in _METRICS if any(_has_any(_change(pair, entry[0])) for pair in pairs)]
+    shown = [
+        metric for metric in in_views(View.SIZES) if any(_has_any(_change(pair, metric)) for pair in pairs)
+    ]
     columns = [Column(("data", "size"), is_text=True)]
-    for name, head, unit in shown:
+    for metric in shown:
+        head, unit = metric.lines
         columns += [Column((f"{head} 1", unit)), Column((f"{head} 2", unit))]
-        columns += [] if name == _NO_RATIO else [Column(("ratio",))]
-    rows = [_row(pair, [name for name, _, _ in shown]) for pair in pairs]
+        columns += [Column(("ratio",))] if _has_ratio(metric) else []
+    rows = [_row(pair, shown) for pair in pairs]
     told = "" if variant in ("", "base") else f", {variant}"
     return f"{collective}, {ranks} ranks{told}\n{render(columns, rows, colour=colour)}"
 
 
-def _row(pair: JobPair, names: Sequence[str]) -> Row:
+def _row(pair: JobPair, metrics: Sequence[Metric]) -> Row:
     iteration = pair.first.trial.facts.iteration
     cells = [data_size(pair.first.summary.data_size_bytes) + (f" #{iteration}" if iteration else "")]
-    for name in names:
-        change = _change(pair, name)
-        cells += [metric_text(name, change.first), metric_text(name, change.second)]
-        cells += [] if name == _NO_RATIO else [fixed(change.ratio, _DECIMALS)]
+    for metric in metrics:
+        change = _change(pair, metric)
+        cells += [metric_text(metric, change.first), metric_text(metric, change.second)]
+        cells += [fixed(change.ratio, _DECIMALS)] if _has_ratio(metric) else []
     return Row(cells)
 
 
-def _change(pair: JobPair, name: str) -> Change:
-    return next(change for change in pair.changes if change.metric.name == name)
+def _has_ratio(metric: Metric) -> bool:
+    """Whether a ratio tells more than the two values; of shares it does not."""
+    return metric.unit != "%"
+
+
+def _change(pair: JobPair, metric: Metric) -> Change:
+    return next(change for change in pair.changes if change.metric is metric)
 
 
 def _has_any(change: Change) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.kinds import JobKind, job_kind
-from fabricbench.report.terminal.cells import heading, job_spec, metric_text, sized
+from fabricbench.report.terminal.cells import heading, metric_text, sized
 from fabricbench.report.terminal.run import run_table
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Change
+    from fabricbench.metrics import JobKind
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.trials import JobReport
 
@@ -65,11 +65,7 @@ def _metrics(pairs: Sequence[JobPair], *, colour: bool) -> str:
         is_text = Column(("second is" if is_pair else "is",), is_text=True)
         columns += [Column((_name(pair.second),)), Column(("ratio",)), is_text]
     changes = [[pair.changes[index] for pair in pairs] for index in range(len(pairs[0].changes))]
-    kinds = (
-        {job_kind(job_spec(job)) for job in (first, *(pair.second for pair in pairs))}
-        if not measured
-        else set()
-    )
+    kinds = {job.summary.kind for job in (first, *(pair.second for pair in pairs))} if not measured else set()
     rows = [_row(each) for each in changes if any(map(_has_any, each)) or _concerns(each[0], kinds)]
     titles = [_title(job) for job in (first, *(pair.second for pair in pairs))]
     return "\n".join([*titles, render(columns, rows, colour=colour)])
@@ -95,9 +91,9 @@ def _title(job: JobReport) -> str:
 
 def _row(changes: Sequence[Change]) -> Row:
     metric = changes[0].metric
-    cells = [metric.title, metric.unit, metric_text(metric.name, changes[0].first)]
+    cells = [metric.title, metric.unit, metric_text(metric, changes[0].first)]
     for change in changes:
         ratio = fixed(change.ratio, _RATIO_DECIMALS)
-        cells += [metric_text(metric.name, change.second), ratio, change.verdict or "-"]
+        cells += [metric_text(metric, change.second), ratio, change.verdict or "-"]
     is_worse = any(change.verdict == "worse" for change in changes)
     return Row(cells, Style.RED if is_worse else Style.PLAIN)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.unreached import unreached_failures
 from fabricbench.figures.sizes import size_title
+from fabricbench.metrics import ROUNDS, View
+from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
 from fabricbench.report.tcp import tcp_table
 from fabricbench.report.terminal.cells import (
-    METRIC_COLUMNS,
-    MetricColumn,
     full_label,
     heading,
-    held_columns,
-    job_spec,
+    heads,
     label,
     metric_text,
     published_rows,
@@ -28,42 +28,12 @@ from fabricbench.report.versus import is_compared
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
+    from fabricbench.metrics import Metric
     from fabricbench.report.trials import JobReport
     from fabricbench.store import Trial
 
 _MAX_UNREACHED = 12
-_ONCE = {"kind": "rounds", "rounds": 1}
-_ROUND_COLUMNS = (
-    MetricColumn("rounds", ("rounds", "")),
-    MetricColumn("round_ms_min", ("shortest", "ms")),
-    MetricColumn("round_ms_max", ("longest", "ms")),
-)
-"""Columns of jobs that repeat, after the first: the mean."""
-_RANK_COLUMNS = (
-    MetricColumn("rank_ms_min", ("at a rank", "min ms")),
-    MetricColumn("rank_ms_mean", ("mean", "ms")),
-    MetricColumn("rank_ms_max", ("max", "ms")),
-)
-"""Columns of jobs with barriers between rounds, after those: what MPI benchmarks print."""
-_TRAFFIC_COLUMNS = (
-    MetricColumn("offered_gb_per_s", ("offered", "GB/s")),
-    MetricColumn("delivered_gb_per_s", ("delivered", "GB/s")),
-    MetricColumn("slowdown_p50", ("slowdown", "P50")),
-    MetricColumn("slowdown_p99", ("slowdown", "P99")),
-)
-"""Columns of open-loop traffic, in place of bandwidths and share of the ideal."""
-
-_STORAGE_COLUMNS = (
-    MetricColumn("iops", ("IOPS", "1/s")),
-    MetricColumn("storage_gb_per_s", ("throughput", "GB/s")),
-    MetricColumn("operation_us_mean", ("latency", "mean us")),
-    MetricColumn("operation_us_p50", ("P50", "us")),
-    MetricColumn("operation_us_p95", ("P95", "us")),
-    MetricColumn("operation_us_p99", ("P99", "us")),
-    MetricColumn("operation_us_p999", ("P99.9", "us")),
-    MetricColumn("operation_us_max", ("max", "us")),
-)
-"""Columns of storage, in place of all but the counters."""
+_TIMES_MEASURED = replace(ROUNDS, head=("measured", "times"))
 
 
 def run_table(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
@@ -146,11 +116,11 @@ def _position(job: JobReport) -> int:
 
 def _group_table(jobs: Sequence[JobReport], *, colour: bool) -> str:
     repeats = any(job.trial.facts.iteration for job in jobs)
-    metrics = held_columns(_metric_columns(jobs), jobs)
+    metrics = _metrics(jobs)
     if not is_compared(jobs[0]):
         rows = [row for job in jobs for row in _rows(job, metrics, with_iteration=repeats)]
         size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
-        columns = [size_head, *(Column(column.head) for column in metrics)]
+        columns = [size_head, *map(Column, heads(metrics))]
         lines = [styled(heading(jobs[0]), Style.BOLD, colour=colour), render(columns, rows, colour=colour)]
     else:
         lines = variant_table(jobs, metrics, with_iteration=repeats, colour=colour)
@@ -186,22 +156,15 @@ def _criteria_lines(jobs: Sequence[JobReport], *, with_iteration: bool, colour: 
     return failed or [ALL_MET]
 
 
-def _metric_columns(jobs: Sequence[JobReport]) -> tuple[MetricColumn, ...]:
-    """Return the columns of the jobs of a table; jobs that ran once have none for their rounds."""
-    if not any(job.trial.has("chunks") for job in jobs):
-        return (*METRIC_COLUMNS[:4], MetricColumn("rounds", ("measured", "times")))
-    if all(job_spec(job).get("arrivals") for job in jobs):
-        return (METRIC_COLUMNS[0], *_TRAFFIC_COLUMNS, *METRIC_COLUMNS[4:])
-    if all(job_spec(job).get("storage") for job in jobs):
-        return (*_STORAGE_COLUMNS, *METRIC_COLUMNS[8:])
-    of_ranks = _RANK_COLUMNS if any(job_spec(job).get("barrier") for job in jobs) else ()
-    if all(job_spec(job).get("repeat", _ONCE) == _ONCE for job in jobs) and not of_ranks:
-        return METRIC_COLUMNS
-    return (METRIC_COLUMNS[0], *_ROUND_COLUMNS, *of_ranks, *METRIC_COLUMNS[1:])
+def _metrics(jobs: Sequence[JobReport]) -> list[Metric]:
+    """Return the columns of the jobs of a table."""
+    shown = (View.VARIANTS,) if is_compared(jobs[0]) else (View.RUN, View.ROUNDS)
+    found = run_columns(jobs, *shown, View.REPEATS, View.RANKS)
+    return found if has_chunks(jobs) else [*found, *held([_TIMES_MEASURED], jobs)]
 
 
-def _rows(job: JobReport, metrics: Sequence[MetricColumn], *, with_iteration: bool) -> Iterator[Row]:
+def _rows(job: JobReport, metrics: Sequence[Metric], *, with_iteration: bool) -> Iterator[Row]:
     style = Style.PLAIN if job.summary.status == "complete" else Style.RED
-    values = [metric_text(column.metric, job.summary.value(column.metric)) for column in metrics]
+    values = [metric_text(metric, job.summary.value(metric.name)) for metric in metrics]
     yield Row([label(job, with_iteration=with_iteration), *values], style)
     yield from published_rows(job, metrics)

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.report.terminal.cells import METRIC_COLUMNS, MetricColumn, label, metric_text
-from fabricbench.report.text_table import Column, Row, Style, count, fixed, render, styled
+from fabricbench.metrics import PAUSES, View, in_views
+from fabricbench.report.terminal.cells import heads, label, metric_text
+from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 
 if TYPE_CHECKING:
     from fabricbench.report.trials import JobReport
 
-_METRICS = (
-    *METRIC_COLUMNS[:1],
-    *METRIC_COLUMNS[2:4],
-    *METRIC_COLUMNS[4:7],
-    MetricColumn("fct_ms_p99", ("P99", "ms")),
-    *METRIC_COLUMNS[7:],
-)
-"""What a job beside others and alone are compared by."""
+_OF_ROUNDS = [metric for metric in in_views(View.TENANTS) if View.SIZES in metric.views]
+_OF_CHUNKS = [metric for metric in in_views(View.TENANTS) if View.SIZES not in metric.views]
+"""What a job beside others and alone are compared by: what is kept of the bandwidth stands between these."""
 _COLUMNS = [
     Column(("", "size"), is_text=True),
     Column(("job",), is_text=True),
     Column(("beside",), is_text=True),
-    *(Column(column.head) for column in _METRICS[:3]),
-    Column(("kept", "%")),
-    *(Column(column.head) for column in _METRICS[3:]),
+    *map(Column, [*heads(_OF_ROUNDS), ("kept", "%"), *heads(_OF_CHUNKS)]),
 ]
 
 
@@ -55,7 +49,7 @@ _PLACEMENT_COLUMNS = [
     Column(("job",), is_text=True),
     Column(("#",)),
     Column(("kept", "%")),
-    Column(("PFC", "rx")),
+    Column(PAUSES.lines),
     Column(("others", "beside")),
     Column(("queue pairs of others on the link of each of its own",), is_text=True),
 ]
@@ -83,7 +77,7 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
                 row.name,
                 str(row.iteration),
                 fixed(row.kept_percent, 1),
-                count(row.pfc_rx),
+                metric_text(PAUSES, row.pauses),
                 fixed(row.mean_beside, 2),
                 row.placement,
             ]
@@ -107,8 +101,11 @@ def _tenant_rows(job: JobReport, *, with_iteration: bool) -> Iterator[Row]:
         (job.summary, "others", fixed(job.alone.kept_percent, 1)),
         (job.alone.summary, "nobody", ""),
     ):
-        values = [metric_text(column.metric, summary.value(column.metric)) for column in _METRICS]
+        of_rounds, of_chunks = (
+            [metric_text(metric, summary.value(metric.name)) for metric in metrics]
+            for metrics in (_OF_ROUNDS, _OF_CHUNKS)
+        )
         is_first = summary is job.summary
         head = [label(job, with_iteration=with_iteration), job.summary.job] if is_first else ["", ""]
         style = Style.PLAIN if summary.status == "complete" else Style.RED
-        yield Row([*head, beside, *values[:3], kept, *values[3:]], style)
+        yield Row([*head, beside, *of_rounds, kept, *of_chunks], style)

@@ -7,12 +7,11 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.kinds import job_kind
-from fabricbench.analysis.metrics import METRICS, Metric
+from fabricbench.metrics import METRICS, Metric, View, in_views
 from fabricbench.report.criteria import judgement_text
 from fabricbench.report.measured import NO_CHUNKS, measured_facts, printed_values
 from fabricbench.report.tcp import tcp_table
-from fabricbench.report.terminal.cells import deviation_text, heading, job_spec, metric_text, sized
+from fabricbench.report.terminal.cells import deviation_text, heading, metric_text, sized
 from fabricbench.report.terminal.tenants import tenants_table
 from fabricbench.report.text_table import Column, Row, Style, render, styled
 from fabricbench.words import data_size
@@ -110,7 +109,7 @@ def _is_shown(job: JobReport, metric: Metric) -> bool:
     if job.summary.value(metric.name) is not None:
         return True
     is_ended_early = job.summary.status != "complete" and job.trial.has("chunks")
-    return is_ended_early and metric.concerns(job_kind(job_spec(job)))
+    return is_ended_early and metric.concerns(job.summary.kind)
 
 
 def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
@@ -123,7 +122,7 @@ def _criteria_lines(job: JobReport, *, colour: bool) -> list[str]:
 
 def _metric_row(job: JobReport, metric: Metric, deviation: Deviation | None) -> Row:
     value = job.summary.value(metric.name)
-    text = f"{value:,}" if isinstance(value, int) else metric_text(metric.name, value)
+    text = f"{value:,}" if isinstance(value, int) else metric_text(metric, value)
     published = "" if deviation is None else f"{deviation.published:.10g}"
     return Row([metric.title, text, metric.unit, published, deviation_text(deviation)])
 
@@ -137,9 +136,7 @@ _LIST_COLUMNS = [
     Column(("#",)),
     Column(("tag",), is_text=True),
     Column(("status",), is_text=True),
-    Column(("time", "ms")),
-    Column(("busbw", "GB/s")),
-    Column(("ideal", "%")),
+    *(Column(metric.lines) for metric in in_views(View.TRIALS)),
     Column(("started", "(UTC)"), is_text=True),
 ]
 
@@ -171,8 +168,8 @@ def trial_list(
 def _list_row(trial: Trial, job: JobReport | None, tagged: str) -> Row:
     facts = trial.facts
     values = [
-        metric_text(name, job.summary.value(name)) if job else "-"
-        for name in ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+        metric_text(metric, job.summary.value(metric.name)) if job else "-"
+        for metric in in_views(View.TRIALS)
     ]
     started = trial.started_at[:16].replace("T", " ")
     size = job.size if job else data_size(facts.data_size_bytes)

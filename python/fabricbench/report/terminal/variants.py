@@ -6,12 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabricbench.analysis.metrics import BY_NAME
 from fabricbench.figures.sizes import size_title
 from fabricbench.report.terminal.cells import (
-    MetricColumn,
     heading,
-    held_columns,
+    heads,
     label,
     metric_text,
     published_rows,
@@ -20,44 +18,29 @@ from fabricbench.report.text_table import Column, Row, Style, fixed, render, spl
 from fabricbench.report.versus import VersusRow, versus_rows
 
 if TYPE_CHECKING:
+    from fabricbench.metrics import Metric
     from fabricbench.report.trials import JobReport
 
-_LEFT_OUT = ("algbw_gb_per_s", "fct_ms_min", "fct_ms_p95", "round_ms_min", "round_ms_max")
-"""Metrics of the table of a run that make room for ratios here."""
-_P50 = MetricColumn("fct_ms_p50", ("FCT P50", "ms"))
-_P99 = MetricColumn("fct_ms_p99", ("P99", "ms"))
-"""The first of FCT, whose head says so, and what is shown after it."""
 RATIO_DECIMALS = 3
 _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")
 
 
-def variant_columns(metrics: Sequence[MetricColumn]) -> tuple[MetricColumn, ...]:
-    """Return the metrics that are shown of variants, of those that are shown of a plan without."""
-    kept = [column for column in metrics if column.metric not in _LEFT_OUT]
-    places = [index for index, column in enumerate(kept) if column.metric == _P50.metric]
-    if any(column.metric == "iops" for column in kept):
-        return tuple(kept)
-    place = places[0] if places else len(kept)
-    return (*kept[:place], _P50, _P99, *kept[place + 1 :])
-
-
 def variant_table(
-    jobs: Sequence[JobReport], metrics: Sequence[MetricColumn], *, with_iteration: bool, colour: bool
+    jobs: Sequence[JobReport], shown: Sequence[Metric], *, with_iteration: bool, colour: bool
 ) -> list[str]:
     """Return the title and the table of one job: for each data size and iteration all variants.
 
     Args:
         jobs: The job under every variant, in the order of the plan.
-        metrics: What is shown.
+        shown: What is shown.
         with_iteration: Whether there are several iterations.
         colour: Use the styles of a terminal.
     """
-    shown = held_columns(variant_columns(metrics), jobs)
     size_head = Column(split_head(size_title([job.trial for job in jobs])), is_text=True)
     columns = [size_head, Column(("variant",), is_text=True)]
-    for column in shown:
-        columns.append(Column(column.head))
-        columns += [Column(("ratio",))] if _ratio_of(column.metric) else []
+    for metric, head in zip(shown, heads(shown), strict=True):
+        columns.append(Column(head))
+        columns += [Column(("ratio",))] if metric.ratio else []
     groups = groupby(jobs, key=lambda job: label(job, with_iteration=with_iteration))
     rows = [row for text, group in groups for row in _group_rows(text, list(group), shown)]
     reference = jobs[0].trial.facts.reference
@@ -67,40 +50,27 @@ def variant_table(
     return [title, render(columns, rows, colour=colour)]
 
 
-def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[MetricColumn]) -> Iterator[Row]:
+def _group_rows(text: str, jobs: Sequence[JobReport], shown: Sequence[Metric]) -> Iterator[Row]:
     """Yield the rows of one data size and iteration; only the first says which."""
     for index, job in enumerate(jobs):
         style = Style.PLAIN if job.summary.status == "complete" else Style.RED
         head = ["" if index else text, job.trial.facts.variant]
-        values = [cell for column in shown for cell in _cells(job, column.metric)]
+        values = [cell for metric in shown for cell in _cells(job, metric)]
         yield Row([*head, *values], style)
         for row in published_rows(job, shown):
             told = [
                 cell
-                for column, cell in zip(shown, row.cells[1:], strict=True)
-                for cell in _with_gap(column, cell)
+                for metric, value in zip(shown, row.cells[1:], strict=True)
+                for cell in ([value, ""] if metric.ratio else [value])
             ]
             yield Row(["", row.cells[0], *told], row.style)
 
 
-def _ratio_of(name: str) -> str | None:
-    """Return the ratio of a column, if it has one; the number of rounds is no metric."""
-    metric = BY_NAME.get(name)
-    return metric.ratio if metric else None
-
-
-def _cells(job: JobReport, name: str) -> Iterator[str]:
+def _cells(job: JobReport, metric: Metric) -> Iterator[str]:
     """Yield a metric and its ratio to the reference, if it has one."""
-    yield metric_text(name, job.summary.value(name))
-    ratio = _ratio_of(name)
-    if ratio:
-        yield fixed(job.against.ratios[ratio] if job.against else None, RATIO_DECIMALS)
-
-
-def _with_gap(column: MetricColumn, cell: str) -> Iterator[str]:
-    yield cell
-    if _ratio_of(column.metric):
-        yield ""
+    yield metric_text(metric, job.summary.value(metric.name))
+    if metric.ratio:
+        yield fixed(job.against.ratios[metric.ratio] if job.against else None, RATIO_DECIMALS)
 
 
 def versus_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from fabricbench.report.held import held_metrics
+from fabricbench.metrics import BY_NAME
+from fabricbench.report.columns import held
 
-NAMES = ("completion_time_ms", "ideal_percent", "pfc_rx")
+NAMES = ["completion_time_ms", "ideal_percent", "pfc_rx"]
+
+
+def held_names(rows: list[Any]) -> list[str]:
+    return [metric.name for metric in held([BY_NAME[name] for name in NAMES], rows)]
 
 
 def row(status: str = "complete", published: tuple[str, ...] = (), has_chunks: bool = True) -> Any:
@@ -21,10 +26,10 @@ def row(status: str = "complete", published: tuple[str, ...] = (), has_chunks: b
 
 
 def test_what_no_row_holds_is_left_out() -> None:
-    assert held_metrics(NAMES, [row()]) == ["completion_time_ms"]
-    assert held_metrics(NAMES, [row(), row(published=("pfc_rx",))]) == ["completion_time_ms", "pfc_rx"]
+    assert held_names([row()]) == ["completion_time_ms"]
+    assert held_names([row(), row(published=("pfc_rx",))]) == ["completion_time_ms", "pfc_rx"]
 
 
 def test_all_stay_where_a_simulated_job_did_not_complete() -> None:
-    assert held_metrics(NAMES, [row(), row("incomplete")]) == list(NAMES)
-    assert held_metrics(NAMES, [row("incomplete", has_chunks=False)]) == ["completion_time_ms"]
+    assert held_names([row(), row("incomplete")]) == NAMES
+    assert held_names([row("incomplete", has_chunks=False)]) == ["completion_time_ms"]

@@ -1,0 +1,612 @@
+"""Every metric of a job, declared once: what it is, where it comes from, how and where it is shown.
+
+What analysis computes, what criteria may ask for and the columns of every output follow from `METRICS`, in
+its order. `docs/metrics.md` repeats the formulas; a test compares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Direction(StrEnum):
+    """Which of two values is the better one."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class Scope(StrEnum):
+    """What a metric is measured on."""
+
+    JOB = "job"
+    RUN = "run"
+
+
+class JobKind(StrEnum):
+    """What a job does, as far as its metrics depend on it."""
+
+    COLLECTIVE = "collective"
+    OPEN_LOOP = "open-loop"
+    STORAGE = "storage"
+
+
+class View(StrEnum):
+    """A table that shows some of the metrics.
+
+    Attributes:
+        RUN: Jobs of a run, of whatever kind.
+        REPEATS: The same and variants, where a collective repeats.
+        ROUNDS: The times of its rounds, where there is room.
+        RANKS: The same at single ranks, where barriers stand between rounds: what MPI benchmarks print.
+        VARIANTS: Variants with their ratios, which leave less room.
+        TENANTS: Jobs beside others and alone.
+        SIZES: Two runs size by size, and results of benchmarks: what these measure.
+        TRIALS: Trials in a list.
+        TRIALS_PAGE: The same in the web application.
+    """
+
+    RUN = "run"
+    REPEATS = "repeats"
+    ROUNDS = "rounds"
+    RANKS = "ranks"
+    VARIANTS = "variants"
+    TENANTS = "tenants"
+    SIZES = "sizes"
+    TRIALS = "trials"
+    TRIALS_PAGE = "trials-page"
+
+
+_DECIMALS = {"%": 2, "1/s": 0, "frames": 0, "bytes": 0}
+_DIGITS = {"ms": 5, "us": 5}
+_DIGITS_OTHERWISE = 4
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric.
+
+    Attributes:
+        name: Its name in every output.
+        title: Its name in words.
+        unit: Unit of the value; empty for a pure number, `frames` and the like for a count.
+        direction: Which of two values is the better one.
+        formula: How it is computed from the record.
+        reference: Where the definition comes from.
+        scope: `job` if each job has its own value, `run` if all jobs of a trial share it.
+        kind: The kind of jobs that have it; none if all do.
+        views: Tables that show it, beside those that show every metric.
+        label: Its name at the head of a column.
+        head: The same in a terminal, in lines; its label and unit unless there is a shorter one.
+        group: Name under which JSON has it with others: `fct_ms_p50` is `{"fct_ms": {"p50": ...}}`.
+        ratio: Name of its ratio to that of the reference variant; empty if the ratio is not judged or shown
+            beside it.
+        leads: The kind of jobs of which its ratio says most.
+        published: Its column in tables of published results; empty if they do not have it.
+        least: The least value that it can have.
+        most: The largest; none where nothing bounds it.
+        is_trouble: Whether any value but 0 says that something went wrong.
+    """
+
+    name: str
+    title: str
+    unit: str
+    direction: Direction
+    formula: str
+    reference: str
+    scope: Scope = Scope.JOB
+    kind: JobKind | None = None
+    views: Collection[View] = ()
+    label: str = ""
+    head: tuple[str, str] = ("", "")
+    group: str = ""
+    ratio: str = ""
+    leads: JobKind | None = None
+    published: str = ""
+    least: float = 0
+    most: float | None = None
+    is_trouble: bool = False
+
+    def concerns(self, kind: JobKind) -> bool:
+        """Whether jobs of a kind have it, measured or not."""
+        return self.kind in (None, kind)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether its values are whole numbers."""
+        return self.unit in {"frames", "bytes"}
+
+    @property
+    def decimals(self) -> int | None:
+        """Decimals to show; none where significant digits tell more."""
+        return _DECIMALS.get(self.unit)
+
+    @property
+    def digits(self) -> int:
+        """Significant digits to show where there are no decimals."""
+        return _DIGITS.get(self.unit, _DIGITS_OTHERWISE)
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The head of its column in a terminal."""
+        return self.head if any(self.head) else (self.label, self.unit)
+
+    @property
+    def phrase(self) -> str:
+        """Its name within a sentence: in lower case, unless it begins with an abbreviation."""
+        return self.title if self.title[:2].isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
+
+
+_NCCL = "nccl-tests, PERFORMANCE.md"
+_ROUND = (
+    "with barriers a round counts from the moment in which the first rank begins it to its last "
+    "completed_ps, and the mean is the completion time; back to back it takes what it takes its slowest "
+    "rank, and where rounds overlap the completion time is less than the mean. Rounds to warm up do not count"
+)
+_RANK_TIME = (
+    "Intel MPI Benchmarks, IMB_output.c; from the moment in which the rank begins a round until all that it "
+    "sends is acknowledged and all that it receives has arrived"
+)
+_OPEN_LOOP = "open-loop traffic of all ranks of the job; what was delivered later is a backlog"
+_RANK = "nearest rank: the smallest value that is not exceeded by the given share of the chunks"
+_FCT = "time from the first byte of a data chunk offered to the NIC to its last byte acknowledged"
+_MEASURED = (
+    "fio: completions of the measured time, which begins after the warm-up and ends with the duration, or "
+    "with the "
+    "last completion where there is none; storage jobs only"
+)
+_OPERATION = (
+    "fio, clat: from the issue of a storage operation by its client to the arrival of its completion there"
+)
+_RDMA = "counters of RoCE test equipment and NICs"
+
+
+_RUNS = (View.RUN, View.VARIANTS)
+_WITH_TENANTS = (*_RUNS, View.TENANTS)
+_EVERYWHERE = (*_WITH_TENANTS, View.SIZES, View.TRIALS, View.TRIALS_PAGE)
+_SHORT = {"minimum": "min", "maximum": "max"}
+
+
+def _fct(
+    suffix: str,
+    title: str,
+    share: str,
+    views: Collection[View] = (),
+    ratio: str = "",
+    leads: JobKind | None = None,
+    published: str = "",
+) -> Metric:
+    return Metric(
+        f"fct_ms_{suffix}",
+        f"FCT {title}",
+        "ms",
+        Direction.LOWER,
+        f"{share} of fct_ps over the job's chunks / 1e9",
+        f"{_FCT}; {_RANK}",
+        views=views,
+        label=f"FCT {_SHORT.get(title, title)}",
+        group="fct_ms",
+        ratio=ratio,
+        leads=leads,
+        published=published,
+    )
+
+
+def _rank_time(suffix: str, title: str, share: str, head: tuple[str, str]) -> Metric:
+    return Metric(
+        f"rank_ms_{suffix}",
+        f"Round at a rank, {title}",
+        "ms",
+        Direction.LOWER,
+        f"{share} of the mean time of a measured round at a rank / 1e9",
+        _RANK_TIME,
+        kind=JobKind.COLLECTIVE,
+        views=[View.RANKS],
+        label=f"rank {suffix}",
+        head=head,
+    )
+
+
+def _slowdown(suffix: str, title: str, share: str, views: Collection[View] = ()) -> Metric:
+    label = _SHORT.get(title, title)
+    return Metric(
+        f"slowdown_{suffix}",
+        f"Slowdown {title}",
+        "",
+        Direction.LOWER,
+        f"{share} of fct_ps / unloaded_ps over the job's chunks",
+        "FCT from the offer of a message over that of the same message on an idle fabric; open loop only",
+        kind=JobKind.OPEN_LOOP,
+        views=views,
+        label=label,
+        head=("slowdown", label),
+        group="slowdown",
+    )
+
+
+def _operation(suffix: str, title: str, value: str, views: Collection[View], ratio: str = "") -> Metric:
+    is_mean = suffix == "mean"
+    return Metric(
+        f"operation_us_{suffix}",
+        f"Operation {title}",
+        "us",
+        Direction.LOWER,
+        f"{value} of fct_ps over the operations with a start_ps in the measured time / 1e6",
+        _OPERATION,
+        kind=JobKind.STORAGE,
+        views=views,
+        label="latency mean" if is_mean else _SHORT.get(title, title),
+        head=("latency", "mean us") if is_mean else ("", ""),
+        group="operation_us",
+        ratio=ratio,
+    )
+
+
+def _latency(suffix: str, title: str, formula: str, reference: str) -> Metric:
+    name, title = f"latency_us_{suffix}", f"Frame latency, {title}"
+    return Metric(name, title, "us", Direction.LOWER, formula, reference, group="latency_us")
+
+
+def _frames(
+    name: str,
+    title: str,
+    label: str,
+    head: tuple[str, str],
+    formula: str,
+    reference: str,
+    scope: Scope = Scope.JOB,
+    *,
+    is_trouble: bool = False,
+) -> Metric:
+    return Metric(
+        name,
+        title,
+        "frames",
+        Direction.LOWER,
+        formula,
+        reference,
+        scope,
+        views=_WITH_TENANTS,
+        label=label,
+        head=head,
+        published=name,
+        is_trouble=is_trouble,
+    )
+
+
+BUS_BANDWIDTH = Metric(
+    "busbw_gb_per_s",
+    "Bus bandwidth",
+    "GB/s",
+    Direction.HIGHER,
+    "algbw_gb_per_s * bus factor of the collective",
+    _NCCL,
+    kind=JobKind.COLLECTIVE,
+    views=_EVERYWHERE,
+    label="busbw",
+    ratio="busbw_ratio",
+    published="busbw_gb_per_s",
+)
+IDEAL_SHARE = Metric(
+    "ideal_percent",
+    "Share of the ideal",
+    "%",
+    Direction.HIGHER,
+    "100 * busbw_gb_per_s / (host line rate in bit/s / 8e9 * mtu / (mtu + 82))",
+    "goodput of a port that carries nothing but full WRITE Middle packets: 62 bytes of headers and 20 of "
+    "preamble and gap for each mtu bytes of payload (IBTA annex A17, IEEE 802.3)",
+    kind=JobKind.COLLECTIVE,
+    views=_EVERYWHERE,
+    label="of ideal",
+    head=("ideal", "%"),
+    published="ideal_percent",
+    most=100,
+)
+PAUSES = _frames(
+    "pfc_rx",
+    "PFC received",
+    "PFC",
+    ("PFC", "rx"),
+    "sum of pfc_rx over the ports of the job's hosts",
+    "IEEE 802.1Q-2022, 36: pause frames with non-zero quanta that reached a NIC",
+)
+ROUNDS = Metric(
+    "rounds",
+    "Rounds",
+    "",
+    Direction.HIGHER,
+    "complete rounds, without those to warm up",
+    "",
+    kind=JobKind.COLLECTIVE,
+    views=[View.REPEATS],
+    label="rounds",
+)
+"""How many rounds the figures of a job are of: no metric, but a column among them."""
+_COLUMNS = (
+    Metric(
+        "completion_time_ms",
+        "Completion time",
+        "ms",
+        Direction.LOWER,
+        "(end_ps - start_ps) of the job / rounds / 1e9; after rounds to warm up, time of the slowest rank "
+        "for all rounds measured / rounds / 1e9; with barriers, sum of the times of the rounds / rounds / "
+        "1e9",
+        "job completion time: the job's start to the last acknowledgement of its last chunk; of a job that "
+        "repeats, as in nccl-tests, the time of all rounds over their number",
+        views=_EVERYWHERE,
+        label="time",
+        ratio="completion_time_ratio",
+        leads=JobKind.COLLECTIVE,
+        published="completion_time_ms",
+    ),
+    ROUNDS,
+    Metric(
+        "round_ms_min",
+        "Shortest round",
+        "ms",
+        Direction.LOWER,
+        "smallest time of a round / 1e9",
+        _ROUND,
+        kind=JobKind.COLLECTIVE,
+        views=[View.ROUNDS],
+        label="shortest",
+    ),
+    Metric(
+        "round_ms_max",
+        "Longest round",
+        "ms",
+        Direction.LOWER,
+        "largest time of a round / 1e9",
+        _ROUND,
+        kind=JobKind.COLLECTIVE,
+        views=[View.ROUNDS],
+        label="longest",
+    ),
+    _rank_time("min", "least (t_min)", "smallest value over the ranks", ("at a rank", "min ms")),
+    _rank_time("mean", "mean (t_avg)", "mean over the ranks", ("mean", "ms")),
+    _rank_time("max", "most (t_max)", "largest value over the ranks", ("max", "ms")),
+    Metric(
+        "algbw_gb_per_s",
+        "Algorithm bandwidth",
+        "GB/s",
+        Direction.HIGHER,
+        "data_size_bytes / completion time in s / 1e9",
+        _NCCL,
+        kind=JobKind.COLLECTIVE,
+        views=[View.RUN, View.SIZES],
+        label="algbw",
+        published="algbw_gb_per_s",
+    ),
+    BUS_BANDWIDTH,
+    Metric(
+        "busbw_gb_per_s_min",
+        "Bus bandwidth of the longest round",
+        "GB/s",
+        Direction.HIGHER,
+        "busbw_gb_per_s * completion_time_ms / round_ms_max",
+        _NCCL,
+        kind=JobKind.COLLECTIVE,
+    ),
+    Metric(
+        "busbw_gb_per_s_max",
+        "Bus bandwidth of the shortest round",
+        "GB/s",
+        Direction.HIGHER,
+        "busbw_gb_per_s * completion_time_ms / round_ms_min",
+        _NCCL,
+        kind=JobKind.COLLECTIVE,
+    ),
+    IDEAL_SHARE,
+    Metric(
+        "offered_gb_per_s",
+        "Offered",
+        "GB/s",
+        Direction.HIGHER,
+        "sum of payload_bytes over the job's chunks / duration of its arrivals in s / 1e9",
+        _OPEN_LOOP,
+        kind=JobKind.OPEN_LOOP,
+        views=_RUNS,
+        label="offered",
+    ),
+    Metric(
+        "delivered_gb_per_s",
+        "Delivered",
+        "GB/s",
+        Direction.HIGHER,
+        "as offered, over the chunks with a delivered_ps within the duration",
+        _OPEN_LOOP,
+        kind=JobKind.OPEN_LOOP,
+        views=_RUNS,
+        label="delivered",
+        ratio="delivered_ratio",
+    ),
+    _slowdown("mean", "mean", "mean"),
+    _slowdown("p50", "P50", "50 % rank", _RUNS),
+    _slowdown("p95", "P95", "95 % rank"),
+    _slowdown("p99", "P99", "99 % rank", _RUNS),
+    _slowdown("max", "maximum", "largest value"),
+    Metric(
+        "iops",
+        "Operations per second",
+        "1/s",
+        Direction.HIGHER,
+        "operations with a completed_ps in the measured time / that time in s",
+        _MEASURED,
+        kind=JobKind.STORAGE,
+        views=_RUNS,
+        label="IOPS",
+        ratio="iops_ratio",
+        leads=JobKind.STORAGE,
+    ),
+    Metric(
+        "storage_gb_per_s",
+        "Storage throughput",
+        "GB/s",
+        Direction.HIGHER,
+        "sum of payload_bytes over the operations with a completed_ps in the measured time / that time in "
+        "s / 1e9",
+        _MEASURED,
+        kind=JobKind.STORAGE,
+        views=_RUNS,
+        label="throughput",
+    ),
+    _operation("min", "minimum", "smallest value", ()),
+    _operation("p50", "P50", "50 % rank", _RUNS),
+    _operation("p95", "P95", "95 % rank", _RUNS),
+    _operation("p99", "P99", "99 % rank", _RUNS, "operation_p99_ratio"),
+    _operation("p999", "P99.9", "99.9 % rank", _RUNS),
+    _operation("max", "maximum", "largest value", _RUNS),
+    _operation("mean", "mean", "mean", _RUNS, "operation_mean_ratio"),
+    _fct("min", "minimum", "smallest value", [View.RUN, View.TENANTS], published="min_fct_ms"),
+    _fct("p50", "P50", "50 % rank", _WITH_TENANTS, published="p50_fct_ms"),
+    _fct("p95", "P95", "95 % rank", [View.RUN, View.TENANTS], published="p95_fct_ms"),
+    _fct(
+        "p99",
+        "P99",
+        "99 % rank",
+        [View.VARIANTS, View.TENANTS, View.TRIALS_PAGE],
+        ratio="fct_p99_ratio",
+        leads=JobKind.OPEN_LOOP,
+    ),
+    _fct("p999", "P99.9", "99.9 % rank"),
+    _fct("max", "maximum", "largest value", _WITH_TENANTS, published="max_fct_ms"),
+    Metric(
+        "fct_mean_ms",
+        "FCT mean",
+        "ms",
+        Direction.LOWER,
+        "sum of fct_ps over the job's chunks / number of chunks / 1e9",
+        _FCT,
+    ),
+    Metric(
+        "jain_fairness",
+        "Jain's fairness index",
+        "",
+        Direction.HIGHER,
+        "(sum r)^2 / (n * sum r^2) over the rates r = payload_bytes / fct_ps of the n chunks of the job's "
+        "most frequent chunk size",
+        "Jain, Chiu, Hawe, DEC-TR-301, 1984; 1 is fair, 1/n is one chunk taking all",
+        most=1,
+    ),
+    _latency(
+        "min",
+        "minimum",
+        "smallest latency_min_ps over the job's chunks / 1e6",
+        "first bit on the first link to last bit off the last link of a data frame; NICs excluded",
+    ),
+    _latency(
+        "mean",
+        "mean",
+        "sum of latency_mean_ps * rx_frames / sum of rx_frames over the job's chunks / 1e6",
+        "as the minimum; weighted with the frames that arrived",
+    ),
+    _latency(
+        "max",
+        "maximum",
+        "largest latency_max_ps over the job's chunks / 1e6",
+        "as the minimum",
+    ),
+    PAUSES,
+    _frames(
+        "ecn_ce_rx",
+        "ECN-CE received",
+        "ECN-CE",
+        ("ECN-CE", "rx"),
+        "sum of ecn_ce_rx over the job's chunks",
+        "RFC 3168",
+    ),
+    _frames(
+        "cnp_tx",
+        "CNP sent",
+        "CNP",
+        ("CNP", "tx"),
+        "sum of cnp_tx over the job's chunks",
+        "IBTA annex A17 (RoCEv2), congestion notification packet",
+    ),
+    _frames(
+        "retransmits",
+        "Retransmits",
+        "retrans.",
+        ("retx", ""),
+        "sum of retransmits over the job's chunks",
+        _RDMA,
+        is_trouble=True,
+    ),
+    _frames(
+        "frames_lost",
+        "Frames lost",
+        "lost",
+        ("lost", ""),
+        "sum of frames_lost over its causes in the run's summary",
+        _RDMA,
+        scope=Scope.RUN,
+        is_trouble=True,
+    ),
+    Metric(
+        "out_of_order_percent",
+        "Out of order, ahead of turn",
+        "%",
+        Direction.LOWER,
+        "100 * sum of out_of_order / sum of rx_frames over the job's chunks",
+        "share of arrivals ahead of their turn, as NICs count frames out of sequence; those behind the "
+        "newest (RFC 4737) are a table of their own",
+        most=100,
+    ),
+    Metric(
+        "link_load_max_to_mean",
+        "Link load, max to mean",
+        "",
+        Direction.LOWER,
+        "largest busy_ps / mean busy_ps over the links between switches, both directions; the worst tier",
+        "imbalance of load balancing; 1 is even. None without links between switches or traffic on them",
+        scope=Scope.RUN,
+        least=1,
+    ),
+    Metric(
+        "queue_max_bytes",
+        "Deepest queue",
+        "bytes",
+        Direction.LOWER,
+        "largest queue_max_bytes over the ports of switches",
+        "the frame in transmission excluded; None without switches",
+        scope=Scope.RUN,
+    ),
+)
+
+METRICS = tuple(column for column in _COLUMNS if column is not ROUNDS)
+"""Every metric, in the order of output."""
+
+BY_NAME: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in METRICS})
+"""Each metric by its name, in the order of output."""
+
+RATIOS: Mapping[str, Metric] = MappingProxyType({metric.ratio: metric for metric in METRICS if metric.ratio})
+"""For the name of each ratio to the reference variant the metric that it is of; 1 is as the reference."""
+
+HEADLINES: Mapping[JobKind, Metric] = MappingProxyType(
+    {metric.leads: metric for metric in METRICS if metric.leads is not None}
+)
+"""The metric whose ratio says most about a job, by kind.
+
+A slowdown is relative to an idle fabric of its own, which differs between variants, so open-loop traffic is
+compared by its FCT.
+"""
+
+
+def of_kind(kind: JobKind) -> list[Metric]:
+    """Return the metrics that jobs of a kind have, in the order of output."""
+    return [metric for metric in METRICS if metric.concerns(kind)]
+
+
+def in_views(*views: View) -> list[Metric]:
+    """Return what tables of one of the views show: in the order of output, but of a group the mean first."""
+    shown = [metric for metric in _COLUMNS if not set(views).isdisjoint(metric.views)]
+    first = {metric.group: place for place, metric in reversed(list(enumerate(shown)))}
+
+    def place(metric: Metric) -> tuple[int, bool]:
+        is_mean = metric.name == f"{metric.group}_mean"
+        return first[metric.group] if metric.group else shown.index(metric), not is_mean
+
+    return sorted(shown, key=place)

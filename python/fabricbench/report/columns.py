@@ -1,0 +1,91 @@
+"""Which metrics a table of results has: those of the jobs in it that hold something.
+
+The same rules in the terminal and in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fabricbench.metrics import JobKind, Metric, View, in_views
+
+if TYPE_CHECKING:
+    from fabricbench.analysis.summary import Summary
+    from fabricbench.store import Trial
+
+_ONCE = {"kind": "rounds", "rounds": 1}
+
+
+class Shown(Protocol):
+    """A row of a table of results."""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+
+    @property
+    def summary(self) -> Summary:
+        """What it shows about a job."""
+
+    @property
+    def job_spec(self) -> Mapping[str, Any]:
+        """The job of the RunSpec."""
+
+    @property
+    def published_metrics(self) -> Collection[str]:
+        """Metrics with a published value next to ours."""
+
+
+def run_columns(rows: Sequence[Shown], *views: View) -> list[Metric]:
+    """Return the metrics of a table of jobs that hold something.
+
+    Storage has its own metrics in place of all but the counters, and what has no chunks what benchmarks
+    measure.
+
+    Args:
+        rows: The jobs.
+        views: What is to be shown; what is of rounds or of barriers is left out where there are none.
+    """
+    kinds = {row.summary.kind for row in rows}
+    found = [each for each in in_views(*_that_apply(rows, views)) if any(map(each.concerns, kinds))]
+    if not has_chunks(rows):
+        found = [each for each in found if View.SIZES in each.views]
+    elif kinds == {JobKind.STORAGE}:
+        found = [each for each in found if each.kind or each.is_count]
+    return held(found, rows)
+
+
+def has_chunks(rows: Sequence[Shown]) -> bool:
+    """Tell whether any row is of a trial with chunks; what benchmarks measured has none."""
+    return any(row.trial.has("chunks") for row in rows)
+
+
+def has_barriers(rows: Sequence[Shown]) -> bool:
+    """Tell whether any job has barriers between its rounds."""
+    return any(row.job_spec.get("barrier") for row in rows)
+
+
+def _that_apply(rows: Sequence[Shown], views: Sequence[View]) -> list[View]:
+    left_out = set() if has_barriers(rows) else {View.RANKS}
+    if left_out and all(row.job_spec.get("repeat", _ONCE) == _ONCE for row in rows if _is_collective(row)):
+        left_out |= {View.REPEATS, View.ROUNDS}
+    return [view for view in views if view not in left_out]
+
+
+def _is_collective(row: Shown) -> bool:
+    return row.summary.kind is JobKind.COLLECTIVE
+
+
+def held(metrics: Iterable[Metric], rows: Sequence[Shown]) -> list[Metric]:
+    """Leave out the metrics that hold nothing in any row, as those that make no sense of the jobs.
+
+    All stay where a job with chunks did not complete: what is missing then says so.
+    """
+    if any(row.summary.status != "complete" and row.trial.has("chunks") for row in rows):
+        return list(metrics)
+    return [metric for metric in metrics if any(_holds(row, metric.name) for row in rows)]
+
+
+def _holds(row: Shown, name: str) -> bool:
+    return row.summary.value(name) is not None or name in row.published_metrics
