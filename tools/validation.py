@@ -19,40 +19,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricbench.metrics import BUS_BANDWIDTH, JobKind, Metric, View, in_views
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "validation.md"
 COMMAND = Path(sys.executable).with_name("fabricbench")
 BEGIN = re.compile(r"<!-- (?P<plan>[a-z0-9-]+)(?P<options>( [^>]*)?): begin -->\n")
-HEADS = {
-    "completion_time_ms": "time (ms)",
-    "busbw_gb_per_s": "busbw (GB/s)",
-    "ideal_percent": "ideal (%)",
-    "fct_ms_min": "FCT min (ms)",
-    "fct_ms_p50": "FCT P50 (ms)",
-    "fct_ms_p95": "FCT P95 (ms)",
-    "fct_ms_max": "FCT max (ms)",
-    "pfc_rx": "PFC",
-    "ecn_ce_rx": "ECN-CE",
-    "cnp_tx": "CNP",
-    "retransmits": "retransmits",
-    "frames_lost": "lost",
-}
-"""Metrics by their flat name, and the head of their column."""
-STORAGE_HEADS = {
-    "iops": "IOPS",
-    "storage_gb_per_s": "throughput (GB/s)",
-    "operation_us_mean": "latency mean (us)",
-    "operation_us_p50": "P50 (us)",
-    "operation_us_p95": "P95 (us)",
-    "operation_us_p99": "P99 (us)",
-    "operation_us_p999": "P99.9 (us)",
-    "operation_us_max": "max (us)",
-    "pfc_rx": "PFC",
-    "ecn_ce_rx": "ECN-CE",
-    "cnp_tx": "CNP",
-}
-"""The same of storage, in place of the others."""
-ALWAYS = ("completion_time_ms", "busbw_gb_per_s", "ideal_percent")
+METRICS = [metric for metric in in_views(View.TENANTS) if metric.published]
+"""Metrics that are shown."""
+STORAGE_METRICS = [
+    metric
+    for metric in in_views(View.RUN)
+    if metric.kind is JobKind.STORAGE or (metric.is_count and not metric.is_trouble)
+]
+"""The same of storage: its own in place of all but the counters of congestion."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +51,6 @@ def sections(page: str) -> list[Section]:
 
 ALONE_HEADS = ("alone (GB/s)", "kept (%)")
 """Columns of plans that run each job alone as well."""
-RATIO_HEADS = {
-    "completion_time_ratio": "time, ratio",
-    "busbw_ratio": "busbw, ratio",
-    "fct_p99_ratio": "FCT P99, ratio",
-}
-STORAGE_RATIO_HEADS = {"iops_ratio": "IOPS, ratio", "operation_p99_ratio": "P99, ratio"}
-"""Columns of plans with variants: ratios to the reference, those that any line has."""
 
 
 def run(section: Section) -> list[dict[str, Any]]:
@@ -97,30 +70,44 @@ def run(section: Section) -> list[dict[str, Any]]:
     return [trial for trial in trials if "solo" not in trial["variant"].split("/")]
 
 
-def value_of(trial: dict[str, Any], metric: str) -> float | None:
-    """Return a metric of a trial by its flat name; none where it could not be measured."""
-    group, _, name = metric.rpartition("_")
-    value: float | None = trial[metric] if metric in trial else trial[group][name]
+def value_of(trial: dict[str, Any], metric: Metric) -> float | None:
+    """Return a metric of a trial; none where it could not be measured."""
+    place = trial[metric.group] if metric.group else trial
+    value: float | None = place[metric.name.removeprefix(f"{metric.group}_")]
     return value
 
 
-def cell(trial: dict[str, Any], metric: str) -> str:
+def head_of(metric: Metric) -> str:
+    """Return the head of the column of a metric; what is counted needs no unit."""
+    return metric.label if metric.decimals == 0 else f"{metric.label} ({metric.unit})"
+
+
+def cell(trial: dict[str, Any], metric: Metric) -> str:
     """Write a value of ours, and beside it the published one and the deviation."""
     value = value_of(trial, metric)
     ours = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
-    published = (trial["published"] or {}).get(metric)
+    published = (trial["published"] or {}).get(metric.name)
     if published is None:
         return ours
     deviation = published["deviation_percent"]
     return f"{ours} / {published['value']:,g}" + ("" if deviation is None else f" ({deviation:+.2f} %)")
 
 
-def columns(trials: Sequence[dict[str, Any]]) -> list[str]:
+def columns(trials: Sequence[dict[str, Any]]) -> list[Metric]:
     """Choose what the table shows: what was published, or every metric if nothing was."""
-    if all(trial["iops"] is not None for trial in trials):
-        return list(STORAGE_HEADS)
-    published = {metric for trial in trials for metric in trial["published"] or {}}
-    return [metric for metric in HEADS if metric in published or metric in ALWAYS or not published]
+    if is_storage(trials):
+        return STORAGE_METRICS
+    published = {name for trial in trials for name in trial["published"] or {}}
+    return [
+        metric
+        for metric in METRICS
+        if metric.name in published or View.TRIALS in metric.views or not published
+    ]
+
+
+def is_storage(trials: Sequence[dict[str, Any]]) -> bool:
+    """Tell whether the jobs are storage."""
+    return all(trial["collective"] == JobKind.STORAGE for trial in trials)
 
 
 def label(trial: dict[str, Any], *, with_job: bool) -> str:
@@ -138,15 +125,16 @@ def label(trial: dict[str, Any], *, with_job: bool) -> str:
 
 def alone_cells(trial: dict[str, Any]) -> list[str]:
     """Write what a job does alone, and what it keeps of that beside the others."""
-    alone = trial["alone"] or {"busbw_gb_per_s": None, "kept_percent": None}
-    values = (alone["busbw_gb_per_s"], alone["kept_percent"])
+    alone = trial["alone"] or {}
+    values = (alone.get(BUS_BANDWIDTH.name), alone.get("kept_percent"))
     return ["-" if value is None else f"{value:.4g}" for value in values]
 
 
 def ratio_heads(trials: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Choose the ratios that the table shows: none for a plan without variants."""
     known = [trial["reference"]["ratios"] for trial in trials if trial["reference"]]
-    heads = STORAGE_RATIO_HEADS if trials[0]["iops"] is not None else RATIO_HEADS
+    shown = STORAGE_METRICS if is_storage(trials) else in_views(View.TENANTS)
+    heads = {metric.ratio: f"{metric.label}, ratio" for metric in shown if metric.ratio}
     return {name: head for name, head in heads.items() if any(ratios.get(name) for ratios in known)}
 
 
@@ -163,7 +151,7 @@ def table(trials: Sequence[dict[str, Any]]) -> str:
     with_job = len({trial["job"] for trial in trials}) > 1
     with_alone = any(trial["alone"] for trial in trials)
     ratios = ratio_heads(trials)
-    head = ["data size", *((HEADS | STORAGE_HEADS)[metric] for metric in metrics), *ratios.values()]
+    head = ["data size", *map(head_of, metrics), *ratios.values()]
     head += ALONE_HEADS if with_alone else ()
     rows = [
         [
