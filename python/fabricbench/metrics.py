@@ -47,6 +47,7 @@ class View(StrEnum):
         SIZES: Two runs size by size, and results of benchmarks: what these measure.
         TRIALS: Trials in a list.
         TRIALS_PAGE: The same in the web application.
+        TILES: What stands above all others of a trial there.
     """
 
     RUN = "run"
@@ -58,11 +59,11 @@ class View(StrEnum):
     SIZES = "sizes"
     TRIALS = "trials"
     TRIALS_PAGE = "trials-page"
+    TILES = "tiles"
 
 
-_DECIMALS = {"%": 2, "1/s": 0, "frames": 0, "bytes": 0}
-_DIGITS = {"ms": 5, "us": 5}
-_DIGITS_OTHERWISE = 4
+_DECIMALS = {"GB/s": 2, "%": 2, "1/s": 0, "frames": 0, "bytes": 0}
+_DIGITS = {"ms": 5, "us": 5, "GB/s": 4, "": 4}
 
 
 @dataclass(frozen=True)
@@ -121,13 +122,13 @@ class Metric:
 
     @property
     def decimals(self) -> int | None:
-        """Decimals to show; none where significant digits tell more."""
+        """Decimals to show in a wide column; none where values differ too much for that."""
         return _DECIMALS.get(self.unit)
 
     @property
-    def digits(self) -> int:
-        """Significant digits to show where there are no decimals."""
-        return _DIGITS.get(self.unit, _DIGITS_OTHERWISE)
+    def digits(self) -> int | None:
+        """Significant digits to show in a narrow column; none where decimals are enough."""
+        return _DIGITS.get(self.unit)
 
     @property
     def lines(self) -> tuple[str, str]:
@@ -166,7 +167,7 @@ _RDMA = "counters of RoCE test equipment and NICs"
 
 _RUNS = (View.RUN, View.VARIANTS)
 _WITH_TENANTS = (*_RUNS, View.TENANTS)
-_EVERYWHERE = (*_WITH_TENANTS, View.SIZES, View.TRIALS, View.TRIALS_PAGE)
+_EVERYWHERE = (*_WITH_TENANTS, View.SIZES, View.TRIALS, View.TRIALS_PAGE, View.TILES)
 _SHORT = {"minimum": "min", "maximum": "max"}
 
 
@@ -269,7 +270,7 @@ def _frames(
         formula,
         reference,
         scope,
-        views=_WITH_TENANTS,
+        views=(*_WITH_TENANTS, View.TILES) if scope is Scope.RUN else _WITH_TENANTS,
         label=label,
         head=head,
         published=name,
@@ -419,7 +420,7 @@ _COLUMNS = (
         "as offered, over the chunks with a delivered_ps within the duration",
         _OPEN_LOOP,
         kind=JobKind.OPEN_LOOP,
-        views=_RUNS,
+        views=(*_RUNS, View.TILES),
         label="delivered",
         ratio="delivered_ratio",
     ),
@@ -436,7 +437,7 @@ _COLUMNS = (
         "operations with a completed_ps in the measured time / that time in s",
         _MEASURED,
         kind=JobKind.STORAGE,
-        views=_RUNS,
+        views=(*_RUNS, View.TILES),
         label="IOPS",
         ratio="iops_ratio",
         leads=JobKind.STORAGE,
@@ -461,13 +462,13 @@ _COLUMNS = (
     _operation("max", "maximum", "largest value", _RUNS),
     _operation("mean", "mean", "mean", _RUNS, "operation_mean_ratio"),
     _fct("min", "minimum", "smallest value", [View.RUN, View.TENANTS], published="min_fct_ms"),
-    _fct("p50", "P50", "50 % rank", _WITH_TENANTS, published="p50_fct_ms"),
+    _fct("p50", "P50", "50 % rank", (*_WITH_TENANTS, View.TILES), published="p50_fct_ms"),
     _fct("p95", "P95", "95 % rank", [View.RUN, View.TENANTS], published="p95_fct_ms"),
     _fct(
         "p99",
         "P99",
         "99 % rank",
-        [View.VARIANTS, View.TENANTS, View.TRIALS_PAGE],
+        [View.VARIANTS, View.TENANTS, View.TRIALS_PAGE, View.TILES],
         ratio="fct_p99_ratio",
         leads=JobKind.OPEN_LOOP,
     ),

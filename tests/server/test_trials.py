@@ -16,6 +16,7 @@ from tests.server.conftest import ClientOf
 from tests.support.samples import call
 
 import fabricbench as fb
+from fabricbench.metrics import BY_NAME
 from fabricbench.store import Workspace
 
 
@@ -60,6 +61,24 @@ def test_lists_are_searched_filtered_and_ordered(
     reader: TestClient, parameters: dict[str, Any], sizes: list[int]
 ) -> None:
     assert [row["data_size_bytes"] for row in rows(reader, **parameters)] == sizes
+
+
+def test_trials_are_ordered_by_any_metric_that_is_declared(reader: TestClient) -> None:
+    declared = reader.get("/api/v1/metrics").json()["metrics"]
+    assert [metric["name"] for metric in declared] == list(BY_NAME)
+    assert declared[0]["title"] == "Completion time"
+    for metric in declared:
+        values = [
+            flat_metrics(row["jobs"][0]).get(metric["name"]) for row in rows(reader, sort=metric["name"])
+        ]
+        known = [value for value in values if value is not None]
+        assert values == sorted(known, reverse=True) + [None] * (len(values) - len(known))
+
+
+def flat_metrics(job: dict[str, Any]) -> dict[str, Any]:
+    """Return what a job has, with what JSON groups under its own name."""
+    groups = [(name, value) for name, value in job.items() if isinstance(value, dict)]
+    return job | {f"{name}_{part}": each for name, value in groups for part, each in value.items()}
 
 
 def test_the_choices_of_the_filters_are_those_there_are(reader: TestClient) -> None:

@@ -65,7 +65,7 @@ def test_trials_of_both_are_listed_filtered_and_compared(page: Page, lab: Lab) -
         rows.filter(has=page.get_by_text(name, exact=True)).first.get_by_role("checkbox").check()
     page.get_by_role("link", name="Compare").last.click()
     table = page.get_by_role("table", name=re.compile("^Metrics of job"))
-    expect(table.get_by_role("row", name=re.compile("^bus bandwidth"))).not_to_have_count(0)
+    expect(table.get_by_role("row", name=re.compile("^Bus bandwidth"))).not_to_have_count(0)
 
 
 def test_a_view_of_what_a_backend_does_not_observe_says_so(page: Page, lab: Lab) -> None:

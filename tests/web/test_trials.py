@@ -121,7 +121,7 @@ def test_two_trials_are_compared_from_the_workspace(page: Page, served: Served) 
         rows(page, "Trials").filter(has_text=name).first.get_by_role("checkbox").check()
     page.get_by_role("link", name="Compare").last.click()
     table = page.get_by_role("table", name="Metrics of job test")
-    expect(table.get_by_role("row", name=re.compile("^bus bandwidth"))).not_to_have_count(0)
+    expect(table.get_by_role("row", name=re.compile("^Bus bandwidth"))).not_to_have_count(0)
     expect(page.get_by_text("fabric.switch.pfc")).to_be_visible()
     assert table.locator(".better, .worse").count() > 0
     before = table.get_by_role("row").count()

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { metricLabel, flatMetrics } from '../src/format/metrics';
+import type { JobMetrics, Metric } from '../src/api/types';
+import { metricLabel, metricOf, metricsOf } from '../src/format/metrics';
 import { dataSize, duration, fileSize, short, significant, simulatedTime } from '../src/format/numbers';
 
 describe('numbers', () => {
@@ -35,25 +36,60 @@ describe('numbers', () => {
 });
 
 describe('metrics', () => {
-  it('a label has the unit that the name carries', () => {
-    expect(metricLabel('fct_ms_p99')).toBe('flow completion time P99 [ms]');
-    expect(metricLabel('busbw_gb_per_s')).toBe('bus bandwidth [GB/s]');
-    expect(metricLabel('frames_lost')).toBe('frames lost');
+  const base = { direction: 'lower' as const, digits: null, decimals: 0, label: '', views: [] };
+  const metrics: Metric[] = [
+    {
+      ...base,
+      name: 'busbw_gb_per_s',
+      title: 'Bus bandwidth',
+      unit: 'GB/s',
+      group: '',
+      kind: 'collective',
+      ratio: 'busbw_ratio',
+      views: ['tiles'],
+    },
+    {
+      ...base,
+      name: 'iops',
+      title: 'Operations',
+      unit: '1/s',
+      group: '',
+      kind: 'storage',
+      ratio: '',
+      views: ['tiles'],
+    },
+    {
+      ...base,
+      name: 'fct_ms_p99',
+      title: 'FCT P99',
+      unit: 'ms',
+      group: 'fct_ms',
+      kind: null,
+      ratio: '',
+      views: ['tiles'],
+    },
+    { ...base, name: 'jain_fairness', title: 'Fairness', unit: '', group: '', kind: null, ratio: '' },
+  ];
+  const job = { job: 'test', ranks: 8, status: 'complete', fct_ms: { p99: 1.5 } } as unknown as JobMetrics;
+
+  it('a label has the title and the unit that are declared', () => {
+    const names = ['fct_ms_p99', 'jain_fairness', 'busbw_ratio', 'other'];
+    const labels = names.map((name) => metricLabel(metrics, name));
+    expect(labels).toEqual(['FCT P99 [ms]', 'Fairness', 'Bus bandwidth, ratio', 'other']);
   });
 
-  it('groups are flattened and what is no number is left out', () => {
-    const job = {
-      job: 'test',
-      ranks: 8,
-      fct_ms: { p50: 1, p99: null },
-      pfc_rx: 0,
-      criteria: [],
-      status: 'complete',
-    };
-    expect([...flatMetrics(job)]).toEqual([
-      ['fct_ms_p50', 1],
-      ['fct_ms_p99', null],
-      ['pfc_rx', 0],
+  it('values stand by their name or in their group', () => {
+    expect(metrics.map((metric) => metricOf({ ...job, busbw_gb_per_s: 40 }, metric))).toEqual([
+      40,
+      null,
+      1.5,
+      null,
     ]);
+  });
+
+  it('a job has the metrics of its kind, which is that of what was measured', () => {
+    const shown = (more: object) => metricsOf(metrics, 'tiles', { ...job, ...more }).map(({ name }) => name);
+    expect(shown({})).toEqual(['busbw_gb_per_s', 'fct_ms_p99']);
+    expect(shown({ iops: 5 })).toEqual(['iops', 'fct_ms_p99']);
   });
 });

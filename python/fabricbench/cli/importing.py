@@ -10,6 +10,7 @@ import typer
 
 from fabricbench.cli.options import OverridesOption, WorkspaceOption
 from fabricbench.cli.output import Format, note, write
+from fabricbench.metrics import BUS_BANDWIDTH
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
         for warning in found.warnings:
             note(f"warning: {warning}")
         note(f"imported {source.name}: {found.format}, {counted(len(found.trials), 'trial')}")
-    if benchmark and all(trial.results[0]["busbw_gb_per_s"] is None for trial in trials):
+    if benchmark and all(trial.results[0][BUS_BANDWIDTH.name] is None for trial in trials):
         note(f'warning: "{benchmark}" is no benchmark that is known, so there is no bus bandwidth')
     write(render(reports_of_run(trials), output))
     if loaded is not None:

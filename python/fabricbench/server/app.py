@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fabricbench.server import (
     compare,
+    declared,
     downloads,
     figures,
     imports,
@@ -66,7 +67,20 @@ def create_app(workspace: Workspace, settings: Settings) -> FastAPI:
     scheduler = Scheduler(workspace, settings, events)
     logins = Logins(workspace.root / FOLDER, settings)
     app.state.server = ServerState(workspace, settings, Sandbox(settings), events, scheduler, logins)
-    for part in (plans, runs, trials, tables, figures, compare, downloads, imports, validation, metrics, web):
+    for part in (
+        plans,
+        runs,
+        trials,
+        tables,
+        figures,
+        compare,
+        downloads,
+        imports,
+        validation,
+        declared,
+        metrics,
+        web,
+    ):
         app.include_router(part.router)
     app.include_router(vendor.router)
     app.include_router(web.pages)

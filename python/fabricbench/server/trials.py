@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from fabricbench.metrics import BY_NAME
 from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
 from fabricbench.report.trials import Beside, JobReport, measured_reports, stored_reports
@@ -27,14 +28,10 @@ TrialId = Annotated[
 ]
 State = Annotated[ServerState, Depends(state_of)]
 Tag = Annotated[str, Field(min_length=1, max_length=TAG_LENGTH_MAX, pattern=r"^[^\s,]([^\r\n\t,]*[^\s,])?$")]
-METRICS = (
-    *("busbw_gb_per_s", "algbw_gb_per_s", "ideal_percent"),
-    *("completion_time_ms", "fct_ms_p99", "frames_lost"),
-)
-"""The metrics that trials can be ordered by, of their first job."""
 SortKey = StrEnum(  # type: ignore[misc]
-    "SortKey", {name.upper(): name for name in (*COLUMNS, *METRICS)}
+    "SortKey", {name.upper(): name for name in (*COLUMNS, *BY_NAME)}
 )
+"""What trials can be ordered by: columns of the list, and every metric, of their first job."""
 _NEWEST = SortKey("started_at")
 
 

@@ -10,6 +10,7 @@ import type {
   Figure,
   FigureName,
   Imported,
+  Metric,
   Run,
   RunDetail,
   ShippedPlan,
@@ -28,6 +29,18 @@ export function useAbout() {
     staleTime: HOUR,
   });
 }
+
+/** Every metric as it is declared, in the order of output; none until the server has answered. */
+export function useMetrics(): readonly Metric[] {
+  const { data } = useQuery({
+    queryKey: ['metrics'],
+    queryFn: ({ signal }) => get<{ metrics: Metric[] }>(path('metrics'), signal),
+    staleTime: HOUR,
+  });
+  return data?.metrics ?? NO_METRICS;
+}
+
+const NO_METRICS: readonly Metric[] = [];
 
 export function useShippedPlans() {
   return useQuery({

@@ -436,6 +436,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metrics
+         * @description Return every metric of a job: its title, its unit and which of two values is better.
+         */
+        get: operations["list_metrics_api_v1_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -640,6 +660,20 @@ export interface components {
             } | null;
         };
         /**
+         * DeclaredMetrics
+         * @description Every metric, in the order of output.
+         */
+        DeclaredMetrics: {
+            /** Metrics */
+            metrics: components["schemas"]["MetricInfo"][];
+        };
+        /**
+         * Direction
+         * @description Which of two values is the better one.
+         * @enum {string}
+         */
+        Direction: "lower" | "higher";
+        /**
          * ErrorBody
          * @description The body of every answer that is an error.
          */
@@ -767,12 +801,69 @@ export interface components {
             warnings: string[];
         };
         /**
+         * JobKind
+         * @description What a job does, as far as its metrics depend on it.
+         * @enum {string}
+         */
+        JobKind: "collective" | "open-loop" | "storage";
+        /**
          * Login
          * @description A token.
          */
         Login: {
             /** Token */
             token: string;
+        };
+        /**
+         * MetricInfo
+         * @description A metric of a job.
+         */
+        MetricInfo: {
+            /**
+             * Name
+             * @description Its name, and that of its column in CSV.
+             */
+            name: string;
+            /**
+             * Group
+             * @description JSON has it in this object, under what its name ends with; may be empty.
+             */
+            group: string;
+            /** Title */
+            title: string;
+            /**
+             * Label
+             * @description A short title, for the head of a column; empty if no table needs one.
+             */
+            label: string;
+            /**
+             * Unit
+             * @description Empty for a pure number.
+             */
+            unit: string;
+            direction: components["schemas"]["Direction"];
+            /**
+             * Decimals
+             * @description Decimals to show; null where digits tell more.
+             */
+            decimals: number | null;
+            /**
+             * Digits
+             * @description Significant digits to show; null where decimals tell more.
+             */
+            digits: number | null;
+            /** @description The kind of jobs that have it; null if all do. */
+            kind: components["schemas"]["JobKind"] | null;
+            /**
+             * Ratio
+             * @description Name of its ratio to the reference variant; empty if there is none.
+             */
+            ratio: string;
+            /**
+             * Views
+             * @description Tables that show it, beside those that show every metric.
+             */
+            views: components["schemas"]["View"][];
         };
         /**
          * NewRun
@@ -1111,7 +1202,7 @@ export interface components {
          * SortKey
          * @enum {string}
          */
-        SortKey: "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "busbw_gb_per_s" | "algbw_gb_per_s" | "ideal_percent" | "completion_time_ms" | "fct_ms_p99" | "frames_lost";
+        SortKey: "started_at" | "ended_at" | "plan" | "title" | "variant" | "backend" | "status" | "data_size_bytes" | "tag" | "id" | "completion_time_ms" | "round_ms_min" | "round_ms_max" | "rank_ms_min" | "rank_ms_mean" | "rank_ms_max" | "algbw_gb_per_s" | "busbw_gb_per_s" | "busbw_gb_per_s_min" | "busbw_gb_per_s_max" | "ideal_percent" | "offered_gb_per_s" | "delivered_gb_per_s" | "slowdown_mean" | "slowdown_p50" | "slowdown_p95" | "slowdown_p99" | "slowdown_max" | "iops" | "storage_gb_per_s" | "operation_us_min" | "operation_us_p50" | "operation_us_p95" | "operation_us_p99" | "operation_us_p999" | "operation_us_max" | "operation_us_mean" | "fct_ms_min" | "fct_ms_p50" | "fct_ms_p95" | "fct_ms_p99" | "fct_ms_p999" | "fct_ms_max" | "fct_mean_ms" | "jain_fairness" | "latency_us_min" | "latency_us_mean" | "latency_us_max" | "pfc_rx" | "ecn_ce_rx" | "cnp_tx" | "retransmits" | "frames_lost" | "out_of_order_percent" | "link_load_max_to_mean" | "queue_max_bytes";
         /**
          * TableName
          * @enum {string}
@@ -1246,6 +1337,24 @@ export interface components {
             /** Plans */
             plans: components["schemas"]["PublishedPlan"][];
         };
+        /**
+         * View
+         * @description A table that shows some of the metrics.
+         *
+         *     Attributes:
+         *         RUN: Jobs of a run, of whatever kind.
+         *         REPEATS: The same and variants, where a collective repeats.
+         *         ROUNDS: The times of its rounds, where there is room.
+         *         RANKS: The same at single ranks, where barriers stand between rounds: what MPI benchmarks print.
+         *         VARIANTS: Variants with their ratios, which leave less room.
+         *         TENANTS: Jobs beside others and alone.
+         *         SIZES: Two runs size by size, and results of benchmarks: what these measure.
+         *         TRIALS: Trials in a list.
+         *         TRIALS_PAGE: The same in the web application.
+         *         TILES: What stands above all others of a trial there.
+         * @enum {string}
+         */
+        View: "run" | "repeats" | "rounds" | "ranks" | "variants" | "tenants" | "sizes" | "trials" | "trials-page" | "tiles";
     };
     responses: never;
     parameters: never;
@@ -3442,6 +3551,98 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Validation"];
+                };
+            };
+            /** @description The request cannot be read. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The token is missing or wrong. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The request came from another site. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Its state does not allow that. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A value is wrong. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Too much to do at the moment, or the catalog is out of reach. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_metrics_api_v1_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeclaredMetrics"];
                 };
             };
             /** @description The request cannot be read. */

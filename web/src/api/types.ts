@@ -15,6 +15,9 @@ type Known<T, More> = Omit<T, keyof More> & More;
 export type Status =
   'queued' | 'running' | 'complete' | 'incomplete' | 'interrupted' | 'cancelled' | 'failed' | 'imported';
 
+/** A metric as it is declared. */
+export type Metric = Schemas['MetricInfo'];
+
 /** Metrics of one job of a trial; every number may be null where nothing was measured. */
 export interface JobMetrics {
   job: string;
@@ -24,11 +27,6 @@ export interface JobMetrics {
   data_size_bytes: number | null;
   status: Status;
   reason: string;
-  completion_time_ms: number | null;
-  busbw_gb_per_s: number | null;
-  algbw_gb_per_s: number | null;
-  ideal_percent: number | null;
-  fct_ms: Record<string, number | null>;
   verdict: string | null;
   [metric: string]: unknown;
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 
+import { useMetrics } from '../api/queries';
 import { metricLabel } from '../format/metrics';
 
 interface Props {
@@ -12,13 +13,14 @@ interface Props {
 
 /** The head of a table in which each metric has several columns. */
 export function MetricHead({ names, parts, children }: Props) {
+  const metrics = useMetrics();
   return (
     <thead>
       <tr>
         {children}
         {names.map((name) => (
           <th key={name} colSpan={parts.length} className="right" title={name}>
-            {metricLabel(name)}
+            {metricLabel(metrics, name)}
           </th>
         ))}
       </tr>

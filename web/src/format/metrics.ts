@@ -1,90 +1,35 @@
-/** Metrics as the record names them: the name carries the unit last. */
+/** Metrics as the server declares them. */
+import type { JobMetrics, Metric } from '../api/types';
+import { fixed, significant } from './numbers';
 
-/** What describes a job or stands in a place of its own, and is no metric. */
-const NO_METRIC = new Set([
-  'id',
-  'tag',
-  'tags',
-  'plan',
-  'variant',
-  'iteration',
-  'job',
-  'collective',
-  'algorithm',
-  'ranks',
-  'data_size_bytes',
-  'message_size_bytes',
-  'status',
-  'reason',
-  'verdict',
-  'published',
-  'alone',
-  'reference',
-  'criteria',
-  'diagnosis',
-  'reordering',
-  'recoveries',
-  'tcp',
-  'measured',
-]);
-
-/** The numbers of a job by name; those of a group, such as `fct_ms`, by `fct_ms_p99`. */
-export function flatMetrics(job: Record<string, unknown>): Map<string, number | null> {
-  const flat = new Map<string, number | null>();
-  for (const [name, value] of Object.entries(job)) {
-    if (NO_METRIC.has(name)) continue;
-    if (typeof value === 'number' || value === null) flat.set(name, value);
-    else if (typeof value === 'object' && !Array.isArray(value)) {
-      for (const [part, number] of Object.entries(value)) {
-        if (typeof number === 'number' || number === null)
-          flat.set(`${name}_${part}`, number as number | null);
-      }
-    }
-  }
-  return flat;
+/** The value of a metric of a job: by its name, or in its group by the rest of the name. */
+export function metricOf(job: Record<string, unknown>, { name, group }: Metric): number | null {
+  const place = group === '' ? job : (job[group] as Record<string, unknown> | null | undefined);
+  const value = place?.[group === '' ? name : name.slice(group.length + 1)];
+  return typeof value === 'number' ? value : null;
 }
 
-const UNITS: readonly [string, string][] = [
-  ['_gb_per_s', 'GB/s'],
-  ['_percent', '%'],
-  ['_bytes', 'bytes'],
-  ['_ms', 'ms'],
-  ['_us', 'us'],
-];
-
-const WORDS: Record<string, string> = {
-  algbw: 'algorithm bandwidth',
-  busbw: 'bus bandwidth',
-  ideal: 'share of the ideal',
-  fct: 'flow completion time',
-  fct_mean: 'flow completion time mean',
-  iops: 'operations per second',
-  jain_fairness: 'Jain fairness',
-  pfc_rx: 'PFC pauses received',
-  ecn_ce_rx: 'ECN marks received',
-  cnp_tx: 'CNPs sent',
-  p50: 'P50',
-  p95: 'P95',
-  p99: 'P99',
-  p999: 'P99.9',
-  latency: 'frame latency',
-};
-
-/** A heading for a metric: `fct_ms_p99` is "flow completion time P99 [ms]". */
-export function metricLabel(name: string): string {
-  const { stem, unit, suffix } = partsOf(name);
-  const text = [WORDS[stem] ?? stem.replaceAll('_', ' '), WORDS[suffix] ?? suffix.replaceAll('_', ' ')];
-  const words = text.filter(Boolean).join(' ');
-  return unit === '' ? words : `${words} [${unit}]`;
+/** The metrics of a view that a job has, measured or not: its kind is that of what was measured. */
+export function metricsOf(
+  metrics: readonly Metric[],
+  view: Metric['views'][number],
+  job: JobMetrics,
+): Metric[] {
+  const kinds = new Set(metrics.filter((each) => metricOf(job, each) !== null).map(({ kind }) => kind));
+  kinds.add(null);
+  if (kinds.size === 1) kinds.add('collective');
+  return metrics.filter(({ views, kind }) => views.includes(view) && kinds.has(kind));
 }
 
-function partsOf(name: string) {
-  for (const [marker, unit] of UNITS) {
-    const at = name.indexOf(marker);
-    const end = at + marker.length;
-    if (at > 0 && (end === name.length || name[end] === '_')) {
-      return { stem: name.slice(0, at), unit, suffix: name.slice(end + 1) };
-    }
-  }
-  return { stem: name, unit: '', suffix: '' };
+/** A value as a column of it has it. */
+export function metricText(value: number | null, { decimals, digits }: Metric): string {
+  return decimals === null ? significant(value, digits ?? undefined) : fixed(value, decimals);
+}
+
+/** A heading for a metric or a ratio by its name: `fct_ms_p99` is "FCT P99 [ms]". */
+export function metricLabel(metrics: readonly Metric[], name: string): string {
+  const metric = metrics.find((each) => each.name === name);
+  if (metric !== undefined) return metric.unit === '' ? metric.title : `${metric.title} [${metric.unit}]`;
+  const compared = metrics.find((each) => each.ratio === name);
+  return compared === undefined ? name : `${compared.title}, ratio`;
 }

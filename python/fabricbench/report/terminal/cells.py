@@ -83,8 +83,8 @@ def deviation_text(deviation: Deviation | None) -> str:
 
 def metric_text(metric: Metric, value: float | int | None) -> str:
     """Write a metric's value as tables show it, without its unit; `-` where it could not be measured."""
+    if metric.digits:
+        return count(value) if isinstance(value, int) else number(value, metric.digits)
     if metric.decimals:
         return fixed(value, metric.decimals)
-    if isinstance(value, int) or metric.decimals == 0:
-        return count(None if value is None else round(value))
-    return number(value, metric.digits)
+    return count(None if value is None else round(value))

@@ -1,6 +1,7 @@
 import { Title } from '@mantine/core';
 import { Link } from 'react-router';
 
+import { useMetrics } from '../../api/queries';
 import type { ComparedMetric, ComparedTrial } from '../../api/types';
 import { MetricValue } from '../../components/MetricValue';
 import { metricLabel } from '../../format/metrics';
@@ -9,6 +10,7 @@ import { differs, type Group, ratioText } from './groups';
 
 /** Every metric of a job and its counterparts, with the ratio to the first; what differs is coloured. */
 export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiffering: boolean }) {
+  const metrics = useMetrics();
   const shown = group.metrics.filter(
     (name) => !onlyDiffering || group.others.some((other) => differs(other.metrics[name])),
   );
@@ -31,7 +33,7 @@ export function ComparedTable({ group, onlyDiffering }: { group: Group; onlyDiff
           {shown.map((name) => (
             <tr key={name}>
               <th scope="row" style={{ fontWeight: 400 }} title={name}>
-                {metricLabel(name)}
+                {metricLabel(metrics, name)}
               </th>
               <td className="right">
                 <MetricValue value={group.others[0]?.metrics[name]?.first ?? null} />

@@ -1,6 +1,7 @@
 import { Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
+import { useMetrics } from '../../api/queries';
 import type { ComparedJob, Comparison } from '../../api/types';
 import { MetricHead } from '../../components/MetricHead';
 import { MetricValue } from '../../components/MetricValue';
@@ -29,7 +30,8 @@ export function SizesTables({ comparison }: { comparison: Comparison }) {
 }
 
 function SizesTable({ kind }: { kind: SizeKind }) {
-  const names = sizeMetrics(kind.pairs);
+  const metrics = useMetrics();
+  const names = sizeMetrics(metrics, kind.pairs);
   return (
     <section className="panel" style={{ overflowX: 'auto' }}>
       <Title order={2} p="xs">

@@ -1,5 +1,5 @@
 /** Two runs compared at every size: which pairs stand in one table, and which metrics it has. */
-import type { ComparedJob, Comparison } from '../../api/types';
+import type { ComparedJob, Comparison, Metric } from '../../api/types';
 
 export interface SizeKind {
   key: string;
@@ -25,11 +25,10 @@ function sizeOf(pair: ComparedJob): number {
   return pair.first.data_size_bytes ?? 0;
 }
 
-const METRICS = ['completion_time_ms', 'algbw_gb_per_s', 'busbw_gb_per_s', 'ideal_percent'];
-
 /** The metrics that benchmarks measure too, where either run has them. */
-export function sizeMetrics(pairs: readonly ComparedJob[]): string[] {
-  return METRICS.filter((name) =>
+export function sizeMetrics(declared: readonly Metric[], pairs: readonly ComparedJob[]): string[] {
+  const names = declared.filter(({ views }) => views.includes('sizes')).map(({ name }) => name);
+  return names.filter((name) =>
     pairs.some(({ metrics }) => metrics[name]?.first != null || metrics[name]?.second != null),
   );
 }

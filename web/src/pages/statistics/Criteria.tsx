@@ -1,11 +1,13 @@
 import { Badge, Paper, Text, Title } from '@mantine/core';
 
-import type { CriterionResult, JobDetail } from '../../api/types';
+import { useMetrics } from '../../api/queries';
+import type { CriterionResult, JobDetail, Metric } from '../../api/types';
 import { metricLabel } from '../../format/metrics';
 import { significant } from '../../format/numbers';
 
 /** The plan's acceptance criteria, met or not. */
 export function Criteria({ jobs }: { jobs: JobDetail[] }) {
+  const metrics = useMetrics();
   const rows = jobs.flatMap((job) => job.criteria.map((criterion) => ({ job: job.job, criterion })));
   if (rows.length === 0) return null;
   return (
@@ -26,7 +28,7 @@ export function Criteria({ jobs }: { jobs: JobDetail[] }) {
           {rows.map(({ job, criterion }, index) => (
             <tr key={index}>
               <td>{job}</td>
-              <td>{limitText(criterion)}</td>
+              <td>{limitText(metrics, criterion)}</td>
               <td className="right">{significant(criterion.value, 6)}</td>
               <td>
                 <Verdict met={criterion.met} />
@@ -39,13 +41,13 @@ export function Criteria({ jobs }: { jobs: JobDetail[] }) {
   );
 }
 
-function limitText(criterion: CriterionResult) {
+function limitText(metrics: readonly Metric[], criterion: CriterionResult) {
   const bounds = [
     typeof criterion.min === 'number' ? `at least ${significant(criterion.min, 6)}` : '',
     typeof criterion.max === 'number' ? `at most ${significant(criterion.max, 6)}` : '',
     criterion.limit ?? '',
   ];
-  return `${metricLabel(criterion.metric)} ${bounds.filter(Boolean).join(', ')}`;
+  return `${metricLabel(metrics, criterion.metric)} ${bounds.filter(Boolean).join(', ')}`;
 }
 
 function Verdict({ met }: { met: boolean | null }) {

@@ -19,7 +19,7 @@ export function DiagnosisView({ trial }: { trial: TrialDetail }) {
       {found.map((job) => (
         <Stack key={job.job} gap="xs">
           <Title order={2}>
-            {job.job}: {fixed(job.ideal_percent, 1)} % of the ideal
+            {job.job}: {fixed(job.ideal_percent as number | null, 1)} % of the ideal
           </Title>
           {job.diagnosis?.map((finding, index) => (
             <FindingBox key={`${finding.cause} ${index}`} finding={finding} />

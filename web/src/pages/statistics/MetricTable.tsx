@@ -1,12 +1,34 @@
+import { useMetrics } from '../../api/queries';
 import type { JobDetail } from '../../api/types';
 import { MetricValue } from '../../components/MetricValue';
-import { flatMetrics, metricLabel } from '../../format/metrics';
+import { metricLabel, metricOf } from '../../format/metrics';
 
-/** Every metric that was measured, a column for each job. */
+interface Line {
+  name: string;
+  title: string;
+  values: (number | null)[];
+}
+
+const COUNTS = {
+  rounds: 'Rounds',
+  chunks: 'Chunks',
+  chunks_complete: 'Chunks complete',
+  chunks_failed: 'Chunks failed',
+};
+
+/** Every metric that was measured, and what it is of, a column for each job. */
 export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
-  const columns = jobs.map((job) => flatMetrics(job));
-  const names = [...new Set(columns.flatMap((metrics) => [...metrics.keys()]))];
-  const measured = names.filter((name) => columns.some((metrics) => metrics.get(name) !== null));
+  const metrics = useMetrics();
+  const lines: Line[] = [
+    ...Object.entries(COUNTS).map(([name, title]) => {
+      return { name, title, values: jobs.map((job) => (job[name] ?? null) as number | null) };
+    }),
+    ...metrics.map((metric) => {
+      const title = metricLabel(metrics, metric.name);
+      return { name: metric.name, title, values: jobs.map((job) => metricOf(job, metric)) };
+    }),
+  ];
+  const measured = lines.filter(({ values }) => values.some((value) => value !== null));
   const half = Math.ceil(measured.length / 2);
   return (
     <div style={{ display: 'grid', gridTemplateColumns: jobs.length > 2 ? '1fr' : '1fr 1fr', gap: 12 }}>
@@ -24,14 +46,14 @@ export function MetricTable({ jobs }: { jobs: JobDetail[] }) {
               </tr>
             </thead>
             <tbody>
-              {part.map((name) => (
+              {part.map(({ name, title, values }) => (
                 <tr key={name}>
                   <th scope="row" style={{ fontWeight: 400 }} title={name}>
-                    {metricLabel(name)}
+                    {title}
                   </th>
-                  {columns.map((metrics, column) => (
+                  {values.map((value, column) => (
                     <td key={column} className="right">
-                      <MetricValue value={metrics.get(name) ?? null} />
+                      <MetricValue value={value} />
                     </td>
                   ))}
                 </tr>

@@ -1,8 +1,10 @@
 import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-import type { JobDetail, Measured, TrialDetail } from '../../api/types';
-import { dataSize, fixed, MISSING, significant, whole } from '../../format/numbers';
+import { useMetrics } from '../../api/queries';
+import type { JobDetail, Measured, Metric, TrialDetail } from '../../api/types';
+import { metricOf, metricsOf, metricText } from '../../format/metrics';
+import { dataSize, MISSING, significant, whole } from '../../format/numbers';
 import { Criteria } from './Criteria';
 import { MeasuredFacts } from './MeasuredFacts';
 import { MetricTable } from './MetricTable';
@@ -18,9 +20,10 @@ interface Tile {
 /** The figures that are looked at first, then every metric of every job. */
 export function SummaryView({ trial }: { trial: TrialDetail }) {
   const jobs = jobsOf(trial);
+  const metrics = useMetrics();
   const [job] = jobs;
   if (job === undefined) return <Text size="sm">{trial.message || 'This trial has no results.'}</Text>;
-  const shown = job.measured ? measuredTiles(trial, job, job.measured) : tiles(trial, job);
+  const shown = tiles(metrics, trial, job);
   const finding = jobs.flatMap((each) => each.diagnosis ?? [])[0];
   return (
     <Stack gap="sm">
@@ -72,8 +75,9 @@ function Unreached({ texts }: { texts: string[] }) {
   );
 }
 
-function tiles(trial: TrialDetail, job: JobDetail): Tile[] {
-  const rate = job.busbw_gb_per_s ?? (job.delivered_gb_per_s as number | null) ?? null;
+/** Of a measured trial: what benchmarks print. */
+function tiles(metrics: readonly Metric[], trial: TrialDetail, job: JobDetail): Tile[] {
+  const shown = metricsOf(metrics, job.measured ? 'sizes' : 'tiles', job);
   return [
     { label: 'Data size', value: dataSize(trial.data_size_bytes) },
     {
@@ -81,34 +85,19 @@ function tiles(trial: TrialDetail, job: JobDetail): Tile[] {
       value: significant(job.ranks),
       hint: `${job.collective ?? ''} ${job.algorithm ?? ''}`,
     },
-    {
-      label: job.busbw_gb_per_s === null ? 'Delivered' : 'Bus bandwidth',
-      value: fixed(rate, 2),
-      unit: 'GB/s',
-    },
-    { label: 'Of the ideal', value: fixed(job.ideal_percent, 2), unit: '%' },
-    { label: 'Completion time', value: significant(job.completion_time_ms, 6), unit: 'ms' },
-    { label: 'FCT P50', value: significant(job.fct_ms.p50, 5), unit: 'ms' },
-    { label: 'FCT P99', value: significant(job.fct_ms.p99, 5), unit: 'ms' },
-    {
-      label: 'Frames lost',
-      value: whole(job.frames_lost as number | null),
-      hint: `retransmitted ${whole(job.retransmits as number | null)}`,
-    },
+    ...shown.map((metric) => {
+      const { title, unit } = metric;
+      return { label: title, value: metricText(metricOf(job, metric), metric), unit };
+    }),
+    ...(job.measured ? printedTiles(job.measured) : []),
   ];
 }
 
-/** Of a measured trial: what benchmarks print. */
-function measuredTiles(trial: TrialDetail, job: JobDetail, measured: Measured): Tile[] {
-  const { wrong, iterations } = measured.printed;
-  const [size, ranks, , ideal, time] = tiles(trial, job);
-  const rate =
-    job.busbw_gb_per_s === null
-      ? { label: 'Algorithm bandwidth', value: fixed(job.algbw_gb_per_s, 2), unit: 'GB/s' }
-      : { label: 'Bus bandwidth', value: fixed(job.busbw_gb_per_s, 2), unit: 'GB/s' };
-  const check = wrong === null ? 'not checked' : whole(wrong);
-  const found = [size, ranks, rate, ideal, time, { label: 'Iterations', value: whole(iterations) }];
-  return [...found, { label: 'Wrong values', value: check }].filter((tile) => tile !== undefined);
+function printedTiles({ printed: { wrong, iterations } }: Measured): Tile[] {
+  return [
+    { label: 'Iterations', value: whole(iterations) },
+    { label: 'Wrong values', value: wrong === null ? 'not checked' : whole(wrong) },
+  ];
 }
 
 function TileBox({ label, value, unit, hint }: Tile) {

@@ -5,7 +5,7 @@ import { IconUpload } from '@tabler/icons-react';
 import { useMemo } from 'react';
 import { Link, useNavigate } from 'react-router';
 
-import { trialsUrl, useRuns } from '../../api/queries';
+import { trialsUrl, useMetrics, useRuns } from '../../api/queries';
 import type { Trial, TrialPage } from '../../api/types';
 import { Grid } from '../../components/Grid';
 import { Empty, Failure, Loading } from '../../components/States';
@@ -62,7 +62,8 @@ interface ListProps extends ReturnType<typeof useSearch> {
 
 function List({ pages, selection, search, change }: ListProps) {
   const navigate = useNavigate();
-  const columns = useMemo(() => trialColumns(selection), [selection]);
+  const metrics = useMetrics();
+  const columns = useMemo(() => trialColumns(selection, metrics), [selection, metrics]);
   if (pages.error !== null)
     return <Failure error={pages.error} what="The list of trials" retry={pages.refetch} />;
   if (pages.total === undefined) return <Loading what="Loading trials" />;

@@ -2,31 +2,32 @@ import { Badge, Checkbox, Group, Text } from '@mantine/core';
 import { IconRuler2 } from '@tabler/icons-react';
 import { Link } from 'react-router';
 
-import type { JobMetrics, Trial } from '../../api/types';
+import type { Metric, Trial } from '../../api/types';
 import type { GridColumn } from '../../components/Grid';
 import { StatusBadge } from '../../components/StatusBadge';
-import { dataSize, fixed, MISSING, moment, significant } from '../../format/numbers';
+import { metricOf, metricText } from '../../format/metrics';
+import { dataSize, MISSING, moment, significant } from '../../format/numbers';
 
 interface Selection {
   has: (id: string) => boolean;
   toggle: (id: string) => void;
 }
 
-function number(
-  key: string,
-  title: string,
-  unit: string | undefined,
-  hint: string,
-  width: number,
-  value: (job: JobMetrics) => string,
-  sortable = true,
-): GridColumn<Trial> {
-  const cell = (trial: Trial) => (trial.jobs[0] ? value(trial.jobs[0]) : MISSING);
-  return { key, title, unit, hint, width, right: true, sortable, cell };
+function metricColumn(metric: Metric): GridColumn<Trial> {
+  return {
+    key: metric.name,
+    title: `${metric.label.slice(0, 1).toUpperCase()}${metric.label.slice(1)}`,
+    unit: metric.unit,
+    hint: metric.title,
+    width: 84,
+    right: true,
+    sortable: true,
+    cell: ({ jobs: [job] }) => (job ? metricText(metricOf(job, metric), metric) : MISSING),
+  };
 }
 
 /** Columns of the list of trials; figures are those of a trial's first job. */
-export function trialColumns(selection: Selection): GridColumn<Trial>[] {
+export function trialColumns(selection: Selection, metrics: readonly Metric[]): GridColumn<Trial>[] {
   return [
     {
       key: 'select',
@@ -67,19 +68,15 @@ export function trialColumns(selection: Selection): GridColumn<Trial>[] {
       cell: (trial) => dataSize(trial.data_size_bytes),
     },
     { key: 'collective', title: 'Collective', width: 'minmax(120px, 0.8fr)', cell: collectiveText },
-    number('ranks', 'Ranks', undefined, 'Ranks of the job', 60, (job) => significant(job.ranks), false),
-    number('busbw_gb_per_s', 'Busbw', 'GB/s', 'Bus bandwidth, 1 GB/s = 10^9 bytes/s', 74, (job) =>
-      fixed(job.busbw_gb_per_s, 2),
-    ),
-    number('ideal_percent', 'Ideal', '%', 'Goodput as a share of the ideal', 66, (job) =>
-      fixed(job.ideal_percent, 1),
-    ),
-    number('completion_time_ms', 'Time', 'ms', 'Completion time', 86, (job) =>
-      significant(job.completion_time_ms, 5),
-    ),
-    number('fct_ms_p99', 'FCT P99', 'ms', 'Flow completion time, 99th percentile', 84, (job) =>
-      significant(job.fct_ms.p99, 5),
-    ),
+    {
+      key: 'ranks',
+      title: 'Ranks',
+      hint: 'Ranks of the job',
+      width: 60,
+      right: true,
+      cell: ({ jobs: [job] }) => significant(job?.ranks),
+    },
+    ...metrics.filter(({ views }) => views.includes('trials-page')).map(metricColumn),
     {
       key: 'verdict',
       title: 'Criteria',

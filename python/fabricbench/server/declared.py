@@ -1,0 +1,43 @@
+"""The metrics of jobs, as they are declared: what the names in every other answer mean."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from fabricbench.metrics import METRICS, Direction, JobKind, Metric, View
+from fabricbench.server.errors import ERRORS
+
+router = APIRouter(prefix="/api/v1", tags=["metrics"], responses=ERRORS)
+
+
+class MetricInfo(BaseModel):
+    """A metric of a job."""
+
+    name: str = Field(description="Its name, and that of its column in CSV.")
+    group: str = Field(description="JSON has it in this object, under what its name ends with; may be empty.")
+    title: str
+    label: str = Field(description="A short title, for the head of a column; empty if no table needs one.")
+    unit: str = Field(description="Empty for a pure number.")
+    direction: Direction = Field(description="Which of two values is the better one.")
+    decimals: int | None = Field(description="Decimals to show; null where digits tell more.")
+    digits: int | None = Field(description="Significant digits to show; null where decimals tell more.")
+    kind: JobKind | None = Field(description="The kind of jobs that have it; null if all do.")
+    ratio: str = Field(description="Name of its ratio to the reference variant; empty if there is none.")
+    views: list[View] = Field(description="Tables that show it, beside those that show every metric.")
+
+
+class DeclaredMetrics(BaseModel):
+    """Every metric, in the order of output."""
+
+    metrics: list[MetricInfo]
+
+
+@router.get("/metrics")
+def list_metrics() -> DeclaredMetrics:
+    """Return every metric of a job: its title, its unit and which of two values is better."""
+    return DeclaredMetrics(metrics=[_info(metric) for metric in METRICS])
+
+
+def _info(metric: Metric) -> MetricInfo:
+    return MetricInfo.model_validate(metric, from_attributes=True)
