@@ -11,7 +11,6 @@ use crate::report::{
     reordering_rows, summary, tcp_patience, total_rows,
 };
 use crate::setup::{ApartRule, BuildOptions, FabricNode};
-use crate::switch::forward::{Forward, balancing, with_forward};
 use engine::{Hooks, Partition, Window};
 use record::{Batch, ChunkRow, EventRow};
 use spec::{LossRecovery, RunSpec, RunSummary, SpecError};
@@ -72,20 +71,12 @@ pub enum RunError {
 /// When something does not hold that holds in every run, see `report/invariants.rs`: a bug of the simulator.
 pub fn run(spec: &RunSpec, options: Options, observer: &mut dyn Observer) -> Result<RunSummary, RunError> {
     spec::check(spec)?;
-    with_forward!(balancing(spec), F => run_with::<F>(spec, options, observer))
-}
-
-fn run_with<F: Forward>(
-    spec: &RunSpec,
-    options: Options,
-    observer: &mut dyn Observer,
-) -> Result<RunSummary, RunError> {
     let build_options = BuildOptions {
         threads: options.threads,
         exact_only: options.path == Path::Exact,
         ..BuildOptions::default()
     };
-    let mut world = build::<F>(spec, &build_options)?;
+    let mut world = build(spec, &build_options)?;
     let mut partitions = std::mem::take(&mut world.partitions);
     let live = LiveView::new(spec, partitions[0].probe().live().clone());
     let mut driver = Driver::new(&world, spec, options, live, &mut *observer);
@@ -135,8 +126,8 @@ fn run_with<F: Forward>(
 
 /// Rows for what never ended. They may be as many as there are chunks, so they are handed out as they are
 /// made.
-fn finish_chunks<F: Forward>(
-    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+fn finish_chunks(
+    partitions: &[Partition<FabricNode, SeriesProbe>],
     assembler: &mut Assembler,
     ending: Ending,
     observer: &mut dyn Observer,
@@ -160,8 +151,8 @@ fn finish_chunks<F: Forward>(
 
 /// Hands out everything that is known only at the end: of the last window, and of the run, which may have
 /// ended within it.
-fn hand_out<F: Forward>(
-    world: &World<F>,
+fn hand_out(
+    world: &World,
     spec: &RunSpec,
     rows: Vec<ChunkRow>,
     events: Vec<EventRow>,
@@ -169,7 +160,7 @@ fn hand_out<F: Forward>(
     observer: &mut dyn Observer,
 ) -> Result<(), Stopped> {
     let graph = &world.fabric.graph;
-    let Paths { egress_qps, rows: path_rows } = paths::<F>(spec, &world.fabric, &world.flows);
+    let Paths { egress_qps, rows: path_rows } = paths(spec, &world.fabric, &world.flows);
     observer.batch(Batch::Chunks(rows))?;
     let priorities = hand_out_ports(world, &egress_qps, end, |rows| observer.batch(Batch::Ports(rows)))?;
     observer.batch(Batch::Priorities(priorities))?;
@@ -189,7 +180,7 @@ fn hand_out<F: Forward>(
 }
 
 /// Payload of the jobs that end by themselves, in all their rounds.
-fn total_bytes<F: Forward>(world: &World<F>, spec: &RunSpec) -> u64 {
+fn total_bytes(world: &World, spec: &RunSpec) -> u64 {
     let flows = &world.flows;
     let schedules = spec.jobs.iter().zip(&flows.schedules);
     let of_schedules = schedules.map(|(job, schedule)| job.bytes_of_all_rounds(schedule.total_bytes()));
@@ -226,8 +217,8 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new<F: Forward>(
-        world: &'a World<F>,
+    fn new(
+        world: &'a World,
         spec: &RunSpec,
         options: Options,
         live: LiveView,
@@ -317,17 +308,13 @@ impl<'a> Driver<'a> {
     }
 }
 
-impl<F: Forward> Hooks<FabricNode<F>, SeriesProbe> for Driver<'_> {
+impl Hooks<FabricNode, SeriesProbe> for Driver<'_> {
     #[inline]
-    fn cut(
-        &mut self,
-        window: Window,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
-    ) -> Option<Instant> {
+    fn cut(&mut self, window: Window, partition: &mut Partition<FabricNode, SeriesProbe>) -> Option<Instant> {
         self.fast_forward.cut(window, partition)
     }
 
-    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) -> Instant {
+    fn look(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) -> Instant {
         self.fast_forward.look(now, partition)
     }
 

@@ -17,7 +17,7 @@ mod state;
 use crate::record::Record;
 use crate::report::SeriesProbe;
 use crate::setup::FabricNode;
-use crate::switch::forward::{Choice, Forward, balancing, with_forward};
+use crate::switch::forward::{Choice, choice};
 use engine::{Partition, Window};
 use rehearsal::Rehearsal;
 use spec::{LinkLayerSpec, RunSpec};
@@ -36,7 +36,7 @@ const QUEUE_PAIRS_MAX: u64 = 20_000;
 /// Whether it is tried in a run of `spec` on one thread, with so many queue pairs.
 pub(crate) fn applies(spec: &RunSpec, queue_pairs: u64) -> bool {
     queue_pairs <= QUEUE_PAIRS_MAX
-        && with_forward!(balancing(spec), F => F::CHOICE) == Choice::PerFlow
+        && choice(spec) == Choice::PerFlow
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.tcp.is_empty()
         && !spec.jobs.iter().any(|job| job.storage.is_some())
@@ -87,10 +87,10 @@ impl FastForward {
 
     /// Where the coming window is to be cut to look at the state.
     #[inline]
-    pub(crate) fn cut<F: Forward>(
+    pub(crate) fn cut(
         &mut self,
         window: Window,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Option<Instant> {
         if !self.is_on {
             return None;
@@ -123,13 +123,13 @@ impl FastForward {
         }
     }
 
-    fn watch<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
+    fn watch(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) {
         self.unwatch(partition);
         let may_look = self.budget.left(partition.totals()) > 0;
         let nodes = partition.nodes_mut();
         let (first, count) = (self.attempts, nodes.len());
         let mut places = (0..count).map(|place| (first + place) % count);
-        let watches = |node: &mut FabricNode<F>| match node {
+        let watches = |node: &mut FabricNode| match node {
             FabricNode::Host(host) => host.watch(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => false,
         };
@@ -141,14 +141,14 @@ impl FastForward {
         }
     }
 
-    fn unwatch<F: Forward>(&mut self, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
+    fn unwatch(&mut self, partition: &mut Partition<FabricNode, SeriesProbe>) {
         let watched = self.watched.take().map(|place| &mut partition.nodes_mut()[place]);
         if let Some(FabricNode::Host(host)) = watched {
             host.unwatch();
         }
     }
 
-    fn give_up<F: Forward>(&mut self, now: Instant, partition: &mut Partition<FabricNode<F>, SeriesProbe>) {
+    fn give_up(&mut self, now: Instant, partition: &mut Partition<FabricNode, SeriesProbe>) {
         self.unwatch(partition);
         self.back_off(now);
     }
@@ -186,10 +186,10 @@ impl FastForward {
     }
 
     /// Looks at the state at a cut; returns the time to go on from, which is later if something was skipped.
-    pub(crate) fn look<F: Forward>(
+    pub(crate) fn look(
         &mut self,
         now: Instant,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Instant {
         if !partition.records().is_empty() {
             // They are taken in after the window.
@@ -212,12 +212,12 @@ impl FastForward {
     }
 
     /// Looks whether the state is as it was, and skips what repeats then; see [`Self::look`].
-    fn compare<F: Forward>(
+    fn compare(
         &mut self,
         now: Instant,
         period: Span,
         mut cycle: Cycle,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Instant {
         cycle.compare(now);
         self.budget.walk(&mut cycle, partition);
@@ -251,11 +251,11 @@ impl FastForward {
     }
 
     /// Moves the state on by as many periods as fit.
-    fn advance<F: Forward>(
+    fn advance(
         &mut self,
         now: Instant,
         mut cycle: Cycle,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Instant {
         let period = cycle.period();
         let later = cycle.advance(cycle.room());
@@ -264,11 +264,11 @@ impl FastForward {
     }
 
     /// Notes what is sampled, and skips what repeats at the end of the period.
-    fn rehearse<F: Forward>(
+    fn rehearse(
         &mut self,
         now: Instant,
         mut rehearsal: Rehearsal,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Instant {
         rehearsal.look(now, partition);
         if !rehearsal.is_over(now) {
@@ -286,12 +286,12 @@ impl FastForward {
     }
 
     /// Time has been skipped until `later`: the state is looked for again.
-    fn go_on<F: Forward>(
+    fn go_on(
         &mut self,
         now: Instant,
         later: Instant,
         period: Span,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Instant {
         self.skipped = self.skipped + later.since(now);
         self.wait = WAIT;
@@ -300,12 +300,12 @@ impl FastForward {
     }
 
     /// Looks at the state for the first time, or at the first fields of it until they are `limit`.
-    fn record<F: Forward>(
+    fn record(
         &mut self,
         now: Instant,
         period: Span,
         limit: usize,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) {
         let mut cycle = Cycle::record_some(now, limit);
         self.budget.walk(&mut cycle, partition);

@@ -7,7 +7,6 @@
 use super::state::Budget;
 use crate::report::{Sample, SeriesProbe};
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use engine::Partition;
 use units::{Cycle, Instant, Span};
 
@@ -37,11 +36,11 @@ pub(super) struct Rehearsal {
 
 impl Rehearsal {
     /// Begins at `now`; samples until `later` are to be made of it.
-    pub(super) fn new<F: Forward>(
+    pub(super) fn new(
         (now, later): (Instant, Instant),
         period: Span,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Self {
         let mut cycle = Cycle::record(now);
         budget.walk(&mut cycle, partition);
@@ -68,11 +67,7 @@ impl Rehearsal {
 
     /// Looks at what is sampled at `now`, if that is a place of the period and a window that begins here
     /// would be sampled: something happens in it.
-    pub(super) fn look<F: Forward>(
-        &mut self,
-        now: Instant,
-        partition: &Partition<FabricNode<F>, SeriesProbe>,
-    ) {
+    pub(super) fn look(&mut self, now: Instant, partition: &Partition<FabricNode, SeriesProbe>) {
         let is_active = partition.next_arrival() < now + partition.span();
         while let Some(moment) = self.moments.get_mut(self.next).filter(|moment| moment.place == now) {
             moment.seen =
@@ -97,11 +92,11 @@ impl Rehearsal {
 
     /// Skips as many periods as fit, with their samples; returns the time then, or none if the state did not
     /// repeat or nothing fits.
-    pub(super) fn skip<F: Forward>(
+    pub(super) fn skip(
         mut self,
         now: Instant,
         budget: &mut Budget,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
+        partition: &mut Partition<FabricNode, SeriesProbe>,
     ) -> Option<Instant> {
         self.cycle.compare(now);
         budget.walk(&mut self.cycle, partition);

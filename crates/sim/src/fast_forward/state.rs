@@ -3,7 +3,6 @@
 use crate::record::Totals;
 use crate::report::SeriesProbe;
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use engine::{Partition, State};
 use units::Cycle;
 
@@ -34,11 +33,7 @@ impl Budget {
     }
 
     /// Takes `cycle` over everything between two windows, or parts of one, as far as it has to go.
-    pub(super) fn walk<F: Forward>(
-        &mut self,
-        cycle: &mut Cycle,
-        partition: &mut Partition<FabricNode<F>, SeriesProbe>,
-    ) {
+    pub(super) fn walk(&mut self, cycle: &mut Cycle, partition: &mut Partition<FabricNode, SeriesProbe>) {
         let before = partition.totals().messages;
         visit(partition, cycle);
         self.spent = self.spent.saturating_add(cycle.visited());
@@ -48,7 +43,7 @@ impl Budget {
 
 /// Begins with what differs first where something changes: what waits in each switch, and how much is on its
 /// way.
-fn visit<F: Forward>(partition: &mut Partition<FabricNode<F>, SeriesProbe>, cycle: &mut Cycle) {
+fn visit(partition: &mut Partition<FabricNode, SeriesProbe>, cycle: &mut Cycle) {
     let State { nodes, inboxes, totals } = partition.state_mut();
     visit_totals(totals, cycle);
     for node in &*nodes {

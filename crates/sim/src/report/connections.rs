@@ -3,7 +3,6 @@
 use super::World;
 use crate::nic::{TcpSink, TcpSource};
 use crate::setup::{Connection, FabricNode};
-use crate::switch::forward::Forward;
 use record::ConnectionRow;
 use spec::{RunSpec, TcpSpec, TcpSummary};
 use std::collections::HashSet;
@@ -46,13 +45,13 @@ pub(crate) fn tcp_patience(spec: &RunSpec) -> u64 {
 }
 
 /// Table `connections`.
-pub(crate) fn connection_rows<F: Forward>(world: &World<F>, end: Instant) -> Vec<ConnectionRow> {
+pub(crate) fn connection_rows(world: &World, end: Instant) -> Vec<ConnectionRow> {
     let numbered = (0..).zip(ends(world));
     numbered.map(|(number, (each, source, sink))| row(number, each, source, sink, end)).collect()
 }
 
 /// Each connection with its two ends.
-fn ends<F: Forward>(world: &World<F>) -> impl Iterator<Item = (&Connection, &TcpSource, &TcpSink)> {
+fn ends(world: &World) -> impl Iterator<Item = (&Connection, &TcpSource, &TcpSink)> {
     let hosts: Vec<_> = world
         .nodes()
         .filter_map(|node| match node {
@@ -70,7 +69,7 @@ fn ends<F: Forward>(world: &World<F>) -> impl Iterator<Item = (&Connection, &Tcp
 }
 
 /// What became of each entry of the spec.
-pub(crate) fn tcp_summaries<F: Forward>(spec: &RunSpec, world: &World<F>, end: Instant) -> Vec<TcpSummary> {
+pub(crate) fn tcp_summaries(spec: &RunSpec, world: &World, end: Instant) -> Vec<TcpSummary> {
     let mut sums: Vec<(TcpSummary, SpanDistribution)> =
         spec.tcp.iter().map(|tcp| empty(tcp, world)).collect();
     let mut senders = vec![HashSet::new(); spec.tcp.len()];
@@ -92,7 +91,7 @@ pub(crate) fn tcp_summaries<F: Forward>(spec: &RunSpec, world: &World<F>, end: I
     sums.into_iter().zip(senders).map(finish).collect()
 }
 
-fn empty<F: Forward>(tcp: &TcpSpec, world: &World<F>) -> (TcpSummary, SpanDistribution) {
+fn empty(tcp: &TcpSpec, world: &World) -> (TcpSummary, SpanDistribution) {
     let dropped = world.nodes().filter_map(|node| match node {
         FabricNode::Switch(switch) => {
             let ports = switch.ports().iter();

@@ -12,7 +12,6 @@ use super::probe::SeriesProbe;
 use crate::packet::Priority;
 use crate::setup::FabricNode;
 use crate::switch::Switch;
-use crate::switch::forward::Forward;
 use engine::Partition;
 use record::EventRow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,20 +22,20 @@ use units::{Instant, NodeId};
 type Queue = (NodeId, u16, Priority);
 
 /// What waits for what, as of an instant.
-struct Waits<'a, F> {
+struct Waits<'a> {
     graph: &'a Graph,
     /// Of the events.
     kind: &'static str,
-    switches: BTreeMap<NodeId, &'a Switch<F>>,
+    switches: BTreeMap<NodeId, &'a Switch>,
     /// For each paused queue with frames, the queues it waits for.
     waits: BTreeMap<Queue, Vec<Queue>>,
 }
 
 /// An event for each queue of each circle, in the order in which they wait for each other; none without
 /// deadlock. `since` is when the run last made progress, `now` when it ended.
-pub(crate) fn deadlock_events<F: Forward>(
-    world: &World<F>,
-    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+pub(crate) fn deadlock_events(
+    world: &World,
+    partitions: &[Partition<FabricNode, SeriesProbe>],
     since: Instant,
     now: Instant,
 ) -> Vec<EventRow> {
@@ -45,12 +44,8 @@ pub(crate) fn deadlock_events<F: Forward>(
     circles.iter().flatten().map(|&queue| waits.event(queue, since)).collect()
 }
 
-impl<'a, F: Forward> Waits<'a, F> {
-    fn of(
-        world: &'a World<F>,
-        partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
-        now: Instant,
-    ) -> Self {
+impl<'a> Waits<'a> {
+    fn of(world: &'a World, partitions: &'a [Partition<FabricNode, SeriesProbe>], now: Instant) -> Self {
         let nodes = (0..).map(NodeId).zip(world.nodes_of(partitions));
         let switches = nodes.filter_map(|(node, state)| match state {
             FabricNode::Switch(switch) => Some((node, switch)),

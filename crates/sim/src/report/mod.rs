@@ -28,17 +28,16 @@ pub(crate) use progress::JobProgress;
 pub(crate) use reordering::reordering_rows;
 
 use crate::setup::{self, BuildOptions};
-use crate::switch::forward::Forward;
 use spec::{RunSpec, SpecError};
 
 /// Everything a run is made of, watched for its series.
-pub(crate) type World<F> = setup::World<F, SeriesProbe>;
+pub(crate) type World = setup::World<SeriesProbe>;
 
 /// Builds the world of `spec`.
 ///
 /// # Errors
 /// When the spec cannot be carried out.
-pub(crate) fn build<F: Forward>(spec: &RunSpec, options: &BuildOptions) -> Result<World<F>, SpecError> {
+pub(crate) fn build(spec: &RunSpec, options: &BuildOptions) -> Result<World, SpecError> {
     setup::build(spec, options, |fabric, flows, homes, partitions| {
         SeriesProbe::assign(spec, &fabric.graph, flows, homes, partitions)
     })

@@ -5,8 +5,8 @@
 //! fits. The counts per port cover every queue pair.
 
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::setup::{Direction, Fabric, Flows, QueuePair, forwards};
-use crate::switch::forward::{Choice, Forward};
+use crate::setup::{Direction, Fabric, Flows, QueuePair, balancers};
+use crate::switch::forward::{Balancer, Choice, choice};
 use record::PathRow;
 use spec::RunSpec;
 use topology::{Graph, SwitchRoutes};
@@ -23,9 +23,9 @@ pub(crate) struct Paths {
 }
 
 /// Walks the paths of all queue pairs.
-pub(crate) fn paths<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
-    let mut walk = Walk::<F>::new(spec, fabric, flows);
-    if F::CHOICE != Choice::PerFlow {
+pub(crate) fn paths(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Paths {
+    let mut walk = Walk::new(spec, fabric, flows);
+    if choice(spec) != Choice::PerFlow {
         return Paths { egress_qps: walk.queue_pairs_of_nodes(), rows: Vec::new() };
     }
     let mut links: Vec<u16> = Vec::with_capacity(flows.queue_pair_count() as usize);
@@ -74,31 +74,31 @@ fn row(fabric: &Fabric, pair: &QueuePair, hop: u32, (node, port, peer): (NodeId,
 }
 
 /// A switch that paths lead through.
-struct OnPaths<'a, F> {
+struct OnPaths<'a> {
     routes: SwitchRoutes<'a>,
-    forward: F,
+    balancer: Balancer,
     /// Where each port leads, and how many queue pairs were sent out of it.
     ports: Vec<(NodeId, u32)>,
 }
 
 /// Sends queue pairs on their ways.
-struct Walk<'a, F> {
+struct Walk<'a> {
     graph: &'a Graph,
     flows: &'a Flows,
     /// How many queue pairs were sent out of each port of each host.
     hosts: Vec<Vec<u32>>,
-    switches: Vec<OnPaths<'a, F>>,
+    switches: Vec<OnPaths<'a>>,
 }
 
-impl<'a, F: Forward> Walk<'a, F> {
+impl<'a> Walk<'a> {
     fn new(spec: &RunSpec, fabric: &'a Fabric, flows: &'a Flows) -> Self {
         let graph = &*fabric.graph;
         let (hosts, switches) = graph.nodes.split_at(graph.hosts());
         let numbers = (graph.hosts() as u32..).map(NodeId);
-        let forwards = forwards::<F>(spec, fabric, flows);
-        let switches = numbers.zip(switches).zip(forwards).map(|((node, switch), forward)| OnPaths {
+        let balancers = balancers(spec, fabric, flows);
+        let switches = numbers.zip(switches).zip(balancers).map(|((node, switch), balancer)| OnPaths {
             routes: fabric.routes.of(node),
-            forward,
+            balancer,
             ports: switch.ports.iter().map(|port| (port.peer, 0)).collect(),
         });
         let hosts = hosts.iter().map(|host| vec![0; host.ports.len()]).collect();
@@ -107,7 +107,7 @@ impl<'a, F: Forward> Walk<'a, F> {
 
     /// How many queue pairs were sent out of each port, by node.
     fn queue_pairs_of_nodes(&self) -> Vec<Vec<u32>> {
-        let of_switch = |switch: &OnPaths<'_, F>| switch.ports.iter().map(|port| port.1).collect();
+        let of_switch = |switch: &OnPaths<'_>| switch.ports.iter().map(|port| port.1).collect();
         self.hosts.iter().cloned().chain(self.switches.iter().map(of_switch)).collect()
     }
 
@@ -130,9 +130,9 @@ impl<'a, F: Forward> Walk<'a, F> {
         self.hosts[pair.src_host.index()][usize::from(source.host_port)] += 1;
         let mut node = source.switch;
         while let Some(switch) = node.index().checked_sub(hosts) {
-            let OnPaths { routes, forward, ports } = &mut self.switches[switch];
+            let OnPaths { routes, balancer, ports } = &mut self.switches[switch];
             let hops = routes.next_hops(destination);
-            let choice = if hops.len() > 1 { forward.choose(&packet, hops, &[]) } else { 0 };
+            let choice = if hops.len() > 1 { balancer.choose(&packet, hops, &[]) } else { 0 };
             let port = usize::from(hops[choice]);
             let (peer, queue_pairs) = &mut ports[port];
             *queue_pairs += 1;

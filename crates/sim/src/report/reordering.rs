@@ -6,7 +6,6 @@
 use super::World;
 use crate::nic::REORDERING_BUCKETS;
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use record::ReorderingRow;
 use spec::RunSpec;
 
@@ -14,7 +13,7 @@ use spec::RunSpec;
 type Distances = (u32, u32, u64);
 
 /// The rows of a run.
-pub(crate) fn reordering_rows<F: Forward>(spec: &RunSpec, world: &World<F>) -> Vec<ReorderingRow> {
+pub(crate) fn reordering_rows(spec: &RunSpec, world: &World) -> Vec<ReorderingRow> {
     let mut of_pairs: Vec<(u32, Vec<Distances>)> = world
         .nodes()
         .filter_map(|node| match node {

@@ -9,7 +9,6 @@ use crate::packet::Packet;
 use crate::setup::{FabricNode, Flows};
 use crate::switch::Switch;
 use crate::switch::ecn_control::EcnControl;
-use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use crate::switch::watchdog::{StormChange, StormEvent, Watchdog};
 use engine::{Partition, Window};
@@ -34,7 +33,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    pub(crate) fn of<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> Self {
+    pub(crate) fn of<'a>(nodes: impl Iterator<Item = &'a FabricNode>) -> Self {
         let mut counts = Self::default();
         for node in nodes {
             match node {
@@ -84,7 +83,7 @@ impl Counts {
 }
 
 /// Frames that `nodes` lost.
-pub(crate) fn frames_lost<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a FabricNode<F>>) -> LossCauses {
+pub(crate) fn frames_lost<'a>(nodes: impl Iterator<Item = &'a FabricNode>) -> LossCauses {
     Counts::of(nodes).lost
 }
 
@@ -92,9 +91,9 @@ pub(crate) fn frames_lost<'a, F: Forward + 'a>(nodes: impl Iterator<Item = &'a F
 ///
 /// # Panics
 /// When a frame was neither delivered nor lost nor is on the way.
-pub(crate) fn summarise<F: Forward>(
+pub(crate) fn summarise(
     spec: &RunSpec,
-    world: &World<F>,
+    world: &World,
     counts: &Counts,
     jobs: &[JobProgress],
     last: Window,
@@ -149,12 +148,7 @@ pub(crate) fn summarise<F: Forward>(
     }
 }
 
-fn job_summary<F: Forward>(
-    spec: &RunSpec,
-    world: &World<F>,
-    job: &JobSpec,
-    progress: &JobProgress,
-) -> JobSummary {
+fn job_summary(spec: &RunSpec, world: &World, job: &JobSpec, progress: &JobProgress) -> JobSummary {
     let is_complete = progress.is_complete();
     let chunks = progress.chunks();
     let (rounds, warm_up_rounds) = progress.complete_rounds();
@@ -177,7 +171,7 @@ fn job_summary<F: Forward>(
 }
 
 /// Frames of each job that came after their chunk had been delivered.
-fn late_frames<F: Forward>(world: &World<F>, jobs: usize) -> Vec<LateFrames> {
+fn late_frames(world: &World, jobs: usize) -> Vec<LateFrames> {
     let mut of_jobs = vec![LateFrames::default(); jobs];
     let hosts = world.nodes().filter_map(|node| match node {
         FabricNode::Host(host) => Some(host),
@@ -194,7 +188,7 @@ fn late_frames<F: Forward>(world: &World<F>, jobs: usize) -> Vec<LateFrames> {
 
 /// What measured rounds took at each rank of a job. One that was cut off has had more of them at some ranks
 /// than at others.
-fn measured_of_ranks<F: Forward>(world: &World<F>, job: &JobSpec) -> Vec<Measured> {
+fn measured_of_ranks(world: &World, job: &JobSpec) -> Vec<Measured> {
     let nodes: Vec<_> = world.nodes().take(world.fabric.graph.hosts()).collect();
     let mut of_hosts: HashMap<u32, _> = HashMap::new();
     let measured = job.hosts.iter().filter_map(|&host| match nodes[host as usize] {
@@ -261,10 +255,10 @@ const fn run_status(all_complete: bool, is_stalled: bool) -> RunStatus {
 }
 
 /// Every switch, with its node in the graph.
-fn switches<'a, F: Forward>(
-    world: &'a World<F>,
-    partitions: &'a [Partition<FabricNode<F>, SeriesProbe>],
-) -> impl Iterator<Item = (&'a Node, &'a Switch<F>)> {
+fn switches<'a>(
+    world: &'a World,
+    partitions: &'a [Partition<FabricNode, SeriesProbe>],
+) -> impl Iterator<Item = (&'a Node, &'a Switch)> {
     let nodes = world.fabric.graph.nodes.iter().zip(world.nodes_of(partitions));
     nodes.filter_map(|(node, state)| match state {
         FabricNode::Switch(switch) => Some((node, switch)),
@@ -273,9 +267,9 @@ fn switches<'a, F: Forward>(
 }
 
 /// What holds a stalled run up: each egress port that is paused with frames waiting.
-pub(crate) fn stall_evidence<F: Forward>(
-    world: &World<F>,
-    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+pub(crate) fn stall_evidence(
+    world: &World,
+    partitions: &[Partition<FabricNode, SeriesProbe>],
     since: Instant,
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
@@ -300,9 +294,9 @@ pub(crate) fn stall_evidence<F: Forward>(
 }
 
 /// Beginnings and ends of storms that the PFC watchdogs detected.
-pub(crate) fn storm_events<F: Forward>(
-    world: &World<F>,
-    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+pub(crate) fn storm_events(
+    world: &World,
+    partitions: &[Partition<FabricNode, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (node, switch) in switches(world, partitions) {
@@ -313,9 +307,9 @@ pub(crate) fn storm_events<F: Forward>(
 }
 
 /// The first changes of the thresholds of ECN at each port.
-pub(crate) fn threshold_events<F: Forward>(
-    world: &World<F>,
-    partitions: &[Partition<FabricNode<F>, SeriesProbe>],
+pub(crate) fn threshold_events(
+    world: &World,
+    partitions: &[Partition<FabricNode, SeriesProbe>],
 ) -> Vec<EventRow> {
     let mut events = Vec::new();
     for (node, switch) in switches(world, partitions) {

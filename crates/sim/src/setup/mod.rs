@@ -26,6 +26,6 @@ pub(crate) use fabric::Fabric;
 pub(crate) use flows::{Flows, QueuePair};
 pub(crate) use scheduled::{check_scheduled, host_ports};
 pub(crate) use schedules::{arrivals, check_flows, refusal, shape};
-pub(crate) use switches::{check_buffers, forwards};
+pub(crate) use switches::{balancers, check_buffers};
 pub(crate) use tcp::{Connection, TCP_DESTINATION_PORT, connections, host_tcp};
 pub(crate) use world::{BuildOptions, FabricNode, World, build};

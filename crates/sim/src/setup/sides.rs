@@ -5,7 +5,7 @@
 //! so that they report in order of time.
 
 use super::Fabric;
-use crate::switch::forward::Forward;
+use crate::switch::forward::needs_loads;
 use engine::Side;
 use spec::{LinkLayerSpec, LossRecovery, RunSpec};
 use topology::Graph;
@@ -14,9 +14,9 @@ use topology::Graph;
 const TIMEOUT_WINDOWS_MIN: u64 = 8;
 
 /// The side of each node; none if the nodes of this run cannot take turns.
-pub(super) fn sides<F: Forward>(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
+pub(super) fn sides(spec: &RunSpec, fabric: &Fabric) -> Option<Vec<Side>> {
     // That a queue pair is about to fail is known a timeout before.
-    let may_part = !F::NEEDS_LOADS
+    let may_part = !needs_loads(spec)
         && spec.transport.timeout_ps >= TIMEOUT_WINDOWS_MIN * fabric.span.0
         && matches!(spec.fabric.link_layer, LinkLayerSpec::Ethernet { .. })
         && spec.fabric.switch.scheduled.is_none()

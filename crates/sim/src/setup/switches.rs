@@ -7,7 +7,7 @@ use crate::switch::buffer::{BufferPlan, LosslessPlan, Ratio, Xoff, default_headr
 use crate::switch::ecn::{EcnMarker, EcnThresholds};
 use crate::switch::ecn_control::EcnControl;
 use crate::switch::ecn_law::{DynamicEcnPlan, EcnLaw, MarkingRange};
-use crate::switch::forward::{Forward, ForwardPlan};
+use crate::switch::forward::{Balancer, ForwardPlan, balancing, choice, needs_loads};
 use crate::switch::schedule::{Dwrr, Scheduler};
 use crate::switch::watchdog::{StormAction, WatchdogPlan};
 use crate::switch::{EgressPlan, Reroute, SwitchPlan};
@@ -22,7 +22,7 @@ use wire::Opcode;
 use wire::size::data_frame_bytes;
 
 /// The load balancer of each switch, in order.
-pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<F> {
+pub(crate) fn balancers(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<Balancer> {
     let ways_below = ways_below(&fabric.graph);
     let switches = fabric.graph.nodes.iter().filter(|node| node.kind == NodeKind::Switch);
     let destination = |queue_pair| {
@@ -32,12 +32,12 @@ pub(crate) fn forwards<F: Forward>(spec: &RunSpec, fabric: &Fabric, flows: &Flow
     (0..)
         .zip(switches)
         .map(|(switch, node)| {
-            F::new(&ForwardPlan {
+            Balancer::new(&ForwardPlan {
                 seed: Seed(spec.seed),
                 switch,
                 name: &node.name,
                 ways_below: ways_below[usize::from(node.tier)],
-                spec: &spec.fabric.load_balancing,
+                spec: balancing(spec),
                 destination: &destination,
             })
         })
@@ -94,6 +94,8 @@ pub(super) fn switch_plan(
         has_credits: fabric.credits.is_some(),
         framing: fabric.framing,
         exact_only,
+        choice: choice(spec),
+        needs_loads: needs_loads(spec),
     }
 }
 

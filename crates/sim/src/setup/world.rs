@@ -5,13 +5,13 @@ use super::ports::host_plan;
 use super::scheduled::{ScheduledFabric, check_scheduled};
 use super::sides::sides;
 use super::storage::storage_plans;
-use super::switches::{check_buffers, check_pins, forwards, switch_plan};
+use super::switches::{balancers, check_buffers, check_pins, switch_plan};
 use super::{Connection, Fabric, Flows, connections, host_tcp};
 use crate::link::egress::Wire;
 use crate::nic::{Host, HostTcp, QueuePairSettings, StoragePlan};
 use crate::packet::Packet;
 use crate::record::{Context, Record, Totals};
-use crate::switch::forward::Forward;
+use crate::switch::forward::Balancer;
 use crate::switch::scheduled::Scheduled;
 use crate::switch::{Reroute, Scratch, Switch};
 use engine::on_threads;
@@ -30,16 +30,16 @@ use units::{HostId, Instant, NodeId, Span};
     reason = "most are hosts, and behind a pointer is a line more to wait for"
 )]
 #[repr(C, align(64))]
-pub(crate) enum FabricNode<F> {
+pub(crate) enum FabricNode {
     /// An endpoint.
     Host(Host),
     /// An Ethernet switch.
-    Switch(Switch<F>),
+    Switch(Switch),
     /// A switch of a scheduled fabric.
     Scheduled(Scheduled),
 }
 
-impl<F: Forward> Node for FabricNode<F> {
+impl Node for FabricNode {
     type Message = Packet;
     type Record = Record;
     type Totals = Totals;
@@ -75,26 +75,26 @@ impl<F: Forward> Node for FabricNode<F> {
 }
 
 /// Everything a run is made of. `P` watches the nodes of each partition.
-pub(crate) struct World<F: Forward, P: Probe<FabricNode<F>>> {
+pub(crate) struct World<P: Probe<FabricNode>> {
     pub(crate) fabric: Fabric,
     pub(crate) flows: Flows,
     pub(crate) connections: Vec<Connection>,
-    pub(crate) partitions: Vec<Partition<FabricNode<F>, P>>,
+    pub(crate) partitions: Vec<Partition<FabricNode, P>>,
     /// Partition and place in it of each node of the graph.
     homes: Vec<(u32, u32)>,
 }
 
-impl<F: Forward, P: Probe<FabricNode<F>>> World<F, P> {
+impl<P: Probe<FabricNode>> World<P> {
     /// Each node of the graph, in order.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode<F>> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &FabricNode> {
         self.nodes_of(&self.partitions)
     }
 
     /// Each node of the graph, in order, while its partitions are elsewhere.
     pub(crate) fn nodes_of<'a>(
         &'a self,
-        partitions: &'a [Partition<FabricNode<F>, P>],
-    ) -> impl Iterator<Item = &'a FabricNode<F>> {
+        partitions: &'a [Partition<FabricNode, P>],
+    ) -> impl Iterator<Item = &'a FabricNode> {
         let place =
             |&(partition, place): &(u32, u32)| &partitions[partition as usize].nodes()[place as usize];
         self.homes.iter().map(place)
@@ -108,7 +108,7 @@ impl<F: Forward, P: Probe<FabricNode<F>>> World<F, P> {
 }
 
 /// Each partition is many small pieces of memory to give back.
-impl<F: Forward, P: Probe<FabricNode<F>>> Drop for World<F, P> {
+impl<P: Probe<FabricNode>> Drop for World<P> {
     fn drop(&mut self) {
         on_threads(self.partitions.drain(..), drop);
     }
@@ -129,11 +129,11 @@ pub(crate) struct BuildOptions {
 ///
 /// # Errors
 /// When the spec cannot be carried out.
-pub(crate) fn build<F: Forward, P: Probe<FabricNode<F>>>(
+pub(crate) fn build<P: Probe<FabricNode>>(
     spec: &RunSpec,
     options: &BuildOptions,
     probes: impl FnOnce(&Fabric, &Flows, &[(u32, u32)], usize) -> Vec<P>,
-) -> Result<World<F, P>, SpecError> {
+) -> Result<World<P>, SpecError> {
     let fabric = Fabric::new(&spec.fabric)?;
     check_scheduled(spec, &fabric)?;
     check_buffers(spec, &fabric)?;
@@ -142,7 +142,7 @@ pub(crate) fn build<F: Forward, P: Probe<FabricNode<F>>>(
     let connections = connections(spec, &fabric)?;
     let partitions = options.threads.clamp(1, fabric.graph.nodes.len());
     let homes = assign_homes(&fabric, partitions);
-    let makings = makings::<F>(spec, options, (&fabric, &flows, &connections), &homes, partitions);
+    let makings = makings(spec, options, (&fabric, &flows, &connections), &homes, partitions);
     let site = Site {
         spec,
         fabric: &fabric,
@@ -157,7 +157,7 @@ pub(crate) fn build<F: Forward, P: Probe<FabricNode<F>>>(
     let probes = probes(&fabric, &flows, &homes, partitions);
     let parts = (0..).map(plan).zip(makings).zip(probes);
     let mut partitions = on_threads(parts, |((plan, makings), probe)| site.partition(plan, makings, probe));
-    if let Some(sides) = sides::<F>(spec, &fabric).filter(|_| !options.exact_only) {
+    if let Some(sides) = sides(spec, &fabric).filter(|_| !options.exact_only) {
         for (index, partition) in (0..).zip(&mut partitions) {
             let own = sides.iter().zip(&homes).filter(|(_, home)| home.0 == index);
             partition.take_sides(own.map(|(side, _)| *side));
@@ -204,26 +204,26 @@ fn first_inboxes(fabric: &Fabric, homes: &[(u32, u32)], partitions: usize) -> Ve
 }
 
 /// What a node is made of besides the plan of the fabric.
-enum Makings<F> {
+enum Makings {
     Host(Box<(QueuePairSettings, Option<StoragePlan>, Option<HostTcp>)>),
-    Switch(F),
+    Switch(Balancer),
 }
 
 /// What all nodes of each partition are made of, in order.
-fn makings<F: Forward>(
+fn makings(
     spec: &RunSpec,
     options: &BuildOptions,
     (fabric, flows, connections): (&Fabric, &Flows, &[Connection]),
     homes: &[(u32, u32)],
     partitions: usize,
-) -> Vec<Vec<(NodeId, Makings<F>)>> {
+) -> Vec<Vec<(NodeId, Makings)>> {
     let config = Arc::new(transport_config(&spec.transport));
     let storage = storage_plans(spec, &fabric.graph, flows, &options.captured);
     let tcp = host_tcp(spec, fabric, connections, &options.captured_tcp);
     let settings = queue_pair_settings(spec, fabric, &config);
     let hosts = settings.into_iter().zip(storage).zip(tcp);
     let hosts = hosts.map(|((settings, storage), tcp)| Makings::Host(Box::new((settings, storage, tcp))));
-    let switches = forwards(spec, fabric, flows).into_iter().map(Makings::Switch);
+    let switches = balancers(spec, fabric, flows).into_iter().map(Makings::Switch);
     let mut makings: Vec<Vec<_>> = (0..partitions).map(|_| Vec::new()).collect();
     for ((node, makings_of), home) in (0..).map(NodeId).zip(hosts.chain(switches)).zip(homes) {
         makings[home.0 as usize].push((node, makings_of));
@@ -245,7 +245,7 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn node<F: Forward>(&self, node: NodeId, makings: Makings<F>) -> FabricNode<F> {
+    fn node(&self, node: NodeId, makings: Makings) -> FabricNode {
         let Self { spec, fabric, .. } = *self;
         let wires = wires(fabric, node, self.homes, &self.first_inbox);
         match (makings, &self.scheduled) {
@@ -255,20 +255,20 @@ impl Site<'_> {
                 FabricNode::Host(Host::new(host_plan(spec, fabric, node, wires, flows, tcp)))
             }
             (Makings::Switch(_), Some(scheduled)) => FabricNode::Scheduled(scheduled.switch(node, &wires)),
-            (Makings::Switch(forward), None) => {
+            (Makings::Switch(balancer), None) => {
                 let reroutes = Arc::clone(&self.reroutes);
                 let plan = switch_plan(spec, fabric, node, wires, reroutes, self.exact_only);
-                FabricNode::Switch(Switch::new(plan, forward))
+                FabricNode::Switch(Switch::new(plan, balancer))
             }
         }
     }
 
-    fn partition<F: Forward, P: Probe<FabricNode<F>>>(
+    fn partition<P: Probe<FabricNode>>(
         &self,
         plan: PartitionPlan,
-        makings: Vec<(NodeId, Makings<F>)>,
+        makings: Vec<(NodeId, Makings)>,
         probe: P,
-    ) -> Partition<FabricNode<F>, P> {
+    ) -> Partition<FabricNode, P> {
         let inboxes = |node: NodeId| self.fabric.inboxes(self.fabric.graph.node(node));
         let inboxes: Vec<u32> = makings.iter().map(|makings| inboxes(makings.0)).collect();
         let nodes = makings.into_iter().map(|(node, makings)| self.node(node, makings)).collect();

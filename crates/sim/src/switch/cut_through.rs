@@ -60,6 +60,7 @@ impl Incoming {
 
     /// Puts frames aside that are not in by `end`, and adds those to `arrivals` that now are; what arrives
     /// for each port is then in the order of (time, ingress port). Returns the frames added.
+    #[inline(never)]
     pub(super) fn settle(
         &mut self,
         end: Instant,

@@ -35,26 +35,23 @@ use crate::packet::{FRAMES_AHEAD, Packet, Priority};
 use crate::record::Context;
 use buffer::{BufferPlan, SharedBuffer};
 use cut_through::Incoming;
-use engine::prefetch::prefetch_item;
 use engine::{Inbox, Window};
 use exact::{Parts, Replay};
-use forward::{Choice, Forward};
-use lineup::{Arrivals, NOWHERE};
+use forward::{Balancer, Choice, Ways};
+use lineup::Arrivals;
 use pfc::PauseRequests;
 use port_set::PortSet;
 use queue::Stored;
 use returns::Returns;
 use std::ops::Range;
 use std::sync::Arc;
-use topology::{Routes, SwitchRoutes};
+use topology::Routes;
 use units::{Cycle, Instant, NodeId};
 use watchdog::{Watchdog, WatchdogPlan};
 use wire::Framing;
 
 /// How many inboxes ahead of the one being read memory is asked for.
 const INBOXES_AHEAD: usize = 4;
-/// How many arrivals ahead of the one being directed each of two reads of the routes is asked for.
-const ROUTES_AHEAD: usize = 4;
 /// Routes that take more are not in a second-level cache of 1 MiB with everything else.
 const LARGE_ROUTES_BYTES: usize = 256 << 10;
 
@@ -84,6 +81,9 @@ pub(crate) struct SwitchPlan {
     pub(crate) framing: Framing,
     /// Take the exact path in every window.
     pub(crate) exact_only: bool,
+    pub(crate) choice: Choice,
+    /// The load of every port is wanted to choose.
+    pub(crate) needs_loads: bool,
 }
 
 /// Windows by the path they took.
@@ -94,14 +94,15 @@ pub(crate) struct PathCounters {
 }
 
 /// A switch.
-pub(crate) struct Switch<F> {
+pub(crate) struct Switch {
     node: NodeId,
     routes: Arc<Routes>,
     reroutes: Arc<[Reroute]>,
     /// The first of them that is to come, and when.
     next_reroute: usize,
     reroute_at: Instant,
-    forward: F,
+    balancer: Balancer,
+    choice: Choice,
     ports: Vec<EgressPort>,
     buffer: SharedBuffer,
     requests: PauseRequests,
@@ -144,8 +145,8 @@ pub(crate) struct Received {
     pub(crate) bytes: u64,
 }
 
-impl<F: Forward> Switch<F> {
-    pub(crate) fn new(plan: SwitchPlan, forward: F) -> Self {
+impl Switch {
+    pub(crate) fn new(plan: SwitchPlan, balancer: Balancer) -> Self {
         let ports = plan.ports.len();
         let rates: Vec<_> = plan.ports.iter().map(|port| port.wire.rate).collect();
         let mut links = SharedLinks::default();
@@ -156,7 +157,8 @@ impl<F: Forward> Switch<F> {
             reroute_at: plan.reroutes.first().map_or(Instant::NEVER, |reroute| reroute.at),
             reroutes: plan.reroutes,
             next_reroute: 0,
-            forward,
+            balancer,
+            choice: plan.choice,
             ports: plan.ports.into_iter().map(|port| EgressPort::new(port, &mut links)).collect(),
             buffer: SharedBuffer::new(plan.buffer, ports),
             incoming: if plan.is_cut_through {
@@ -172,7 +174,7 @@ impl<F: Forward> Switch<F> {
             paths: PathCounters::default(),
             stranded: vec![Dropped::default(); ports],
             busy: PortSet::new(ports),
-            loads: if F::NEEDS_LOADS { vec![0; ports] } else { Vec::new() },
+            loads: if plan.needs_loads { vec![0; ports] } else { Vec::new() },
         }
     }
 
@@ -259,10 +261,8 @@ impl<F: Forward> Switch<F> {
         scratch: &mut Scratch,
         context: &mut Context<Packet, R>,
     ) -> Instant {
-        if F::NEEDS_LOADS {
-            for (load, port) in self.loads.iter_mut().zip(&self.ports) {
-                *load = port.queued_bytes();
-            }
+        for (load, port) in self.loads.iter_mut().zip(&self.ports) {
+            *load = port.queued_bytes();
         }
         let is_large = context.is_large();
         self.take_arrivals(window, &mut scratch.arrivals, is_large, context.inboxes(inboxes));
@@ -355,7 +355,7 @@ impl<F: Forward> Switch<F> {
         inboxes: &mut [Inbox<Packet>],
     ) {
         arrivals.begin(window.start, self.ports.len());
-        if F::CHOICE == Choice::PerPacket && window.start < window.last_start {
+        if window.start < window.last_start && self.choice == Choice::PerPacket {
             take_before(window.last_start.min(window.end), arrivals, is_large, inboxes);
         }
         take_before(window.end, arrivals, is_large, inboxes);
@@ -364,29 +364,14 @@ impl<F: Forward> Switch<F> {
     /// Finds the way of everything that arrives.
     #[inline]
     fn direct(&mut self, arrivals: &mut Arrivals) {
-        if self.has_large_routes {
-            self.direct_as::<true>(arrivals);
-        } else {
-            self.direct_as::<false>(arrivals);
-        }
+        let ways = Ways {
+            routes: self.routes.of(self.node),
+            has_large_routes: self.has_large_routes,
+            loads: &mut self.loads,
+            stranded: &mut self.stranded,
+        };
+        self.balancer.direct(arrivals, ways);
         arrivals.tell_ports(&mut self.busy);
-    }
-
-    /// The same by routes that are prefetched, or not.
-    #[inline]
-    fn direct_as<const ASKS_AHEAD: bool>(&mut self, arrivals: &mut Arrivals) {
-        let Self { node, routes, forward, loads, stranded, .. } = self;
-        let routes = routes.of(*node);
-        arrivals.direct_all(|stored, arrivals, place| {
-            if ASKS_AHEAD {
-                prefetch_routes(&routes, &arrivals[place..]);
-            }
-            let hops = routes.next_hops(stored.packet.destination());
-            choose(&stored.packet, hops, forward, loads).unwrap_or_else(|| {
-                strand(stored, stranded);
-                NOWHERE
-            })
-        });
     }
 
     /// The fast path: every port by itself. Returns when the first of them sends next.
@@ -435,6 +420,7 @@ impl<F: Forward> Switch<F> {
     }
 
     /// The exact path: everything in strict order of time. Returns when something is due next.
+    #[inline(never)]
     fn replay<R>(
         &mut self,
         window: Window,
@@ -503,42 +489,7 @@ fn charge_of(arrivals: &Arrivals, buffer: &SharedBuffer, ports: usize) -> u64 {
     stored.map(|stored| buffer.charge(stored.packet.frame_bytes())).sum()
 }
 
-/// The egress port of `hops` that `packet` takes; none when failures have left no way to its destination.
-#[inline(always)]
-fn choose<F: Forward>(packet: &Packet, hops: &[u16], forward: &mut F, loads: &mut [u64]) -> Option<usize> {
-    if let [only] = hops {
-        return Some((*only).into());
-    }
-    if hops.is_empty() {
-        return None;
-    }
-    let port = hops[forward.choose(packet, hops, loads)].into();
-    if F::NEEDS_LOADS {
-        loads[port] += u64::from(packet.frame_bytes());
-    }
-    Some(port)
-}
-
-/// Counts a frame with no way to its destination.
-#[cold]
-#[inline(never)]
-fn strand(stored: &Stored, stranded: &mut [Dropped]) {
-    stranded[usize::from(stored.ingress)].count(&stored.packet);
-}
-
-/// Asks for what finding the way of those after the first of `to_come` reads.
-#[inline]
-fn prefetch_routes(routes: &SwitchRoutes<'_>, to_come: &[Stored]) {
-    let destination = |ahead: usize| to_come.get(ahead).map(|stored| stored.packet.destination());
-    if let Some(first) = destination(2 * ROUTES_AHEAD).and_then(|to| routes.first_read(to)) {
-        prefetch_item(first);
-    }
-    if let Some(second) = destination(ROUTES_AHEAD).and_then(|to| routes.second_read(to)) {
-        prefetch_item(second);
-    }
-}
-
-impl<F: Forward> Switch<F> {
+impl Switch {
     /// What waits in its shared buffer [bytes]: what is the first to differ where queues grow or shrink.
     pub(crate) const fn stored_bytes(&self) -> u64 {
         self.buffer.shared_used()
@@ -554,7 +505,8 @@ impl<F: Forward> Switch<F> {
             reroutes: _,
             next_reroute,
             reroute_at: _,
-            forward: _,
+            balancer: _,
+            choice,
             ports,
             buffer,
             requests,
@@ -574,7 +526,7 @@ impl<F: Forward> Switch<F> {
             cycle.count(frames);
             cycle.count(bytes);
         }
-        if F::CHOICE == Choice::PerPacket {
+        if *choice == Choice::PerPacket {
             cycle.never_repeats();
         }
         ports.iter_mut().for_each(|port| port.visit(cycle));

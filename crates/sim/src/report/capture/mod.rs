@@ -13,7 +13,6 @@ use crate::report::assemble::Assembler;
 use crate::report::connections::open_connections;
 use crate::report::{World, build};
 use crate::setup::{BuildOptions, Direction, Fabric, QueuePair};
-use crate::switch::forward::{Forward, with_forward};
 use engine::{Hooks, Node, Window};
 use spec::{RunSpec, SpecError};
 use std::ops::ControlFlow;
@@ -57,16 +56,8 @@ pub struct CapturedFrame {
 /// When the spec cannot be carried out, or a queue pair does not exist.
 pub fn capture(spec: &RunSpec, queue_pairs: &[u32], count: usize) -> Result<Vec<CapturedFrame>, SpecError> {
     spec::check(spec)?;
-    with_forward!(&spec.fabric.load_balancing, F => capture_with::<F>(spec, queue_pairs, count))
-}
-
-fn capture_with<F: Forward>(
-    spec: &RunSpec,
-    queue_pairs: &[u32],
-    count: usize,
-) -> Result<Vec<CapturedFrame>, SpecError> {
     // TCP connections are numbered after the queue pairs, of which there are as many whatever is captured.
-    let first_tcp = build::<F>(spec, &BuildOptions::default())?.flows.queue_pair_count();
+    let first_tcp = build(spec, &BuildOptions::default())?.flows.queue_pair_count();
     let (captured, tcp): (Vec<u32>, Vec<u32>) = queue_pairs.iter().partition(|&&pair| pair < first_tcp);
     let options = BuildOptions {
         threads: 1,
@@ -74,7 +65,7 @@ fn capture_with<F: Forward>(
         captured_tcp: tcp.iter().map(|pair| pair - first_tcp).collect(),
         ..BuildOptions::default()
     };
-    let mut world = build::<F>(spec, &options)?;
+    let mut world = build(spec, &options)?;
     let known = world.flows.queue_pair_count() as usize + world.connections.len();
     if let Some(missing) = queue_pairs.iter().find(|&&pair| pair as usize >= known) {
         return Err(SpecError::Value {
@@ -125,7 +116,7 @@ impl<N: Node<Record = Record, Totals = Totals>, P> Hooks<N, P> for Taker<'_> {
     }
 }
 
-fn write_out<F: Forward>(spec: &RunSpec, world: &World<F>, frame: &Frame) -> CapturedFrame {
+fn write_out(spec: &RunSpec, world: &World, frame: &Frame) -> CapturedFrame {
     let (fabric, pair) = (&world.fabric, world.flows.queue_pair(frame.queue_pair));
     let is_data = matches!(frame.kind, FrameKind::Data { .. } | FrameKind::Verb { .. });
     let direction = if frame.is_backward { Direction::Reverse } else { Direction::Forward };

@@ -4,7 +4,6 @@ use crate::link::Dropped;
 use crate::link::egress::{HoldLink, Transmitter};
 use crate::report::World;
 use crate::setup::{FabricNode, host_ports};
-use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Bundle, Scheduled};
 use topology::NodeKind;
 use units::{Instant, NodeId, Rate, Span};
@@ -55,9 +54,9 @@ pub(super) struct FabricPort {
 }
 
 /// The counters of a fabric port, if it is one of a scheduled fabric.
-pub(super) fn fabric_port<F: Forward>(
-    world: &World<F>,
-    nodes: &[&FabricNode<F>],
+pub(super) fn fabric_port(
+    world: &World,
+    nodes: &[&FabricNode],
     node: NodeId,
     port: usize,
     end: Instant,

@@ -14,7 +14,6 @@ use crate::packet::Priority;
 use crate::record::Totals;
 use crate::setup::{Direction, FabricNode, Flows};
 use crate::switch::EgressPort;
-use crate::switch::forward::Forward;
 use crate::switch::scheduled::Scheduled;
 use engine::{Probe, Window};
 use record::SeriesRow;
@@ -143,7 +142,7 @@ impl SeriesProbe {
     }
 
     /// What is counted besides the values of a sample.
-    pub(super) fn counts<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals) -> Counts {
+    pub(super) fn counts(&self, nodes: &[FabricNode], totals: Totals) -> Counts {
         let ports = || self.watched.iter().filter(|watched| matches!(watched.metric, Metric::Queue));
         let marked = |watched: &Watched| watched.marked_frames(&nodes[watched.place as usize]);
         Counts {
@@ -173,14 +172,14 @@ impl SeriesProbe {
     }
 
     /// What a sample at `now` would show.
-    pub(super) fn sampled<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant) -> Vec<Option<u64>> {
+    pub(super) fn sampled(&self, nodes: &[FabricNode], now: Instant) -> Vec<Option<u64>> {
         let mut values = Vec::new();
         self.sample_into(nodes, now, &mut values);
         values
     }
 
     /// Adds what all that is watched shows at `now` to `values`.
-    fn sample_into<F: Forward>(&self, nodes: &[FabricNode<F>], now: Instant, values: &mut Vec<Option<u64>>) {
+    fn sample_into(&self, nodes: &[FabricNode], now: Instant, values: &mut Vec<Option<u64>>) {
         for alike in &self.alike {
             sample_alike(&self.watched[alike.clone()], nodes, now, values);
         }
@@ -283,7 +282,7 @@ impl Watched {
     }
 
     /// Frames that the port has marked with congestion experienced.
-    fn marked_frames<F: Forward>(&self, node: &FabricNode<F>) -> u64 {
+    fn marked_frames(&self, node: &FabricNode) -> u64 {
         let ports = match node {
             FabricNode::Host(_) | FabricNode::Scheduled(Scheduled::Element(_)) => &[],
             FabricNode::Switch(switch) => switch.ports(),
@@ -342,9 +341,9 @@ fn rates(spec: &RunSpec, graph: &Graph, flows: &Flows) -> Vec<Place> {
     places
 }
 
-impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
+impl Probe<FabricNode> for SeriesProbe {
     #[inline]
-    fn observe(&mut self, window: Window, nodes: &[FabricNode<F>], totals: Totals) {
+    fn observe(&mut self, window: Window, nodes: &[FabricNode], totals: Totals) {
         if window.start < self.due() {
             return;
         }
@@ -362,7 +361,7 @@ impl<F: Forward> Probe<FabricNode<F>> for SeriesProbe {
     }
 
     /// Sums are over all hosts, and those of losses over everything.
-    fn sees(&self, nodes: &[FabricNode<F>]) -> Vec<bool> {
+    fn sees(&self, nodes: &[FabricNode]) -> Vec<bool> {
         let is_summed = |node| self.totals.counts_losses || matches!(node, &FabricNode::Host(_));
         let mut seen: Vec<bool> = nodes.iter().map(is_summed).collect();
         self.watched.iter().for_each(|watched| seen[watched.place as usize] = true);

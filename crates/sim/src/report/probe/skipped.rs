@@ -8,7 +8,6 @@ use super::SeriesProbe;
 use super::live::Counts;
 use crate::record::Totals;
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use units::{Instant, Span};
 
 /// One sample of everything that a partition watches.
@@ -63,7 +62,7 @@ impl SeriesProbe {
     }
 
     /// What a sample at `now` would be.
-    pub(crate) fn look<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, now: Instant) -> Sample {
+    pub(crate) fn look(&self, nodes: &[FabricNode], totals: Totals, now: Instant) -> Sample {
         let mut sums = Vec::new();
         self.totals.sums_into(nodes, totals, &mut sums);
         Sample { values: self.sampled(nodes, now), sums, counts: self.counts(nodes, totals) }

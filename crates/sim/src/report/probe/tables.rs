@@ -9,7 +9,6 @@ use crate::observer::Stopped;
 use crate::packet::Priority;
 use crate::report::{World, invariants};
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Granted, Scheduled};
 use crate::switch::{EgressPort, PriorityCounters, QueueCounters, Received};
 use record::{LinkRow, PortRow, PriorityRow};
@@ -40,15 +39,15 @@ struct PortCounts<'a> {
 }
 
 /// Every node of a run, for the counters of its ports.
-struct Counters<'a, F: Forward> {
-    world: &'a World<F>,
-    nodes: Vec<&'a FabricNode<F>>,
+struct Counters<'a> {
+    world: &'a World,
+    nodes: Vec<&'a FabricNode>,
     /// When the run ended.
     end: Instant,
 }
 
-impl<'a, F: Forward> Counters<'a, F> {
-    fn new(world: &'a World<F>, end: Instant) -> Self {
+impl<'a> Counters<'a> {
+    fn new(world: &'a World, end: Instant) -> Self {
         Self { world, nodes: world.nodes().collect(), end }
     }
 
@@ -149,8 +148,8 @@ fn host_priorities(port: &NicPort) -> Option<[PriorityCounters; Priority::COUNT]
 /// Hands out table `ports`, a batch at a time, so that it never stands in memory all at once; returns table
 /// `priorities`: each priority of a port at which something happened. `egress_qps[node][port]` counts the
 /// queue pairs whose data leaves there; the run ended at `end`.
-pub(crate) fn hand_out_ports<F: Forward>(
-    world: &World<F>,
+pub(crate) fn hand_out_ports(
+    world: &World,
     egress_qps: &[Vec<u32>],
     end: Instant,
     mut batch: impl FnMut(Vec<PortRow>) -> Result<(), Stopped>,
@@ -172,8 +171,8 @@ pub(crate) fn hand_out_ports<F: Forward>(
 }
 
 /// The row of a port of a node, of which `counted` is known.
-fn port_row<F: Forward>(
-    counters: &Counters<'_, F>,
+fn port_row(
+    counters: &Counters<'_>,
     (node, port): (&Node, usize),
     counted: &PortCounts<'_>,
     egress_qps: u32,
@@ -256,8 +255,8 @@ fn has_counted(row: &PriorityRow) -> bool {
 }
 
 /// Hands out table `links`, both directions of each cable, a batch at a time.
-pub(crate) fn hand_out_links<F: Forward>(
-    world: &World<F>,
+pub(crate) fn hand_out_links(
+    world: &World,
     end: Instant,
     mut batch: impl FnMut(Vec<LinkRow>) -> Result<(), Stopped>,
 ) -> Result<(), Stopped> {

@@ -8,7 +8,6 @@ use super::SeriesProbe;
 use crate::record::Totals;
 use crate::report::summary::frames_lost;
 use crate::setup::FabricNode;
-use crate::switch::forward::Forward;
 use record::SeriesRow;
 use spec::RunSpec;
 use std::collections::BTreeSet;
@@ -47,14 +46,14 @@ impl SampledTotals {
     }
 
     /// Samples the sums.
-    pub(super) fn sample<F: Forward>(&mut self, nodes: &[FabricNode<F>], totals: Totals) {
+    pub(super) fn sample(&mut self, nodes: &[FabricNode], totals: Totals) {
         let mut sums = std::mem::take(&mut self.sums);
         self.sums_into(nodes, totals, &mut sums);
         self.sums = sums;
     }
 
     /// Adds to `sums` those of this time: of each job, then of losses. An only job is delivered all that is.
-    pub(super) fn sums_into<F: Forward>(&self, nodes: &[FabricNode<F>], totals: Totals, sums: &mut Vec<u64>) {
+    pub(super) fn sums_into(&self, nodes: &[FabricNode], totals: Totals, sums: &mut Vec<u64>) {
         let delivered = |&place: &u32| match &nodes[place as usize] {
             FabricNode::Host(host) => host.delivered_bytes(),
             FabricNode::Switch(_) | FabricNode::Scheduled(_) => 0,

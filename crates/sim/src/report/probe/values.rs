@@ -4,15 +4,14 @@ use super::series::{Metric, Watched};
 use crate::nic::Host;
 use crate::setup::FabricNode;
 use crate::switch::EgressPort;
-use crate::switch::forward::Forward;
 use crate::switch::scheduled::{Leaf, Scheduled};
 use units::Instant;
 
 /// Adds what `alike` shows at `now` to `values`: the same of different ports. For the metrics that most of it
 /// is, the metric is known then.
-pub(super) fn sample_alike<F: Forward>(
+pub(super) fn sample_alike(
     alike: &[Watched],
-    nodes: &[FabricNode<F>],
+    nodes: &[FabricNode],
     now: Instant,
     values: &mut Vec<Option<u64>>,
 ) {
@@ -30,7 +29,7 @@ pub(super) fn sample_alike<F: Forward>(
 
 impl Watched {
     #[inline(always)]
-    fn sample<F: Forward>(&self, metric: Metric, nodes: &[FabricNode<F>], now: Instant) -> Option<u64> {
+    fn sample(&self, metric: Metric, nodes: &[FabricNode], now: Instant) -> Option<u64> {
         match &nodes[self.place as usize] {
             FabricNode::Host(host) => sample_host(host, self.port, metric, now),
             FabricNode::Switch(switch) => sample_port(&switch.ports()[usize::from(self.port)], metric, now),

@@ -2,23 +2,26 @@
 
 mod adaptive;
 mod d_mod_k;
+mod direct;
 mod ecmp;
 mod flowlet;
 mod pinned;
 mod spray;
 mod weighted;
 
-pub(crate) use adaptive::Adaptive;
-pub(crate) use d_mod_k::DModK;
-pub(crate) use ecmp::Ecmp;
-pub(crate) use flowlet::Flowlet;
-pub(crate) use pinned::Pinned;
-pub(crate) use spray::{SprayRandom, SprayRoundRobin};
-pub(crate) use weighted::Weighted;
+pub(super) use direct::Ways;
 
+use super::lineup::Arrivals;
 use crate::packet::Packet;
+use adaptive::Adaptive;
+use d_mod_k::DModK;
+use ecmp::Ecmp;
+use flowlet::Flowlet;
+use pinned::Pinned;
 use spec::{LoadBalancing, RunSpec};
+use spray::{SprayRandom, SprayRoundRobin};
 use units::{AttachmentId, Seed, mix64};
+use weighted::Weighted;
 
 /// How often a choice is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +45,8 @@ pub(crate) struct ForwardPlan<'a> {
     pub(crate) destination: &'a dyn Fn(u32) -> (AttachmentId, u32),
 }
 
-/// Chooses among equal next hops; one instance per switch.
-pub(crate) trait Forward: Send + Sized {
+/// A way to choose among equal next hops; one instance per switch.
+trait Forward: Sized {
     /// How often a choice is made.
     const CHOICE: Choice;
     /// The load of every port is wanted.
@@ -72,45 +75,51 @@ pub(crate) const fn balancing(spec: &RunSpec) -> &LoadBalancing {
     }
 }
 
-/// Evaluates an expression with `$forward` standing for the load balancer that a spec asks for: the one place
-/// that lists them all.
-macro_rules! with_forward {
-    ($spec:expr, $forward:ident => $body:expr) => {{
-        use $crate::switch::forward as all;
-        match $spec {
-            spec::LoadBalancing::Ecmp { .. } => {
-                type $forward = all::Ecmp;
-                $body
+/// Declares the load balancers: each is named as in a spec, where there is a list of them too.
+macro_rules! balancers {
+    ($($name:ident),+ $(,)?) => {
+        /// The load balancer of one switch.
+        pub(crate) enum Balancer {
+            $($name($name)),+
+        }
+
+        impl Balancer {
+            pub(crate) fn new(plan: &ForwardPlan<'_>) -> Self {
+                match plan.spec {
+                    $(LoadBalancing::$name { .. } => Self::$name($name::new(plan))),+
+                }
             }
-            spec::LoadBalancing::Flowlet { .. } => {
-                type $forward = all::Flowlet;
-                $body
+
+            /// See [`Forward::choose`].
+            #[inline]
+            pub(crate) fn choose(&mut self, packet: &Packet, hops: &[u16], loads: &[u64]) -> usize {
+                match self {
+                    $(Self::$name(forward) => forward.choose(packet, hops, loads)),+
+                }
             }
-            spec::LoadBalancing::SprayRandom {} => {
-                type $forward = all::SprayRandom;
-                $body
-            }
-            spec::LoadBalancing::SprayRoundRobin {} => {
-                type $forward = all::SprayRoundRobin;
-                $body
-            }
-            spec::LoadBalancing::Adaptive {} => {
-                type $forward = all::Adaptive;
-                $body
-            }
-            spec::LoadBalancing::DModK {} => {
-                type $forward = all::DModK;
-                $body
-            }
-            spec::LoadBalancing::Weighted { .. } => {
-                type $forward = all::Weighted;
-                $body
-            }
-            spec::LoadBalancing::Pinned { .. } => {
-                type $forward = all::Pinned;
-                $body
+
+            /// Finds the way of everything that arrives.
+            #[inline]
+            pub(super) fn direct(&mut self, arrivals: &mut Arrivals, ways: Ways<'_>) {
+                match self {
+                    $(Self::$name(forward) => ways.direct(arrivals, forward)),+
+                }
             }
         }
-    }};
+
+        /// How often a choice is made in a run of `spec`.
+        pub(crate) const fn choice(spec: &RunSpec) -> Choice {
+            match balancing(spec) {
+                $(LoadBalancing::$name { .. } => $name::CHOICE),+
+            }
+        }
+
+        /// The load of every port is wanted in a run of `spec`.
+        pub(crate) const fn needs_loads(spec: &RunSpec) -> bool {
+            match balancing(spec) {
+                $(LoadBalancing::$name { .. } => $name::NEEDS_LOADS),+
+            }
+        }
+    };
 }
-pub(crate) use with_forward;
+balancers!(Ecmp, Flowlet, SprayRandom, SprayRoundRobin, Adaptive, DModK, Weighted, Pinned);

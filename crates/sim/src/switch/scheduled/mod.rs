@@ -105,7 +105,7 @@ impl Scheduled {
     }
 
     /// See [`engine::Node::process`].
-    #[inline]
+    #[inline(never)]
     pub(crate) fn process<R>(
         &mut self,
         window: Window,
