@@ -4,8 +4,8 @@
 //! recovery one after the other, as work completes on a queue pair; without recovery each for itself, since a
 //! chunk that lost frames never does.
 
+use super::ledger::{Receives, Work};
 use super::receivers::Delivery;
-use super::receives::{ReceiveChunk, Receives};
 use super::unconfirmed::Vouched;
 use crate::packet::Packet;
 use crate::record::ReceiveReport;
@@ -89,7 +89,7 @@ pub(super) struct Arrivals {
     opened_end: u64,
     // What is needed of it less often.
     later: VecDeque<OpenChunk>,
-    /// Its first chunk in the host's list of receives: after the last it begins again.
+    /// Its first chunk in the ledger: after the last it begins again.
     first_chunk: u32,
     /// Not opened yet in this round.
     chunks: Range<u32>,
@@ -153,7 +153,7 @@ impl Arrivals {
             self.chunks.start = self.first_chunk;
             self.round += 1;
         }
-        let ReceiveChunk { chunk, inbound, bytes } = receives.get(self.chunks.start);
+        let Work { chunk, transfer: inbound, bytes } = receives.get(self.chunks.start);
         self.chunks.start += 1;
         let (first, packets) = (self.opened_end, config.packets(bytes));
         self.opened_end += packets;
@@ -240,7 +240,7 @@ impl Arrivals {
 
 #[cfg(test)]
 mod tests {
-    use super::super::receives::ReceivesMaker;
+    use super::super::ledger::WorkMaker;
     use super::super::unconfirmed::Acknowledged;
     use super::*;
     use proptest::prelude::*;
@@ -270,12 +270,12 @@ mod tests {
             is_lost in prop::collection::vec(prop::bool::weighted(0.1), 25),
         ) {
             let (config, initial) = (config(), Psn::new(0xff_fffa));
-            let mut receives = ReceivesMaker::default();
+            let mut work = WorkMaker::default();
             for (chunk, packets) in (0..).zip(&chunks) {
-                receives.push(ReceiveChunk { chunk, inbound: 0, bytes: packets * MTU });
+                work.push(Work { chunk, transfer: 0, bytes: packets * MTU });
             }
-            receives.end_share();
-            let receives = receives.finish();
+            work.end_share();
+            let receives = Receives::from(work);
             let mut arrivals = Arrivals::new(Recovery::None, initial, 0..chunks.len() as u32);
             let total: u64 = chunks.iter().sum();
             let mut order: Vec<u64> = (0..total).filter(|&packet| !is_lost[packet as usize]).collect();

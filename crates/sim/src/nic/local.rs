@@ -22,8 +22,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn post_local(&mut self, sender: u32, now: Instant) {
         let memory = self.shared_memory;
-        let end = self.sends.end_of(sender);
-        while let Some(send) = self.senders[sender as usize].post_local(&mut self.sends, end, now) {
+        while let Some(send) = self.senders[sender as usize].post_local(sender, &mut self.sends, now) {
             let span = memory.rate.span_of(self.sends.bytes_of(send));
             let copied = self.transfers.copy(self.sends.outgoing_of(send), now, span);
             self.timers.push(copied + memory.latency, Timer::Local(sender));

@@ -5,26 +5,21 @@
 //! a receive buffer. Leaves out PCIe, memory and doorbells.
 
 mod arrivals;
-mod chunk_bytes;
 mod chunk_frames;
 mod intake;
 mod latencies;
+mod ledger;
 mod local;
-mod numbers;
 mod port;
-mod posted;
 mod posting;
 mod queue_pairs;
 mod receiver;
 mod receivers;
-mod receives;
 mod receiving;
 mod reordering;
 mod sack;
 mod sender;
 mod sending;
-mod sends;
-mod shares;
 mod storage;
 mod tcp;
 mod tcp_lane;
@@ -33,14 +28,13 @@ mod transfers;
 mod unconfirmed;
 
 pub(crate) use intake::IntakePlan;
+pub(crate) use ledger::{Receives, Sends, Work, WorkMaker};
 pub(crate) use local::SharedMemory;
 pub(crate) use port::{NicPort, NicPortPlan};
 pub(crate) use queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 pub(crate) use receivers::Receivers;
-pub(crate) use receives::{ReceiveChunk, Receives, ReceivesMaker};
 pub(crate) use reordering::{BUCKETS as REORDERING_BUCKETS, Reordering};
 pub(crate) use sender::{Sender, write_opcode};
-pub(crate) use sends::{SendChunk, Sends, SendsMaker};
 pub(crate) use storage::{
     COMMAND_BYTES, COMPLETION_BYTES, ClientPlan, ConnectionPlan, RolePlan, Stop, StoragePlan, TargetPlan,
     connection_number,

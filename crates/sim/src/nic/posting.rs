@@ -37,14 +37,12 @@ impl Host {
 
     /// Begins the sends of a rank again.
     fn rearm_senders(&mut self, process: u32) {
-        let mut first = 0;
-        for (index, sender) in (0..).zip(&mut self.senders) {
-            let end = self.sends.end_of(index);
-            if first < end && self.transfers.process_of(self.sends.outgoing_of(first)) == process {
-                sender.rearm(first);
-                self.sends.rearm(first..end);
+        for (number, sender) in (0..).zip(&mut self.senders) {
+            let own = self.sends.of(number);
+            if !own.is_empty() && self.transfers.process_of(self.sends.outgoing_of(own.start)) == process {
+                sender.rearm(own.start);
+                self.sends.rearm(own);
             }
-            first = end;
         }
     }
 
@@ -138,7 +136,7 @@ impl Host {
                 continue;
             }
             let pass = || transfers.pass_of(outgoing);
-            state.post_ready(config, sends, sends.end_of(sender), (pass, now), context);
+            state.post_ready(sender, config, sends, (pass, now), context);
             let window = window_packets(pacers, data_frames, sender);
             make_ready(ports, config, (sender, state), window, now);
         }

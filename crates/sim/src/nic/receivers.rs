@@ -2,10 +2,10 @@
 
 use super::arrivals::{self, Arrivals};
 use super::chunk_frames::{ChunkFrames, Frames, frames_of};
+use super::ledger::{Receives, Work};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings, turn};
-use super::receives::{ReceiveChunk, Receives};
 use super::reordering::Reordering;
 use super::unconfirmed::Vouched;
 use crate::packet::{Kind, Packet};
@@ -282,7 +282,7 @@ impl Receivers {
         }
         let own = self.receives.of(index as u32);
         let (round, place) = receiver.turn(&own);
-        let ReceiveChunk { chunk, inbound, bytes } = self.receives.get_of(place, receiver.queue_pair);
+        let Work { chunk, transfer: inbound, bytes } = self.receives.get_of(place, receiver.queue_pair);
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
         let report = receiver.report(chunk, round, frames);
         let next = if place + 1 == own.end { own.start } else { place + 1 };
@@ -299,7 +299,7 @@ impl Receivers {
         let receiving = self.receivers.iter().zip(own).filter(|(_, own)| !own.is_empty());
         let in_order = receiving.map(|(receiver, own)| {
             let (round, place) = receiver.turn(&own);
-            let ReceiveChunk { chunk, bytes, .. } = self.receives.get_of(place, receiver.queue_pair);
+            let Work { chunk, bytes, .. } = self.receives.get_of(place, receiver.queue_pair);
             let packets = config.packets(bytes) - u64::from(receiver.packets_left);
             let accepted = match packets {
                 0 => Frames::default(),

@@ -1,10 +1,10 @@
 //! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements
 //! to their requesters, pauses to the port.
 
+use super::ledger::Sends;
 use super::receivers::Delivery;
 use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
-use super::sends::Sends;
 use super::storage::is_storage;
 use super::unconfirmed::Vouched;
 use super::{Host, Timer};
@@ -213,10 +213,7 @@ impl Host {
             return self.acknowledge_storage(packet, true, context);
         }
         let state = &mut self.senders[packet.queue_pair as usize];
-        if let Some(oldest) = state.oldest() {
-            state.note_counts();
-            self.sends.recovery_counts_of(oldest).naks += 1;
-        }
+        state.count(&mut self.sends, Sends::count_nak);
         self.follow_up(packet, context, Sender::on_nak);
         self.tell_loss(packet.queue_pair, Loss::Nak, packet.at());
     }
@@ -228,10 +225,7 @@ impl Host {
             pacer.on_cnp(packet.at());
         }
         let state = &mut self.senders[packet.queue_pair as usize];
-        if let Some(oldest) = state.oldest() {
-            state.note_counts();
-            self.sends.notify(oldest);
-        }
+        state.count(&mut self.sends, Sends::count_notification);
     }
 
     /// What an acknowledgement leads to: reports, more to send, transfers that waited for it.

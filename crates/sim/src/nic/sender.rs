@@ -1,8 +1,8 @@
 //! The requester side of a queue pair.
 
 use super::chunk_frames::{Frames, frames_of};
+use super::ledger::Sends;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
-use super::sends::Sends;
 use super::unconfirmed::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Frame, FrameKind, Record};
@@ -76,7 +76,7 @@ pub(crate) struct Sender {
     requester: Requester,
     /// To the receiver at the destination host.
     path: Path,
-    /// Its oldest chunk that was posted and has not ended, in the host's list of sends, and the first not yet
+    /// Its oldest chunk that was posted and has not ended, in the ledger, and the first not yet
     /// posted.
     oldest: u32,
     next: u32,
@@ -153,9 +153,12 @@ impl Sender {
         needs
     }
 
-    /// A NAK, timeout, retransmission or CNP is counted at one of its open chunks.
-    pub(super) const fn note_counts(&mut self) {
+    /// Counts a NAK, timeout or CNP at its oldest open chunk; false if none is open.
+    pub(super) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, u32)) -> bool {
+        let Some(oldest) = self.oldest() else { return false };
         self.standing |= Self::COUNTED;
+        count(sends, oldest);
+        true
     }
 
     /// Whether one may be counted at its open chunks.
@@ -205,16 +208,17 @@ impl Sender {
         }
     }
 
-    /// Posts every chunk before `end` whose turn it is and that is ready: a queue pair keeps the order of its
-    /// schedule. A failed queue pair sends nothing more, so the chunk ends at once.
+    /// Posts every chunk of sender `number` whose turn it is and that is ready: a queue pair keeps the order
+    /// of its schedule. A failed queue pair sends nothing more, so the chunk ends at once.
     pub(super) fn post_ready(
         &mut self,
+        number: u32,
         config: &Config,
         sends: &mut Sends,
-        end: u32,
         (round, now): (impl Fn() -> u32, Instant),
         context: &mut Context<Packet, Record>,
     ) {
+        let end = sends.end_of(number);
         while self.next < end && sends.post(self.next, now) {
             if self.requester.is_failed() {
                 report_failed(self.next, round(), sends, context);
@@ -226,10 +230,10 @@ impl Sender {
         }
     }
 
-    /// Posts the next chunk before `end` to a rank on the same host, if its turn has come and it is ready;
-    /// returns its place in the host's list of sends.
-    pub(super) fn post_local(&mut self, sends: &mut Sends, end: u32, now: Instant) -> Option<u32> {
-        if self.next == end || !sends.post(self.next, now) {
+    /// Posts the next chunk of sender `number` to a rank on the same host, if its turn has come and it is
+    /// ready; returns its place in the ledger.
+    pub(super) fn post_local(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<u32> {
+        if self.next == sends.end_of(number) || !sends.post(self.next, now) {
             return None;
         }
         self.next += 1;
@@ -247,7 +251,7 @@ impl Sender {
         self.path.queue_pair
     }
 
-    /// Begins its chunks again, from `first` in the host's list of sends, now that all are acknowledged.
+    /// Begins its chunks again, from `first` in the ledger, now that all are acknowledged.
     pub(super) fn rearm(&mut self, first: u32) {
         debug_assert!(self.oldest == self.next, "a round ends when everything is acknowledged");
         (self.oldest, self.next) = (first, first);
@@ -300,10 +304,8 @@ impl Sender {
         let frame_bytes = framing.write_frame_bytes(next.position.starts_message(), next.payload_bytes);
         if next.is_retransmission {
             // What is sent once is known from how far the requester has come.
-            self.note_counts();
-            let resent = &mut sends.recovery_counts_of(self.oldest + next.work as u32).resent;
-            resent.frames += 1;
-            resent.bytes += u64::from(frame_bytes);
+            self.standing |= Self::COUNTED;
+            sends.count_resent(self.oldest + next.work as u32, frame_bytes);
         }
         if self.course != Course::Sent {
             self.report(number, config, next, sent, sends, context);
@@ -363,7 +365,7 @@ impl Sender {
         cycle.same_list([u32::from(standing), *oldest, *next].into_iter().map(u64::from));
     }
 
-    /// The oldest `count` chunks are complete; returns where they stand in the host's list of sends.
+    /// The oldest `count` chunks are complete; returns where they stand in the ledger.
     #[inline]
     pub(super) const fn complete(&mut self, count: u32) -> Range<u32> {
         let first = self.oldest;
@@ -406,7 +408,7 @@ impl Sender {
         (self.oldest < self.next).then_some(self.oldest)
     }
 
-    /// Chunks posted and not ended, by their place in the host's list of sends, with the frames that each was
+    /// Chunks posted and not ended, by their place in the ledger, with the frames that each was
     /// sent in, without those sent again.
     pub(super) fn open(
         &self,

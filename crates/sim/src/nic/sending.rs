@@ -1,6 +1,7 @@
 //! How a host serves its ports, and keeps watch over what is not acknowledged.
 
 use super::chunk_frames::Frames;
+use super::ledger::Sends;
 use super::port::{Control, Next, NicPort};
 use super::sender::{DataFrames, Sender, Turn};
 use super::storage::is_storage;
@@ -151,11 +152,7 @@ impl Host {
         let state = &mut self.senders[sender as usize];
         state.take_timer();
         let outcome = state.on_timeout(&self.config, &self.sends, now);
-        if outcome != TimeoutOutcome::NotDue
-            && let Some(oldest) = state.oldest()
-        {
-            state.note_counts();
-            self.sends.recovery_counts_of(oldest).timeouts += 1;
+        if outcome != TimeoutOutcome::NotDue && state.count(&mut self.sends, Sends::count_timeout) {
             self.tell_loss(sender, Loss::Timeout, now);
         }
         if outcome == TimeoutOutcome::Failed {

@@ -65,7 +65,7 @@ pub(super) struct Unconfirmed {
     gone: Vec<SendReport>,
 }
 
-/// A chunk by its place in the host's list of sends, and what is known of it.
+/// A chunk by its place in the ledger, and what is known of it.
 type Open = (u32, SendReport);
 
 impl Unconfirmed {

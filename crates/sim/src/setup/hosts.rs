@@ -5,9 +5,8 @@ use super::controllers::{Controllers, cnp_interval};
 use super::flows::{Chunk, Flows, OneJob};
 use super::places::{AtHost, OfHost, Places};
 use crate::nic::{
-    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairSettings, ReceiveChunk, Receivers,
-    Receives, ReceivesMaker, ReplyPriorities, SendChunk, Sender, Sends, SendsMaker, StoragePlan,
-    TransfersPlan,
+    InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairSettings, Receivers, Receives,
+    ReplyPriorities, Sender, Sends, StoragePlan, TransfersPlan, Work, WorkMaker,
 };
 use crate::packet::{Path, Priority};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
@@ -93,11 +92,11 @@ impl<'a> HostMaker<'a> {
 
     /// The chunks that a host sends; what is known of their transfers is added to `transfers`.
     fn sends(&self, of_host: OfHost<'_>, transfers: &mut TransfersPlan) -> Sends {
-        let mut sends = SendsMaker::default();
+        let mut work = WorkMaker::default();
+        let queue_pairs = of_host.from.iter().map(|queue_pair| queue_pair.number);
         if let Some(job) = of_host.job {
             let job = self.flows.one_job(job as usize);
             if let Some(bytes) = independent_bytes(&job, transfers) {
-                let queue_pairs = of_host.from.iter().map(|queue_pair| queue_pair.number);
                 transfers.outgoing = PlanList::of_defaults(queue_pairs.len());
                 let chunks = queue_pairs.clone().map(|number| job.only_chunk(number));
                 return Sends::one_each(chunks, queue_pairs, bytes);
@@ -107,17 +106,17 @@ impl<'a> HostMaker<'a> {
                     let outgoing = self.places.outgoing_of(&chunk, sender);
                     if !self.places.are_queue_pairs(chunk.job) {
                         let part = outgoing * self.flows.parts + part;
-                        put(&mut transfers.parts, part, (sender, sends.count()));
+                        put(&mut transfers.parts, part, (sender, work.count()));
                     }
-                    sends.push(SendChunk { chunk: number, outgoing, bytes: chunk.bytes });
+                    work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
                     if part == 0 {
                         self.add_outgoing(&job, &chunk, outgoing, transfers);
                     }
                 });
-                sends.end_share(queue_pair.number);
+                work.end_share();
             }
         }
-        sends.finish()
+        Sends::new(work, queue_pairs)
     }
 
     /// Adds the transfer of a chunk where it begins.
@@ -136,7 +135,7 @@ impl<'a> HostMaker<'a> {
 
     /// The chunks that a host receives; what is known of their transfers is added to `transfers`.
     fn receives(&self, of_host: OfHost<'_>, recovery: Recovery, transfers: &mut TransfersPlan) -> Receives {
-        let mut receives = ReceivesMaker::default();
+        let mut work = WorkMaker::default();
         if let Some(job) = of_host.job {
             let job = self.flows.one_job(job as usize);
             if let Some(bytes) = independent_bytes(&job, transfers) {
@@ -150,15 +149,15 @@ impl<'a> HostMaker<'a> {
             for (receiver, queue_pair) in (0..).zip(of_host.to) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let inbound = self.places.inbound_of(&chunk, receiver);
-                    receives.push(ReceiveChunk { chunk: number, inbound, bytes: chunk.bytes });
+                    work.push(Work { chunk: number, transfer: inbound, bytes: chunk.bytes });
                     if part == 0 {
                         self.add_inbound(&job, &chunk, inbound, transfers);
                     }
                 });
-                receives.end_share();
+                work.end_share();
             }
         }
-        receives.finish()
+        work.into()
     }
 
     /// Adds the transfer of a chunk where it ends.

@@ -1,0 +1,217 @@
+//! The columns of a list: what is the same for all items, or follows from one to the next, is stored once.
+
+use engine::prefetch::prefetch;
+use std::ops::Range;
+
+/// A number for each item of a list; where each is one more than that before it, the first is stored alone.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    first: u32,
+    each: Box<[u32]>,
+}
+
+impl Numbers {
+    /// Those of a whole list.
+    pub(super) fn of_all(numbers: impl Iterator<Item = u32> + Clone) -> Self {
+        let first = numbers.clone().next().unwrap_or(0);
+        let follow = numbers.clone().zip(first..).all(|(number, expected)| number == expected);
+        Self { first, each: if follow { Box::default() } else { numbers.collect() } }
+    }
+
+    /// The numbers from `first` on.
+    pub(super) fn from(first: u32) -> Self {
+        Self { first, each: Box::default() }
+    }
+
+    /// The number of an item.
+    #[inline]
+    pub(super) fn of(&self, item: u32) -> u32 {
+        self.each.get(item as usize).copied().unwrap_or_else(|| self.first + item)
+    }
+
+    /// Asks for the number of an item.
+    #[inline]
+    pub(super) fn prefetch(&self, item: usize) {
+        prefetch(&self.each, item);
+    }
+}
+
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct NumbersMaker {
+    first: u32,
+    each: Vec<u32>,
+}
+
+impl NumbersMaker {
+    /// Adds the number of the next item.
+    #[inline]
+    pub(super) fn push(&mut self, item: u32, number: u32) {
+        if !self.each.is_empty() {
+            self.each.push(number);
+        } else if number != self.first + item {
+            self.begin(item, number);
+        }
+    }
+
+    /// Adds the first number, or the first that does not follow.
+    #[cold]
+    fn begin(&mut self, item: u32, number: u32) {
+        if item == 0 {
+            self.first = number;
+            return;
+        }
+        self.each.extend(self.first..self.first + item);
+        self.each.push(number);
+    }
+
+    pub(super) fn finish(self) -> Numbers {
+        Numbers { first: self.first, each: self.each.into() }
+    }
+}
+
+/// One past the last item of each queue pair, where those of one queue pair follow those of another.
+#[derive(Debug)]
+pub(super) struct Shares(Numbers);
+
+impl Shares {
+    /// Of queue pairs with one item each.
+    pub(super) fn of_one() -> Self {
+        Self(Numbers::from(1))
+    }
+
+    /// One past the last item of a queue pair.
+    #[inline]
+    pub(super) fn end_of(&self, queue_pair: u32) -> u32 {
+        self.0.of(queue_pair)
+    }
+
+    /// The items of a queue pair.
+    #[inline]
+    pub(super) fn of(&self, queue_pair: u32) -> Range<u32> {
+        queue_pair.checked_sub(1).map_or(0, |before| self.end_of(before))..self.end_of(queue_pair)
+    }
+}
+
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct SharesMaker {
+    queue_pairs: u32,
+    ends: NumbersMaker,
+}
+
+impl SharesMaker {
+    /// The items of the next queue pair end at `end`.
+    #[inline]
+    pub(super) fn push(&mut self, end: u32) {
+        self.ends.push(self.queue_pairs, end);
+        self.queue_pairs += 1;
+    }
+
+    pub(super) fn finish(self) -> Shares {
+        Shares(self.ends.finish())
+    }
+}
+
+/// Payload of each chunk [bytes]; where all have the same, that is stored alone.
+#[derive(Debug)]
+pub(super) struct ChunkBytes {
+    all: u64,
+    each: Box<[u64]>,
+}
+
+impl ChunkBytes {
+    /// The same for all.
+    pub(super) fn same(all: u64) -> Self {
+        Self { all, each: Box::default() }
+    }
+
+    /// Payload of a chunk.
+    #[inline]
+    pub(super) fn of(&self, chunk: u32) -> u64 {
+        self.each.get(chunk as usize).copied().unwrap_or(self.all)
+    }
+}
+
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(super) struct ChunkBytesMaker {
+    all: u64,
+    each: Vec<u64>,
+}
+
+impl ChunkBytesMaker {
+    /// Adds the payload of the next chunk.
+    #[inline]
+    pub(super) fn push(&mut self, chunk: u32, bytes: u64) {
+        if !self.each.is_empty() {
+            self.each.push(bytes);
+        } else if bytes != self.all {
+            self.begin(chunk, bytes);
+        }
+    }
+
+    /// Adds the first payload, or the first that is another.
+    #[cold]
+    fn begin(&mut self, chunk: u32, bytes: u64) {
+        if chunk == 0 {
+            self.all = bytes;
+            return;
+        }
+        self.each.resize(chunk as usize, self.all);
+        self.each.push(bytes);
+    }
+
+    pub(super) fn finish(self) -> ChunkBytes {
+        ChunkBytes { all: self.all, each: self.each.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_is_not_stored() {
+        for (numbers, is_stored) in [(vec![7, 8, 9], false), (vec![7, 9, 8], true), (vec![], false)] {
+            let mut list = NumbersMaker::default();
+            (0..).zip(&numbers).for_each(|(item, &number)| list.push(item, number));
+            let list = list.finish();
+            let at_once = Numbers::of_all(numbers.iter().copied());
+            for list in [list, at_once] {
+                assert_eq!(!list.each.is_empty(), is_stored);
+                (0..).zip(&numbers).for_each(|(item, &number)| assert_eq!(list.of(item), number));
+            }
+        }
+    }
+
+    #[test]
+    fn one_item_each_is_that_of_the_same_number() {
+        assert_eq!([0, 1, 7].map(|queue_pair| Shares::of_one().of(queue_pair)), [0..1, 1..2, 7..8]);
+    }
+
+    #[test]
+    fn each_queue_pair_has_the_items_since_the_one_before() {
+        for ends in [vec![1, 2, 3], vec![2, 2, 5], vec![2, 3, 4], vec![1, 3]] {
+            let mut shares = SharesMaker::default();
+            ends.iter().for_each(|&end| shares.push(end));
+            let shares = shares.finish();
+            let mut start = 0;
+            for (queue_pair, end) in (0..).zip(ends) {
+                assert_eq!(shares.of(queue_pair), start..end);
+                start = end;
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_for_all_is_stored_once() {
+        for (bytes, is_stored) in [(vec![7, 7, 7], false), (vec![7, 8, 7], true), (vec![], false)] {
+            let mut chunks = ChunkBytesMaker::default();
+            (0..).zip(&bytes).for_each(|(chunk, &bytes)| chunks.push(chunk, bytes));
+            let chunks = chunks.finish();
+            assert_eq!(!chunks.each.is_empty(), is_stored);
+            (0..).zip(bytes).for_each(|(chunk, bytes)| assert_eq!(chunks.of(chunk), bytes));
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The work of all queue pairs of a host at one of their ends.
+
+use super::columns::{ChunkBytes, ChunkBytesMaker, Numbers, NumbersMaker, Shares, SharesMaker};
+use std::ops::Range;
+
+/// A chunk that a queue pair sends or receives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    /// Chunk of the run.
+    pub(crate) chunk: u32,
+    /// The transfer it is part of, among those that start at its host, or among those that end there.
+    pub(crate) transfer: u32,
+    /// Payload [bytes].
+    pub(crate) bytes: u64,
+}
+
+/// The work of all queue pairs, that of each together in the order of its schedule.
+#[derive(Debug)]
+pub(super) struct WorkList {
+    chunks: Numbers,
+    transfers: Numbers,
+    bytes: ChunkBytes,
+    shares: Shares,
+}
+
+/// The same in the making.
+#[derive(Debug, Default)]
+pub(crate) struct WorkMaker {
+    count: u32,
+    chunks: NumbersMaker,
+    transfers: NumbersMaker,
+    bytes: ChunkBytesMaker,
+    shares: SharesMaker,
+}
+
+impl WorkMaker {
+    /// Pieces so far.
+    pub(crate) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Adds a piece of the next queue pair.
+    #[inline]
+    pub(crate) fn push(&mut self, Work { chunk, transfer, bytes }: Work) {
+        self.chunks.push(self.count, chunk);
+        self.transfers.push(self.count, transfer);
+        self.bytes.push(self.count, bytes);
+        self.count += 1;
+    }
+
+    /// The next queue pair has the pieces since the one before it.
+    #[inline]
+    pub(crate) fn end_share(&mut self) {
+        self.shares.push(self.count);
+    }
+
+    pub(super) fn finish(self) -> WorkList {
+        WorkList {
+            chunks: self.chunks.finish(),
+            transfers: self.transfers.finish(),
+            bytes: self.bytes.finish(),
+            shares: self.shares.finish(),
+        }
+    }
+}
+
+impl WorkList {
+    /// Pieces of the same size, each alone of a transfer and with a queue pair, all of the same number.
+    pub(super) fn one_each(chunks: impl Iterator<Item = u32> + Clone, bytes: u64) -> Self {
+        Self {
+            chunks: Numbers::of_all(chunks),
+            transfers: Numbers::from(0),
+            bytes: ChunkBytes::same(bytes),
+            shares: Shares::of_one(),
+        }
+    }
+
+    /// The piece at a place.
+    #[inline]
+    pub(super) fn get(&self, place: u32) -> Work {
+        let (chunk, transfer) = (self.chunk_of(place), self.transfer_of(place));
+        Work { chunk, transfer, bytes: self.bytes_of(place) }
+    }
+
+    #[inline]
+    pub(super) fn chunk_of(&self, place: u32) -> u32 {
+        self.chunks.of(place)
+    }
+
+    #[inline]
+    pub(super) fn transfer_of(&self, place: u32) -> u32 {
+        self.transfers.of(place)
+    }
+
+    #[inline]
+    pub(super) fn bytes_of(&self, place: u32) -> u64 {
+        self.bytes.of(place)
+    }
+
+    /// The places of a queue pair's work.
+    #[inline]
+    pub(super) fn of(&self, queue_pair: u32) -> Range<u32> {
+        self.shares.of(queue_pair)
+    }
+
+    /// One past the last of them.
+    #[inline]
+    pub(super) fn end_of(&self, queue_pair: u32) -> u32 {
+        self.shares.end_of(queue_pair)
+    }
+
+    /// Asks for the memory of the first piece of a queue pair, if each has one.
+    #[inline]
+    pub(super) fn prefetch(&self, queue_pair: usize) {
+        self.chunks.prefetch(queue_pair);
+        self.transfers.prefetch(queue_pair);
+    }
+}
