@@ -91,7 +91,7 @@ macro_rules! balancers {
             }
 
             /// See [`Forward::choose`].
-            #[inline]
+            #[inline(always)]
             pub(crate) fn choose(&mut self, packet: &Packet, hops: &[u16], loads: &[u64]) -> usize {
                 match self {
                     $(Self::$name(forward) => forward.choose(packet, hops, loads)),+
