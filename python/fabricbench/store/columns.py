@@ -52,7 +52,7 @@ COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
         Column('frames_delta', 'int64', False, 'frames', '`tx_frames` - `rx_frames`.'),
         Column('retransmits', 'int64', False, 'frames', 'Data frames sent more than once.'),
         Column('naks', 'int64', False, 'frames', 'NAKs received by the sender; of a storage operation, by either end.'),
-        Column('timeouts', 'int64', False, None, 'Timeouts of the sender; of a storage operation, of either end.'),
+        Column('timeouts', 'int64', False, None, 'Timeouts of the sender; of a storage operation, of either end, until it ended at its client.'),
         Column('out_of_order', 'int64', False, 'frames', 'Data frames that arrived ahead of their turn.'),
         Column('latency_min_ps', 'int64', True, 'ps', 'Least latency of an accepted data frame, first bit on the first link to last bit off the last link.'),
         Column('latency_mean_ps', 'float64', True, 'ps', 'Mean latency of the accepted data frames; a 64-bit float.'),

@@ -86,7 +86,7 @@ table! {
         retransmits: u64 ["frames"];
         /// NAKs received by the sender; of a storage operation, by either end.
         naks: u64 ["frames"];
-        /// Timeouts of the sender; of a storage operation, of either end.
+        /// Timeouts of the sender; of a storage operation, of either end, until it ended at its client.
         timeouts: u64;
         /// Data frames that arrived ahead of their turn.
         out_of_order: u64 ["frames"];

@@ -135,13 +135,9 @@ def stall(case: Case) -> Iterator[Finding]:
     if found:
         yield from (_deadlock(case, circle, paused) for circle in found)
         return
-    switch = case.record.run_spec["fabric"]["switch"]
-    if not paused and switch["pfc"] is None:
-        return
-    sentence = "nothing was delivered any more while pauses were renewed"
     if paused:
-        sentence += f"; {listed(paused, 4)}"
-    yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused})
+        sentence = f"nothing was delivered any more while pauses were renewed; {listed(paused, 4)}"
+        yield Finding("pfc-stall", case.job["name"], None, sentence, {"paused": paused})
 
 
 def _deadlock(case: Case, circle: Circle, paused: list[str]) -> Finding:
