@@ -293,10 +293,16 @@ impl Endpoint {
 
     /// Takes in what has arrived, up to some calls; returns how many packets.
     fn receive(&mut self) -> io::Result<usize> {
-        let mut received = 0;
         let mut inbox = mem::take(&mut self.inbox);
+        let received = self.receive_into(&mut inbox);
+        self.inbox = inbox;
+        received
+    }
+
+    fn receive_into(&mut self, inbox: &mut [u8]) -> io::Result<usize> {
+        let mut received = 0;
         for _ in 0..RECEIVED_AT_ONCE {
-            let Some(datagrams) = self.socket.receive(&mut inbox)? else { break };
+            let Some(datagrams) = self.socket.receive(inbox)? else { break };
             // What was cut apart for the way is numbered from 0, and put together again in this order.
             let mut identification = 0;
             for datagram in inbox[..datagrams.bytes].chunks(datagrams.segment_bytes.max(1)) {
@@ -307,19 +313,18 @@ impl Endpoint {
                 received += 1;
             }
         }
-        self.inbox = inbox;
         Ok(received)
     }
 
-    /// Hands a datagram to its queue pair and returns its IPv4 identification, which is `likely` that one;
-    /// none if the datagram is not for any.
-    fn handle(&mut self, datagram: &[u8], likely: u16, from: &Datagrams) -> Option<u16> {
-        let path = UdpPath { source: from.from, destination: self.socket.local() };
+    /// Hands one of some datagrams to its queue pair and returns its IPv4 identification, which is `likely`
+    /// that one; none if it is not for any.
+    fn handle(&mut self, datagram: &[u8], likely: u16, datagrams: &Datagrams) -> Option<u16> {
+        let path = UdpPath { source: datagrams.from, destination: self.socket.local() };
         let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
-        let packet = Received::decode(packet).ok()?.with_mark(from.ecn == Ecn::CongestionExperienced);
+        let packet = Received::decode(packet).ok()?.with_mark(datagrams.ecn == Ecn::CongestionExperienced);
         let pair = &mut self.pairs[*self.places.get(&packet.destination().value())?];
         // As a connection has two ends, others have no part in it.
-        if pair.peer != from.from {
+        if pair.peer != datagrams.from {
             return None;
         }
         let now = self.clock.now();
@@ -374,12 +379,12 @@ impl Identifications {
     /// segments of a call with which the ICRC matches. That it may be any of these costs 6 of the 32 bits of
     /// the ICRC where the first guess is wrong.
     fn open<'a>(&mut self, path: &UdpPath, likely: u16, datagram: &'a [u8]) -> Option<(&'a [u8], u16)> {
-        let packet = match path.open(likely, datagram) {
+        let difference = match path.open(likely, datagram) {
             Ok(packet) => return Some((packet, likely)),
-            Err(wire::Error::BadIcrc { expected, found }) => (expected ^ found, datagram.len() - icrc::BYTES),
+            Err(wire::Error::BadIcrc { expected, found }) => expected ^ found,
             Err(_) => return None,
         };
-        let (difference, packet_bytes) = packet;
+        let packet_bytes = datagram.len() - icrc::BYTES;
         let bits = self.bits.entry(packet_bytes).or_insert_with(|| IdentificationBits::new(packet_bytes));
         let identification = likely ^ bits.behind(difference)?;
         (usize::from(identification) < SEGMENTS_MAX).then_some((&datagram[..packet_bytes], identification))
