@@ -89,6 +89,11 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def time_axis(unit: str, **more: Any) -> dict[str, Any]:
+    """Give the settings of an axis of the time since the start of the run."""
+    return axis(f"time since the start of the run ({unit})", **more)
+
+
 def spread_axis(title: str, low: float, high: float) -> dict[str, Any]:
     """Give the settings of an axis for values from `low` to `high`: logarithmic where they spread widely."""
     if low <= 0 or high < _LOGARITHMIC_FROM * low:

@@ -49,7 +49,7 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
     figure.update_layout(
         theme.layout(
             height=420,
-            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", showgrid=False),
+            xaxis=theme.time_axis(scale.unit, showgrid=False),
             yaxis=theme.axis(
                 "sending rank", type="category", autorange="reversed", nticks=12, showgrid=False
             ),

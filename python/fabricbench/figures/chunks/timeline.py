@@ -172,7 +172,7 @@ def _layout(timeline: Timeline, scale: TimeScale) -> dict[str, Any]:
     )
     return theme.layout(
         height=max(240, lanes * lane_px + 90),
-        xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+        xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
         yaxis=y_axis,
         shapes=[_separator(sender.first_lane) for sender in timeline.senders[1:]],
         barmode="overlay",

@@ -115,7 +115,7 @@ def _layout(scale: TimeScale, axis: dict[str, object]) -> dict[str, object]:
     return theme.layout(
         height=400,
         margin=theme.margin(t=96),
-        xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+        xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
         yaxis=axis,
     )
 

@@ -42,7 +42,7 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
             height=360,
             margin=theme.margin(t=58),
             showlegend=True,
-            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
             yaxis=theme.axis("delivered (GB/s)", rangemode="tozero"),
         )
     )

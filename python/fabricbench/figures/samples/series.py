@@ -82,7 +82,7 @@ def _queue_figure(queues: pl.DataFrame, what: str) -> tuple[go.Figure, int, int]
         theme.layout(
             height=400,
             margin=theme.margin(t=80),
-            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
             yaxis=theme.axis(f"{what} ({unit}, decimal)", rangemode="tozero"),
         )
     )
@@ -147,7 +147,7 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
     figure.update_layout(
         theme.layout(
             height=max(260, 110 + len(ports) * (14 if len(ports) <= _ROWS_WITH_GAPS else 7)),
-            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", showgrid=False),
+            xaxis=theme.time_axis(scale.unit, showgrid=False),
             yaxis=theme.axis("", type="category", autorange="reversed", showgrid=False, nticks=40),
         )
     )

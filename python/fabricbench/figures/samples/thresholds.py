@@ -44,7 +44,7 @@ def threshold_plot(series: pl.DataFrame) -> Plot | None:
         theme.layout(
             height=400,
             margin=theme.margin(t=96),
-            xaxis=theme.axis(f"time since the start of the run ({scale.unit})", rangemode="tozero"),
+            xaxis=theme.time_axis(scale.unit, rangemode="tozero"),
             yaxis=theme.axis("thresholds (kB, decimal)", rangemode="tozero"),
         )
     )
