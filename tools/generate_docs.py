@@ -1,4 +1,4 @@
-"""Writes what of the documentation follows from the code: commands, figures, limits of models, record tables.
+"""Writes what of the documentation follows from the code: commands, figures, metrics, models, record tables.
 
 `--check` compares instead, and fails where a page is not current.
 """
@@ -16,9 +16,11 @@ from typing import Any
 
 import typer
 
+from fabricbench.analysis.compare import PUBLISHED
 from fabricbench.cli.main import app
 from fabricbench.figures.figure import Figure
 from fabricbench.figures.registry import FIGURES
+from fabricbench.metrics import METRICS, RATIOS, Metric, Scope
 from fabricbench.report.model_notes import MODEL_NOTES
 from fabricbench.store.column import Column
 from fabricbench.store.columns import COLUMNS
@@ -53,6 +55,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "reference" / "figures.md": figures_page(),
         DOCS / "models.md": models_page(),
+        DOCS / "metrics.md": metrics_page((DOCS / "metrics.md").read_text()),
         DOCS / "records.md": records_page((DOCS / "records.md").read_text()),
     }
 
@@ -77,6 +80,48 @@ def models_page() -> str:
     rows = [f"| {note.part} | {note.modelled} | {note.left_out} |" for note in MODEL_NOTES]
     table = ["| part | modelled | left out |", "|---|---|---|", *rows]
     return "\n".join(["# Models and limits", "", _GENERATED, _MODELS, *table, ""])
+
+
+def metrics_page(text: str) -> str:
+    """Return the page of metrics with its tables as they are declared."""
+    previous = ["", *(metric.reference for metric in METRICS)]
+    tables = {
+        "metrics": [
+            "| name | what | unit | better | formula | definition |",
+            "|---|---|---|---|---|---|",
+            *(_metric(metric, reference) for metric, reference in zip(METRICS, previous, strict=False)),
+        ],
+        "ratios": [
+            "| ratio | of | better |",
+            "|---|---|---|",
+            *(f"| `{name}` | `{metric.name}` | {metric.direction} |" for name, metric in RATIOS.items()),
+        ],
+        "published": [
+            "| metric | column of the published table |",
+            "|---|---|",
+            *(f"| `{metric.name}` | `{metric.published}` |" for metric in PUBLISHED),
+        ],
+    }
+    for name, rows in tables.items():
+        text = _filled(text, name, rows)
+    return text
+
+
+def _filled(text: str, name: str, rows: Sequence[str]) -> str:
+    """Return a page with a table written between the marks of its name."""
+    before, begin, rest = text.partition(f"<!-- {name}: begin (tools/generate_docs.py) -->\n")
+    _, end, after = rest.partition(f"<!-- {name}: end -->\n")
+    if not begin or not end:
+        raise AssertionError(f"docs/metrics.md has no place for the table {name!r}")
+    return "".join([before, begin, *(f"{row}\n" for row in rows), end, after])
+
+
+def _metric(metric: Metric, previous: str) -> str:
+    """Return the row of a metric; a definition that the row above has as well is not repeated."""
+    title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
+    definition = "as above" if metric.reference == previous else metric.reference
+    cells = (f"`{metric.name}`", title, metric.unit or "-", metric.direction, metric.formula, definition)
+    return f"| {' | '.join(cells)} |"
 
 
 def records_page(text: str) -> str:

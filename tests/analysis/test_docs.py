@@ -7,9 +7,7 @@ import re
 from pathlib import Path
 
 from fabricbench.analysis.bandwidth import BUS_FACTORS
-from fabricbench.analysis.compare import PUBLISHED
 from fabricbench.analysis.summary import JobFacts
-from fabricbench.metrics import METRICS, RATIOS, Scope
 from fabricbench.store.schema import TRIALS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -32,25 +30,6 @@ def section(text: str, title: str) -> str:
     return text.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
-def test_every_metric_is_documented_as_it_is_declared() -> None:
-    documented = {
-        names(row[0])[0]: row[1:]
-        for row in rows((DOCS / "metrics.md").read_text())
-        if len(row) == 6 and names(row[0])
-    }
-    assert list(documented) == [metric.name for metric in METRICS]
-    for metric in METRICS:
-        title = f"{metric.title} (of the whole run)" if metric.scope is Scope.RUN else metric.title
-        expected = [title, metric.unit or "-", str(metric.direction), metric.formula, metric.reference]
-        assert documented[metric.name] == expected
-
-
-def test_every_ratio_is_documented() -> None:
-    text = section((DOCS / "metrics.md").read_text(), "Against the reference variant")
-    documented = {names(row[0])[0]: names(row[1])[0] for row in rows(text) if names(row[0])}
-    assert documented == {name: metric.name for name, metric in RATIOS.items()}
-
-
 def test_every_collective_has_its_bus_factor_documented() -> None:
     text = section((DOCS / "metrics.md").read_text(), "What the data size means, and the bus factor")
     factors = {names(row[0])[0]: row[3] for row in rows(text) if names(row[0])}
@@ -58,12 +37,6 @@ def test_every_collective_has_its_bus_factor_documented() -> None:
     for collective, formula in factors.items():
         expression = re.sub(r"\b2 (\(|n)", r"2 * \1", formula)
         assert BUS_FACTORS[collective](8) == eval(expression, {"n": 8})
-
-
-def test_the_published_columns_are_documented() -> None:
-    text = section((DOCS / "metrics.md").read_text(), "Against published results")
-    documented = {names(row[0])[0]: names(row[1])[0] for row in rows(text) if names(row[0])}
-    assert documented == {metric.name: metric.published for metric in PUBLISHED}
 
 
 def test_every_column_of_the_results_is_documented() -> None:
