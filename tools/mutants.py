@@ -1,8 +1,9 @@
 """Change the code in one place at a time, at random, and count how often a test notices.
 
-Crates are changed by cargo-mutants, Python by Cosmic Ray; neither draws samples by a seed, so that is done
-here. What survives is looked up in docs/mutants.md, which says of each known survivor why no test tells it
-apart; exit status 1 if less than 90 % are caught.
+Crates are changed by cargo-mutants, Python by Cosmic Ray (mutmut forks a process with threads of polars and
+pyarrow, which they do not survive, and skips code outside functions); neither draws samples by a seed, so
+that is done here. What survives is looked up in tools/known_survivors.md, which says of each known survivor
+why no test notices it; exit status 1 if less than 90 % are caught.
 """
 # ruff: noqa: T201
 
@@ -32,7 +33,7 @@ from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import use_db
 
 ROOT = Path(__file__).parents[1]
-SURVIVORS = ROOT / "docs" / "mutants.md"
+SURVIVORS = ROOT / "tools" / "known_survivors.md"
 CAUGHT_AT_LEAST = 0.9
 SAMPLE = 200
 TARGET = ROOT / "target" / "mutants"
@@ -106,13 +107,13 @@ class Mutant:
     outcome: str
 
     def reason(self, survivors: Sequence[str]) -> str | None:
-        """Return what is known of it, of the items of docs/mutants.md; none if it is new."""
+        """Return what is known of it, of the items of tools/known_survivors.md; none if it is new."""
         begin = f"`{self.place.partition(':')[0]}`: `{self.change}`: "
         return next((item.removeprefix(begin) for item in survivors if item.startswith(begin)), None)
 
 
 def known_survivors() -> list[str]:
-    """Return the items of the list in docs/mutants.md, each in one line."""
+    """Return the items of the list in tools/known_survivors.md, each in one line."""
     items = SURVIVORS.read_text().split("\n- ")
     return [" ".join(item.split()) for item in items[1:]]
 
@@ -144,7 +145,7 @@ def tell(area: str, mutants: Sequence[Mutant]) -> int:
     for mutant in mutants:
         if mutant.outcome == "missed":
             print(f"missed: {mutant.place}: {mutant.change}")
-            print(f"    {mutant.reason(survivors) or 'not in docs/mutants.md'}")
+            print(f"    {mutant.reason(survivors) or 'not in tools/known_survivors.md'}")
     counts = Counter(mutant.outcome for mutant in mutants)
     viable = counts["caught"] + counts["missed"]
     share = counts["caught"] / viable if viable else 1.0
