@@ -99,11 +99,11 @@ def test_losses_say_where_most_of_them_were() -> None:
     assert said(found) == {
         "loss-with-go-back-n": "go-back-N sent 1,200 frames again for 70 lost frames (17.1 for each, 30 % of "
         "all)",
-        "link-failure": "5 frames met a link that was down, or had no way left",
+        "link-failure": "5 frames met a link that was down, or had no path left",
         "bit-errors": "2 frames arrived corrupted and were dropped (frame check sequence)",
         "headroom-overrun": "20 frames went beyond the headroom of their port: it is configured too small; "
-        f"most on the way to {UPLINK}",
-        "buffer-overrun": "40 frames found the switch buffer full (tail drop); most on the way to " + UPLINK,
+        f"most bound for {UPLINK}",
+        "buffer-overrun": "40 frames found the switch buffer full (tail drop); most bound for " + UPLINK,
         "host-overrun": "3 frames found the receive buffer of a NIC full",
     }
     without_places = found_in(2 * IDEAL_PS, frames_lost={"buffer_full": 40})

@@ -282,7 +282,7 @@ _numbers = itertools.count()
         ("file://lab", "no absolute path", "file:///folder"),
         ("s3://bench/lab", "its driver is not installed: Install s3fs", r"fabricbench\[s3\]"),
         ("webdav://bench/lab", "its driver is not installed: Install webdav4", "this names"),
-        ("nonsense://bench", "fsspec knows no places of kind nonsense://", "s3://bucket/folder"),
+        ("nonsense://bench", "fsspec knows no protocol nonsense://", "s3://bucket/folder"),
         ("ftp://me:secret@bench/lab", "holds a password", "FSSPEC_FTP_PASSWORD"),
     ],
 )

@@ -25,7 +25,7 @@ pub struct LossCauses {
     pub host_overrun: u64,
     /// The PFC watchdog dropped what was bound for a queue in a storm.
     pub pfc_watchdog: u64,
-    /// A link on the way was down, or no way to the destination was left.
+    /// A link on the path was down, or no path to the destination was left.
     pub link_down: u64,
     /// A link corrupted the frame, which was dropped where it arrived.
     pub bit_error: u64,
@@ -173,7 +173,7 @@ pub struct RunSummary {
     pub frames_delivered: u64,
     /// Frames lost, by cause.
     pub frames_lost: LossCauses,
-    /// Frames still on the way when the run ended.
+    /// Frames still in flight when the run ended.
     pub frames_in_flight: u64,
     /// Frames crossing a link, every kind and every link counted.
     pub packet_hops: u64,

@@ -41,8 +41,8 @@ class Port:
         peer_tier: Tier of the node at the other end.
         rate_bps: Line rate of the link.
         busy_ps: Time for which the link was occupied.
-        dropped_tail: Frames that found the buffer full on their way to this port.
-        dropped_headroom: Lossless frames on their way to this port beyond the headroom.
+        dropped_tail: Frames that found the buffer full bound for this port.
+        dropped_headroom: Lossless frames bound for this port beyond the headroom.
         dropped_watchdog: Frames that the PFC watchdog dropped.
     """
 
@@ -69,7 +69,7 @@ class Port:
 
     @property
     def dropped(self) -> int:
-        """Frames that were lost on their way to this port."""
+        """Frames that were lost bound for this port."""
         return self.dropped_tail + self.dropped_headroom + self.dropped_watchdog
 
     @property

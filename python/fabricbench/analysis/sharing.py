@@ -23,9 +23,9 @@ class Occupancy:
     Attributes:
         flows: What they carry, as `rank 0 to 4`, with the job where there are several; repeated ones counted.
         qps: Queue pairs that the table names; fewer than there are where the table is bounded.
-        most_at_once: Most of them that had a chunk on the way at one time.
+        most_at_once: Most of them that had a chunk in flight at one time.
         at_once: Those flows, at the first such time.
-        shared_ps: Time for which two or more had a chunk on the way.
+        shared_ps: Time for which two or more had a chunk in flight.
     """
 
     flows: tuple[str, ...]

@@ -1474,7 +1474,7 @@ class PfcSpec(TypedDict):
 
     headroom_bytes: NotRequired[int | None]
     """
-    Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, lossless
+    Buffer kept for what is still in flight after a pause was requested, for each (ingress port, lossless
     priority) [bytes]; computed from rate, delay and response time of the port when absent.
     """
     priorities: list[int]

@@ -60,7 +60,7 @@ class Observe(PlanModel):
         ge=0,
         le=10_000_000,
         description=(
-            "Rows of the table `paths`, one for each link between switches on the way of a queue pair; "
+            "Rows of the table `paths`, one for each link between switches on the path of a queue pair; "
             "beyond it those of every k-th queue pair. Source: one row group; every path of 32,768 queue "
             "pairs on two tiers."
         ),

@@ -75,7 +75,7 @@ class Location:
         try:
             get_filesystem_class(protocol)
         except ValueError as error:
-            raise StoreError(self.url, f"fsspec knows no places of kind {protocol}://", _FORMS) from error
+            raise StoreError(self.url, f"fsspec knows no protocol {protocol}://", _FORMS) from error
         except ImportError as error:
             hint = install if protocol in _EXTRAS else "install the package that this names"
             raise StoreError(self.url, f"its driver is not installed: {error}", hint) from error

@@ -21,16 +21,16 @@ table! {
         rx_frames: u64 ["frames"];
         /// Their bytes.
         rx_bytes: u64 ["bytes"];
-        /// Frames that found the buffer full on their way to this egress port.
+        /// Frames that found the buffer full bound for this egress port.
         dropped_frames: u64 ["frames"];
         /// Their bytes.
         dropped_bytes: u64 ["bytes"];
-        /// Lossless frames beyond the headroom of their ingress port, on their way to this egress port; not
+        /// Lossless frames beyond the headroom of their ingress port, bound for this egress port; not
         /// among `dropped_frames`.
         dropped_headroom_frames: u64 ["frames"];
         /// Their bytes.
         dropped_headroom_bytes: u64 ["bytes"];
-        /// Frames dropped by the PFC watchdog in the queues of this egress port or on their way there; not
+        /// Frames dropped by the PFC watchdog in the queues of this egress port or bound for them; not
         /// among `dropped_frames`.
         dropped_watchdog_frames: u64 ["frames"];
         /// Their bytes.
@@ -40,7 +40,7 @@ table! {
         lost_link_down_frames: u64 ["frames"];
         /// Their bytes.
         lost_link_down_bytes: u64 ["bytes"];
-        /// Frames corrupted by the link of this port on their way to it and dropped; not among those
+        /// Arriving frames corrupted by the link of this port and dropped; not among those
         /// received. Pause frames are not counted.
         fcs_error_frames: u64 ["frames"];
         /// Their bytes.
@@ -99,11 +99,11 @@ table! {
         /// Time for which the egress was free, had something to send on this lane and no credit for it; null
         /// on Ethernet.
         credit_wait_ps: Option<u64> ["ps"];
-        /// Frames that found the buffer full on their way to this egress port.
+        /// Frames that found the buffer full bound for this egress port.
         dropped_frames: u64 ["frames"];
-        /// Lossless frames beyond the headroom of their ingress port, on their way to this egress port.
+        /// Lossless frames beyond the headroom of their ingress port, bound for this egress port.
         dropped_headroom_frames: u64 ["frames"];
-        /// Frames dropped by the PFC watchdog in the queues of this egress port or on their way there.
+        /// Frames dropped by the PFC watchdog in the queues of this egress port or bound for them.
         dropped_watchdog_frames: u64 ["frames"];
     }
 }
@@ -133,7 +133,7 @@ table! {
 }
 
 table! {
-    /// Table `paths`: one row for each link between switches on the way of a queue pair's data, where each
+    /// Table `paths`: one row for each link between switches on the path of a queue pair's data, where each
     /// queue pair keeps to one path.
     "paths": PathRow {
         /// Queue pair of the run.
@@ -144,7 +144,7 @@ table! {
         src_rank: u32;
         /// Receiving rank.
         dst_rank: u32;
-        /// Number of the link on the way, from 0.
+        /// Number of the link on the path, from 0.
         hop: u32;
         /// Switch that the data leaves.
         node: String;

@@ -17,7 +17,7 @@ pub struct PfcSpec {
     pub xon_offset_bytes: u64,
     /// Buffer reserved for each (ingress port, lossless priority) [bytes].
     pub reserved_bytes: u64,
-    /// Buffer kept for what is still on its way after a pause was asked for, for each (ingress port, lossless
+    /// Buffer kept for what is still in flight after a pause was requested, for each (ingress port, lossless
     /// priority) [bytes]; computed from rate, delay and response time of the port when absent.
     pub headroom_bytes: Option<u64>,
     /// Pause time asked for [quanta of 512 bit times].

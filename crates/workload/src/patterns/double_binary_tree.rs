@@ -24,7 +24,7 @@ const CHUNKS: u32 = 64;
 /// mostly headers.
 const CHUNK_BYTES_MIN: u64 = 4096;
 
-/// Chunks of a tree on their way at once, for each of its levels. A level is two hops, one up and one down;
+/// Chunks of a tree in flight at once, for each of its levels. A level is two hops, one up and one down;
 /// the third chunk is for those that wait for a port. On one switch, 2 for each level leave ports idle and 4
 /// gain nothing.
 const WINDOW_PER_LEVEL: u32 = 3;
@@ -100,7 +100,7 @@ impl Lane {
         Self { channel, tree, returns: Vec::new() }
     }
 
-    /// Chunks on their way at once.
+    /// Chunks in flight at once.
     fn window(&self) -> u32 {
         WINDOW_PER_LEVEL * self.tree.levels()
     }

@@ -15,7 +15,7 @@ _MATERIAL = 0.02
 _LOSSES = {
     "link_down": (
         "link-failure",
-        "met a link that was down, or had no way left",
+        "met a link that was down, or had no path left",
     ),
     "bit_error": (
         "bit-errors",
@@ -40,7 +40,7 @@ def overruns(case: Case) -> Iterator[Finding]:
         places = _drop_places(case.fabric.ports, name)
         sentence = f"{counted(frames, 'frame')} {what}"
         if places:
-            sentence += f"; most on the way to {listed(list(places), 3)}"
+            sentence += f"; most bound for {listed(list(places), 3)}"
         if name == "link_down" and (down := links_down(case.record.tables)):
             since = [f"{link}, down from {time_words(at_ps)} on" for link, at_ps in down.items()]
             sentence += f"; never repaired: {listed(since, 3)}"
