@@ -1483,7 +1483,7 @@ class PfcSpec(TypedDict):
     """
     quanta: int
     """
-    Pause time asked for [quanta of 512 bit times].
+    Pause time requested [quanta of 512 bit times].
     """
     reserved_bytes: int
     """

@@ -20,7 +20,7 @@ pub struct PfcSpec {
     /// Buffer kept for what is still in flight after a pause was requested, for each (ingress port, lossless
     /// priority) [bytes]; computed from rate, delay and response time of the port when absent.
     pub headroom_bytes: Option<u64>,
-    /// Pause time asked for [quanta of 512 bit times].
+    /// Pause time requested [quanta of 512 bit times].
     #[schemars(range(min = 1))]
     pub quanta: u16,
     /// The watchdog of paused queues, if there is one.

@@ -114,7 +114,7 @@ class Pfc(PlanModel):
         default=None,
         alias="headroom",
         description=(
-            "Buffer for what still arrives after a pause was asked for, for each (ingress port, lossless "
+            "Buffer for what still arrives after a pause was requested, for each (ingress port, lossless "
             "priority) [size]. `auto`: 2 x cable delay x rate + 2 x MTU + response time of the peer, in "
             "whole cells. Source: SONiC."
         ),
@@ -123,7 +123,7 @@ class Pfc(PlanModel):
     quanta: Annotated[int, limits_of("PfcSpec.quanta")] = Field(
         default=65_535,
         description=(
-            "Pause time asked for [quanta of 512 bit times], renewed after half of it. Source: the largest, "
+            "Pause time requested [quanta of 512 bit times], renewed after half of it. Source: the largest, "
             "as switches ask for."
         ),
     )
