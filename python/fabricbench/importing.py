@@ -119,7 +119,7 @@ def import_results(
     Args:
         workspace: Where they go.
         source: The file.
-        results: Computes the metrics of each; `fabricbench.report.trials.result_rows`.
+        results: Computes the metrics of each; `fabricbench.results.jobs.result_rows`.
         options: What the user says about it.
 
     Raises:

@@ -12,7 +12,7 @@ from fabricbench.analysis.compare import deviations
 from fabricbench.analysis.results import summary_of
 from fabricbench.report.terminal import run_table, trial_list
 from fabricbench.report.text_table import Column, Row, Style, count, number, render, styled
-from fabricbench.report.trials import Beside, JobReport, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, stored_reports
 from fabricbench.store import Trial
 from fabricbench.words import data_size
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricbench.analysis.summary import Summary
-from fabricbench.report.trials import Beside, JobReport, measured_reports, result_rows
+from fabricbench.results.jobs import Beside, JobReport, measured_reports, result_rows
 from fabricbench.runner.loading import backend_of, load
 from fabricbench.runner.trials import Listener, Quiet, Runner
 from fabricbench.store import Trial, Workspace

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.integration.real import jobs_of, run_plan
 
-from fabricbench.report.trials import JobReport
+from fabricbench.results.jobs import JobReport
 
 MIB = 1 << 20
 

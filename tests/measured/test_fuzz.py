@@ -23,7 +23,7 @@ from fabricbench.importing import Options, Source
 from fabricbench.measured.errors import MeasuredError
 from fabricbench.measured.model import Given
 from fabricbench.measured.reading import FORMATS, read
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.store import Workspace
 
 SAMPLES = sorted(path for path in (Path(__file__).parent / "samples").iterdir() if path.suffix != ".md")

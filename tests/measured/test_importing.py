@@ -17,7 +17,7 @@ from fabricbench import importing
 from fabricbench.importing import Given, MeasuredError, Options, Source
 from fabricbench.report.html.build import build_page
 from fabricbench.report.html.page import render_page
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.store import StoreError, Trial, Workspace
 from fabricbench.store.inspection import damages
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from tests.report import synthetic
 
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.store import Trial, TrialFacts, Workspace
 from fabricbench.store.observed import OF_THE_SIMULATOR
 

@@ -9,14 +9,14 @@ import pytest
 from tests.report.stored import store_run
 
 from fabricbench.figures import theme
+from fabricbench.figures.registry import drawn
 from fabricbench.report.html.build import build_page
-from fabricbench.report.html.figures import drawn
 from fabricbench.report.html.model import Column, TablePart
 from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
 from fabricbench.report.insight_text import insight_text
 from fabricbench.report.terminal import trial_text
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
 from fabricbench.store import Trial
 
 TRAFFIC = {"arrivals": {"duration_ps": 10**9}}

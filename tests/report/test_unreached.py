@@ -16,7 +16,7 @@ from fabricbench.report.html.page import render_page
 from fabricbench.report.insight import insight
 from fabricbench.report.insight_text import insight_text
 from fabricbench.report.terminal import run_table
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
 
 MS = 10**9
 LATE = {"at_ps": 10_000 * MS, "kind": "link-down", "link": "spine1-leaf0"}

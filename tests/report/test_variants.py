@@ -10,8 +10,8 @@ from tests.report.stored import store_variants
 from fabricbench.report.html.build import build_page
 from fabricbench.report.html.model import NotePart, Page, Section, TablePart
 from fabricbench.report.html.variant_details import MAX_OTHERS
-from fabricbench.report.trials import reports_of_run
-from fabricbench.report.versus import versus_rows
+from fabricbench.results.jobs import reports_of_run
+from fabricbench.results.variants import versus_rows
 from fabricbench.store import Trial
 
 NAMES = ["ideal", "ecmp", "spray"]

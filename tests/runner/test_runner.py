@@ -13,7 +13,7 @@ import pytest
 from tests.support.fake_backend import FakeBackend
 from tests.support.samples import PLAN
 
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.runner.loading import backend_of, load, problem_text
 from fabricbench.runner.trials import Outcome, Runner, suite_id, trial_id
 from fabricbench.store import DiskFullError, Trial, TrialFacts, Workspace

@@ -15,7 +15,7 @@ from tests.support.fake_backend import FakeBackend
 
 from fabricbench.backend.registry import BACKENDS, Registered
 from fabricbench.cli.main import run
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import machine_facts
 from fabricbench.store import TrialFacts, Workspace
 from fabricbench.store.observed import OF_THE_SIMULATOR

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fabricbench.backend.registry import get_backend
 from fabricbench.backend.sim import ENGINE_FACTS
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.runner.trials import trial_id
 from fabricbench.store.schema import SCHEMAS, conform
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabricbench.api.trial import Trial
 from fabricbench.report.comparison import JobPair, compared, matched
 from fabricbench.report.frames import comparison_frame
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.registry import FIGURES
-from fabricbench.report.html.figures import drawn
+from fabricbench.figures.registry import FIGURES, drawn
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -14,7 +14,7 @@ from fabricbench.api.trials import Trials
 from fabricbench.api.workspaces import Workspace
 from fabricbench.api.workspaces import workspace as open_workspace
 from fabricbench.plan.errors import named_as_written
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.trials import THREADS_MAX, Quiet, Runner
 

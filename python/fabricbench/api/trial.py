@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.api.frames import RecordFrames, check_table
 from fabricbench.api.plots import Plots
 from fabricbench.report.frames import summary_frame
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
 
 if TYPE_CHECKING:
     import polars as pl

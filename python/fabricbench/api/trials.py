@@ -55,7 +55,7 @@ class Trials(RecordFrames, Sequence[Trial]):
             [97.2, 98.1]
         """
         from fabricbench.report.frames import summary_frame
-        from fabricbench.report.trials import reports_of_run
+        from fabricbench.results.jobs import reports_of_run
 
         return summary_frame(reports_of_run([trial.stored for trial in self._trials]))
 

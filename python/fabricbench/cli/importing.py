@@ -63,7 +63,7 @@ def import_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench import importing
     from fabricbench.cli.run import render
-    from fabricbench.report.trials import reports_of_run, result_rows
+    from fabricbench.results.jobs import reports_of_run, result_rows
     from fabricbench.runner import loading
     from fabricbench.store import Workspace
 

@@ -23,7 +23,7 @@ from fabricbench.runner.trials import THREADS_MAX
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 
 class EnginePath(StrEnum):
@@ -80,7 +80,7 @@ def run_command(  # noqa: PLR0913, PLR0917 -- one parameter for each option
     """
     from fabricbench.cli.progress import display
     from fabricbench.plan.errors import named_as_written
-    from fabricbench.report.trials import reports_of_run, result_rows
+    from fabricbench.results.jobs import reports_of_run, result_rows
     from fabricbench.runner import loading
     from fabricbench.runner.trials import Runner
     from fabricbench.store import Workspace

@@ -24,7 +24,7 @@ def trials_command(
     A plan that is neither shipped nor in the workspace is an error.
     """
     from fabricbench.report import formats, terminal
-    from fabricbench.report.trials import Beside, stored_reports
+    from fabricbench.results.jobs import Beside, stored_reports
     from fabricbench.store import Workspace
     from fabricbench.store.listing import beside
     from fabricbench.store.tags import tags_of
@@ -80,7 +80,7 @@ def show_command(
     from fabricbench.report import formats, terminal
     from fabricbench.report.insight import insight_of
     from fabricbench.report.insight_text import insight_text
-    from fabricbench.report.trials import Beside, measured_reports, reports_of_run
+    from fabricbench.results.jobs import Beside, measured_reports, reports_of_run
     from fabricbench.store import Workspace
     from fabricbench.store.tags import tags_of
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from fabricbench.figures.chunks.latency import LATENCY_FIGURE
 from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
@@ -17,6 +18,12 @@ from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
 from fabricbench.figures.samples.goodput import GOODPUT_FIGURE
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
 from fabricbench.figures.samples.thresholds import THRESHOLDS_FIGURE
+from fabricbench.figures.subject import subject_of
+
+if TYPE_CHECKING:
+    from fabricbench.figures.chunks.timeline import Window
+    from fabricbench.figures.plot import Plot
+    from fabricbench.store import Trial
 
 _FIGURES: Final = (
     *BANDWIDTH_FIGURES,
@@ -42,3 +49,13 @@ FIGURES: Final[dict[str, Figure]] = {figure.name: figure for figure in _FIGURES}
 def figures_of(section: Section) -> list[Figure]:
     """Return the figures of a section."""
     return [figure for figure in _FIGURES if figure.section is section]
+
+
+def drawn(name: str, trial: Trial, run: Sequence[Trial], window: Window | None = None) -> Plot | None:
+    """Draw a figure of a trial, or of its run; none where there is nothing to draw.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    figure = FIGURES[name]
+    return figure.draw(subject_of(trial, run if figure.of_run else [trial], window))

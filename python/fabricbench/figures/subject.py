@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
+from fabricbench.results.jobs import Beside
+from fabricbench.results.rows import rows_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fabricbench.analysis.compare import Deviation
-    from fabricbench.analysis.summary import Summary
     from fabricbench.figures.chunks.timeline import Window
+    from fabricbench.results.rows import ResultRow
     from fabricbench.store import Trial
-
-
-class Result(Protocol):
-    """One job of one trial, with the words that tell it from the others of its run."""
-
-    @property
-    def trial(self) -> Trial:
-        """The trial."""
-
-    @property
-    def summary(self) -> Summary:
-        """The metrics of the job."""
-
-    @property
-    def label(self) -> str:
-        """What tells it from the others."""
-
-    @property
-    def series(self) -> str:
-        """What it has in common with others of one curve."""
-
-    @property
-    def published(self) -> Mapping[str, Deviation]:
-        """Published values and how far it is from them, by metric."""
-
-    @property
-    def is_focus(self) -> bool:
-        """Whether it is of the trial that figures of one trial show."""
 
 
 class Subject:
@@ -56,7 +29,7 @@ class Subject:
     """
 
     def __init__(
-        self, trial: Trial, rows: Callable[[], Sequence[Result]], window: Window | None = None
+        self, trial: Trial, rows: Callable[[], Sequence[ResultRow]], window: Window | None = None
     ) -> None:
         """Take a trial.
 
@@ -66,11 +39,11 @@ class Subject:
             window: The part of figures that zoom; all by default.
         """
         self.trial = trial
-        self.window = window
+        self.window: Window | None = window
         self._rows = rows
 
     @cached_property
-    def rows(self) -> Sequence[Result]:
+    def rows(self) -> Sequence[ResultRow]:
         """The results."""
         return self._rows()
 
@@ -165,3 +138,8 @@ class Subject:
         import polars as pl
 
         return pl.DataFrame(self.trial.tables.table(table))
+
+
+def subject_of(trial: Trial, trials: Sequence[Trial], window: Window | None = None) -> Subject:
+    """Return what figures are drawn of: a trial, and those whose results stand beside each other."""
+    return Subject(trial, lambda: rows_of(trials, trial, Beside(trials)), window)

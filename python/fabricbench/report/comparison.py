@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.compare import Change, compare
 from fabricbench.analysis.differences import Difference, differences
 from fabricbench.analysis.isolation import is_solo
-from fabricbench.report.made_by import made, made_by
 from fabricbench.report.measured import MEASURED_AND_SIMULATED, job_parameters, measured_parameters
-from fabricbench.report.trials import Beside, JobReport, measured_reports, reports_of_run, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, measured_reports, reports_of_run, stored_reports
+from fabricbench.results.made_by import made, made_by
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fabricbench.analysis.verdict import Judgement
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 ALL_MET = "criteria: all met"
 

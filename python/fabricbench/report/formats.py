@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
     from fabricbench.report.comparison import Comparison, JobPair
     from fabricbench.report.insight import Insight
-    from fabricbench.report.references import Against
-    from fabricbench.report.tenants import Alone
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.alone import Alone
+    from fabricbench.results.jobs import JobReport
+    from fabricbench.results.references import Against
     from fabricbench.store import Trial
 
 _IDENTITY = ("id", "tag", "plan", "variant", "iteration", "backend", "backend_version")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.report.comparison import Comparison, JobPair
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 _TEXTS = (
     "id",

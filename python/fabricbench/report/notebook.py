@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fabricbench.figures.registry import FIGURES
+from fabricbench.figures.registry import FIGURES, drawn
 from fabricbench.metrics import View, in_views
 from fabricbench.report.files import atomic_file
-from fabricbench.report.html import figures
 from fabricbench.words import data_size, one_line
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def _trial_cells(trial: Trial) -> list[object]:
 
 def _figure(name: str, trial: Trial, run: Sequence[Trial]) -> list[object]:
     """Give the cells of a figure with its caption; none where there is nothing to draw."""
-    plot = figures.drawn(name, trial, run)
+    plot = drawn(name, trial, run)
     if plot is None:
         return []
     of = "run" if FIGURES[name].of_run else "trial"

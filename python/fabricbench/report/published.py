@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.compare import PUBLISHED, deviations
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 
 def published_rows(

@@ -21,7 +21,7 @@ from fabricbench.report.formats import shown_json, trials_csv
 from fabricbench.report.html.build import write_report
 from fabricbench.report.insight import insight_of
 from fabricbench.report.notebook import write_notebook
-from fabricbench.report.trials import Beside, measured_reports
+from fabricbench.results.jobs import Beside, measured_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.sandbox import SandboxError
 from fabricbench.server.state import ServerState

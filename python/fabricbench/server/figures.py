@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from fabricbench.figures.chunks.timeline import Window
-from fabricbench.figures.registry import FIGURES
-from fabricbench.report.html.figures import drawn, subject_of
+from fabricbench.figures.registry import FIGURES, drawn
+from fabricbench.figures.subject import subject_of
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.trials import FinishedTrial, State, identity
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fabricbench.metrics import BY_NAME
 from fabricbench.report.formats import shown_json, trial_object
 from fabricbench.report.insight import insight_of
-from fabricbench.report.trials import Beside, JobReport, measured_reports, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, measured_reports, stored_reports
 from fabricbench.server.errors import ERRORS, ApiError, not_found
 from fabricbench.server.state import ServerState, state_of
 from fabricbench.store import Trial

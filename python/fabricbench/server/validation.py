@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from fabricbench.plan.errors import PlanError
 from fabricbench.plan.expand import canonical_json
-from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.published import published_rows
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, stored_reports
+from fabricbench.results.made_by import SIMULATED, made
 from fabricbench.runner import loading
 from fabricbench.server.errors import ERRORS
 from fabricbench.server.trials import State

@@ -18,7 +18,7 @@ from threading import Thread
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from fabricbench.report.trials import result_rows
+from fabricbench.results.jobs import result_rows
 from fabricbench.runner import loading
 from fabricbench.runner.trials import Runner
 from fabricbench.server.samples import Samples

@@ -13,9 +13,9 @@ from fabricbench.analysis.measured import has_fabric
 from fabricbench.figures import theme
 from fabricbench.figures.figure import BANDWIDTH, Figure
 from fabricbench.figures.plot import Plot
-from fabricbench.figures.sizes import shown_bytes, size_title
-from fabricbench.figures.subject import Result
 from fabricbench.metrics import BUS_BANDWIDTH, IDEAL_SHARE
+from fabricbench.results.rows import ResultRow
+from fabricbench.results.sizes import shown_bytes, size_title
 from fabricbench.words import data_size
 
 
@@ -46,7 +46,7 @@ _IDEAL_PERCENT = _Quantity(
 )
 
 
-def _plot(rows: Sequence[Result], quantity: _Quantity) -> Plot | None:
+def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     """Draw a quantity against data size; none where no trial has a bandwidth."""
     measured = [row for row in rows if row.summary.value(BUS_BANDWIDTH.name) is not None]
     shown = [row for row in measured if row.summary.value(quantity.metric) is not None]
@@ -72,11 +72,11 @@ def _plot(rows: Sequence[Result], quantity: _Quantity) -> Plot | None:
     return Plot(quantity.key, figure, _caption(quantity, bool(published), len(rows) - len(measured)))
 
 
-def _size_bytes(row: Result) -> int:
+def _size_bytes(row: ResultRow) -> int:
     return shown_bytes(row.trial, row.summary)
 
 
-def _measured(quantity: _Quantity, name: str, rows: Sequence[Result], colour: str) -> go.Scatter:
+def _measured(quantity: _Quantity, name: str, rows: Sequence[ResultRow], colour: str) -> go.Scatter:
     sizes = [_size_bytes(row) for row in rows]
     edge = [2.5 if row.is_focus else 0 for row in rows]
     return go.Scatter(
@@ -91,7 +91,7 @@ def _measured(quantity: _Quantity, name: str, rows: Sequence[Result], colour: st
     )
 
 
-def _published(quantity: _Quantity, rows: Sequence[Result]) -> go.Scatter:
+def _published(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter:
     return go.Scatter(
         x=[_size_bytes(row) for row in rows],
         y=[row.published[quantity.metric].published for row in rows],
@@ -103,7 +103,7 @@ def _published(quantity: _Quantity, rows: Sequence[Result]) -> go.Scatter:
     )
 
 
-def _ideal(quantity: _Quantity, rows: Sequence[Result]) -> go.Scatter | None:
+def _ideal(quantity: _Quantity, rows: Sequence[ResultRow]) -> go.Scatter | None:
     """Draw the goodput that a host port can carry at best; nothing where nothing is known of the fabric."""
     specs = {
         _size_bytes(row): row.trial.facts.run_spec for row in rows if has_fabric(row.trial.facts.run_spec)

@@ -15,7 +15,8 @@ from fabricbench.figures.distribution import MAX_POINTS, cdf_points
 from fabricbench.figures.figure import FCT, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, time_scale
-from fabricbench.figures.subject import Result, Subject
+from fabricbench.figures.subject import Subject
+from fabricbench.results.rows import ResultRow
 
 MAX_CURVES = 24
 _PS_PER_MS = 10**9
@@ -129,7 +130,7 @@ def _caption(samples: Sequence[FctSample], reduced: int) -> str:
     return text
 
 
-def chosen_rows(rows: Sequence[Result]) -> list[Result]:
+def chosen_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Keep at most `MAX_CURVES` rows evenly, the focus always among them."""
     if len(rows) <= MAX_CURVES:
         return list(rows)
@@ -138,7 +139,7 @@ def chosen_rows(rows: Sequence[Result]) -> list[Result]:
     return [rows[index] for index in sorted(kept)]
 
 
-def _sample(row: Result) -> FctSample:
+def _sample(row: ResultRow) -> FctSample:
     job = row.summary.job
     published_ps = {
         percent: row.published[name].published * _PS_PER_MS

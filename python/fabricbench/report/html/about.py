@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fabricbench.analysis.rates import packet_hops_per_s
 from fabricbench.figures.scales import byte_count_text, significant, time_text
 from fabricbench.report.html.model import Cell, Column, FactsPart, Part, Row, Section, TablePart, TextPart
-from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.model_notes import MODEL_NOTES
+from fabricbench.results.made_by import SIMULATED, made
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial

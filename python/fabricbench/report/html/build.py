@@ -20,12 +20,12 @@ from fabricbench.report.html.measured import measured_page
 from fabricbench.report.html.model import Page, Section
 from fabricbench.report.html.page import write_page
 from fabricbench.report.html.recovery import recovery_section
-from fabricbench.report.html.rows import ResultRow, result_rows, trial_label
 from fabricbench.report.html.summary import bandwidth_section, fct_section, summary_section
 from fabricbench.report.html.tcp import tcp_section
 from fabricbench.report.html.tenants import tenants_section
 from fabricbench.report.html.variant_details import RunVariants
 from fabricbench.report.insight import insight_of
+from fabricbench.results.rows import ResultRow, result_rows, trial_label
 from fabricbench.words import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from fabricbench.figures.figure import LATENCY, LINKS, ORDER, SERIES, TIMELINE
 from fabricbench.figures.links.layout import natural_key
 from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
-from fabricbench.report.html.figures import figure_section, plot_section, subject_of
+from fabricbench.figures.subject import subject_of
+from fabricbench.report.html.figures import figure_section, plot_section
 from fabricbench.report.html.model import Cell, Column, Part, Row, Section, TablePart
 
 if TYPE_CHECKING:

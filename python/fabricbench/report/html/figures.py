@@ -5,33 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.registry import FIGURES, figures_of
+from fabricbench.figures.registry import figures_of
 from fabricbench.figures.subject import Subject
 from fabricbench.report.html.model import NotePart, Part, PlotPart
 from fabricbench.report.html.model import Section as PageSection
-from fabricbench.report.html.rows import rows_of
-from fabricbench.report.trials import Beside
 
 if TYPE_CHECKING:
-    from fabricbench.figures.chunks.timeline import Window
     from fabricbench.figures.figure import Section
     from fabricbench.figures.plot import Plot
-    from fabricbench.store import Trial
-
-
-def subject_of(trial: Trial, trials: Sequence[Trial], window: Window | None = None) -> Subject:
-    """Return what figures are drawn of: a trial, and those whose results stand beside each other."""
-    return Subject(trial, lambda: rows_of(trials, trial, Beside(trials)), window)
-
-
-def drawn(name: str, trial: Trial, run: Sequence[Trial], window: Window | None = None) -> Plot | None:
-    """Draw a figure of a trial, or of its run; none where there is nothing to draw.
-
-    Raises:
-        StoreError: A table cannot be read.
-    """
-    figure = FIGURES[name]
-    return figure.draw(subject_of(trial, run if figure.of_run else [trial], window))
 
 
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:

@@ -26,7 +26,7 @@ MAX_LINES = 60
 """A longer file is folded."""
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.results.rows import ResultRow
     from fabricbench.store import Trial
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fabricbench.figures.figure import BANDWIDTH, FCT
 from fabricbench.figures.results.fct import chosen_rows
-from fabricbench.figures.sizes import size_title
 from fabricbench.figures.subject import Subject
 from fabricbench.metrics import METRICS, JobKind, Metric, View
 from fabricbench.report.columns import has_barriers, run_columns
@@ -26,10 +25,11 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.measured import NO_CHUNKS
 from fabricbench.report.terminal import metric_text
+from fabricbench.results.sizes import size_title
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
-    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.results.rows import ResultRow
     from fabricbench.store import Trial
 
 MAX_TABLE_ROWS = 1000

@@ -9,7 +9,7 @@ from fabricbench.report.html.model import Cell, Column, Row, Section, TablePart
 from fabricbench.report.tcp import CAPTION, HEADS, TEXTS, cells, results_of
 
 if TYPE_CHECKING:
-    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.results.rows import ResultRow
 
 _UNITS = ("Gb/s", "%", "us")
 

@@ -14,18 +14,18 @@ from fabricbench.figures.results.tenants import (
     tenant_bars,
     tenant_fct,
 )
-from fabricbench.figures.sizes import size_title
 from fabricbench.metrics import BUS_BANDWIDTH, PAUSES, Scope, View, in_views
 from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
-from fabricbench.report.seeds import KeptRow, kept_rows, kept_spreads
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
+from fabricbench.results.seeds import KeptRow, kept_rows, kept_spreads
+from fabricbench.results.sizes import size_title
 
 if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.analysis.summary import Summary
-    from fabricbench.report.html.rows import ResultRow
+    from fabricbench.results.rows import ResultRow
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.results import summary_of
-from fabricbench.figures.sizes import shown_size
 from fabricbench.report.comparison import Comparison, of_variants, same_point
 from fabricbench.report.html.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
 from fabricbench.report.html.detail import trial_sections
 from fabricbench.report.html.model import NotePart, Part, PlotPart, Section
 from fabricbench.report.html.variants import anchor, variants_section
 from fabricbench.report.insight import insight
+from fabricbench.results.sizes import shown_size
 
 if TYPE_CHECKING:
     from fabricbench.store import Trial

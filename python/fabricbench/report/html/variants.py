@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
 from fabricbench.figures.results.variants import RatioBar, ratio_plot
-from fabricbench.figures.sizes import size_title
 from fabricbench.metrics import RATIOS, Direction
 from fabricbench.report.html.model import (
     Cell,
@@ -23,12 +22,13 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
-from fabricbench.report.versus import TOLERANCE, VariantResult, VersusRow, versus_rows
+from fabricbench.results.sizes import size_title
+from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
 
 if TYPE_CHECKING:
     from fabricbench.analysis.differences import Difference
     from fabricbench.figures.plot import Plot
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 MAX_ROWS = 400
 MAX_PLOTS = 8

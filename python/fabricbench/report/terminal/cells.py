@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.sizes import size_title
-from fabricbench.report.made_by import SIMULATED, made
 from fabricbench.report.text_table import Row, Style, count, fixed, number
+from fabricbench.results.made_by import SIMULATED, made
+from fabricbench.results.sizes import size_title
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
     from fabricbench.metrics import Metric
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 
 def heads(metrics: Sequence[Metric]) -> list[tuple[str, str]]:

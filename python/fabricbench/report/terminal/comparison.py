@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fabricbench.analysis.compare import Change
     from fabricbench.metrics import JobKind
     from fabricbench.report.comparison import Comparison, JobPair
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 MAX_PARAMETERS = 40
 MAX_VALUE = 48

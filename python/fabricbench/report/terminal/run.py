@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.unreached import unreached_failures
-from fabricbench.figures.sizes import size_title
 from fabricbench.metrics import ROUNDS, View
 from fabricbench.report.columns import has_chunks, held, run_columns
 from fabricbench.report.criteria import ALL_MET, judgement_text
@@ -24,12 +23,13 @@ from fabricbench.report.terminal.cells import (
 from fabricbench.report.terminal.tenants import seeds_text, tenants_table
 from fabricbench.report.terminal.variants import variant_table, versus_text
 from fabricbench.report.text_table import Column, Row, Style, render, split_head, styled
-from fabricbench.report.versus import is_compared
+from fabricbench.results.sizes import size_title
+from fabricbench.results.variants import is_compared
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.metrics import Metric
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
     from fabricbench.store import Trial
 
 _MAX_UNREACHED = 12

@@ -10,7 +10,7 @@ from fabricbench.report.terminal.cells import heads, label, metric_text
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, styled
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 _OF_ROUNDS = [metric for metric in in_views(View.TENANTS) if View.SIZES in metric.views]
 _OF_CHUNKS = [metric for metric in in_views(View.TENANTS) if View.SIZES not in metric.views]
@@ -61,7 +61,7 @@ def seeds_text(jobs: Sequence[JobReport], *, colour: bool = False) -> str:
     Raises:
         StoreError: A table of a trial cannot be read.
     """
-    from fabricbench.report.seeds import kept_rows, kept_spreads
+    from fabricbench.results.seeds import kept_rows, kept_spreads
 
     kept = kept_rows((job.trial, job.summary, job.alone) for job in jobs)
     if not kept:

@@ -18,7 +18,7 @@ from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
     from fabricbench.store import Trial
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.sizes import size_title
 from fabricbench.report.terminal.cells import (
     heading,
     heads,
@@ -15,11 +14,12 @@ from fabricbench.report.terminal.cells import (
     published_rows,
 )
 from fabricbench.report.text_table import Column, Row, Style, fixed, render, split_head, styled
-from fabricbench.report.versus import VersusRow, versus_rows
+from fabricbench.results.sizes import size_title
+from fabricbench.results.variants import VersusRow, versus_rows
 
 if TYPE_CHECKING:
     from fabricbench.metrics import Metric
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 RATIO_DECIMALS = 3
 _SPREAD_HEADS = ("seeds", "least", "P25", "median", "P75", "largest")

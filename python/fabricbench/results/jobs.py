@@ -11,9 +11,9 @@ from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import result_table, summary_of
 from fabricbench.analysis.summary import Summary, summarise
 from fabricbench.analysis.verdict import FAIL, Judgement, judge, verdict
-from fabricbench.figures.sizes import shown_bytes, shown_size
-from fabricbench.report.references import Against, References
-from fabricbench.report.tenants import Alone, Solos
+from fabricbench.results.alone import Alone, Solos
+from fabricbench.results.references import Against, References
+from fabricbench.results.sizes import shown_bytes, shown_size
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fabricbench.analysis.isolation import is_solo
-from fabricbench.figures.sizes import shown_size
-from fabricbench.report.made_by import made
-from fabricbench.report.tenants import Alone
-from fabricbench.report.trials import Beside, stored_reports
+from fabricbench.results.jobs import Beside, JobReport, stored_reports
+from fabricbench.results.made_by import made
 from fabricbench.words import data_size
 
 if TYPE_CHECKING:
     from fabricbench.analysis.compare import Deviation
     from fabricbench.analysis.summary import Summary
     from fabricbench.analysis.verdict import Judgement
+    from fabricbench.results.alone import Alone
     from fabricbench.store import Trial
 
 
@@ -25,32 +24,50 @@ class ResultRow:
     """One job of one trial.
 
     Attributes:
-        trial: The trial.
-        summary: Its metrics.
-        published: Metric name -> published value and deviation.
+        report: The job.
         series: What rows of one curve have in common: variant and job, as far as there are several.
         iteration: Which iteration, where there are several; otherwise empty.
-        is_focus: Whether the detailed plots show this trial.
-        alone: How the job did without its neighbours, if that was run.
-        judgements: What came of the plan's criteria.
+        is_focus: Whether figures of one trial show this trial.
         is_only_series: Whether there is no other series.
-        is_fixed: Whether the job has a size of its own while the plan sweeps several.
-        missing: Why the job is complete and has no time; empty if it has one.
         of_trial: What `series` has of the trial, without the job.
     """
 
-    trial: Trial
-    summary: Summary
-    published: Mapping[str, Deviation]
+    report: JobReport
     series: str
     iteration: str
     is_focus: bool
-    alone: Alone | None = None
-    judgements: Sequence[Judgement] = ()
     is_only_series: bool = False
-    is_fixed: bool = False
-    missing: str = ""
     of_trial: str = ""
+
+    @property
+    def trial(self) -> Trial:
+        """The trial."""
+        return self.report.trial
+
+    @property
+    def summary(self) -> Summary:
+        """The metrics of the job."""
+        return self.report.summary
+
+    @property
+    def alone(self) -> Alone | None:
+        """How the job did without its neighbours, if that was run."""
+        return self.report.alone
+
+    @property
+    def judgements(self) -> Sequence[Judgement]:
+        """What came of the plan's criteria."""
+        return self.report.judgements
+
+    @property
+    def missing(self) -> str:
+        """Why the job is complete and has no time; empty if it has one."""
+        return self.report.missing
+
+    @property
+    def published(self) -> Mapping[str, Deviation]:
+        """Published values and how far it is from them, by metric."""
+        return {entry.metric: entry for entry in self.report.deviations}
 
     @property
     def label(self) -> str:
@@ -60,12 +77,12 @@ class ResultRow:
     @property
     def size(self) -> str:
         """Data size or message size, as the plan swept them."""
-        return shown_size(self.trial, self.summary, with_sweep=self.is_fixed)
+        return self.report.size
 
     @property
     def published_metrics(self) -> Collection[str]:
         """Metrics with a published value next to ours."""
-        return self.published.keys()
+        return self.report.published_metrics
 
     @property
     def job_spec(self) -> Mapping[str, Any]:
@@ -112,29 +129,22 @@ def rows_of(trials: Sequence[Trial], focus: Trial, beside: Beside) -> list[Resul
     many_iterations = len({trial.facts.iteration for trial in trials}) > 1
     rows = []
     for trial in trials:
+        kind = made(trial)
+        has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
+        told = ((trial.facts.plan, many_plans), (kind, many_kinds), (trial.facts.variant, has_name))
+        of_trial = [word for word, is_told in told if is_told]
+        iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
         reports = stored_reports(trial, beside)
         for report in reports:
-            kind = made(trial)
-            parts = [trial.facts.plan] if many_plans else []
-            parts += [kind] if many_kinds else []
-            has_name = many_variants and not (many_kinds and trial.facts.variant == "base")
-            parts += [trial.facts.variant] if has_name else []
-            of_trial = ", ".join(parts)
-            parts += [report.summary.job] if len(reports) > 1 else []
-            published = {entry.metric: entry for entry in report.deviations}
-            series = ", ".join(parts) or kind
-            iteration = f"iteration {trial.facts.iteration}" if many_iterations else ""
-            is_focus = trial.id == focus.id
-            told = (
-                series,
-                iteration,
-                is_focus,
-                report.alone,
-                report.judgements,
-                not parts,
-                report.is_fixed,
-                report.missing,
-                of_trial,
+            parts = [*of_trial, *([report.summary.job] if len(reports) > 1 else [])]
+            rows.append(
+                ResultRow(
+                    report,
+                    series=", ".join(parts) or kind,
+                    iteration=iteration,
+                    is_focus=trial.id == focus.id,
+                    is_only_series=not parts,
+                    of_trial=", ".join(of_trial),
+                )
             )
-            rows.append(ResultRow(trial, report.summary, published, *told))
     return rows

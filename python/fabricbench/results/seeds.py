@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.isolation import Spread, spread
 from fabricbench.analysis.sharing import Placement, placements
-from fabricbench.figures.sizes import shown_size
 from fabricbench.metrics import PAUSES
+from fabricbench.results.sizes import shown_size
 from fabricbench.words import counted
 
 if TYPE_CHECKING:
     from fabricbench.analysis.summary import Summary
-    from fabricbench.report.tenants import Alone
+    from fabricbench.results.alone import Alone
     from fabricbench.store import Trial
 
 MAX_TRIALS = 200

@@ -12,7 +12,7 @@ from fabricbench.analysis.isolation import Spread, is_solo, spread
 from fabricbench.metrics import HEADLINES, RATIOS, Metric
 
 if TYPE_CHECKING:
-    from fabricbench.report.trials import JobReport
+    from fabricbench.results.jobs import JobReport
 
 TOLERANCE = 0.01
 """Ratios nearer to 1 than this are no difference worth a colour."""
