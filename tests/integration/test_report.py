@@ -33,13 +33,13 @@ def test_the_report_shows_the_run(
     assert f"wrote {path}: 2 trials" in err
     drawn = figures(path.read_text())
     expected = {
-        "busbw",
-        "ideal",
-        "fct-cdf",
+        "bandwidth",
+        "ideal-share",
+        "cdf-run",
         "timeline",
-        "topology-map",
-        "link-matrix",
-        "use-over-time",
+        "topology",
+        "links",
+        "link-use",
         "goodput",
         "queues",
         "latency",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,25 @@ def test_every_figure_of_a_list_can_be_drawn(
     assert {"cdf", "timeline", "links"} <= listed
     assert not listed & missing
     assert {name: client.get(f"{trial}/{name}").status_code for name in listed} == dict.fromkeys(listed, 200)
+
+
+def test_figures_of_variants_and_of_jobs_alone_are_those_of_the_report(
+    client_of: ClientOf, tmp_path: Path
+) -> None:
+    plans = {
+        "lb-allgather-ecmp": ({"sweep.data_size": ["1MB"]}, {"uplinks"}),
+        "imb-dynamic-ecn": ({"sweep.message_size": ["64B"]}, {"ratio-0"}),
+        "isolation-alltoall-neighbour": (
+            {"sweep.data_size": ["256KB"], "iterations": 2},
+            {"tenant-busbw", "tenant-fct", "kept-share"},
+        ),
+    }
+    for plan, (changes, names) in plans.items():
+        run = fb.run(fb.load(plan).with_(changes), workspace=tmp_path / plan)
+        client = client_of(tmp_path / plan)
+        path = f"/api/v1/trials/{run[-1].id}"
+        report = client.get(f"{path}/downloads/report.html").text
+        parts = dict(re.findall(r'data-target="plot-([\w-]+)">(.*?)</script>', report, re.DOTALL))
+        for name in names:
+            figure = client.get(f"{path}/figures/{name.removesuffix('-0')}").json()
+            assert figure["data"] == json.loads(parts[name])["data"], name

@@ -32,8 +32,12 @@ class Plots:
         self._trials = trials
         self._focus = focus
 
-    def figure(self, name: str) -> go.Figure:
+    def figure(self, name: str, job: str | None = None) -> go.Figure:
         """Return a figure by its name, as `GET /api/v1/trials/ID/figures` lists them.
+
+        Args:
+            name: Its name.
+            job: Of `timeline` and `ratio`, which job; all of it, or the first, by default.
 
         Raises:
             ValueError: There is no such figure, or the record has nothing to draw in it.
@@ -43,10 +47,12 @@ class Plots:
             >>> run[0].plot.figure("goodput").layout.yaxis.title.text
             'delivered (GB/s)'
         """
+        from fabricbench.figures.chunks.timeline import Window
+
         figure = FIGURES.get(name)
         if figure is None:
             raise ValueError(f"found {name!r}; allowed: {', '.join(FIGURES)}")
-        plot = drawn(name, self._focus, self._trials)
+        plot = drawn(name, self._focus, self._trials, None if job is None else Window(job=job))
         if plot is None:
             raise NothingToDrawError(f"nothing to draw: {figure.missing or figure.section.missing}")
         return plot.figure

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from fabricbench.figures.marks import marked
 
 if TYPE_CHECKING:
-    from fabricbench.analysis.summary import Summary
     from fabricbench.figures.plot import Plot
     from fabricbench.figures.subject import Subject
+    from fabricbench.results.rows import ResultRow
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,15 @@ class Section:
     missing: str
 
 
+VARIANTS: Final = Section(
+    "variants", "Variants", "the plan has no variants, or none of them has a ratio to the reference"
+)
+TENANTS: Final = Section("tenants", "Beside the others and alone", "no job of this run was run alone as well")
 BANDWIDTH: Final = Section(
     "bandwidth", "Bandwidth", "no trial of this run is complete, so there is no bandwidth to draw"
 )
 FCT: Final = Section("fct", "Flow completion times", "no chunk of this run completed")
+UPLINKS: Final = Section("uplinks", "Uplinks", "no switch has several uplinks")
 TIMELINE: Final = Section("timeline", "Chunk transfers", "no chunk was started")
 LINKS: Final = Section("links", "Link use", "the fabric has no links")
 SERIES: Final = Section(
@@ -56,9 +61,9 @@ class Figure:
         plot: Draws it; none where there is nothing to draw.
         tables: The tables that a record has to hold.
         metric: The sampled quantity that it draws, if any.
-        result: What the summary of a job has to have, if anything.
+        result: What one of the results has to have, if anything.
         missing: Why there may be nothing to draw, if not for the reason of its section.
-        of_run: Whether it shows the whole run of the trial.
+        of_run: Whether the results beside it are those of the whole run, rather than of the trial.
         zooms: Whether a part of it brings out more.
         is_certain: Whether there is something to draw wherever there is what it needs.
     """
@@ -70,7 +75,7 @@ class Figure:
     plot: Callable[[Subject], Plot | None]
     tables: tuple[str, ...] = ()
     metric: str | None = None
-    result: Callable[[Summary], bool] | None = None
+    result: Callable[[ResultRow], bool] | None = None
     missing: str = ""
     of_run: bool = False
     zooms: bool = False
@@ -94,6 +99,6 @@ class Figure:
         return (
             all(map(subject.has_rows, self.tables))
             and (self.metric is None or self.metric in subject.sampled)
-            and (self.result is None or any(self.result(row.summary) for row in subject.rows))
+            and (self.result is None or any(map(self.result, subject.rows)))
             and (self.is_certain or self.plot(subject) is not None)
         )

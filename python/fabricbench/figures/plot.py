@@ -16,14 +16,12 @@ class Plot:
     """A figure ready for the page.
 
     Attributes:
-        key: Its name in the page, unique, such as `fct-cdf`.
         figure: What is drawn; its layout has a height and no width.
         caption: What it shows and, where not everything is drawn, what was left out and how it was chosen.
         reduced: Whether something was left out.
         time_scale: The unit of the horizontal axis, if that is the time of the run.
     """
 
-    key: str
     figure: go.Figure
     caption: str
     reduced: bool = False

@@ -12,8 +12,11 @@ from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
 from fabricbench.figures.figure import Figure, Section
 from fabricbench.figures.links.map import MAP_FIGURE
 from fabricbench.figures.links.matrix import MATRIX_FIGURE
+from fabricbench.figures.links.uplinks import UPLINKS_FIGURE
 from fabricbench.figures.results.bandwidth import BANDWIDTH_FIGURES
 from fabricbench.figures.results.fct import FCT_FIGURES
+from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
+from fabricbench.figures.results.variants import RATIO_FIGURE
 from fabricbench.figures.samples.control import PAUSES_FIGURE, RATES_FIGURE
 from fabricbench.figures.samples.goodput import GOODPUT_FIGURE
 from fabricbench.figures.samples.series import LINK_USE_FIGURE, QUEUES_FIGURE, VOQS_FIGURE
@@ -26,8 +29,12 @@ if TYPE_CHECKING:
     from fabricbench.store import Trial
 
 _FIGURES: Final = (
+    RATIO_FIGURE,
+    *BESIDE_FIGURES,
+    KEPT_FIGURE,
     *BANDWIDTH_FIGURES,
     *FCT_FIGURES,
+    UPLINKS_FIGURE,
     TIMELINE_FIGURE,
     PROGRESS_FIGURE,
     MAP_FIGURE,

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 from fabricbench.analysis.evidence import Record
 from fabricbench.analysis.failures import steps
 from fabricbench.analysis.rates import link_use_percent
+from fabricbench.analysis.uplinks import EgressDistribution, egress_distributions
 from fabricbench.figures.links.layout import DirectedLink
 from fabricbench.figures.marks import Mark, marks_of
 from fabricbench.results.jobs import Beside
 from fabricbench.results.rows import rows_of
+from fabricbench.results.seeds import KeptRow, kept_rows
 
 if TYPE_CHECKING:
     import polars as pl
 
     from fabricbench.figures.chunks.timeline import Window
+    from fabricbench.figures.results.tenants import TenantSample
     from fabricbench.results.rows import ResultRow
     from fabricbench.store import Trial
 
@@ -46,6 +49,12 @@ class Subject:
     def rows(self) -> Sequence[ResultRow]:
         """The results."""
         return self._rows()
+
+    def of_job(self, job: str) -> Subject:
+        """Return the same, of which figures that show some jobs show this one."""
+        from fabricbench.figures.chunks.timeline import Window
+
+        return Subject(self.trial, lambda: self.rows, Window(job=job))
 
     @cached_property
     def chunks(self) -> pl.LazyFrame:
@@ -121,6 +130,23 @@ class Subject:
             busy_ps=int(row["busy_ps"]),
             use_percent=link_use_percent(int(row["busy_ps"]), self.end_ps),
         )
+
+    @cached_property
+    def uplinks(self) -> list[EgressDistribution]:
+        """Every switch with several uplinks."""
+        return egress_distributions(self.trial.tables.batches("ports"))
+
+    @cached_property
+    def tenants(self) -> list[TenantSample]:
+        """The jobs of one trial that were run alone as well."""
+        from fabricbench.figures.results.tenants import tenant_samples
+
+        return tenant_samples(self.rows)
+
+    @cached_property
+    def kept(self) -> list[KeptRow]:
+        """What each job kept of its bus bandwidth alone, if there are several iterations."""
+        return kept_rows((row.trial, row.summary, row.alone) for row in self.rows)
 
     @cached_property
     def queue_pairs(self) -> dict[int, str]:

@@ -87,7 +87,9 @@ def draw_figure(
         int | None, Query(ge=0, le=_PS_MAX, description="Timeline: begin of a window.")
     ] = None,
     to_ps: Annotated[int | None, Query(ge=0, le=_PS_MAX, description="Timeline: end of it.")] = None,
-    job: Annotated[str | None, Query(max_length=200, description="Timeline: of this job only.")] = None,
+    job: Annotated[
+        str | None, Query(max_length=200, description="Timeline, ratio: of this job only.")
+    ] = None,
     rank: Annotated[
         list[int] | None, Query(max_length=256, description="Timeline: of these sending ranks only.")
     ] = None,

@@ -771,12 +771,12 @@ export interface components {
          * FigureName
          * @enum {string}
          */
-        FigureName: "bandwidth" | "ideal-share" | "cdf" | "cdf-run" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
+        FigureName: "ratio" | "tenant-busbw" | "tenant-fct" | "kept-share" | "bandwidth" | "ideal-share" | "cdf" | "cdf-run" | "uplinks" | "timeline" | "progress" | "topology" | "links" | "latency" | "order" | "goodput" | "link-use" | "queues" | "voqs" | "thresholds" | "pauses" | "rates";
         /**
          * FigureSection
          * @enum {string}
          */
-        FigureSection: "bandwidth" | "fct" | "timeline" | "links" | "latency" | "order" | "series";
+        FigureSection: "variants" | "tenants" | "bandwidth" | "fct" | "uplinks" | "timeline" | "links" | "latency" | "order" | "series";
         /**
          * Health
          * @description Whether the server works.
@@ -3117,7 +3117,7 @@ export interface operations {
                 from_ps?: number | null;
                 /** @description Timeline: end of it. */
                 to_ps?: number | null;
-                /** @description Timeline: of this job only. */
+                /** @description Timeline, ratio: of this job only. */
                 job?: string | null;
                 /** @description Timeline: of these sending ranks only. */
                 rank?: number[] | null;

@@ -59,7 +59,7 @@ def latency_plot(chunks: pl.LazyFrame) -> Plot | None:
             yaxis=theme.axis("chunks (%)", range=[-2, 103]),
         )
     )
-    return Plot("latency", figure, _caption(reduced))
+    return Plot(figure, _caption(reduced))
 
 
 def _range_ps(table: pl.DataFrame) -> tuple[float, float]:

@@ -55,7 +55,7 @@ def progress_plot(chunks: pl.LazyFrame, end_ps: int) -> Plot | None:
             ),
         )
     )
-    return Plot("progress", figure, _caption(ranks, len(names)), time_scale=scale)
+    return Plot(figure, _caption(ranks, len(names)), time_scale=scale)
 
 
 def _completed_share(

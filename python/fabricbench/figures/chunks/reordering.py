@@ -44,7 +44,7 @@ def reordering_plot(orders: Sequence[Reordering]) -> Plot | None:
             showlegend=True,
         )
     )
-    return Plot("reordering", figure, _caption(orders, len(drawn)), len(drawn) < len(orders))
+    return Plot(figure, _caption(orders, len(drawn)), len(drawn) < len(orders))
 
 
 def _label(power: int) -> str:

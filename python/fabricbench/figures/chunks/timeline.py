@@ -88,7 +88,7 @@ def timeline_plot(chunks: pl.LazyFrame, end_ps: int, window: Window | None = Non
     if window:
         figure.update_xaxes(range=window.edges(end_ps, scale))
     caption = _caption(timeline, colour_title, bool(broken))
-    return Plot("timeline", figure, caption, timeline.reduction is not Reduction.NONE, scale)
+    return Plot(figure, caption, timeline.reduction is not Reduction.NONE, scale)
 
 
 def _colour_by(timeline: Timeline) -> tuple[str, str]:

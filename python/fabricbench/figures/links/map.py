@@ -59,7 +59,7 @@ def map_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot | 
             showlegend=False,
         )
     )
-    return Plot("topology-map", figure, _CAPTION)
+    return Plot(figure, _CAPTION)
 
 
 _CAPTION = (

@@ -49,7 +49,7 @@ def matrix_plot(links: Sequence[DirectedLink], tiers: Mapping[str, int]) -> Plot
     every = sum(len(panel.cells) for panel in panels)
     panels = [_merge_rows(panel) for panel in panels]
     reduced = sum(len(panel.cells) for panel in panels) < every
-    return Plot("link-matrix", _figure(panels), _caption(reduced))
+    return Plot(_figure(panels), _caption(reduced))
 
 
 def _panels(pair: tuple[int, int], rows: Sequence[MatrixRow]) -> tuple[_Panel, _Panel]:

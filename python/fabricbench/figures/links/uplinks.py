@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from fabricbench.analysis.uplinks import EgressDistribution
 from fabricbench.figures import theme
+from fabricbench.figures.figure import UPLINKS, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import byte_count_scale
 
@@ -46,7 +47,7 @@ def uplinks_plot(distributions: Sequence[EgressDistribution]) -> Plot | None:
     figure.update_xaxes(_axis(shown))
     if len(panels) > 1:
         figure.update_xaxes(visible=False, row=1, col=1)
-    return Plot("uplinks", figure, _caption(len(shown), len(distributions)), len(shown) < len(distributions))
+    return Plot(figure, _caption(len(shown), len(distributions)), len(shown) < len(distributions))
 
 
 def most_uneven(distributions: Sequence[EgressDistribution], most: int) -> list[EgressDistribution]:
@@ -103,3 +104,14 @@ def _caption(shown: int, total: int) -> str:
     if shown < total:
         text += f" Reduced: {shown} of {total:,} switches, those with the most uneven bytes."
     return text
+
+
+UPLINKS_FIGURE: Final = Figure(
+    name="uplinks",
+    title="Load of the uplinks of each switch",
+    shows="Queue pairs and bytes of each uplink, in groups by switch.",
+    section=UPLINKS,
+    plot=lambda subject: uplinks_plot(subject.uplinks),
+    tables=("ports",),
+    is_certain=False,
+)

@@ -23,7 +23,6 @@ from fabricbench.words import data_size
 class _Quantity:
     """One of the two drawings: which metric it shows, and how."""
 
-    key: str
     metric: str
     hover: str
     axis: dict[str, Any]
@@ -31,14 +30,12 @@ class _Quantity:
 
 
 _BUSBW = _Quantity(
-    "busbw",
     BUS_BANDWIDTH.name,
     "busbw %{y:.4f} GB/s",
     theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
     "Bus bandwidth of each trial. The outlined point is the trial that the detailed plots below show.",
 )
 _IDEAL_PERCENT = _Quantity(
-    "ideal",
     IDEAL_SHARE.name,
     "%{y:.3f} % of ideal",
     theme.axis("busbw / ideal goodput (%; not from 0)"),
@@ -69,7 +66,7 @@ def _plot(rows: Sequence[ResultRow], quantity: _Quantity) -> Plot | None:
     figure.update_layout(
         theme.layout(height=380, margin=theme.margin(t=58, b=64), xaxis=size_axis, yaxis=quantity.axis)
     )
-    return Plot(quantity.key, figure, _caption(quantity, bool(published), len(rows) - len(measured)))
+    return Plot(figure, _caption(quantity, bool(published), len(rows) - len(measured)))
 
 
 def _size_bytes(row: ResultRow) -> int:
@@ -138,7 +135,7 @@ BANDWIDTH_FIGURES: Final = (
         shows="Bus bandwidth against data size, with ideal and published values.",
         section=BANDWIDTH,
         plot=lambda subject: _plot(subject.rows, _BUSBW),
-        result=lambda summary: summary.value(BUS_BANDWIDTH.name) is not None,
+        result=lambda row: row.summary.value(BUS_BANDWIDTH.name) is not None,
         of_run=True,
     ),
     Figure(
@@ -147,7 +144,7 @@ BANDWIDTH_FIGURES: Final = (
         shows="Bus bandwidth as a share of the ideal goodput of a port, against data size.",
         section=BANDWIDTH,
         plot=lambda subject: _plot(subject.rows, _IDEAL_PERCENT),
-        result=lambda summary: summary.value(IDEAL_SHARE.name) is not None,
+        result=lambda row: row.summary.value(IDEAL_SHARE.name) is not None,
         of_run=True,
     ),
 )

@@ -57,7 +57,7 @@ def fct_plot(samples: Sequence[FctSample]) -> Plot | None:
     if any(sample.published_ps for sample in drawn):
         figure.add_trace(_published(drawn, scale))
     figure.update_layout(_layout(scale, shortest_ps, longest_ps))
-    return Plot("fct-cdf", figure, _caption(drawn, reduced))
+    return Plot(figure, _caption(drawn, reduced))
 
 
 def _extremes_ps(samples: Sequence[FctSample]) -> tuple[float, float]:
@@ -161,7 +161,7 @@ def _figure(name: str, what: str, *, of_run: bool) -> Figure:
         shows=f"Distribution of the flow completion times of {what}, a curve for each job.",
         section=FCT,
         plot=_plot,
-        result=lambda summary: bool(summary.chunks_complete),
+        result=lambda row: bool(row.summary.chunks_complete),
         of_run=of_run,
     )
 

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import plotly.graph_objects as go
 import polars as pl
 
 from fabricbench.figures import theme
+from fabricbench.figures.chunks.times import fct_ps_of
 from fabricbench.figures.distribution import MAX_POINTS, cdf_points
+from fabricbench.figures.figure import TENANTS, Figure
 from fabricbench.figures.plot import Plot
 from fabricbench.figures.scales import TimeScale, time_scale
+from fabricbench.metrics import BUS_BANDWIDTH
+from fabricbench.results.alone import Alone
+from fabricbench.results.rows import ResultRow
+from fabricbench.results.seeds import KeptRow
 
 MAX_JOBS = 16
 _ALONE_SHADE = 0.45
@@ -59,7 +66,7 @@ def tenant_bars(samples: Sequence[TenantSample]) -> Plot | None:
             yaxis=theme.axis("busbw (GB/s; 1 GB = 10^9 bytes)", rangemode="tozero"),
         )
     )
-    return Plot("tenant-busbw", figure, "Bus bandwidth of each job beside the others and alone.")
+    return Plot(figure, "Bus bandwidth of each job beside the others and alone.")
 
 
 def _bars(
@@ -104,7 +111,7 @@ def tenant_fct(samples: Sequence[TenantSample]) -> Plot | None:
     text = "Flow completion times of each job beside the others and alone (dashed)."
     if reduced:
         text += f" Reduced: {MAX_POINTS:,} points a curve, its ends exactly."
-    return Plot("tenant-fct", figure, text, reduced)
+    return Plot(figure, text, reduced)
 
 
 def _edges(sample: TenantSample) -> list[object]:
@@ -127,29 +134,14 @@ def _curve(figure: go.Figure, name: str, fct_ps: pl.Series, scale: TimeScale, lo
     return reduced
 
 
-@dataclass(frozen=True)
-class KeptShare:
-    """What a job kept in one iteration.
-
-    Attributes:
-        job: Its name, with the data size where there are several.
-        kept_percent: Share of its bus bandwidth alone [%].
-        label: Which iteration, and how its paths lie.
-    """
-
-    job: str
-    kept_percent: float
-    label: str
-
-
-def kept_plot(shares: Sequence[KeptShare]) -> Plot | None:
+def kept_plot(shares: Sequence[KeptRow]) -> Plot | None:
     """Draw what each job kept in each iteration, with the quartiles; None without several iterations."""
-    jobs = list(dict.fromkeys(share.job for share in shares))[:MAX_JOBS]
+    jobs = list(dict.fromkeys(share.name for share in shares))[:MAX_JOBS]
     if not jobs:
         return None
     figure = go.Figure()
     for index, job in enumerate(jobs):
-        own = [share for share in shares if share.job == job]
+        own = [share for share in shares if share.name == job]
         figure.add_trace(
             go.Box(
                 x=[share.kept_percent for share in own],
@@ -173,7 +165,68 @@ def kept_plot(shares: Sequence[KeptShare]) -> Plot | None:
         )
     )
     return Plot(
-        "kept-share",
         figure,
         "Each point is an iteration, which has a seed of its own. Boxes are quartiles, interpolated.",
     )
+
+
+def tenant_samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
+    """Return what is drawn of the jobs of one trial, that of the focus if it has any that was run alone.
+
+    Raises:
+        StoreError: A table of a trial cannot be read.
+    """
+    beside = [row for row in rows if row.alone]
+    focus = [row for row in beside if row.is_focus] or [row for row in beside if row.trial is beside[0].trial]
+    if not focus:
+        return []
+    shown = focus[:MAX_JOBS]
+    fct_ps = fct_ps_of(shown[0].trial.tables, [row.summary.job for row in shown])
+    return [_sample(row, row.alone, fct_ps[row.summary.job]) for row in shown if row.alone]
+
+
+def _sample(row: ResultRow, alone: Alone, fct_ps: pl.Series) -> TenantSample:
+    job = row.summary.job
+    return TenantSample(
+        job,
+        row.summary.value(BUS_BANDWIDTH.name),
+        alone.summary.value(BUS_BANDWIDTH.name),
+        fct_ps.drop_nulls(),
+        fct_ps_of(alone.trial.tables, [job])[job].drop_nulls(),
+    )
+
+
+BESIDE_FIGURES: Final = (
+    Figure(
+        name="tenant-busbw",
+        title="Bus bandwidth beside the others and alone",
+        shows="Bus bandwidth of each job beside the others and alone.",
+        section=TENANTS,
+        plot=lambda subject: tenant_bars(subject.tenants),
+        tables=("chunks",),
+        result=lambda row: row.alone is not None,
+        of_run=True,
+    ),
+    Figure(
+        name="tenant-fct",
+        title="Flow completion times beside the others and alone",
+        shows="Distribution of the flow completion times of each job beside the others and alone.",
+        section=TENANTS,
+        plot=lambda subject: tenant_fct(subject.tenants),
+        tables=("chunks",),
+        result=lambda row: row.alone is not None,
+        of_run=True,
+        is_certain=False,
+    ),
+)
+KEPT_FIGURE: Final = Figure(
+    name="kept-share",
+    title="Bus bandwidth kept beside the others",
+    shows="What each job kept of its bus bandwidth alone, over the iterations.",
+    section=TENANTS,
+    plot=lambda subject: kept_plot(subject.kept),
+    result=lambda row: row.alone is not None,
+    missing="no job was run alone as well in several iterations",
+    of_run=True,
+    is_certain=False,
+)

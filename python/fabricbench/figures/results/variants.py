@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import plotly.graph_objects as go
 
 from fabricbench.figures import theme
+from fabricbench.figures.figure import VARIANTS, Figure
 from fabricbench.figures.plot import Plot
+from fabricbench.results.sizes import size_title
+from fabricbench.results.variants import VariantResult, VersusRow, versus_rows
+
+if TYPE_CHECKING:
+    from fabricbench.figures.subject import Subject
 
 _LABELS_MAX = 40
 """Bars of one plot that have their value beside them; more would cover each other."""
@@ -33,16 +40,55 @@ class RatioBar:
     largest: float | None = None
 
 
-def ratio_plot(key: str, bars: Sequence[RatioBar], axis: str, quantity: str, reference: str) -> Plot | None:
-    """Draw the ratios of every variant but the reference; None where none has a ratio.
+@dataclass(frozen=True)
+class RatioGroup:
+    """What one plot shows: the sizes of a job, or the jobs of one size that are compared by the same metric.
 
-    Args:
-        key: Name of the plot.
-        bars: The bars, in the order in which they stand; those of the reference are its line.
+    Attributes:
+        rows: Its jobs and sizes, at least one.
         axis: What the places are.
-        quantity: What the ratio is of.
-        reference: Name of the reference variant.
+        job: The job whose sizes they are; empty where the places are jobs.
     """
+
+    rows: Sequence[VersusRow]
+    axis: str
+    job: str
+
+    @property
+    def bars(self) -> list[RatioBar]:
+        """The bars, in the order in which they stand; those of the reference are its line."""
+        return [_bar(each, row.size if self.job else row.job) for row in self.rows for each in row.results]
+
+    def has(self, job: str) -> bool:
+        """Tell whether a job is in it."""
+        return any(row.job == job for row in self.rows)
+
+
+def ratio_groups(rows: Sequence[VersusRow]) -> list[RatioGroup]:
+    """Return a group for each job, or for each metric where there is one size."""
+    one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
+    groups: dict[tuple[str, str], list[VersusRow]] = {}
+    for row in rows:
+        groups.setdefault((row.ratio, "" if one_size else row.job), []).append(row)
+    axis = "job" if one_size else f"{versus_title(rows)} (1 MB = 2^20 bytes)"
+    return [RatioGroup(own, axis, job) for (_, job), own in groups.items()]
+
+
+def versus_title(rows: Sequence[VersusRow]) -> str:
+    """Return what the sizes of the jobs are called."""
+    return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
+
+
+def _bar(result: VariantResult, place: str) -> RatioBar:
+    if result.ratios is None:
+        return RatioBar(result.variant, place, None)
+    return RatioBar(result.variant, place, result.value, result.ratios.least, result.ratios.largest)
+
+
+def ratio_plot(group: RatioGroup) -> Plot | None:
+    """Draw the ratios of every variant but the reference; None where none has a ratio."""
+    bars, first = group.bars, group.rows[0]
+    quantity, reference = first.metric.phrase, first.reference
     names = list(dict.fromkeys(bar.variant for bar in bars))
     drawn = [bar for bar in bars if bar.variant != reference and bar.ratio is not None]
     if not drawn:
@@ -61,12 +107,13 @@ def ratio_plot(key: str, bars: Sequence[RatioBar], axis: str, quantity: str, ref
             barmode="group",
             bargap=0.3,
             showlegend=True,
-            xaxis=theme.axis(axis, type="category", categoryorder="array", categoryarray=places),
+            xaxis=theme.axis(group.axis, type="category", categoryorder="array", categoryarray=places),
             yaxis=theme.axis(f"{quantity}, ratio to {reference}"),
         )
     )
     missing = sum(1 for bar in bars if bar.ratio is None)
-    return Plot(key, figure, _caption(reference, bars, missing))
+    about = f"Job {group.job}. " if group.job else ""
+    return Plot(figure, about + _caption(reference, bars, missing))
 
 
 def _bars(name: str, bars: Sequence[RatioBar], colour: str, *, labelled: bool) -> go.Bar:
@@ -106,3 +153,23 @@ def _caption(reference: str, bars: Sequence[RatioBar], missing: int) -> str:
     if missing:
         text += f" {missing} without a ratio, such as incomplete ones, are not drawn."
     return text
+
+
+def _plot(subject: Subject) -> Plot | None:
+    """Draw the group of the job that is asked for, or the first that has a ratio."""
+    job = subject.window.job if subject.window else None
+    groups = ratio_groups(versus_rows([row.report for row in subject.rows]))
+    wanted = [group for group in groups if job is None or group.has(job)]
+    return next(filter(None, map(ratio_plot, wanted)), None)
+
+
+RATIO_FIGURE: Final = Figure(
+    name="ratio",
+    title="Ratios of the variants to the reference",
+    shows="Ratio of each variant to the reference, of one job by size, or of all jobs of one size.",
+    section=VARIANTS,
+    plot=_plot,
+    result=lambda row: row.report.against is not None,
+    of_run=True,
+    is_certain=False,
+)

@@ -48,7 +48,7 @@ def pause_plot(series: pl.DataFrame) -> Plot | None:
     )
     if longest.height < totals.height:
         text += f" Reduced: the {longest.height} of {totals.height:,} that were paused longest."
-    return Plot("pauses", figure, text, longest.height < totals.height, scale)
+    return Plot(figure, text, longest.height < totals.height, scale)
 
 
 def _pause_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:
@@ -97,7 +97,7 @@ def rate_plot(series: pl.DataFrame, names: dict[int, str]) -> Plot | None:
     )
     if lowest.height < least.height:
         text += f" Reduced: the {lowest.height} of {least.height:,} sampled ones whose rate fell lowest."
-    return Plot("rates", figure, text, lowest.height < least.height, scale)
+    return Plot(figure, text, lowest.height < least.height, scale)
 
 
 def _rate_line(samples: pl.DataFrame, name: str, scale: TimeScale, index: int) -> go.Scatter:

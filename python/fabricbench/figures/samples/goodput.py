@@ -47,7 +47,7 @@ def goodput_plot(series: pl.DataFrame) -> Plot | None:
         )
     )
     is_reduced = totals.height > MAX_JOBS
-    return Plot("goodput", figure, _caption(totals.height), is_reduced, scale)
+    return Plot(figure, _caption(totals.height), is_reduced, scale)
 
 
 def _line(samples: pl.DataFrame, job: str, scale: TimeScale, index: int) -> go.Scatter:

@@ -35,7 +35,7 @@ def queue_plot(series: pl.DataFrame) -> Plot | None:
     if queues.is_empty():
         return None
     figure, ports, drawn = _queue_figure(queues, "egress queue")
-    return Plot("queues", figure, _queue_caption(ports, drawn), time_scale=_scale_of(queues))
+    return Plot(figure, _queue_caption(ports, drawn), time_scale=_scale_of(queues))
 
 
 def voq_plot(series: pl.DataFrame) -> Plot | None:
@@ -59,7 +59,7 @@ def voq_plot(series: pl.DataFrame) -> Plot | None:
     )
     if drawn < ports:
         text += f" Reduced: the {drawn} ports that had the most."
-    return Plot("voqs", figure, text, time_scale=_scale_of(queues))
+    return Plot(figure, text, time_scale=_scale_of(queues))
 
 
 def _scale_of(samples: pl.DataFrame) -> TimeScale:
@@ -151,7 +151,7 @@ def use_plot(use: pl.DataFrame) -> Plot | None:
             yaxis=theme.axis("", type="category", autorange="reversed", showgrid=False, nticks=40),
         )
     )
-    return Plot("use-over-time", figure, _use_caption(totals.height, len(ports)), time_scale=scale)
+    return Plot(figure, _use_caption(totals.height, len(ports)), time_scale=scale)
 
 
 def _in_stretches(use: pl.DataFrame) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def threshold_plot(series: pl.DataFrame) -> Plot | None:
     )
     if drawn.height < moved.height:
         text += f" Reduced: the {drawn.height} of {moved.height:,} ports whose queue grew longest."
-    return Plot("thresholds", figure, text, drawn.height < moved.height, scale)
+    return Plot(figure, text, drawn.height < moved.height, scale)
 
 
 def _moved(series: pl.DataFrame, thresholds: pl.DataFrame) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fabricbench.figures.subject import subject_of
 from fabricbench.report.files import check_writable_target
 from fabricbench.report.html.about import facts_section, model_section, plan_section
 from fabricbench.report.html.causes import (
@@ -79,13 +80,13 @@ def build_page(trials: Sequence[Trial], focus: Trial, others: Sequence[Trial] = 
             *_present(variants.comparison()),
             summary_section(rows),
             *told(diagnosis_section(found) if found else None),
-            *_present(tenants_section(rows)),
+            *_present(tenants_section(rows, focus)),
             *told(recovery_section(found.recoveries, found.unreached) if found else None),
             *_present(tcp_section(rows)),
             *_present(bandwidth_section(rows, focus)),
             fct_section(rows, focus),
             *_present(variants.headline(focus)),
-            *told(uplinks_section(found.distributions) if found else None),
+            *told(uplinks_section(subject_of(focus, [focus])) if found else None),
             *told(*trial_sections(focus, found, loss_and_pause_parts(found) if found else [])),
             *variants.others(),
             plan_section(focus),

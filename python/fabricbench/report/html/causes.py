@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from fabricbench.analysis.causes.finding import listed
 from fabricbench.analysis.diagnosis import CAUSES
-from fabricbench.figures.links.uplinks import MAX_SWITCHES, most_uneven, uplinks_plot
+from fabricbench.figures.figure import UPLINKS
+from fabricbench.figures.links.uplinks import MAX_SWITCHES, UPLINKS_FIGURE, most_uneven
 from fabricbench.figures.scales import byte_counts_text, time_text
-from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.report.html.figures import plot_parts
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.insight_text import NO_CAUSE
 from fabricbench.report.text_table import fixed
 from fabricbench.words import plural
 
 if TYPE_CHECKING:
     from fabricbench.analysis.causes.finding import Finding
-    from fabricbench.analysis.uplinks import EgressDistribution
+    from fabricbench.figures.subject import Subject
     from fabricbench.report.insight import Insight
 
 _LOSSES = ("headroom-overrun", "buffer-overrun", "host-overrun")
@@ -97,10 +99,10 @@ def _cause_caption(shown: int, total: int) -> str:
     return text
 
 
-def uplinks_section(distributions: Sequence[EgressDistribution]) -> Section | None:
+def uplinks_section(subject: Subject) -> Section | None:
     """Give how each switch spread its traffic over its uplinks; none where no switch has several."""
-    plot = uplinks_plot(distributions)
-    if plot is None:
+    plots = plot_parts([UPLINKS_FIGURE], subject)
+    if not plots:
         return None
     columns = [Column("switch", numeric=False), Column("queue pairs", numeric=False), Column("max to mean")]
     columns += [Column("sent", numeric=False), Column("max to mean")]
@@ -114,13 +116,13 @@ def uplinks_section(distributions: Sequence[EgressDistribution]) -> Section | No
                 Cell(fixed(each.bytes_max_to_mean, 3)),
             ]
         )
-        for each in most_uneven(distributions, MAX_SWITCHES)
+        for each in most_uneven(subject.uplinks, MAX_SWITCHES)
     ]
     caption = (
         "Queue pairs and frame bytes of each uplink, in the order of its ports. A queue pair counts where "
         "its data leaves; load balancing that is not by queue pair has no count."
     )
-    return Section("uplinks", "Uplinks", [TablePart(columns, rows, caption), PlotPart(plot)])
+    return Section(UPLINKS.key, UPLINKS.title, [TablePart(columns, rows, caption), *plots])
 
 
 def loss_and_pause_parts(found: Insight) -> list[Part]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fabricbench.figures.chunks.progress import PROGRESS_FIGURE
+from fabricbench.figures.chunks.timeline import TIMELINE_FIGURE
 from fabricbench.figures.figure import LATENCY, LINKS, ORDER, SERIES, TIMELINE
 from fabricbench.figures.links.layout import natural_key
-from fabricbench.figures.registry import FIGURES
 from fabricbench.figures.scales import time_text
 from fabricbench.figures.subject import subject_of
-from fabricbench.report.html.figures import figure_section, plot_section
+from fabricbench.report.html.figures import figure_section, plot_parts, plot_section
 from fabricbench.report.html.model import Cell, Column, Part, Row, Section, TablePart
 
 if TYPE_CHECKING:
@@ -73,9 +74,10 @@ def trial_sections(trial: Trial, found: Insight | None, loss_parts: Sequence[Par
 
 def _transfers(subject: Subject) -> Section:
     """Draw the chunk transfers; where some are left out, the progress of all before them."""
-    timeline = FIGURES["timeline"].draw(subject)
-    whole = FIGURES["progress"].draw(subject) if timeline and timeline.reduced else None
-    return plot_section(TIMELINE, [whole, timeline])
+    timeline = plot_parts([TIMELINE_FIGURE], subject)
+    is_reduced = any(part.plot.reduced for part in timeline)
+    whole = plot_parts([PROGRESS_FIGURE], subject) if is_reduced else []
+    return plot_section(TIMELINE, [*whole, *timeline])
 
 
 def _counters(subject: Subject, loss_parts: Sequence[Part]) -> Section:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fabricbench.figures.registry import figures_of
 from fabricbench.figures.subject import Subject
-from fabricbench.report.html.model import NotePart, Part, PlotPart
+from fabricbench.report.html.model import NotePart, PlotPart
 from fabricbench.report.html.model import Section as PageSection
 
 if TYPE_CHECKING:
-    from fabricbench.figures.figure import Section
-    from fabricbench.figures.plot import Plot
+    from fabricbench.figures.figure import Figure, Section
 
 
 def figure_section(section: Section, subject: Subject, *, half: bool = False) -> PageSection:
@@ -25,12 +24,21 @@ def figure_section(section: Section, subject: Subject, *, half: bool = False) ->
     """
     figures = figures_of(section)
     of_run = any(figure.of_run for figure in figures)
-    plots = [figure.draw(subject) for figure in figures if figure.of_run == of_run]
-    return plot_section(section, plots, half=half)
+    shown = [figure for figure in figures if figure.of_run == of_run]
+    return plot_section(section, plot_parts(shown, subject, half=half))
 
 
-def plot_section(section: Section, plots: Sequence[Plot | None], *, half: bool = False) -> PageSection:
+def plot_parts(figures: Iterable[Figure], subject: Subject, *, half: bool = False) -> list[PlotPart]:
+    """Draw figures; those with nothing to draw are left out.
+
+    Raises:
+        StoreError: A table cannot be read.
+    """
+    drawn = [(figure.name, figure.draw(subject)) for figure in figures]
+    return [PlotPart(name, plot, half) for name, plot in drawn if plot is not None]
+
+
+def plot_section(section: Section, plots: Sequence[PlotPart]) -> PageSection:
     """Return a section with plots, or with the reason why there are none."""
-    parts: list[Part] = [PlotPart(plot, half=half) for plot in plots if plot is not None]
     reason = NotePart(f"{section.missing[0].upper()}{section.missing[1:]}.")
-    return PageSection(section.key, section.title, parts or [reason])
+    return PageSection(section.key, section.title, plots or [reason])

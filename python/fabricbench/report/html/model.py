@@ -69,8 +69,15 @@ class TextPart:
 
 @dataclass(frozen=True)
 class PlotPart:
-    """A plot; two of `half` width stand side by side where there is room."""
+    """A plot; two of `half` width stand side by side where there is room.
 
+    Attributes:
+        name: That of its figure, unique in the page.
+        plot: What is drawn.
+        half: Whether it takes half of the width.
+    """
+
+    name: str
     plot: Plot
     half: bool = False
     kind: Literal["plot"] = "plot"

@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fabricbench.figures.chunks.times import fct_ps_of
-from fabricbench.figures.results.tenants import (
-    MAX_JOBS,
-    KeptShare,
-    TenantSample,
-    kept_plot,
-    tenant_bars,
-    tenant_fct,
-)
-from fabricbench.metrics import BUS_BANDWIDTH, PAUSES, Scope, View, in_views
-from fabricbench.report.html.model import Cell, Column, NotePart, Part, PlotPart, Row, Section, TablePart
+from fabricbench.figures.figure import TENANTS
+from fabricbench.figures.results.tenants import BESIDE_FIGURES, KEPT_FIGURE
+from fabricbench.figures.subject import Subject
+from fabricbench.metrics import PAUSES, Scope, View, in_views
+from fabricbench.report.html.figures import plot_parts
+from fabricbench.report.html.model import Cell, Column, NotePart, Part, Row, Section, TablePart
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
-from fabricbench.results.seeds import KeptRow, kept_rows, kept_spreads
+from fabricbench.results.seeds import KeptRow, kept_spreads
 from fabricbench.results.sizes import size_title
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fabricbench.analysis.summary import Summary
     from fabricbench.results.rows import ResultRow
+    from fabricbench.store import Trial
 
 MAX_TENANT_ROWS = 200
 MAX_PLACEMENT_ROWS = 100
 _METRICS = [metric for metric in in_views(View.TENANTS) if metric.scope is Scope.JOB]
 
 
-def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
+def tenants_section(rows: Sequence[ResultRow], focus: Trial) -> Section | None:
     """Set each job beside the others next to itself alone; none where no job was run alone.
 
     Raises:
@@ -41,11 +35,9 @@ def tenants_section(rows: Sequence[ResultRow]) -> Section | None:
     beside = [row for row in rows if row.alone]
     if not beside:
         return None
-    focus = [row for row in beside if row.is_focus] or [row for row in beside if row.trial is beside[0].trial]
-    samples = _samples(focus[:MAX_JOBS])
-    plots = [tenant_bars(samples), tenant_fct(samples)]
-    parts: list[Part] = [_table(beside), *(PlotPart(plot, half=True) for plot in plots if plot)]
-    return Section("tenants", "Beside the others and alone", [*parts, *_seeds(beside)])
+    subject = Subject(focus, lambda: beside)
+    parts: list[Part] = [_table(beside), *plot_parts(BESIDE_FIGURES, subject, half=True)]
+    return Section(TENANTS.key, TENANTS.title, [*parts, *_seeds(subject)])
 
 
 def _table(rows: Sequence[ResultRow]) -> TablePart:
@@ -89,32 +81,12 @@ def _values(summary: Summary) -> list[Cell]:
     ]
 
 
-def _samples(rows: Sequence[ResultRow]) -> list[TenantSample]:
-    """Return what is drawn of jobs of one trial, whose chunks are read once for all of them."""
-    beside = fct_ps_of(rows[0].trial.tables, [row.summary.job for row in rows])
-    return [_sample(row, beside[row.summary.job]) for row in rows]
-
-
-def _sample(row: ResultRow, fct_ps: pl.Series) -> TenantSample:
-    job, alone = row.summary.job, row.alone
-    if alone is None:
-        raise AssertionError("only jobs that were run alone are drawn")
-    return TenantSample(
-        job,
-        row.summary.value(BUS_BANDWIDTH.name),
-        alone.summary.value(BUS_BANDWIDTH.name),
-        fct_ps.drop_nulls(),
-        fct_ps_of(alone.trial.tables, [job])[job].drop_nulls(),
-    )
-
-
-def _seeds(rows: Sequence[ResultRow]) -> list[Part]:
+def _seeds(subject: Subject) -> list[Part]:
     """Give how the kept share spreads over iterations, and which placement gives which; nothing for one."""
-    kept = kept_rows((row.trial, row.summary, row.alone) for row in rows)
-    if not kept:
+    if not subject.kept:
         return []
-    plot = kept_plot([KeptShare(row.name, row.kept_percent, row.label) for row in kept])
-    return [_spread_table(kept), *([PlotPart(plot)] if plot else []), *_placement_parts(kept)]
+    plots = plot_parts([KEPT_FIGURE], subject)
+    return [_spread_table(subject.kept), *plots, *_placement_parts(subject.kept)]
 
 
 def _spread_table(kept: Sequence[KeptRow]) -> TablePart:

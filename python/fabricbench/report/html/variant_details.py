@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fabricbench.analysis.isolation import is_solo
 from fabricbench.analysis.results import summary_of
+from fabricbench.figures.subject import subject_of
 from fabricbench.report.comparison import Comparison, of_variants, same_point
 from fabricbench.report.html.causes import diagnosis_section, loss_and_pause_parts, uplinks_section
 from fabricbench.report.html.detail import trial_sections
@@ -28,7 +30,7 @@ class RunVariants:
     def __init__(self, trials: Sequence[Trial], focus: Trial) -> None:
         """Find the trials of the variants at the size and iteration of the focus trial."""
         suite = [trial for trial in trials if trial.facts.suite == focus.facts.suite]
-        self._focus = focus
+        self._focus, self._suite = focus, suite
         self._found = _comparison(suite, focus)
         self._repeats = len({trial.facts.iteration for trial in suite}) > 1
         labels = self._found.labels if self._found else ()
@@ -42,7 +44,8 @@ class RunVariants:
         """Return the section that sets the variants side by side."""
         if self._found is None:
             return None
-        return variants_section(self._found.jobs, self._found.parameters, self._found.labels)
+        shown = [trial for trial in self._suite if not is_solo(trial.facts.variant)]
+        return variants_section(subject_of(self._focus, shown), self._found)
 
     def headline(self, trial: Trial) -> Section | None:
         """Return the section that the sections of one variant begin with."""
@@ -70,7 +73,7 @@ class RunVariants:
 
     def _sections(self, trial: Trial) -> list[Section]:
         found, label = insight(trial), trial.facts.variant
-        parts = [diagnosis_section(found), uplinks_section(found.distributions)]
+        parts = [diagnosis_section(found), uplinks_section(subject_of(trial, [trial]))]
         parts += trial_sections(trial, found, loss_and_pause_parts(found))
         head = self.headline(trial)
         about = f"variant {label} · trial {trial.id}"
@@ -89,9 +92,7 @@ def _comparison(trials: Sequence[Trial], focus: Trial) -> Comparison | None:
 def _of_variant(section: Section, variant: str, about: str) -> Section:
     """Return a section under anchors that no other variant has."""
     parts = [
-        replace(part, plot=replace(part.plot, key=f"{part.plot.key}-{variant}"))
-        if isinstance(part, PlotPart)
-        else part
+        replace(part, name=f"{part.name}-{variant}") if isinstance(part, PlotPart) else part
         for part in section.parts
     ]
     return replace(section, key=f"{section.key}-{variant}", parts=parts, about=about, in_contents=False)

@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricbench.analysis.compare import ratio_verdict
-from fabricbench.figures.results.variants import RatioBar, ratio_plot
+from fabricbench.figures.figure import VARIANTS
+from fabricbench.figures.results.variants import RATIO_FIGURE, ratio_groups, versus_title
 from fabricbench.metrics import RATIOS, Direction
+from fabricbench.report.html.figures import plot_parts
 from fabricbench.report.html.model import (
     Cell,
     Column,
     NotePart,
     Part,
-    PlotPart,
     Row,
     Section,
     TablePart,
@@ -22,13 +23,12 @@ from fabricbench.report.html.model import (
 )
 from fabricbench.report.terminal import metric_text
 from fabricbench.report.text_table import fixed
-from fabricbench.results.sizes import size_title
 from fabricbench.results.variants import TOLERANCE, VariantResult, VersusRow, versus_rows
 
 if TYPE_CHECKING:
     from fabricbench.analysis.differences import Difference
-    from fabricbench.figures.plot import Plot
-    from fabricbench.results.jobs import JobReport
+    from fabricbench.figures.subject import Subject
+    from fabricbench.report.comparison import Comparison
 
 MAX_ROWS = 400
 MAX_PLOTS = 8
@@ -37,22 +37,19 @@ _DECIMALS = 3
 _TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "same": "", "": "muted"}
 
 
-def variants_section(
-    jobs: Sequence[JobReport], parameters: Sequence[Difference], labels: Sequence[str]
-) -> Section | None:
+def variants_section(subject: Subject, found: Comparison) -> Section | None:
     """Give the ratios of all variants to the reference; none for a plan without variants.
 
     Args:
-        jobs: Every job of every trial of the run.
-        parameters: The parameters that differ between variants.
-        labels: The variants, in the order of the values of the parameters.
+        subject: Every job of every trial of the run.
+        found: What they differ in.
     """
-    rows = versus_rows(jobs)
+    rows = versus_rows([row.report for row in subject.rows])
     if not rows:
         return None
-    parts: list[Part] = [*_findings(rows), _table(rows), *_plots(rows), _all_ratios(rows)]
-    parts += [_parameters(parameters, labels)] if parameters else []
-    return Section("variants", "Variants", parts)
+    parts: list[Part] = [*_findings(rows), _table(rows), *_plots(subject, rows), _all_ratios(rows)]
+    parts += [_parameters(found.parameters, found.labels)] if found.parameters else []
+    return Section(VARIANTS.key, VARIANTS.title, parts)
 
 
 def anchor(variant: str) -> str:
@@ -62,10 +59,6 @@ def anchor(variant: str) -> str:
 
 def _variants(rows: Sequence[VersusRow]) -> list[str]:
     return list(dict.fromkeys(result.variant for row in rows for result in row.results))
-
-
-def _size_title(rows: Sequence[VersusRow]) -> str:
-    return size_title([job.trial for row in rows for result in row.results for job in result.jobs])
 
 
 def _findings(rows: Sequence[VersusRow]) -> list[Part]:
@@ -95,7 +88,7 @@ def _told(variant: str, ratio: str, rows: Sequence[VersusRow]) -> str:
 def _table(rows: Sequence[VersusRow]) -> TablePart:
     """Return the ratios: a line for each size and job, a column for each variant."""
     names, many_jobs = _variants(rows), len({row.job for row in rows}) > 1
-    columns = [Column(_size_title(rows)), *([Column("job", numeric=False)] if many_jobs else [])]
+    columns = [Column(versus_title(rows)), *([Column("job", numeric=False)] if many_jobs else [])]
     columns += [Column("ratio of", numeric=False)]
     columns += [Column(name, "reference" if name == rows[0].reference else "ratio") for name in names]
     lines = [
@@ -152,31 +145,18 @@ def _caption(rows: Sequence[VersusRow]) -> str:
     return text
 
 
-def _plots(rows: Sequence[VersusRow]) -> list[Part]:
+def _plots(subject: Subject, rows: Sequence[VersusRow]) -> list[Part]:
     """Return bars over the data sizes for each job, or over the jobs where there is one size."""
-    groups: dict[tuple[str, str], list[VersusRow]] = {}
-    one_size = len({(row.job, row.size) for row in rows}) == len({row.job for row in rows})
-    for row in rows:
-        groups.setdefault((row.ratio, "" if one_size else row.job), []).append(row)
-    chosen = list(groups.items())[:MAX_PLOTS]
-    plots = [_plot(index, job, own, one_size=one_size) for index, ((_, job), own) in enumerate(chosen)]
-    parts: list[Part] = [PlotPart(plot, half=len(chosen) > 1) for plot in plots if plot]
-    if len(groups) > MAX_PLOTS:
-        parts.append(NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs."))
-    return parts
-
-
-def _plot(index: int, job: str, rows: Sequence[VersusRow], *, one_size: bool) -> Plot | None:
-    bars = [_bar(result, row.job if one_size else row.size) for row in rows for result in row.results]
-    title = "job" if one_size else f"{_size_title(rows)} (1 MB = 2^20 bytes)"
-    plot = ratio_plot(f"ratio-{index}", bars, title, rows[0].metric.phrase, rows[0].reference)
-    return plot if plot is None or not job else replace(plot, caption=f"Job {job}. {plot.caption}")
-
-
-def _bar(result: VariantResult, place: str) -> RatioBar:
-    if result.ratios is None:
-        return RatioBar(result.variant, place, None)
-    return RatioBar(result.variant, place, result.value, result.ratios.least, result.ratios.largest)
+    groups = ratio_groups(rows)
+    chosen = groups[:MAX_PLOTS]
+    plots = [
+        replace(part, name=f"{part.name}-{index}")
+        for index, group in enumerate(chosen)
+        for part in plot_parts([RATIO_FIGURE], subject.of_job(group.rows[0].job), half=len(chosen) > 1)
+    ]
+    if len(groups) <= MAX_PLOTS:
+        return [*plots]
+    return [*plots, NotePart(f"Reduced: the plots of {MAX_PLOTS} of {len(groups)} jobs.")]
 
 
 def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
@@ -186,7 +166,7 @@ def _all_ratios(rows: Sequence[VersusRow]) -> TablePart:
         for name in RATIOS
         if any(_value(result, name) is not None for row in rows for result in row.results)
     ]
-    columns = [Column(_size_title(rows)), Column("job", numeric=False), Column("variant", numeric=False)]
+    columns = [Column(versus_title(rows)), Column("job", numeric=False), Column("variant", numeric=False)]
     for name in shown:
         columns += [Column(RATIOS[name].title, RATIOS[name].unit), Column("ratio")]
     lines = [

@@ -36,12 +36,15 @@ export const VIEWS: readonly View[] = [
 
 /** The view that shows the figures of a section of the report. */
 export const VIEW_OF_SECTION: Record<FigureSection, string> = {
+  variants: 'summary',
+  tenants: 'summary',
   bandwidth: 'summary',
   fct: 'distribution',
   latency: 'distribution',
   order: 'distribution',
   timeline: 'timeline',
   series: 'over-time',
+  uplinks: 'links',
   links: 'links',
 };
 
