@@ -36,7 +36,7 @@ def test_every_figure_of_a_list_can_be_drawn(
 def test_figures_of_variants_and_of_jobs_alone_are_those_of_the_report(
     client_of: ClientOf, tmp_path: Path
 ) -> None:
-    plans = {
+    plans: dict[str, tuple[dict[str, Any], set[str]]] = {
         "lb-allgather-ecmp": ({"sweep.data_size": ["1MB"]}, {"uplinks"}),
         "imb-dynamic-ecn": ({"sweep.message_size": ["64B"]}, {"ratio-0"}),
         "isolation-alltoall-neighbour": (
