@@ -9,7 +9,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 
-PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "record", "spec"}
+PARTS = {"units", "engine", "wire", "transport", "topology", "workload", "record", "spec", "jobs"}
 ALLOWED: dict[str, set[str]] = {
     "units": set(),
     "engine": {"units"},
@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "record": set(),
     "spec": {"units"},
     "endpoint": {"units", "wire", "transport"},
+    "jobs": {"units", "wire", "workload", "spec"},
     "sim": PARTS,
     "python": {"record", "spec", "sim"},
 }

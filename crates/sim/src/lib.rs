@@ -69,5 +69,5 @@ pub fn supports(collective: &str, algorithm: &str, ranks: u32) -> Result<(), Spe
         found: error.to_string(),
         allowed: "see the collectives of the registry".into(),
     })?;
-    pattern.supports(ranks).map_err(|error| setup::refusal("ranks", &error))
+    pattern.supports(ranks).map_err(|error| jobs::refusal("ranks", &error))
 }

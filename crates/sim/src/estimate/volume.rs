@@ -1,6 +1,7 @@
 //! How much the jobs of a spec move.
 
-use crate::setup::{Fabric, arrivals, refusal, shape};
+use crate::setup::Fabric;
+use jobs::{arrivals, refusal, shape};
 use spec::{JobSpec, QpMode, RunSpec, SpecError, StorageLength, StorageSpec, TransportSpec};
 use std::collections::BTreeSet;
 use units::{HostId, Seed};

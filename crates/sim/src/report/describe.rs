@@ -1,7 +1,8 @@
 //! What a spec amounts to, without running it: nodes, links, queue pairs.
 
 use super::capture::lid;
-use crate::setup::{Connection, Direction, Fabric, Flows, QueuePair, connections};
+use crate::setup::{Connection, Direction, Fabric, Flows, connections};
+use jobs::QueuePair;
 use serde::Serialize;
 use spec::{RunSpec, SpecError};
 use topology::NodeKind;

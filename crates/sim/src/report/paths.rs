@@ -5,8 +5,9 @@
 //! fits. The counts per port cover every queue pair.
 
 use crate::packet::{Kind, Packet, Path, Priority};
-use crate::setup::{Direction, Fabric, Flows, QueuePair, balancers};
+use crate::setup::{Direction, Fabric, Flows, balancers};
 use crate::switch::forward::{Balancer, Choice, choice};
+use jobs::QueuePair;
 use record::PathRow;
 use spec::RunSpec;
 use topology::{Graph, SwitchRoutes};

@@ -2,13 +2,14 @@
 
 use super::Fabric;
 use super::controllers::{Controllers, cnp_interval};
-use super::flows::{Chunk, Flows, OneJob};
+use super::flows::Flows;
 use super::places::{AtHost, OfHost, Places};
 use crate::nic::{
     InboundPlan, JobTimes, OutgoingPlan, PlanList, QueuePairEnd, QueuePairSettings, Receivers, Receives,
     ReplyPriorities, Sender, Sends, StoragePlan, TransfersPlan, Work, WorkMaker,
 };
 use crate::packet::{Path, Priority};
+use jobs::{Chunk, OneJob};
 use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -185,7 +186,7 @@ impl<'a> HostMaker<'a> {
         queue_pairs.iter().map(move |&AtHost { number, peer, number_at_peer }| {
             let job = job.expect("a queue pair is of a job");
             let ends @ [own, destination] = attachments(peer);
-            let entropy = job.entropy(number, ends);
+            let entropy = self.flows.entropy_in(&job, number, ends);
             QueuePairEnd {
                 queue_pair: number,
                 initial_psn: job.initial_psn(number),

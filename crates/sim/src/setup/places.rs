@@ -1,8 +1,9 @@
 //! Where queue pairs and transfers stand among those of their hosts.
 
-use super::flows::{Chunk, Flows, split};
+use super::flows::Flows;
 use crate::nic::PhaseEnd;
 use engine::prefetch::LINE_BYTES;
+use jobs::{Chunk, split};
 use spec::{JobSpec, RunSpec};
 use std::collections::BTreeSet;
 use topology::Graph;

@@ -1,23 +1,9 @@
-//! What the jobs send, as schedules, and why there may be none.
+//! Whether what the jobs send can be sent.
 
 use super::switches::check_pins;
 use super::{Fabric, Flows};
-use spec::{ArrivalProcess, ArrivalsSpec, JobSpec, LoadBalancing, RunSpec, SpecError};
-use units::{Rank, Seed, Span};
-use workload::{
-    Arrivals, HANDSHAKE_TRANSFERS, MAX_TRANSFERS, Process, Schedule, Shape, Transfer, WorkloadError,
-    barrier_transfers, in_phases, with_rendezvous,
-};
-
-/// What the schedule of a job is made for.
-pub(crate) fn shape(spec: &RunSpec, job: &JobSpec) -> Shape {
-    Shape {
-        ranks: job.hosts.len() as u32,
-        data_bytes: job.data_bytes,
-        root: Rank(job.root),
-        stream: Seed(spec.seed).stream("workload.pattern", u64::from(job.stream)),
-    }
-}
+use jobs::{job_refusal, schedule, shape};
+use spec::{JobSpec, LoadBalancing, RunSpec, SpecError};
 
 /// Checks what the jobs will send, without making their chunks unless only those show whether it can be sent.
 ///
@@ -40,107 +26,4 @@ fn check_job(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<(), SpecError>
     workload::check_schedule(&job.collective, &job.algorithm, &shape(spec, job))
         .map(drop)
         .map_err(|error| job_refusal(index, job, &error))
-}
-
-/// The schedule of a job: of a round, or of all that differ, with barriers between them.
-pub(super) fn schedule(spec: &RunSpec, index: u32, job: &JobSpec) -> Result<Schedule, SpecError> {
-    let shape = shape(spec, job);
-    if !job.root_shift && !job.barrier {
-        return round_schedule(spec, index, job, &shape);
-    }
-    let (cycle, barrier) = (job.rounds_of_a_cycle(), job.barrier.then_some(shape.ranks));
-    let mut transfers = u64::from(cycle) * barrier.map_or(0, barrier_transfers);
-    let mut rounds = Vec::new();
-    for number in 0..cycle {
-        let root = Rank((job.root + number) % shape.ranks);
-        let round = round_schedule(spec, index, job, &Shape { root, ..shape.clone() })?;
-        transfers += round.transfers().len() as u64 * u64::from(if number == 0 { cycle } else { 0 });
-        check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
-        rounds.push(round);
-    }
-    Ok(in_phases(&rounds, barrier))
-}
-
-/// The schedule of a round.
-fn round_schedule(spec: &RunSpec, index: u32, job: &JobSpec, shape: &Shape) -> Result<Schedule, SpecError> {
-    let schedule = match job.arrivals {
-        None => workload::schedule_for(&job.collective, &job.algorithm, shape),
-        Some(given) => {
-            let given = arrivals(given);
-            workload::open_loop_for(
-                &job.collective,
-                &job.algorithm,
-                shape,
-                given,
-                Seed(spec.seed),
-                job.stream,
-            )
-        }
-    };
-    let schedule = schedule.map_err(|error| job_refusal(index, job, &error))?;
-    let Some(rendezvous) = job.rendezvous else { return Ok(schedule) };
-    let transfers = schedule.transfers().len() as u64 * HANDSHAKE_TRANSFERS;
-    check_transfers(transfers).map_err(|error| job_refusal(index, job, &error))?;
-    // Ranks of one host do not announce what they copy.
-    let is_large = |transfer: &Transfer| {
-        let is_local = job.hosts[transfer.src.index()] == job.hosts[transfer.dst.index()];
-        transfer.bytes >= rendezvous.threshold_bytes && !is_local
-    };
-    Ok(with_rendezvous(&schedule, rendezvous.control_bytes, is_large))
-}
-
-/// That a schedule with more than the transfers of a collective is not too long.
-const fn check_transfers(transfers: u64) -> Result<(), WorkloadError> {
-    if transfers > MAX_TRANSFERS {
-        return Err(WorkloadError::TooManyTransfers { transfers, limit: MAX_TRANSFERS });
-    }
-    Ok(())
-}
-
-/// Why a job has no schedule, for the field that says so.
-fn job_refusal(index: u32, job: &JobSpec, error: &WorkloadError) -> SpecError {
-    let field = match error {
-        WorkloadError::Indivisible { .. } => "data_bytes",
-        WorkloadError::ClosedLoop { .. } => "collective",
-        WorkloadError::NoMessages => "arrivals.duration_ps",
-        WorkloadError::TooManyTransfers { .. } if job.arrivals.is_some() => "arrivals.duration_ps",
-        WorkloadError::NotPowerOfTwo { .. } | WorkloadError::OddRanks { .. } => "hosts",
-        _ => "algorithm",
-    };
-    refusal(&format!("jobs[{index}].{field}"), error)
-}
-
-/// When the messages of a job are offered.
-pub(crate) const fn arrivals(spec: ArrivalsSpec) -> Arrivals {
-    let process = match spec.process {
-        ArrivalProcess::Poisson => Process::Poisson,
-        ArrivalProcess::Constant => Process::Constant,
-    };
-    Arrivals { process, rate_bps: spec.rate_bps, duration: Span(spec.duration_ps) }
-}
-
-/// Why a collective cannot be carried out, for the field that says so.
-pub(crate) fn refusal(field: &str, error: &WorkloadError) -> SpecError {
-    let (found, allowed) = match *error {
-        WorkloadError::NotPowerOfTwo { ranks, below, above } => {
-            (format!("{ranks} ranks"), format!("a power of two, such as {below} or {above}"))
-        }
-        WorkloadError::ClosedLoop { ref collective, ref open } => {
-            (format!("{collective} with arrivals"), open.clone())
-        }
-        WorkloadError::Indivisible { data_bytes, shares } => {
-            (format!("{data_bytes} bytes"), format!("a multiple of {shares}, one equal share for each rank"))
-        }
-        WorkloadError::NoMessages => (error.to_string(), "a longer one, or a higher rate".into()),
-        WorkloadError::TooManyTransfers { transfers, limit } => {
-            (format!("{transfers} transfers"), format!("at most {limit}"))
-        }
-        WorkloadError::OddRanks { ranks } => (format!("{ranks} ranks"), "an even number of ranks".into()),
-        _ => (error.to_string(), "see the collectives of the registry".into()),
-    };
-    value(field.into(), found, &allowed)
-}
-
-pub(super) fn value(field: String, found: String, allowed: &str) -> SpecError {
-    SpecError::Value { field, found, allowed: allowed.into() }
 }

@@ -3,14 +3,14 @@
 use super::Fabric;
 use super::controllers::{Controllers, cnp_interval};
 use super::entropy::Direction;
-use super::flows::{Flows, QueuePair};
-use super::rank_connections::RankConnections;
-use super::schedules::value;
+use super::flows::Flows;
+
 use super::unloaded::unloaded_operation;
 use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
+use jobs::{QueuePair, RankConnections, value};
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -2,9 +2,10 @@
 
 use super::Fabric;
 use super::entropy::five_tuple_hash;
-use super::schedules::refusal;
+
 use crate::nic::{HostTcp, TcpEndPlan, TcpSink, TcpSource, Writes};
 use crate::packet::{Path, Priority};
+use jobs::refusal;
 use spec::{RunSpec, SpecError, TcpCongestion, TcpSpec};
 use std::collections::HashSet;
 use std::sync::Arc;

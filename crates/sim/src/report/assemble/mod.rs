@@ -7,8 +7,9 @@ use crate::record::{Key, PlainReceive, PlainSend, ReceiveReport, Record, SendRep
 use crate::report::deliveries::{Deliveries, RoundsEnded};
 use crate::report::invariants;
 use crate::report::progress::{Failure, JobProgress, RoundPlan};
-use crate::setup::{Flows, QueuePair};
+use crate::setup::Flows;
 use engine::prefetch::prefetch_ends;
+use jobs::QueuePair;
 use record::{ChunkRow, ChunkStatus, EventRow};
 use spec::JobSpec;
 use std::collections::BTreeMap;

@@ -11,36 +11,48 @@ use workload::{Message, Schedule, Transfer};
 
 /// The connections of a job, by number: in the order in which the schedule first uses them, those that carry
 /// payload before those of handshakes alone.
-pub(super) enum RankConnections {
+pub enum RankConnections {
     /// Transfers that are a multiple of so many apart share one.
     Every {
+        /// Transfers of the job.
         transfers: u32,
+        /// How far those that share one are apart.
         period: u32,
     },
+    /// Those of transfers that follow from nothing shorter.
     Listed(Listed),
     /// Of a storage job: from each client to each target. They carry operations.
     Storage {
+        /// Ranks of clients, which come first.
         clients: u32,
+        /// Ranks of targets.
         targets: u32,
     },
 }
 
 /// The two ends of a connection.
 #[derive(Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) src: Rank,
-    pub(super) dst: Rank,
-    pub(super) channel: u32,
+pub struct Ends {
+    /// Sender.
+    pub src: Rank,
+    /// Receiver.
+    pub dst: Rank,
+    /// Channel of the transfers.
+    pub channel: u32,
 }
 
 impl Ends {
-    pub(super) const fn of(transfer: &Transfer) -> Self {
+    /// Those of a transfer.
+    #[must_use]
+    pub const fn of(transfer: &Transfer) -> Self {
         Self { src: transfer.src, dst: transfer.dst, channel: transfer.channel }
     }
 }
 
 impl RankConnections {
-    pub(super) fn new(schedule: &Schedule, mode: QpMode) -> Self {
+    /// Those of a schedule.
+    #[must_use]
+    pub fn new(schedule: &Schedule, mode: QpMode) -> Self {
         let transfers = schedule.transfers().len() as u32;
         match (mode, schedule.period()) {
             (QpMode::PerChunk, _) => Self::Every { transfers, period: transfers },
@@ -49,7 +61,9 @@ impl RankConnections {
         }
     }
 
-    pub(super) fn count(&self) -> u32 {
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
         match self {
             Self::Every { period, .. } => *period,
             Self::Listed(listed) => listed.count(),
@@ -58,13 +72,13 @@ impl RankConnections {
     }
 
     /// Whether each transfer has a connection of the same number.
-    pub(super) fn are_transfers(&self) -> bool {
+    pub fn are_transfers(&self) -> bool {
         matches!(self, Self::Every { transfers, period } if transfers == period)
     }
 
     /// The connection that carries a transfer.
     #[inline]
-    pub(super) fn of(&self, transfer: TransferId) -> u32 {
+    pub fn of(&self, transfer: TransferId) -> u32 {
         match self {
             Self::Every { transfers, period } if transfers == period => transfer.0,
             Self::Every { period, .. } => transfer.0 % period,
@@ -75,7 +89,7 @@ impl RankConnections {
 
     /// The transfers of a connection, in the order of the schedule.
     #[inline]
-    pub(super) fn transfers(&self, connection: u32) -> Transfers<'_> {
+    pub fn transfers(&self, connection: u32) -> Transfers<'_> {
         match self {
             Self::Every { transfers, period } => {
                 Transfers::Every { next: connection, end: *transfers, period: *period }
@@ -87,7 +101,7 @@ impl RankConnections {
 
     /// Where a connection of a job with that schedule begins and ends.
     #[inline]
-    pub(super) fn ends(&self, schedule: &Schedule, connection: u32) -> Ends {
+    pub fn ends(&self, schedule: &Schedule, connection: u32) -> Ends {
         match self {
             Self::Every { .. } => Ends::of(&schedule.transfer(TransferId(connection))),
             Self::Listed(listed) => Ends::of(&schedule.transfer(listed.transfers(connection)[0])),
@@ -99,7 +113,7 @@ impl RankConnections {
     }
 
     /// Hands the ends of all connections of a job with that schedule to `visit`, in order.
-    pub(super) fn each_ends(&self, schedule: &Schedule, mut visit: impl FnMut(Ends)) {
+    pub fn each_ends(&self, schedule: &Schedule, mut visit: impl FnMut(Ends)) {
         match self {
             Self::Every { period, .. } => {
                 schedule.each_transfer(0..*period, |transfer| visit(Ends::of(&transfer)));
@@ -112,14 +126,23 @@ impl RankConnections {
 
     /// Whether a connection carries data of the collective, not the handshake before them.
     #[inline]
-    pub(super) fn carries_payload(&self, connection: u32) -> bool {
+    pub fn carries_payload(&self, connection: u32) -> bool {
         !matches!(self, Self::Listed(listed) if connection >= listed.of_payload)
     }
 }
 
 /// The transfers of a connection.
-pub(super) enum Transfers<'a> {
-    Every { next: u32, end: u32, period: u32 },
+pub enum Transfers<'a> {
+    /// Those of [`RankConnections::Every`].
+    Every {
+        /// The next one.
+        next: u32,
+        /// One past the last of the job.
+        end: u32,
+        /// How far they are apart.
+        period: u32,
+    },
+    /// Those of [`RankConnections::Listed`].
     Listed(slice::Iter<'a, TransferId>),
 }
 
@@ -140,7 +163,7 @@ impl Iterator for Transfers<'_> {
 }
 
 /// Connections that follow from nothing shorter.
-pub(super) struct Listed {
+pub struct Listed {
     of_transfer: Vec<u32>,
     /// Those of connection `c` are `by_connection[starts[c]..starts[c + 1]]`.
     starts: Vec<u32>,

@@ -1,0 +1,19 @@
+//! What the jobs of a run send, without a network: the simulator and real endpoints carry out the same.
+//!
+//! In the order in which data passes them:
+//!
+//! 1. `schedules`: the schedule of each job, with rounds that differ and barriers ([`schedule`]), or why
+//!    there is none ([`refusal`]);
+//! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
+//! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
+//!    UDP source ports and first PSNs.
+//!
+//! A chunk is the part of a transfer that one queue pair carries.
+
+mod jobs;
+mod rank_connections;
+mod schedules;
+
+pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
+pub use rank_connections::{Ends, RankConnections, Transfers};
+pub use schedules::{arrivals, job_refusal, refusal, schedule, shape, value};
