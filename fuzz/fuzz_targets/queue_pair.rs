@@ -36,7 +36,9 @@ fn queue_pair(recovery: Recovery) -> QueuePair {
     };
     let mut queue_pair = QueuePair::new(&settings).expect("the settings are right");
     queue_pair.post_receive(RECEIVE_BYTES).expect("it has not failed");
+    queue_pair.post_receive(0).expect("it has not failed");
     queue_pair.post_write(0, 3_000).expect("it has not failed");
+    queue_pair.post_write_with_immediate(0, 300, 7).expect("it has not failed");
     queue_pair
 }
 
@@ -55,7 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(placed) = queue_pair.handle(&packet, now).placed else { continue };
         let (offset, end) = match placed.target {
             Target::Memory { address } => (address - MEMORY.address, MEMORY.bytes),
-            Target::Receive { offset_bytes, .. } => (offset_bytes, RECEIVE_BYTES),
+            Target::Receive { work, offset_bytes } => (offset_bytes, if work.0 == 0 { RECEIVE_BYTES } else { 0 }),
         };
         assert!(offset + packet.payload().len() as u64 <= end, "payload beyond its place");
     }

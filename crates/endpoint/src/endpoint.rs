@@ -229,7 +229,42 @@ impl Endpoint {
         self.post(pair, part, QueuePair::post_send)
     }
 
-    /// Posts a receive into part of the memory.
+    /// The same as [`Self::post_write`], with a word for the peer: it completes the oldest receive there.
+    ///
+    /// # Errors
+    /// See [`QueuePair::post_write_with_immediate`].
+    ///
+    /// # Panics
+    /// When the part is not within the memory.
+    pub fn post_write_with_immediate(
+        &mut self,
+        pair: PairId,
+        part: Range<usize>,
+        remote_address: u64,
+        immediate: u32,
+    ) -> Result<WorkId, PostError> {
+        self.post(pair, part, |queue_pair, bytes| {
+            queue_pair.post_write_with_immediate(remote_address, bytes, immediate)
+        })
+    }
+
+    /// The same as [`Self::post_send`], with a word for the peer.
+    ///
+    /// # Errors
+    /// See [`QueuePair::post_send_with_immediate`].
+    ///
+    /// # Panics
+    /// When the part is not within the memory.
+    pub fn post_send_with_immediate(
+        &mut self,
+        pair: PairId,
+        part: Range<usize>,
+        immediate: u32,
+    ) -> Result<WorkId, PostError> {
+        self.post(pair, part, |queue_pair, bytes| queue_pair.post_send_with_immediate(bytes, immediate))
+    }
+
+    /// Posts a receive into part of the memory; for a WRITE with immediate, part of no bytes is enough.
     ///
     /// # Errors
     /// See [`QueuePair::post_receive`].

@@ -450,6 +450,28 @@ impl Requester {
         outcome
     }
 
+    /// Selective recovery: everything up to and with `newest` arrived, and `refused` did, too, but found the
+    /// peer not ready: it is sent again by itself, as often as that happens.
+    pub fn on_selective_not_ready(
+        &mut self,
+        config: &Config,
+        now: Instant,
+        (newest, refused): (Psn, Psn),
+        bytes_of: impl Fn(usize) -> u64,
+    ) -> AckOutcome {
+        if let Some(more) = &mut self.more
+            && let Ok(refused) = u64::try_from(self.flight.packets_before(refused))
+        {
+            more.resends.forget(refused);
+        }
+        let outcome = self.on_selective_nak(config, now, (newest, refused), bytes_of);
+        // The timer waits for it to leave, unless one before it is missing.
+        if refused == self.flight.unacked() {
+            self.flight.deadline = Instant::NEVER;
+        }
+        outcome
+    }
+
     /// Packets are sent again one by one as long as there are any; a failed queue pair does not get here.
     fn look_at_resends(&mut self) {
         let has_any = self.more.as_ref().is_some_and(|more| !more.resends.is_empty());

@@ -46,6 +46,11 @@ impl Resends {
         self.report_sequence(self.unacked + missing);
     }
 
+    /// The next report of that packet is none of what was reported before.
+    pub(crate) fn forget(&mut self, missing: u64) {
+        self.reported.remove(&(self.unacked + missing));
+    }
+
     fn report_sequence(&mut self, sequence: u64) {
         if self.reported.insert(sequence) {
             self.queued.insert(sequence);

@@ -116,6 +116,19 @@ impl Opcode {
         }
     }
 
+    /// The same with immediate data, which only the last packet of a SEND or WRITE has.
+    #[inline]
+    #[must_use]
+    pub const fn with_immediate(self) -> Self {
+        match self {
+            Self::SendLast => Self::SendLastWithImmediate,
+            Self::SendOnly => Self::SendOnlyWithImmediate,
+            Self::WriteLast => Self::WriteLastWithImmediate,
+            Self::WriteOnly => Self::WriteOnlyWithImmediate,
+            other => other,
+        }
+    }
+
     /// The READ response packet at this place of its message; `first` and `last` together make it the only
     /// one.
     #[inline]
@@ -269,6 +282,17 @@ mod tests {
                 assert_eq!((opcode.starts_message(), opcode.ends_message()), (first, last), "{opcode:?}");
                 assert!(!opcode.has_immediate());
             }
+        }
+    }
+
+    #[test]
+    fn immediate_data_comes_with_the_last_packet_of_a_send_or_write() {
+        for opcode in Opcode::ALL {
+            let with = opcode.with_immediate();
+            let takes = opcode.is_request() && opcode.ends_message();
+            assert_eq!(with.has_immediate(), takes, "{opcode:?}");
+            assert_eq!((with.is_last(), with.is_only()), (opcode.is_last(), opcode.is_only()));
+            assert_eq!(with.has_reth(), opcode.has_reth());
         }
     }
 

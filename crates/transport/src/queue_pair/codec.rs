@@ -136,7 +136,17 @@ impl<'a> Received<'a> {
     /// Where a WRITE goes to.
     pub(super) const fn reth(&self) -> Option<&reth::Repr> {
         match &self.extension {
-            Extension::Reth(reth) => Some(reth),
+            Extension::Reth(reth) | Extension::RethWithImmediate(reth, _) => Some(reth),
+            _ => None,
+        }
+    }
+
+    /// What its message brings beside the payload.
+    pub(super) const fn immediate(&self) -> Option<u32> {
+        match &self.extension {
+            Extension::Immediate(immediate) | Extension::RethWithImmediate(_, immediate) => {
+                Some(u32::from_be_bytes(immediate.0))
+            }
             _ => None,
         }
     }

@@ -8,6 +8,7 @@
 mod cnp;
 mod codec;
 mod error;
+mod notices;
 mod receive;
 mod send;
 mod settings;
@@ -21,9 +22,9 @@ pub use settings::{Region, Settings};
 pub use udp::UdpPath;
 pub use work::{Completion, Counters, Placed, Source, Status, Target, WorkId};
 
-use crate::{Arrival, Config, Disposition, TimeoutOutcome};
+use crate::{Arrival, Config, Disposition, TimeoutOutcome, Verb};
 use receive::{ReceiveQueue, Taken, is_early};
-use send::{Heard, SendQueue};
+use send::{Heard, Posted, SendQueue};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::{self, CreditCount, Msn, NakCode, RnrTimer, Syndrome};
@@ -85,10 +86,26 @@ impl QueuePair {
     /// # Errors
     /// [`PostError`], without side effect.
     pub fn post_write(&mut self, remote_address: u64, bytes: u64) -> Result<WorkId, PostError> {
-        let work = self.next_work()?;
-        self.sends.post_write(&self.config, work, remote_address, bytes)?;
-        self.next_work += 1;
-        Ok(work)
+        self.post(Verb::Write, bytes, remote_address, None)
+    }
+
+    /// The same, of which the peer learns: the last packet brings `immediate` and takes a receive of the
+    /// peer's, of which only the completion counts. That tells that every byte of this WRITE and of all work
+    /// before it is in the peer's memory.
+    ///
+    /// Under selective recovery, of which the standard knows nothing, packets are placed as they come, and
+    /// receives complete in the order in which the WRITEs were posted, each once all packets before its own
+    /// have come. Where none is posted the last packet is refused by an RNR NAK and sent again by itself.
+    ///
+    /// # Errors
+    /// [`PostError`], without side effect.
+    pub fn post_write_with_immediate(
+        &mut self,
+        remote_address: u64,
+        bytes: u64,
+        immediate: u32,
+    ) -> Result<WorkId, PostError> {
+        self.post(Verb::Write, bytes, remote_address, Some(immediate))
     }
 
     /// Posts a SEND of `bytes`, at most a full message, into the receive that the peer posts for it.
@@ -96,19 +113,38 @@ impl QueuePair {
     /// # Errors
     /// [`PostError`], without side effect.
     pub fn post_send(&mut self, bytes: u64) -> Result<WorkId, PostError> {
+        self.post(Verb::Send, bytes, 0, None)
+    }
+
+    /// The same, and the completion of the receive tells `immediate`.
+    ///
+    /// # Errors
+    /// [`PostError`], without side effect.
+    pub fn post_send_with_immediate(&mut self, bytes: u64, immediate: u32) -> Result<WorkId, PostError> {
+        self.post(Verb::Send, bytes, 0, Some(immediate))
+    }
+
+    fn post(
+        &mut self,
+        verb: Verb,
+        bytes: u64,
+        address: u64,
+        immediate: Option<u32>,
+    ) -> Result<WorkId, PostError> {
         let work = self.next_work()?;
-        self.sends.post_send(&self.config, work, bytes)?;
+        self.sends.post(&self.config, Posted { work, verb, bytes, address, immediate })?;
         self.next_work += 1;
         Ok(work)
     }
 
-    /// Posts a receive for one SEND of the peer, of `capacity_bytes` at the most.
+    /// Posts a receive for one SEND of the peer, of `capacity_bytes` at the most, or for one WRITE with
+    /// immediate, which puts nothing into it.
     ///
     /// # Errors
     /// [`PostError::Failed`].
     pub fn post_receive(&mut self, capacity_bytes: u64) -> Result<WorkId, PostError> {
         let work = self.next_work()?;
-        self.receives.post(work, capacity_bytes);
+        self.receives.post(work, capacity_bytes, &mut self.completions);
         self.next_work += 1;
         Ok(work)
     }

@@ -1,5 +1,6 @@
 //! The receiving half of a queue pair: what a request may do, and where its payload belongs.
 
+use super::notices::{Notice, Notices};
 use super::{Completion, Placed, Received, Region, Settings, Status, Target, WorkId};
 use crate::{Arrival, CnpLimiter, Config, Disposition, Placement, Position, Recovery, Responder};
 use std::collections::VecDeque;
@@ -45,10 +46,19 @@ struct Receive {
 /// The message of which the next packet is Middle or Last.
 #[derive(Clone, Copy, Debug)]
 enum Message {
-    /// Its next byte, and how many are to come.
-    Write { address: u64, left_bytes: u64 },
+    /// Its next byte, how many are to come, and of how many in all.
+    Write { address: u64, left_bytes: u64, bytes: u64 },
     /// Bytes that came.
     Send { received_bytes: u64 },
+}
+
+/// Where the payload of a request belongs.
+struct Place {
+    target: Target,
+    /// What is left of its message behind it.
+    message: Option<Message>,
+    /// Size of the message, so far as it came.
+    message_bytes: u64,
 }
 
 /// The receiving half.
@@ -59,6 +69,7 @@ pub(super) struct ReceiveQueue {
     /// Oldest first: a SEND that has begun fills the first.
     receives: VecDeque<Receive>,
     message: Option<Message>,
+    notices: Notices,
     cnp: CnpLimiter,
     cnp_interval: Option<Span>,
 }
@@ -76,13 +87,15 @@ impl ReceiveQueue {
             memory: settings.memory,
             receives: VecDeque::new(),
             message: None,
+            notices: Notices::default(),
             cnp: CnpLimiter::default(),
             cnp_interval: settings.cnp_interval,
         }
     }
 
-    pub(super) fn post(&mut self, work: WorkId, capacity_bytes: u64) {
+    pub(super) fn post(&mut self, work: WorkId, capacity_bytes: u64, done: &mut VecDeque<Completion>) {
         self.receives.push_back(Receive { work, capacity_bytes });
+        self.tell_notices(done);
     }
 
     /// A marked request arrived: true if the peer is to be told.
@@ -114,13 +127,16 @@ impl ReceiveQueue {
             return Taken::Judged(self.judge(config, request), None);
         }
         match self.find_place(config, request) {
-            Ok((target, message)) => {
+            Ok(Place { target, message, message_bytes }) => {
                 self.message = message;
+                if takes_receive(request.opcode()) {
+                    self.end_receive(request, message_bytes, done);
+                }
+                let arrival = self.judge(config, request);
+                self.tell_notices(done);
                 let bytes = request.payload().len() as u32;
-                self.end_receive(request.opcode(), target, bytes, done);
                 // The place of no bytes was not checked.
-                let placed = (bytes > 0).then_some(Placed { target, bytes });
-                Taken::Judged(self.judge(config, request), placed)
+                Taken::Judged(arrival, (bytes > 0).then_some(Placed { target, bytes }))
             }
             Err(NoPlace::NotReady) => {
                 if let Judge::InOrder(responder) = &mut self.judge {
@@ -143,41 +159,50 @@ impl ReceiveQueue {
         }
     }
 
-    /// Where the payload of the next request belongs, and what is left of its message behind it.
-    fn find_place(
-        &self,
-        config: &Config,
-        request: &Received<'_>,
-    ) -> Result<(Target, Option<Message>), NoPlace> {
+    /// Where the payload of the next request belongs.
+    fn find_place(&self, config: &Config, request: &Received<'_>) -> Result<Place, NoPlace> {
+        use Opcode as Code;
         let (opcode, bytes) = (request.opcode(), request.payload().len() as u64);
-        // IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last has something, no packet has
-        // more than the MTU.
+        self.check_length(config, opcode, bytes)?;
+        // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
+        // Only begin one.
+        let place = match (opcode, self.message) {
+            (Code::WriteFirst | Code::WriteOnly | Code::WriteOnlyWithImmediate, None) => {
+                let reth = request.reth().ok_or(INVALID)?;
+                self.check_access(reth)?;
+                let all = reth.dma_bytes.into();
+                go_on_writing(opcode, bytes, (reth.virtual_address, all, all))
+            }
+            (
+                Code::WriteMiddle | Code::WriteLast | Code::WriteLastWithImmediate,
+                Some(Message::Write { address, left_bytes, bytes: all }),
+            ) => go_on_writing(opcode, bytes, (address, left_bytes, all)),
+            (Code::SendFirst | Code::SendOnly | Code::SendOnlyWithImmediate, None) => {
+                self.go_on_sending(opcode, bytes, 0)
+            }
+            (
+                Code::SendMiddle | Code::SendLast | Code::SendLastWithImmediate,
+                Some(Message::Send { received_bytes }),
+            ) => self.go_on_sending(opcode, bytes, received_bytes),
+            _ => Err(INVALID),
+        }?;
+        // IBTA 9.7.5.2 (RNR NAK): what is wrong with a request counts before the lack of a receive.
+        let has_receive = self.receives.len() > self.notices.before(request.psn());
+        if takes_receive(opcode) && !has_receive { Err(NoPlace::NotReady) } else { Ok(place) }
+    }
+
+    /// IBTA 9.7.4.1 (length validation): First and Middle fill the MTU, Last has something, no packet has
+    /// more than the MTU.
+    fn check_length(&self, config: &Config, opcode: Opcode, bytes: u64) -> Result<(), NoPlace> {
         let mtu_bytes = u64::from(config.mtu_bytes);
-        let is_length_right = match (opcode.starts_message(), opcode.ends_message()) {
+        let is_right = match (opcode.starts_message(), opcode.ends_message()) {
             (_, false) => bytes == mtu_bytes,
             (false, true) => (1..=mtu_bytes).contains(&bytes),
             (true, true) => bytes <= mtu_bytes,
         };
-        if !is_length_right || (matches!(self.judge, Judge::AnyOrder(_)) && opcode != Opcode::WriteOnly) {
-            return Err(INVALID);
-        }
-        // IBTA 9.7.4.1 (opcode sequence): Middle and Last continue a message of their own kind, First and
-        // Only begin one.
-        match (opcode, self.message) {
-            (Opcode::WriteFirst | Opcode::WriteOnly, None) => {
-                let reth = request.reth().ok_or(INVALID)?;
-                self.check_access(reth)?;
-                go_on_writing(opcode, bytes, reth.virtual_address, reth.dma_bytes.into())
-            }
-            (Opcode::WriteMiddle | Opcode::WriteLast, Some(Message::Write { address, left_bytes })) => {
-                go_on_writing(opcode, bytes, address, left_bytes)
-            }
-            (Opcode::SendFirst | Opcode::SendOnly, None) => self.go_on_sending(opcode, bytes, 0),
-            (Opcode::SendMiddle | Opcode::SendLast, Some(Message::Send { received_bytes })) => {
-                self.go_on_sending(opcode, bytes, received_bytes)
-            }
-            _ => Err(INVALID),
-        }
+        let is_alone = matches!(opcode, Opcode::WriteOnly | Opcode::WriteOnlyWithImmediate);
+        let is_offered = is_alone || matches!(self.judge, Judge::InOrder(_));
+        if is_right && is_offered { Ok(()) } else { Err(INVALID) }
     }
 
     /// IBTA 9.7.4.1 (remote access validation): of the whole message when it begins, and not of one of no
@@ -194,61 +219,77 @@ impl ReceiveQueue {
     }
 
     /// Of a SEND of which so much has come.
-    fn go_on_sending(
-        &self,
-        opcode: Opcode,
-        bytes: u64,
-        received_bytes: u64,
-    ) -> Result<(Target, Option<Message>), NoPlace> {
+    fn go_on_sending(&self, opcode: Opcode, bytes: u64, received_bytes: u64) -> Result<Place, NoPlace> {
         let receive = self.receives.front().ok_or(NoPlace::NotReady)?;
         let end_bytes = received_bytes + bytes;
         if end_bytes > receive.capacity_bytes {
             return Err(INVALID);
         }
-        let target = Target::Receive { work: receive.work, offset_bytes: received_bytes };
         let message = Message::Send { received_bytes: end_bytes };
-        Ok((target, (!opcode.ends_message()).then_some(message)))
+        Ok(Place {
+            target: Target::Receive { work: receive.work, offset_bytes: received_bytes },
+            message: (!opcode.ends_message()).then_some(message),
+            message_bytes: end_bytes,
+        })
     }
 
-    /// Completes a receive when the last packet of its SEND is placed.
-    fn end_receive(&mut self, opcode: Opcode, target: Target, bytes: u32, done: &mut VecDeque<Completion>) {
-        if let Target::Receive { work, offset_bytes } = target
-            && opcode.ends_message()
+    /// The last packet of a SEND, or of a WRITE with immediate, is placed: a receive is completed, under
+    /// selective recovery not before its turn.
+    fn end_receive(&mut self, request: &Received<'_>, bytes: u64, done: &mut VecDeque<Completion>) {
+        match (&self.judge, request.immediate()) {
+            (Judge::AnyOrder(_), Some(immediate)) => {
+                self.notices.insert(request.psn(), Notice { immediate, bytes });
+            }
+            (_, immediate) => self.complete_receive(immediate, bytes, done),
+        }
+    }
+
+    /// Completes receives whose turn has come.
+    fn tell_notices(&mut self, done: &mut VecDeque<Completion>) {
+        let Judge::AnyOrder(placement) = &self.judge else { return };
+        self.notices.advance(placement.newest());
+        while !self.receives.is_empty()
+            && let Some(Notice { immediate, bytes }) = self.notices.pop()
         {
-            self.receives.pop_front();
-            done.push_back(Completion {
-                work,
-                status: Status::Success,
-                bytes: offset_bytes + u64::from(bytes),
-            });
+            self.complete_receive(Some(immediate), bytes, done);
+        }
+    }
+
+    fn complete_receive(&mut self, immediate: Option<u32>, bytes: u64, done: &mut VecDeque<Completion>) {
+        if let Some(Receive { work, .. }) = self.receives.pop_front() {
+            done.push_back(Completion { immediate, ..Completion::new(work, Status::Success, bytes) });
         }
     }
 
     /// Gives up the receives that are posted.
     pub(super) fn flush(&mut self, done: &mut VecDeque<Completion>) {
         let flushed = self.receives.drain(..);
-        done.extend(flushed.map(|Receive { work, .. }| Completion {
-            work,
-            status: Status::Flushed,
-            bytes: 0,
-        }));
+        done.extend(flushed.map(|receive| Completion::new(receive.work, Status::Flushed, 0)));
     }
 }
 
-/// Of a WRITE whose next byte belongs at `address`, with so much to come.
+/// The end of a message that the owner of the memory learns of.
+const fn takes_receive(opcode: Opcode) -> bool {
+    opcode.has_immediate() || matches!(opcode, Opcode::SendLast | Opcode::SendOnly)
+}
+
+/// Of a WRITE whose next byte belongs at `address`, with so much to come, of so much in all.
 fn go_on_writing(
     opcode: Opcode,
     bytes: u64,
-    address: u64,
-    left_bytes: u64,
-) -> Result<(Target, Option<Message>), NoPlace> {
+    (address, left_bytes, message_bytes): (u64, u64, u64),
+) -> Result<Place, NoPlace> {
     // IBTA 9.7.4.1 (length validation): the payloads are together as long as the RETH says.
     let left_bytes = left_bytes.checked_sub(bytes).ok_or(INVALID)?;
     if opcode.ends_message() != (left_bytes == 0) {
         return Err(INVALID);
     }
-    let message = Message::Write { address: address.saturating_add(bytes), left_bytes };
-    Ok((Target::Memory { address }, (!opcode.ends_message()).then_some(message)))
+    let next = Message::Write { address: address.saturating_add(bytes), left_bytes, bytes: message_bytes };
+    Ok(Place {
+        target: Target::Memory { address },
+        message: (!opcode.ends_message()).then_some(next),
+        message_bytes,
+    })
 }
 
 /// Came ahead of a missing one.

@@ -1,10 +1,11 @@
 //! The sending half of a queue pair: posted work, its recovery and its pacing.
 
 use super::{Completion, PostError, Settings, Source, Status, WorkId};
-use crate::{AckOutcome, Config, Controller, Loss, Requester, TimeoutOutcome, Verb};
+use crate::{AckOutcome, Config, Controller, Loss, Position, Requester, TimeoutOutcome, Verb};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::aeth::RnrTimer;
+use wire::extension::Immediate;
 use wire::{Extension, Framing, Opcode, Psn, reth};
 
 /// A packet of posted work.
@@ -32,12 +33,14 @@ pub(super) struct Heard {
 
 /// Work that is not completed.
 #[derive(Clone, Copy, Debug)]
-struct Posted {
-    work: WorkId,
-    verb: Verb,
-    bytes: u64,
+pub(super) struct Posted {
+    pub(super) work: WorkId,
+    pub(super) verb: Verb,
+    pub(super) bytes: u64,
     /// Where a WRITE goes to.
-    address: u64,
+    pub(super) address: u64,
+    /// What its last packet brings beside the payload.
+    pub(super) immediate: Option<u32>,
 }
 
 /// The sending half.
@@ -68,38 +71,15 @@ impl SendQueue {
         }
     }
 
-    pub(super) fn post_write(
-        &mut self,
-        config: &Config,
-        work: WorkId,
-        address: u64,
-        bytes: u64,
-    ) -> Result<(), PostError> {
-        let max = Requester::PACKETS_MAX.saturating_mul(u64::from(config.mtu_bytes));
-        if bytes > max || config.packets(bytes) > Requester::PACKETS_MAX {
-            return Err(PostError::TooLong { bytes, max });
+    /// Takes work that can be carried out.
+    pub(super) fn post(&mut self, config: &Config, posted: Posted) -> Result<(), PostError> {
+        match posted.verb {
+            Verb::Send => check_send(config, &posted)?,
+            Verb::Write | Verb::Read => check_write(config, &posted)?,
         }
-        if address.checked_add(bytes).is_none() {
-            return Err(PostError::Address { address, bytes });
-        }
-        self.post(config, Posted { work, verb: Verb::Write, bytes, address });
-        Ok(())
-    }
-
-    pub(super) fn post_send(&mut self, config: &Config, work: WorkId, bytes: u64) -> Result<(), PostError> {
-        if config.recovery.is_selective() {
-            return Err(PostError::NeedsOrder);
-        }
-        if bytes > config.message_bytes {
-            return Err(PostError::TooLong { bytes, max: config.message_bytes });
-        }
-        self.post(config, Posted { work, verb: Verb::Send, bytes, address: 0 });
-        Ok(())
-    }
-
-    fn post(&mut self, config: &Config, posted: Posted) {
         self.posted.push_back(posted);
         self.requester.post(config, posted.bytes);
+        Ok(())
     }
 
     /// The next packet, if window, pacing and the readiness of the peer allow one.
@@ -112,8 +92,10 @@ impl SendQueue {
         let bytes_of = |index: usize| posted[index].bytes;
         let packet = requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let transmit = requester.transmit(config, &packet, bytes_of);
-        let Posted { work, verb, address, .. } = posted[transmit.work];
-        let opcode = verb.opcode(transmit.position);
+        let Posted { work, verb, bytes, address, immediate } = posted[transmit.work];
+        let is_last = transmit.offset_bytes + u64::from(transmit.payload_bytes) == bytes;
+        let immediate = immediate.filter(|_| is_last);
+        let opcode = opcode(verb, transmit.position, immediate);
         let reth = reth::Repr {
             virtual_address: address + transmit.offset_bytes,
             remote_key: self.remote_key,
@@ -124,7 +106,7 @@ impl SendQueue {
             opcode,
             psn: transmit.psn,
             ack_request: transmit.ack_request,
-            extension: if opcode.has_reth() { Extension::Reth(reth) } else { Extension::None },
+            extension: extension(opcode, reth, immediate),
             source: Source { work, offset_bytes: transmit.offset_bytes, bytes: transmit.payload_bytes },
             is_retransmission: transmit.is_retransmission,
         })
@@ -139,10 +121,14 @@ impl SendQueue {
     pub(super) fn deadline(&self, config: &Config) -> Instant {
         let may_send = self.requester.can_transmit(config, self.rate.window_packets());
         let next = if may_send { self.ready_at() } else { Instant::NEVER };
-        next.min(self.requester.deadline())
+        // A peer that is not ready is not silent.
+        next.min(self.requester.deadline().max(self.not_before))
     }
 
     pub(super) fn on_timeout(&mut self, config: &Config, now: Instant) -> TimeoutOutcome {
+        if now < self.not_before {
+            return TimeoutOutcome::NotDue;
+        }
         let Self { requester, posted, .. } = self;
         let outcome = requester.on_timeout(config, now, |index| posted[index].bytes);
         if outcome == TimeoutOutcome::Resend {
@@ -182,7 +168,8 @@ impl SendQueue {
         self.rate.on_loss(now, Loss::Nak);
     }
 
-    /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet. False when the retries are used up.
+    /// An RNR NAK (IBTA 9.7.5.2): waits, then goes back to its packet; under selective recovery, sends that
+    /// packet alone again. False when the retries are used up.
     pub(super) fn on_not_ready(
         &mut self,
         config: &Config,
@@ -190,12 +177,23 @@ impl SendQueue {
         timer: RnrTimer,
         done: &mut VecDeque<Completion>,
     ) -> bool {
-        let Heard { now, psn, .. } = heard;
-        // A copy, one that nothing under way answers to, or one that nobody sends under selective recovery.
-        if now < self.not_before || config.recovery.is_selective() || self.work_of(config, psn).is_none() {
+        let Heard { now, psn, msn, .. } = heard;
+        let is_waiting = now < self.not_before;
+        if self.work_of(config, psn).is_none() {
             return true;
         }
-        self.on_missing(config, Heard { msn: psn, ..heard }, done);
+        if config.recovery.is_selective() {
+            let Self { requester, posted, .. } = self;
+            let outcome =
+                requester.on_selective_not_ready(config, now, (msn, psn), |index| posted[index].bytes);
+            self.complete(outcome, heard, done);
+        } else if !is_waiting {
+            self.on_missing(config, Heard { msn: psn, ..heard }, done);
+        }
+        // A copy, or another one that was sent before the peer was known not to be ready.
+        if is_waiting {
+            return true;
+        }
         if self.rnr_retries == self.rnr_retry_count {
             return false;
         }
@@ -245,11 +243,9 @@ impl SendQueue {
             self.rate.on_ack(heard.now, outcome.packets, heard.is_marked);
         }
         let completed = self.posted.drain(..outcome.completed as usize);
-        done.extend(completed.map(|Posted { work, bytes, .. }| Completion {
-            work,
-            status: Status::Success,
-            bytes,
-        }));
+        done.extend(
+            completed.map(|Posted { work, bytes, .. }| Completion::new(work, Status::Success, bytes)),
+        );
     }
 
     /// Gives up what is posted; that at `place` failed with a status of its own.
@@ -257,7 +253,7 @@ impl SendQueue {
         done.extend(self.posted.drain(..).enumerate().map(|(index, posted)| {
             let status =
                 failed.filter(|(place, _)| *place == index).map_or(Status::Flushed, |(_, status)| status);
-            Completion { work: posted.work, status, bytes: 0 }
+            Completion::new(posted.work, status, 0)
         }));
     }
 }
@@ -265,4 +261,43 @@ impl SendQueue {
 /// What a packet occupies of an Ethernet link.
 const fn occupied_bytes(opcode: Opcode, payload_bytes: u32) -> u32 {
     Framing::Ethernet.frame_bytes(opcode, payload_bytes) + Framing::Ethernet.link_overhead_bytes()
+}
+
+/// A SEND is one message, and its packets have no place but that behind each other.
+const fn check_send(config: &Config, posted: &Posted) -> Result<(), PostError> {
+    if config.recovery.is_selective() {
+        return Err(PostError::NeedsOrder);
+    }
+    if posted.bytes > config.message_bytes {
+        return Err(PostError::TooLong { bytes: posted.bytes, max: config.message_bytes });
+    }
+    Ok(())
+}
+
+const fn check_write(config: &Config, posted: &Posted) -> Result<(), PostError> {
+    let Posted { bytes, address, .. } = *posted;
+    let max = Requester::PACKETS_MAX.saturating_mul(config.mtu_bytes as u64);
+    if bytes > max || config.packets(bytes) > Requester::PACKETS_MAX {
+        return Err(PostError::TooLong { bytes, max });
+    }
+    if address.checked_add(bytes).is_none() {
+        return Err(PostError::Address { address, bytes });
+    }
+    Ok(())
+}
+
+/// Immediate data comes with the last packet.
+const fn opcode(verb: Verb, position: Position, immediate: Option<u32>) -> Opcode {
+    let opcode = verb.opcode(position);
+    if immediate.is_some() { opcode.with_immediate() } else { opcode }
+}
+
+/// The headers behind the base transport header.
+const fn extension(opcode: Opcode, reth: reth::Repr, immediate: Option<u32>) -> Extension {
+    match (opcode.has_reth(), immediate) {
+        (true, Some(value)) => Extension::RethWithImmediate(reth, Immediate(value.to_be_bytes())),
+        (true, None) => Extension::Reth(reth),
+        (false, Some(value)) => Extension::Immediate(Immediate(value.to_be_bytes())),
+        (false, None) => Extension::None,
+    }
 }

@@ -30,8 +30,18 @@ pub struct Completion {
     pub work: WorkId,
     /// How it ended.
     pub status: Status,
-    /// What it moved: of a receive, the size of the message [bytes]. 0 without success.
+    /// What it moved: of a receive, the size of the message, which is a packet under selective recovery
+    /// [bytes]. 0 without success.
     pub bytes: u64,
+    /// Of a receive, what the peer has sent beside the message.
+    pub immediate: Option<u32>,
+}
+
+impl Completion {
+    /// The end of a work request without immediate data.
+    pub(super) const fn new(work: WorkId, status: Status, bytes: u64) -> Self {
+        Self { work, status, bytes, immediate: None }
+    }
 }
 
 /// Where the payload of a packet belongs.

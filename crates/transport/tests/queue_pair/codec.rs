@@ -17,11 +17,14 @@ const PATH: UdpPath = UdpPath {
 
 const IDENTIFICATION: u16 = 5;
 
-/// The packets of a write and of a SEND, with their bytes.
+/// The packets of a write and of a SEND, and of both with immediate data, with their bytes.
 fn packets(bytes: &[u8]) -> Vec<(Outgoing, Vec<u8>)> {
     let mut end = End::new(&settings(0, config(Recovery::GoBackN), 0));
+    let sent = &bytes[..bytes.len().min(2_000)];
     end.write(0, bytes);
-    end.send(&bytes[..bytes.len().min(2_000)]);
+    end.send(sent);
+    end.write_and_tell(0, bytes, 0x0102_0304);
+    end.send_and_tell(sent, 0x0506_0708);
     let next = || {
         let packet = end.queue_pair.poll_transmit(Instant::ZERO)?;
         Some((packet, end.payload(&packet).to_vec()))

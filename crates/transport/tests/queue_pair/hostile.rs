@@ -49,6 +49,9 @@ impl Forged {
             bytes.resize(bytes.len() + reth::HEADER_BYTES, 0);
             self.reth.emit(&mut bytes[bth::HEADER_BYTES..]).unwrap();
         }
+        if self.opcode.has_immediate() {
+            bytes.extend([1, 2, 3, 4]);
+        }
         bytes.resize(bytes.len() + self.payload, 0xab);
         bytes.resize(bytes.len() + usize::from(bth.pad_count.value()), 0);
         bytes
@@ -93,7 +96,13 @@ fn expect_refusal(recovery: Recovery, packets: &[Forged], code: NakCode) {
 fn positions_follow_each_other() {
     use Opcode::{SendFirst, SendLast, SendMiddle, WriteFirst, WriteLast, WriteMiddle, WriteOnly};
     let first = || Forged::write(WriteFirst, 0, 0, 1_000, MTU);
-    let cases: [&[Forged]; 9] = [
+    use Opcode::{SendLastWithImmediate, SendOnlyWithImmediate, WriteLastWithImmediate};
+    let cases: [&[Forged]; 14] = [
+        &[Forged::of(WriteLastWithImmediate, 0, 8)],
+        &[Forged::of(SendLastWithImmediate, 0, 8)],
+        &[first(), Forged::of(SendLastWithImmediate, 1, 8)],
+        &[first(), Forged::of(SendOnlyWithImmediate, 1, 8)],
+        &[Forged::of(SendFirst, 0, MTU), Forged::of(WriteLastWithImmediate, 1, 8)],
         &[Forged::of(WriteMiddle, 0, MTU)],
         &[Forged::of(WriteLast, 0, 8)],
         &[Forged::of(SendMiddle, 0, MTU)],
@@ -113,7 +122,12 @@ fn positions_follow_each_other() {
 fn lengths_are_those_that_mtu_and_message_give() {
     use Opcode::{SendFirst, SendLast, SendOnly, WriteFirst, WriteLast, WriteMiddle, WriteOnly};
     let first = || Forged::write(WriteFirst, 0, 0, 600, MTU);
-    let cases: [&[Forged]; 12] = [
+    use Opcode::{SendOnlyWithImmediate, WriteLastWithImmediate, WriteOnlyWithImmediate};
+    let cases: [&[Forged]; 16] = [
+        &[first(), Forged::of(WriteLastWithImmediate, 1, 8)],
+        &[first(), Forged::of(WriteMiddle, 1, MTU), Forged::of(WriteLastWithImmediate, 2, 89)],
+        &[Forged::write(WriteOnlyWithImmediate, 0, 0, 9, 8)],
+        &[Forged::of(SendOnlyWithImmediate, 0, MTU + 1)],
         &[Forged::write(WriteFirst, 0, 0, 600, MTU - 1)],
         &[Forged::write(WriteFirst, 0, 0, 600, MTU + 4)],
         &[Forged::write(WriteFirst, 0, 0, MTU, MTU)],
@@ -167,6 +181,8 @@ fn selective_recovery_takes_whole_writes_only() {
         Forged::write(WriteFirst, 0, 0, 600, MTU),
         Forged::of(WriteMiddle, 3, MTU),
         Forged::of(SendOnly, 0, 8),
+        Forged::of(Opcode::SendOnlyWithImmediate, 0, 8),
+        Forged::write(Opcode::WriteOnlyWithImmediate, 5, 0, 9, 8),
         Forged::write(Opcode::WriteOnly, 5, 0, 9, 8),
     ] {
         expect_refusal(SELECTIVE, &[packet], NakCode::InvalidRequest);
@@ -175,15 +191,10 @@ fn selective_recovery_takes_whole_writes_only() {
 
 #[test]
 fn verbs_that_are_not_offered_are_refused() {
-    use Opcode::{ReadRequest, SendOnlyWithImmediate, WriteOnlyWithImmediate};
-    for opcode in [ReadRequest, WriteOnlyWithImmediate, SendOnlyWithImmediate] {
-        let mut bytes = Forged::write(opcode, 0, 0, 8, 8).bytes();
-        bytes.extend([0; 4]);
-        let mut end = victim(Recovery::GoBackN);
-        end.receive(600);
-        end.handle(&Received::decode(&bytes).unwrap(), NOW);
-        assert_eq!(answers(&mut end), [Syndrome::Nak(NakCode::InvalidRequest)]);
-    }
+    let bytes = Forged::write(Opcode::ReadRequest, 0, 0, 8, 8).bytes();
+    let mut end = victim(Recovery::GoBackN);
+    end.handle(&Received::decode(&bytes).unwrap(), NOW);
+    assert_eq!(answers(&mut end), [Syndrome::Nak(NakCode::InvalidRequest)]);
 }
 
 #[test]
@@ -298,7 +309,7 @@ proptest! {
         for (code, ahead, offset, dma, payload, syndrome) in packets {
             let opcode = Opcode::from_code(code).unwrap();
             let mut bytes = Forged::write(opcode, ahead, offset, dma, payload).bytes();
-            if opcode.has_aeth() || opcode.has_immediate() {
+            if opcode.has_aeth() {
                 bytes.splice(12..12, [syndrome, 0, 0, 0]);
             }
             if let Ok(packet) = Received::decode(&bytes) {

@@ -69,6 +69,8 @@ pub(crate) struct End {
     sources: BTreeMap<WorkId, Vec<u8>>,
     pub(crate) receives: BTreeMap<WorkId, Vec<u8>>,
     pub(crate) completions: Vec<Completion>,
+    /// Immediate data of the peer, with the memory at the moment of its completion.
+    pub(crate) told: Vec<(u32, Vec<u8>)>,
 }
 
 impl End {
@@ -79,11 +81,25 @@ impl End {
             sources: BTreeMap::new(),
             receives: BTreeMap::new(),
             completions: Vec::new(),
+            told: Vec::new(),
         }
     }
 
     pub(crate) fn write(&mut self, offset: usize, bytes: &[u8]) -> WorkId {
         let work = self.queue_pair.post_write(ADDRESS + offset as u64, bytes.len() as u64).unwrap();
+        self.sources.insert(work, bytes.to_vec());
+        work
+    }
+
+    pub(crate) fn write_and_tell(&mut self, offset: usize, bytes: &[u8], immediate: u32) -> WorkId {
+        let (address, length) = (ADDRESS + offset as u64, bytes.len() as u64);
+        let work = self.queue_pair.post_write_with_immediate(address, length, immediate).unwrap();
+        self.sources.insert(work, bytes.to_vec());
+        work
+    }
+
+    pub(crate) fn send_and_tell(&mut self, bytes: &[u8], immediate: u32) -> WorkId {
+        let work = self.queue_pair.post_send_with_immediate(bytes.len() as u64, immediate).unwrap();
         self.sources.insert(work, bytes.to_vec());
         work
     }
@@ -125,6 +141,9 @@ impl End {
 
     pub(crate) fn note_completions(&mut self) {
         while let Some(completion) = self.queue_pair.poll_completion() {
+            if let Some(immediate) = completion.immediate {
+                self.told.push((immediate, self.memory.clone()));
+            }
             self.completions.push(completion);
         }
     }

@@ -7,5 +7,6 @@ mod codec;
 mod congestion;
 mod delivery;
 mod hostile;
+mod immediate;
 mod lab;
 mod not_ready;
