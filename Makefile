@@ -139,6 +139,10 @@ validation: $(STAMPS)/extension ## Run the shipped plans and write the tables of
 bench: ## Time whole runs of the simulator: packet-hops per second, memory (B="B1 B5 --runs 5" chooses)
 	cargo bench --quiet -p fabricbench-sim --bench fabric -- $(B)
 
+.PHONY: bench-endpoint
+bench-endpoint: $(STAMPS)/requirements ## Time queue pairs between two network namespaces beside bare sockets (needs root)
+	@$(BIN)/python tools/bench_endpoint.py $(B)
+
 .PHONY: loopback
 loopback: ## Send 1 GB over UDP sockets of this host with one packet in 100 lost, by go-back-N and by selective recovery
 	@cargo build --quiet --release --locked -p fabricbench-endpoint

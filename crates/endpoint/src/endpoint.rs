@@ -1,31 +1,32 @@
 //! A socket and the queue pairs that share it.
 
-use crate::outbox::Outbox;
-use crate::socket::{CALL_BYTES_MAX, Datagrams, SEGMENTS_MAX, Socket};
-use crate::{Clock, Loss};
-use std::collections::{HashMap, VecDeque};
+use crate::identifications::Identifications;
+use crate::numbers::Numbers;
+use crate::outbox::{Outbox, Way};
+use crate::pair::{Pair, PairId};
+use crate::schedule::Schedule;
+use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
+use crate::{Clock, Loss, Options};
+use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::{io, mem};
 use transport::{
-    Completion, Counters, Outgoing, Placed, PostError, QueuePair, Received, Region, Settings, SettingsError,
-    Target, UdpPath, WorkId,
+    Completion, Outgoing, PostError, QueuePair, Received, Region, Settings, SettingsError, UdpPath, WorkId,
 };
 use units::{Instant, Span};
-use wire::icrc::{self, IdentificationBits};
+use wire::Opcode;
 use wire::ipv4::Ecn;
 
-/// Packets that a queue pair sends before the next one has its turn.
-const BURST_PACKETS: usize = 8;
+/// Packets that a queue pair sends before the next one has its turn: what one call takes of full ones.
+const BURST_PACKETS: usize = 16;
+/// Bursts that are sent before something is received.
+const SENT_AT_ONCE: usize = 16;
 /// Calls that receive before something is sent.
-const RECEIVED_AT_ONCE: usize = 8;
-
-/// A queue pair of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PairId(usize);
+const RECEIVED_AT_ONCE: usize = 16;
 
 /// Why a queue pair cannot be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// Settings that no queue pair can have.
     #[error(transparent)]
@@ -41,101 +42,32 @@ pub enum ConnectError {
     /// A queue pair of the endpoint has the number already.
     #[error("queue pair number {0:#x} is taken")]
     Number(u32),
-}
-
-/// A queue pair with the memory that its work reads and that its peer writes.
-#[derive(Debug)]
-pub struct Pair {
-    queue_pair: QueuePair,
-    peer: SocketAddrV4,
-    memory: Vec<u8>,
-    /// Where in the peer's eyes the memory begins.
-    address: u64,
-    /// Work that is not completed, in the order in which it was posted, and its part of the memory.
-    posted: VecDeque<(WorkId, Range<usize>)>,
-    completions: VecDeque<(Instant, Completion)>,
-    delivered_bytes: u64,
-    delivered: (Instant, Counters),
-}
-
-impl Pair {
-    /// Its memory.
-    #[must_use]
-    pub fn memory(&self) -> &[u8] {
-        &self.memory
-    }
-
-    /// What it has seen so far.
-    #[must_use]
-    pub const fn counters(&self) -> &Counters {
-        self.queue_pair.counters()
-    }
-
-    /// Payload that the peer has placed in its memory [bytes].
-    #[must_use]
-    pub const fn delivered_bytes(&self) -> u64 {
-        self.delivered_bytes
-    }
-
-    /// When the last of it was placed, and what had been seen by then.
-    #[must_use]
-    pub const fn delivered(&self) -> &(Instant, Counters) {
-        &self.delivered
-    }
-
-    /// The next end of a work request, and when it was known.
-    pub fn poll_completion(&mut self) -> Option<(Instant, Completion)> {
-        self.completions.pop_front()
-    }
-
-    /// Part of the memory that a work request reads or fills; it is posted until it is completed.
-    fn part_of(&self, work: WorkId) -> Range<usize> {
-        self.place_of(work).map_or(0..0, |place| self.posted[place].1.clone())
-    }
-
-    fn place_of(&self, work: WorkId) -> Option<usize> {
-        self.posted.binary_search_by_key(&work, |(posted, _)| *posted).ok()
-    }
-
-    fn place(&mut self, placed: Placed, payload: &[u8], now: Instant) {
-        let from = match placed.target {
-            Target::Memory { address } => (address - self.address) as usize,
-            Target::Receive { work, offset_bytes } => self.part_of(work).start + offset_bytes as usize,
-        };
-        self.memory[from..from + payload.len()].copy_from_slice(payload);
-        self.delivered_bytes += u64::from(placed.bytes);
-        self.delivered = (now, *self.queue_pair.counters());
-    }
-
-    fn collect_completions(&mut self, now: Instant) {
-        while let Some(completion) = self.queue_pair.poll_completion() {
-            if let Some(place) = self.place_of(completion.work) {
-                self.posted.remove(place);
-            }
-            self.completions.push_back((now, completion));
-        }
-    }
-
-    /// The payload of a packet to send.
-    fn payload(&self, packet: &Outgoing) -> &[u8] {
-        packet.source.map_or(&[], |source| {
-            let from = self.part_of(source.work).start + source.offset_bytes as usize;
-            &self.memory[from..from + source.bytes as usize]
-        })
-    }
+    /// The UDP source port cannot be had.
+    #[error("UDP source port {port}: {error}")]
+    SourcePort {
+        /// The port.
+        port: u16,
+        /// What the host says.
+        error: String,
+    },
 }
 
 /// A socket and the queue pairs that share it: they take turns of some packets each.
 pub struct Endpoint {
-    socket: Socket,
+    /// The first receives everything; each sends the packets of some queue pairs.
+    sockets: Vec<Socket>,
+    options: Options,
     clock: Clock,
     loss: Loss,
     pairs: Vec<Pair>,
-    /// By their number.
-    places: HashMap<u32, usize>,
+    numbers: Numbers,
+    schedule: Schedule,
     outbox: Outbox,
     inbox: Vec<u8>,
     identifications: Identifications,
+    /// Queue pairs with completions to poll, perhaps more than once.
+    completed: VecDeque<PairId>,
+    received_datagrams: u64,
     refused_datagrams: u64,
     dropped_packets: u64,
 }
@@ -147,15 +79,27 @@ impl Endpoint {
     /// # Errors
     /// What the host says, and `InvalidInput` for the address of all interfaces.
     pub fn bind(local: SocketAddrV4, clock: Clock, loss: Loss) -> io::Result<Self> {
+        Self::bind_with(local, clock, loss, Options::default())
+    }
+
+    /// The same, told more.
+    ///
+    /// # Errors
+    /// As for [`Self::bind`].
+    pub fn bind_with(local: SocketAddrV4, clock: Clock, loss: Loss, options: Options) -> io::Result<Self> {
         Ok(Self {
-            socket: Socket::bind(local)?,
+            sockets: vec![Socket::bind(local, options.data)?],
+            options,
             clock,
             loss,
             pairs: Vec::new(),
-            places: HashMap::new(),
+            numbers: Numbers::default(),
+            schedule: Schedule::new(options.in_flight_packets_max),
             outbox: Outbox::default(),
-            inbox: vec![0; CALL_BYTES_MAX],
+            inbox: vec![0; RECEIVE_BYTES_MAX],
             identifications: Identifications::default(),
+            completed: VecDeque::new(),
+            received_datagrams: 0,
             refused_datagrams: 0,
             dropped_packets: 0,
         })
@@ -163,8 +107,8 @@ impl Endpoint {
 
     /// The address that it is bound to.
     #[must_use]
-    pub const fn local(&self) -> SocketAddrV4 {
-        self.socket.local()
+    pub fn local(&self) -> SocketAddrV4 {
+        self.sockets[0].local()
     }
 
     /// Adds a queue pair whose peer is at that address. Its work reads and fills `memory`, of which the peer
@@ -178,6 +122,22 @@ impl Endpoint {
         peer: SocketAddrV4,
         memory: Vec<u8>,
     ) -> Result<PairId, ConnectError> {
+        self.connect_from(self.local().port(), settings, peer, memory)
+    }
+
+    /// The same, of which packets leave from that UDP source port, which switches choose their path by. They
+    /// come to the port of the endpoint all the same. Beyond [`Options::source_ports_max`] ports it shares
+    /// one that is open.
+    ///
+    /// # Errors
+    /// [`ConnectError`], without side effect but a port that is open.
+    pub fn connect_from(
+        &mut self,
+        source_port: u16,
+        settings: &Settings,
+        peer: SocketAddrV4,
+        memory: Vec<u8>,
+    ) -> Result<PairId, ConnectError> {
         let Region { address, bytes: registered, .. } =
             settings.memory.unwrap_or(Region { address: 0, bytes: 0, remote_key: 0 });
         if registered > memory.len() as u64 {
@@ -185,21 +145,28 @@ impl Endpoint {
         }
         let queue_pair = QueuePair::new(settings)?;
         let (number, place) = (settings.number.value(), self.pairs.len());
-        if self.places.contains_key(&number) {
+        if self.numbers.place(number).is_some() {
             return Err(ConnectError::Number(number));
         }
-        self.places.insert(number, place);
-        self.pairs.push(Pair {
-            queue_pair,
-            peer,
-            memory,
-            address,
-            posted: VecDeque::new(),
-            completions: VecDeque::new(),
-            delivered_bytes: 0,
-            delivered: (Instant::ZERO, Counters::default()),
-        });
+        let port = self.open_port(source_port)?;
+        self.numbers.insert(number, place);
+        self.pairs.push(Pair::new(queue_pair, (peer, port), memory, address));
         Ok(PairId(place))
+    }
+
+    /// Which of the sockets sends from that port.
+    fn open_port(&mut self, port: u16) -> Result<usize, ConnectError> {
+        if let Some(found) = self.sockets.iter().position(|socket| socket.local().port() == port) {
+            return Ok(found);
+        }
+        if self.sockets.len() >= self.options.source_ports_max.max(1) {
+            return Ok(usize::from(port) % self.sockets.len());
+        }
+        let local = SocketAddrV4::new(*self.local().ip(), port);
+        let socket = Socket::bind(local, self.options.data)
+            .map_err(|error| ConnectError::SourcePort { port, error: error.to_string() })?;
+        self.sockets.push(socket);
+        Ok(self.sockets.len() - 1)
     }
 
     /// Posts a WRITE of part of the memory to `remote_address` of the peer's.
@@ -272,7 +239,14 @@ impl Endpoint {
     /// # Panics
     /// When the part is not within the memory.
     pub fn post_receive(&mut self, pair: PairId, part: Range<usize>) -> Result<WorkId, PostError> {
-        self.post(pair, part, QueuePair::post_receive)
+        let now = self.clock.now();
+        let posted = &mut self.pairs[pair.0];
+        let capacity_bytes = posted.memory()[part.clone()].len() as u64;
+        let work = posted.queue_pair.post_receive(capacity_bytes)?;
+        posted.receives().push(work, part);
+        // Under selective recovery the peer's message may have been waiting for it.
+        self.collect(pair.0, now);
+        Ok(work)
     }
 
     fn post(
@@ -281,9 +255,12 @@ impl Endpoint {
         part: Range<usize>,
         post: impl FnOnce(&mut QueuePair, u64) -> Result<WorkId, PostError>,
     ) -> Result<WorkId, PostError> {
-        let pair = &mut self.pairs[pair.0];
-        let work = post(&mut pair.queue_pair, pair.memory[part.clone()].len() as u64)?;
-        pair.posted.push_back((work, part));
+        let posted = &mut self.pairs[pair.0];
+        let bytes = posted.memory()[part.clone()].len() as u64;
+        let work = post(&mut posted.queue_pair, bytes)?;
+        posted.sends().push(work, part);
+        // Sooner or later; when, its turn shows.
+        self.update(pair.0, Instant(u64::MAX - 1));
         Ok(work)
     }
 
@@ -296,6 +273,29 @@ impl Endpoint {
     /// A queue pair, to poll.
     pub fn pair_mut(&mut self, pair: PairId) -> &mut Pair {
         &mut self.pairs[pair.0]
+    }
+
+    /// The next end of a work request of any queue pair, and when it was known.
+    pub fn poll_completion(&mut self) -> Option<(PairId, Instant, Completion)> {
+        while let Some(&pair) = self.completed.front() {
+            if let Some((at, completion)) = self.pairs[pair.0].poll_completion() {
+                return Some((pair, at, completion));
+            }
+            self.completed.pop_front();
+        }
+        None
+    }
+
+    /// Its clock.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Datagrams that have arrived, whatever became of them.
+    #[must_use]
+    pub const fn received_datagrams(&self) -> u64 {
+        self.received_datagrams
     }
 
     /// Datagrams that were no packets for one of its queue pairs.
@@ -321,9 +321,8 @@ impl Endpoint {
         if received + sent > 0 {
             return Ok(());
         }
-        let deadline = self.pairs.iter().map(|pair| pair.queue_pair.deadline()).min();
-        let wait = deadline.unwrap_or(Instant::NEVER).since(self.clock.now());
-        if wait > Span::ZERO { self.socket.wait(wait.min(patience)) } else { Ok(()) }
+        let wait = self.schedule.deadline().since(self.clock.now());
+        if wait > Span::ZERO { self.sockets[0].wait(wait.min(patience)) } else { Ok(()) }
     }
 
     /// Takes in what has arrived, up to some calls; returns how many packets.
@@ -335,61 +334,124 @@ impl Endpoint {
     }
 
     fn receive_into(&mut self, inbox: &mut [u8]) -> io::Result<usize> {
-        let mut received = 0;
+        let before = self.received_datagrams;
         for _ in 0..RECEIVED_AT_ONCE {
-            let Some(datagrams) = self.socket.receive(inbox)? else { break };
-            // What was cut apart for the way is numbered from 0, and put together again in this order.
-            let mut identification = 0;
-            for datagram in inbox[..datagrams.bytes].chunks(datagrams.segment_bytes.max(1)) {
-                match self.handle(datagram, identification, &datagrams) {
-                    Some(found) => identification = found.wrapping_add(1),
-                    None => self.refused_datagrams += 1,
-                }
-                received += 1;
-            }
+            let Some(datagrams) = self.sockets[0].receive(inbox)? else { break };
+            self.take_in(&inbox[..datagrams.bytes], &datagrams);
         }
-        Ok(received)
+        Ok((self.received_datagrams - before) as usize)
     }
 
-    /// Hands one of some datagrams to its queue pair and returns its IPv4 identification, which is `likely`
-    /// that one; none if it is not for any.
-    fn handle(&mut self, datagram: &[u8], likely: u16, datagrams: &Datagrams) -> Option<u16> {
-        let path = UdpPath { source: datagrams.from, destination: self.socket.local() };
+    /// Hands datagrams that came in one piece to their queue pairs, of which each is looked at again once.
+    fn take_in(&mut self, bytes: &[u8], datagrams: &Datagrams) {
+        let now = self.clock.now();
+        // What was cut apart for the way is numbered from 0, and put together again in this order.
+        let (mut identification, mut touched) = (0, None);
+        for datagram in bytes.chunks(datagrams.segment_bytes.max(1)) {
+            self.received_datagrams += 1;
+            let Some((place, found)) = self.handle(datagram, identification, (datagrams, now)) else {
+                self.refused_datagrams += 1;
+                continue;
+            };
+            identification = found.wrapping_add(1);
+            if let Some(last) = touched.replace(place).filter(|last| *last != place) {
+                self.look_at(last, now);
+            }
+        }
+        if let Some(last) = touched {
+            self.look_at(last, now);
+        }
+    }
+
+    /// Hands a datagram to its queue pair and returns the place of that and the IPv4 identification, which is
+    /// `likely` that one; none if it is not for any.
+    fn handle(
+        &mut self,
+        datagram: &[u8],
+        likely: u16,
+        (datagrams, now): (&Datagrams, Instant),
+    ) -> Option<(usize, u16)> {
+        let path = UdpPath { source: datagrams.from, destination: self.sockets[0].local() };
         let (packet, identification) = self.identifications.open(&path, likely, datagram)?;
         let packet = Received::decode(packet).ok()?.with_mark(datagrams.ecn == Ecn::CongestionExperienced);
-        let pair = &mut self.pairs[*self.places.get(&packet.destination().value())?];
-        // As a connection has two ends, others have no part in it.
-        if pair.peer != datagrams.from {
+        let place = self.numbers.place(packet.destination().value())?;
+        let pair = &mut self.pairs[place];
+        // As a connection has two ends, others have no part in it. The source port is the peer's to choose
+        // (IBTA annex A17.3.1.2).
+        if pair.peer.ip() != datagrams.from.ip() {
             return None;
         }
-        let now = self.clock.now();
         if let Some(placed) = pair.queue_pair.handle(&packet, now).placed {
             pair.place(placed, packet.payload(), now);
         }
-        pair.collect_completions(now);
-        Some(identification)
+        Some((place, identification))
+    }
+
+    /// Something has happened to a queue pair.
+    fn look_at(&mut self, place: usize, now: Instant) {
+        self.collect(place, now);
+        self.update(place, now);
+    }
+
+    fn collect(&mut self, place: usize, now: Instant) {
+        if self.pairs[place].collect_completions(now) {
+            self.completed.push_back(PairId(place));
+        }
+    }
+
+    fn update(&mut self, place: usize, now: Instant) {
+        let Pair { queue_pair, standing, .. } = &mut self.pairs[place];
+        self.schedule.update(place, standing, queue_pair, now);
     }
 
     /// Sends what queue pairs may send, up to some packets each; returns how many.
     fn transmit(&mut self) -> io::Result<usize> {
-        let mut sent = 0;
-        for place in 0..self.pairs.len() {
-            let pair = &mut self.pairs[place];
-            let now = self.clock.now();
-            if pair.queue_pair.deadline() > now {
-                continue;
-            }
-            pair.queue_pair.on_timeout(now);
-            pair.collect_completions(now);
-            for _ in 0..BURST_PACKETS {
-                let now = self.clock.now();
-                let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { break };
-                self.send(place, &packet)?;
-                sent += 1;
-            }
+        let now = self.clock.now();
+        while let Some((at, place)) = self.schedule.next_expired(now) {
+            self.pairs[place].standing.leave_timer(at);
+            self.pairs[place].queue_pair.on_timeout(now);
+            self.look_at(place, now);
         }
-        self.outbox.flush(&mut self.socket)?;
+        let mut sent = 0;
+        for _ in 0..self.schedule.urgent() {
+            let Some(place) = self.schedule.next_urgent() else { break };
+            self.pairs[place].standing.leave_urgent();
+            sent += self.send_urgent(place, now)?;
+            self.look_at(place, now);
+        }
+        for _ in 0..SENT_AT_ONCE {
+            let Some(place) = self.schedule.next_ready() else { break };
+            self.pairs[place].standing.leave_ready();
+            sent += self.send_burst(place, now)?;
+            self.look_at(place, now);
+        }
+        self.outbox.flush(&mut self.sockets, &self.pairs)?;
         Ok(sent)
+    }
+
+    /// Sends replies, and what is sent again one by one.
+    fn send_urgent(&mut self, place: usize, now: Instant) -> io::Result<usize> {
+        let mut sent = 0;
+        while let Some(packet) = self.pairs[place].queue_pair.poll_reply() {
+            self.send(place, &packet)?;
+            sent += 1;
+        }
+        while sent < BURST_PACKETS && self.pairs[place].queue_pair.is_resending() {
+            let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { break };
+            self.send(place, &packet)?;
+            sent += 1;
+        }
+        Ok(sent)
+    }
+
+    fn send_burst(&mut self, place: usize, now: Instant) -> io::Result<usize> {
+        // Its timer may have been due when it was found ready.
+        self.pairs[place].queue_pair.on_timeout(now);
+        for sent in 0..BURST_PACKETS {
+            let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { return Ok(sent) };
+            self.send(place, &packet)?;
+        }
+        Ok(BURST_PACKETS)
     }
 
     fn send(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {
@@ -397,31 +459,12 @@ impl Endpoint {
             self.dropped_packets += 1;
             return Ok(());
         }
-        let pair = &self.pairs[place];
-        self.outbox.push(&mut self.socket, pair.peer, packet, pair.payload(packet))
-    }
-}
-
-/// Opens packets whose IPv4 identification is not known.
-#[derive(Default)]
-struct Identifications {
-    /// By length of the packet.
-    bits: HashMap<usize, IdentificationBits>,
-}
-
-impl Identifications {
-    /// The transport packet in a datagram, and its identification: `likely`, or the one below the number of
-    /// segments of a call with which the ICRC matches. That it may be any of these costs 6 of the 32 bits of
-    /// the ICRC where the first guess is wrong.
-    fn open<'a>(&mut self, path: &UdpPath, likely: u16, datagram: &'a [u8]) -> Option<(&'a [u8], u16)> {
-        let difference = match path.open(likely, datagram) {
-            Ok(packet) => return Some((packet, likely)),
-            Err(wire::Error::BadIcrc { expected, found }) => expected ^ found,
-            Err(_) => return None,
+        let Pair { port, peer: to, .. } = self.pairs[place];
+        let class = match packet.bth.opcode {
+            Opcode::Acknowledge => self.options.acknowledgements,
+            Opcode::CongestionNotification => self.options.notifications,
+            _ => self.options.data,
         };
-        let packet_bytes = datagram.len() - icrc::BYTES;
-        let bits = self.bits.entry(packet_bytes).or_insert_with(|| IdentificationBits::new(packet_bytes));
-        let identification = likely ^ bits.behind(difference)?;
-        (usize::from(identification) < SEGMENTS_MAX).then_some((&datagram[..packet_bytes], identification))
+        self.outbox.push(&mut self.sockets, &self.pairs, (place, Way { port, to, class }), packet)
     }
 }

@@ -6,6 +6,7 @@
 //! 1. [`Clock`]: picoseconds since a start that several endpoints may have in common.
 //! 2. [`Endpoint`]: a socket and the queue pairs that share it; work is posted, and [`Endpoint::turn`]
 //!    carries it on.
+//!    [`Options`] are what it may be told: traffic classes, source ports, limits.
 //! 3. [`Loss`]: packets that it drops on purpose before they reach the socket.
 //! 4. [`loopback`]: two endpoints on one host that send each other what a description says, and compare every
 //!    byte.
@@ -15,18 +16,25 @@
 //! us late at best and a scheduler's slice at worst; frames that the fabric lost and those that a full socket
 //! buffer dropped look the same. Packets carry a valid ICRC, ECT(0) and their payload, so switches and
 //! captures see RoCEv2, except for the UDP port, which is whatever the socket is bound to: 4791 is free where
-//! the kernel's own RoCE (rxe) is not loaded.
+//! the kernel's own RoCE (rxe) is not loaded. Source ports can be chosen for each queue pair.
 //!
 //! # What is left out
 //! IPv6, and more than one thread for an endpoint.
 
 mod clock;
 mod endpoint;
+mod identifications;
 pub mod loopback;
 mod loss;
+mod numbers;
+mod options;
 mod outbox;
+mod pair;
+mod schedule;
 mod socket;
 
 pub use clock::Clock;
-pub use endpoint::{ConnectError, Endpoint, Pair, PairId};
+pub use endpoint::{ConnectError, Endpoint};
 pub use loss::Loss;
+pub use options::{Options, TrafficClass};
+pub use pair::{Pair, PairId};

@@ -1,72 +1,133 @@
 //! Packets that leave together.
 
+use crate::options::TrafficClass;
+use crate::pair::Pair;
 use crate::socket::{CALL_BYTES_MAX, SEGMENTS_MAX, Socket};
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use transport::{Outgoing, UdpPath};
 use wire::icrc;
 
-/// Packets to one address that are sent in one call: all as long as the first, but the last may be shorter.
+/// Payload up to so long is copied behind its headers, longer payload is sent from where it is.
+const COPIED_BYTES_MAX: usize = 256;
+/// A header, a payload and the tail of each packet, where the tail and the next header are one.
+const SLICES_MAX: usize = 2 * SEGMENTS_MAX + 1;
+const PADDING: [u8; 3] = [0; 3];
+
+/// How packets leave: what they share when they leave in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Which socket.
+    pub(crate) port: usize,
+    pub(crate) to: SocketAddrV4,
+    pub(crate) class: TrafficClass,
+}
+
+/// Payload that is sent from the memory of a queue pair.
+struct Gather {
+    /// Before which of the bytes of the outbox.
+    at: usize,
+    place: usize,
+    part: Range<usize>,
+}
+
+/// Packets of one way that are sent in one call: all as long as the first, but the last may be shorter.
 pub(crate) struct Outbox {
-    buffer: Vec<u8>,
+    /// Headers, short payloads, padding and ICRCs.
+    bytes: Vec<u8>,
+    gathers: Vec<Gather>,
+    /// Length of all packets.
     filled: usize,
     /// Length of the first; 0 where there is none.
     segment_bytes: usize,
     segments: usize,
-    to: SocketAddrV4,
+    way: Way,
 }
 
 impl Default for Outbox {
     fn default() -> Self {
+        let to = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
         Self {
-            buffer: vec![0; CALL_BYTES_MAX],
+            bytes: Vec::with_capacity(CALL_BYTES_MAX),
+            gathers: Vec::with_capacity(SEGMENTS_MAX),
             filled: 0,
             segment_bytes: 0,
             segments: 0,
-            to: SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0),
+            way: Way { port: 0, to, class: TrafficClass::default() },
         }
     }
 }
 
 impl Outbox {
-    /// Adds a packet; sends first those that it cannot leave with.
+    /// Adds a packet of the queue pair at that place; sends first those that it cannot leave with.
     pub(crate) fn push(
         &mut self,
-        socket: &mut Socket,
-        to: SocketAddrV4,
+        sockets: &mut [Socket],
+        pairs: &[Pair],
+        (place, way): (usize, Way),
         packet: &Outgoing,
-        payload: &[u8],
     ) -> io::Result<()> {
         let bytes = packet.packet_bytes() + icrc::BYTES;
-        if !socket.cuts() || !self.takes(bytes, to) {
-            self.flush(socket)?;
-            (self.to, self.segment_bytes) = (to, bytes);
+        if !sockets[way.port].cuts() || !self.takes(bytes, way) {
+            self.flush(sockets, pairs)?;
+            (self.way, self.segment_bytes) = (way, bytes);
         }
-        let path = UdpPath { source: socket.local(), destination: to };
-        let free = &mut self.buffer[self.filled..];
-        // The kernel numbers the datagrams of a call from 0.
-        let sealed = packet
-            .encode(payload, free)
-            .and_then(|packet_bytes| path.seal(self.segments as u16, free, packet_bytes));
-        self.filled += sealed.map_err(io::Error::other)?;
+        let path = UdpPath { source: sockets[way.port].local(), destination: way.to };
+        self.append(&path, place, &pairs[place], packet).map_err(io::Error::other)?;
+        self.filled += bytes;
         self.segments += 1;
         Ok(())
     }
 
+    fn append(&mut self, path: &UdpPath, place: usize, pair: &Pair, packet: &Outgoing) -> wire::Result<()> {
+        let start = self.bytes.len();
+        self.bytes.resize(start + packet.header_bytes(), 0);
+        packet.encode_headers(&mut self.bytes[start..])?;
+        let part = pair.payload(packet);
+        let padding = &PADDING[..packet.packet_bytes() - packet.header_bytes() - part.len()];
+        // The kernel numbers the datagrams of a call from 0.
+        let parts = [&self.bytes[start..], &pair.memory()[part.clone()], padding];
+        let icrc = path.icrc(self.segments as u16, parts)?;
+        if part.len() <= COPIED_BYTES_MAX {
+            self.bytes.extend_from_slice(&pair.memory()[part]);
+        } else {
+            self.gathers.push(Gather { at: self.bytes.len(), place, part });
+        }
+        self.bytes.extend_from_slice(padding);
+        // IBTA vol. 1, 7.8.1: least significant byte first.
+        self.bytes.extend_from_slice(&icrc.to_le_bytes());
+        Ok(())
+    }
+
     /// A packet can leave with the others.
-    fn takes(&self, bytes: usize, to: SocketAddrV4) -> bool {
+    fn takes(&self, bytes: usize, way: Way) -> bool {
         let is_last_full = self.filled == self.segments * self.segment_bytes;
-        self.to == to
+        self.way == way
             && is_last_full
             && bytes <= self.segment_bytes
             && self.segments < SEGMENTS_MAX
-            && self.filled + bytes <= self.buffer.len()
+            && self.filled + bytes <= CALL_BYTES_MAX
     }
 
     /// Sends what there is.
-    pub(crate) fn flush(&mut self, socket: &mut Socket) -> io::Result<()> {
-        let (filled, segment_bytes) = (self.filled, self.segment_bytes);
+    pub(crate) fn flush(&mut self, sockets: &mut [Socket], pairs: &[Pair]) -> io::Result<()> {
+        if self.segments == 0 {
+            return Ok(());
+        }
+        let mut slices = [IoSlice::new(&[]); SLICES_MAX];
+        let (mut count, mut sent) = (0, 0);
+        for Gather { at, place, part } in &self.gathers {
+            slices[count] = IoSlice::new(&self.bytes[sent..*at]);
+            slices[count + 1] = IoSlice::new(&pairs[*place].memory()[part.clone()]);
+            (count, sent) = (count + 2, *at);
+        }
+        slices[count] = IoSlice::new(&self.bytes[sent..]);
+        let segment_bytes = (self.segments > 1).then_some(self.segment_bytes as u16);
+        let result = sockets[self.way.port].send(&slices[..=count], segment_bytes, &self.way);
+        self.bytes.clear();
+        self.gathers.clear();
         (self.filled, self.segments, self.segment_bytes) = (0, 0, 0);
-        if filled > 0 { socket.send(&self.buffer[..filled], segment_bytes, self.to) } else { Ok(()) }
+        result
     }
 }

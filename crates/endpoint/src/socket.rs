@@ -1,16 +1,16 @@
 //! A UDP socket whose datagrams have the IPv4 header that [`transport::UdpPath`] says, with the ECN of what
 //! it receives.
 
+use crate::options::TrafficClass;
+use crate::outbox::Way;
 use std::ffi::c_int;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSlice};
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
 use units::Span;
 use wire::ipv4::Ecn;
 
-/// AF31, the usual code point of RoCE data, with ECT(0).
-const TRAFFIC_CLASS: c_int = 26 << 2 | Ecn::Ect0 as c_int;
 /// Room for the windows of many queue pairs at once, where the host allows it.
 const BUFFER_BYTES: c_int = 16 << 20;
 
@@ -18,6 +18,8 @@ const BUFFER_BYTES: c_int = 16 << 20;
 pub(crate) const SEGMENTS_MAX: usize = 64;
 /// Most bytes of a call: the payload of the longest datagram.
 pub(crate) const CALL_BYTES_MAX: usize = 65_507;
+/// Most bytes that are received at once.
+pub(crate) const RECEIVE_BYTES_MAX: usize = 1 << 16;
 
 /// Datagrams that arrived in one piece: all are as long as the first, but the last may be shorter.
 pub(crate) struct Datagrams {
@@ -33,12 +35,14 @@ pub(crate) struct Datagrams {
 pub(crate) struct Socket {
     socket: UdpSocket,
     local: SocketAddrV4,
+    /// Of packets that say nothing else.
+    class: TrafficClass,
     /// As far as is known, the host cuts what one call sends into datagrams.
     cuts: bool,
 }
 
 impl Socket {
-    pub(crate) fn bind(local: SocketAddrV4) -> io::Result<Self> {
+    pub(crate) fn bind(local: SocketAddrV4, class: TrafficClass) -> io::Result<Self> {
         if local.ip().is_unspecified() {
             // The ICRC covers the address that packets come to.
             return Err(io::Error::new(
@@ -51,9 +55,9 @@ impl Socket {
             SocketAddr::V4(local) => local,
             SocketAddr::V6(_) => unreachable!("a socket bound to an IPv4 address has one"),
         };
-        let bound = Self { socket, local, cuts: true };
+        let bound = Self { socket, local, class, cuts: true };
         bound.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)?;
-        bound.set(libc::IPPROTO_IP, libc::IP_TOS, TRAFFIC_CLASS)?;
+        bound.set(libc::IPPROTO_IP, libc::IP_TOS, class.byte().into())?;
         bound.set(libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
         // Kernels before 5.0 do not know it, and hand over each datagram by itself.
         let _ = bound.set(libc::SOL_UDP, libc::UDP_GRO, 1);
@@ -85,19 +89,19 @@ impl Socket {
         self.cuts
     }
 
-    /// Sends datagrams of `segment_bytes`, the last of which may be shorter, in one call, once there is room.
+    /// Sends datagrams of `segment_bytes`, the last of which may be shorter, or one, in one call, once there is
+    /// room. At most [`SLICES_MAX`](libc::UIO_MAXIOV) slices.
     ///
     /// Where it turns out that the host cannot cut them apart they are lost, as they might be on the way:
     /// sent one by one they would have other identifications than their ICRCs say.
     pub(crate) fn send(
         &mut self,
-        datagrams: &[u8],
-        segment_bytes: usize,
-        to: SocketAddrV4,
+        datagrams: &[IoSlice<'_>],
+        segment_bytes: Option<u16>,
+        way: &Way,
     ) -> io::Result<()> {
-        let segment = (datagrams.len() > segment_bytes).then_some(segment_bytes as u16);
-        match self.send_call(datagrams, segment, to) {
-            Err(error) if segment.is_some() && is_of_cutting(&error) => {
+        match self.send_call(datagrams, segment_bytes, way) {
+            Err(error) if segment_bytes.is_some() && is_of_cutting(&error) => {
                 self.cuts = false;
                 Ok(())
             }
@@ -106,29 +110,27 @@ impl Socket {
     }
 
     /// One call, once there is room.
-    fn send_call(&self, bytes: &[u8], segment_bytes: Option<u16>, to: SocketAddrV4) -> io::Result<()> {
+    fn send_call(&self, slices: &[IoSlice<'_>], segment_bytes: Option<u16>, way: &Way) -> io::Result<()> {
         // SAFETY: all zero is a valid value of these plain structures of C.
         let (mut address, mut message): (libc::sockaddr_in, libc::msghdr) = unsafe { mem::zeroed() };
         address.sin_family = libc::AF_INET as libc::sa_family_t;
-        address.sin_port = to.port().to_be();
-        address.sin_addr.s_addr = u32::from(*to.ip()).to_be();
-        let mut slice = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-        let mut control = [0_u64; 3];
+        address.sin_port = way.to.port().to_be();
+        address.sin_addr.s_addr = u32::from(*way.to.ip()).to_be();
+        let mut control = Control::default();
+        if let Some(segment_bytes) = segment_bytes {
+            control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &segment_bytes.to_ne_bytes());
+        }
+        if way.class != self.class {
+            control.push(libc::IPPROTO_IP, libc::IP_TOS, &c_int::from(way.class.byte()).to_ne_bytes());
+        }
         message.msg_name = (&raw mut address).cast();
         message.msg_namelen = mem::size_of_val(&address) as libc::socklen_t;
-        message.msg_iov = &raw mut slice;
-        message.msg_iovlen = 1;
-        if let Some(segment_bytes) = segment_bytes {
-            message.msg_control = control.as_mut_ptr().cast();
-            message.msg_controllen = mem::size_of_val(&control);
-            // SAFETY: the control buffer is aligned and has room for a message of two bytes, 24 bytes in all.
-            unsafe {
-                let header = libc::CMSG_FIRSTHDR(&raw const message);
-                (*header).cmsg_level = libc::SOL_UDP;
-                (*header).cmsg_type = libc::UDP_SEGMENT;
-                (*header).cmsg_len = libc::CMSG_LEN(2) as usize;
-                libc::CMSG_DATA(header).cast::<u16>().write_unaligned(segment_bytes);
-            }
+        // The standard library says that these are laid out alike; the kernel only reads them.
+        message.msg_iov = slices.as_ptr().cast_mut().cast();
+        message.msg_iovlen = slices.len() as _;
+        if control.filled > 0 {
+            message.msg_control = control.words.as_mut_ptr().cast();
+            message.msg_controllen = control.filled as _;
         }
         loop {
             // SAFETY: every pointer in the message is to a live buffer of the length beside it, which the
@@ -184,6 +186,32 @@ impl Socket {
     }
 }
 
+/// Control messages to send, each aligned to a word.
+#[derive(Default)]
+struct Control {
+    words: [u64; 6],
+    filled: usize,
+}
+
+impl Control {
+    /// Adds one of at most a word; there is room for two.
+    fn push(&mut self, level: c_int, kind: c_int, value: &[u8]) {
+        let bytes = value.len() as u32;
+        // SAFETY: the macros only compute.
+        let (length, space) = unsafe { (libc::CMSG_LEN(bytes), libc::CMSG_SPACE(bytes)) };
+        assert!(self.filled + space as usize <= mem::size_of_val(&self.words), "two messages at the most");
+        // SAFETY: the place is aligned, as all before it are of whole words, and has room for the message.
+        unsafe {
+            let header: *mut libc::cmsghdr = self.words.as_mut_ptr().byte_add(self.filled).cast();
+            (*header).cmsg_level = level;
+            (*header).cmsg_type = kind;
+            (*header).cmsg_len = length as _;
+            libc::CMSG_DATA(header).copy_from_nonoverlapping(value.as_ptr(), value.len());
+        }
+        self.filled += space as usize;
+    }
+}
+
 impl Datagrams {
     /// Reads the ECN field, a control message of one byte, and the length of the segments, one of an int that
     /// is only there where datagrams came together.
@@ -218,17 +246,25 @@ fn is_of_cutting(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::ipv4::Dscp;
 
     const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
 
     #[test]
     fn a_datagram_arrives_with_its_sender_and_its_ecn() {
-        let (mut one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
+        let (mut one, other) = (
+            Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
+            Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
+        );
         let mut buffer = [0; 16];
         assert!(other.receive(&mut buffer).unwrap().is_none());
-        for (class, ecn) in [(TRAFFIC_CLASS, Ecn::Ect0), (3, Ecn::CongestionExperienced)] {
-            one.set(libc::IPPROTO_IP, libc::IP_TOS, class).unwrap();
-            one.send(b"hello", 5, other.local()).unwrap();
+        for (dscp, ecn) in [(26, Ecn::Ect0), (26, Ecn::CongestionExperienced), (48, Ecn::NotEct)] {
+            let way = Way {
+                port: 0,
+                to: other.local(),
+                class: TrafficClass { dscp: Dscp::new(dscp).unwrap(), ecn },
+            };
+            one.send(&[IoSlice::new(b"hel"), IoSlice::new(b"lo")], None, &way).unwrap();
             other.wait(Span::from_us(1_000_000)).unwrap();
             let datagram = other.receive(&mut buffer).unwrap().unwrap();
             assert_eq!((&buffer[..datagram.bytes], datagram.from), (&b"hello"[..], one.local()));
@@ -238,8 +274,13 @@ mod tests {
 
     #[test]
     fn datagrams_of_one_call_arrive_with_their_length() {
-        let (mut one, other) = (Socket::bind(ANY_PORT).unwrap(), Socket::bind(ANY_PORT).unwrap());
-        one.send(b"abcabcabcd", 3, other.local()).unwrap();
+        let (mut one, other) = (
+            Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
+            Socket::bind(ANY_PORT, TrafficClass::default()).unwrap(),
+        );
+        let way =
+            Way { port: 0, to: other.local(), class: TrafficClass { dscp: Dscp::default(), ecn: Ecn::Ect1 } };
+        one.send(&[IoSlice::new(b"abcab"), IoSlice::new(b"cabcd")], Some(3), &way).unwrap();
         let (mut buffer, mut received) = ([0; 64], Vec::new());
         while received.len() < 4 {
             other.wait(Span::from_us(1_000_000)).unwrap();
@@ -252,7 +293,7 @@ mod tests {
 
     #[test]
     fn it_waits_as_long_as_it_is_told() {
-        let socket = Socket::bind(ANY_PORT).unwrap();
+        let socket = Socket::bind(ANY_PORT, TrafficClass::default()).unwrap();
         let before = std::time::Instant::now();
         socket.wait(Span::from_us(3_000)).unwrap();
         assert!(before.elapsed() >= std::time::Duration::from_millis(3));
@@ -261,6 +302,9 @@ mod tests {
     #[test]
     fn an_address_of_all_interfaces_is_refused() {
         let all = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
-        assert_eq!(Socket::bind(all).err().map(|error| error.kind()), Some(ErrorKind::InvalidInput));
+        assert_eq!(
+            Socket::bind(all, TrafficClass::default()).err().map(|error| error.kind()),
+            Some(ErrorKind::InvalidInput)
+        );
     }
 }

@@ -517,6 +517,18 @@ impl Requester {
         self.flight.outstanding() as u64
     }
 
+    /// The same without those that will be sent again in order.
+    #[must_use]
+    pub const fn in_flight_packets(&self) -> u32 {
+        self.flight.ahead()
+    }
+
+    /// Packets are to be sent again one by one.
+    #[must_use]
+    pub const fn is_resending(&self) -> bool {
+        matches!(self.flight.mode, Mode::OneByOne)
+    }
+
     /// The first packet of the oldest work request that is not completed; the next packet of all if there is
     /// none.
     pub fn first_open_psn(&self, config: &Config, bytes_of: impl Fn(usize) -> u64) -> Psn {

@@ -2,7 +2,8 @@
 //! annex A17.
 
 use crate::bytes::{array, require};
-use crate::{Result, bth, ipv4, lrh, size, udp};
+use crate::{Error, Result, bth, ipv4, lrh, size, udp};
+use std::net::SocketAddrV4;
 
 /// Length of the CRC.
 pub const BYTES: usize = size::ICRC_BYTES as usize;
@@ -48,6 +49,51 @@ pub fn of_datagram(outer: &[u8; OUTER_BYTES], packet: &[u8]) -> Result<u32> {
     headers[..OUTER_BYTES].copy_from_slice(outer);
     headers[OUTER_BYTES..].copy_from_slice(&packet[..bth::HEADER_BYTES]);
     Ok(digest(headers, &packet[bth::HEADER_BYTES..]))
+}
+
+/// The same of a packet between two UDP sockets, of which "don't fragment" is set and nothing but the
+/// addresses and the identification is known of the headers that a socket does not see. It stands in `parts`
+/// behind each other, of which the first holds the base transport header.
+///
+/// # Errors
+/// [`Truncated`](Error::Truncated) when the first part is shorter than a base transport header,
+/// [`Length`](Error::Length) when all are longer than a datagram.
+pub fn of_sockets(
+    (source, destination): (&SocketAddrV4, &SocketAddrV4),
+    identification: u16,
+    parts: [&[u8]; 3],
+) -> Result<u32> {
+    require(parts[0], bth::HEADER_BYTES)?;
+    let found = parts.iter().map(|part| part.len()).sum::<usize>();
+    let max = usize::from(u16::MAX) - OUTER_BYTES - BYTES;
+    if found > max {
+        return Err(Error::Length { field: "datagram", min: bth::HEADER_BYTES, max, found });
+    }
+    let udp_bytes = (udp::HEADER_BYTES + found + BYTES) as u16;
+    let ip_bytes = udp_bytes + ipv4::HEADER_BYTES as u16;
+    // Ones stand for the local route header and for what may change on the way.
+    let mut bytes = [0xff; PSEUDO_HEADER.len() + HEADERS_BYTES];
+    let mut write = |at: usize, part: &[u8]| {
+        bytes[PSEUDO_HEADER.len() + at..][..part.len()].copy_from_slice(part);
+    };
+    write(0, &[0x45]);
+    write(2, &ip_bytes.to_be_bytes());
+    write(4, &identification.to_be_bytes());
+    write(6, &[0x40, 0]);
+    write(9, &[ipv4::PROTOCOL_UDP]);
+    write(12, &source.ip().octets());
+    write(16, &destination.ip().octets());
+    write(20, &source.port().to_be_bytes());
+    write(22, &destination.port().to_be_bytes());
+    write(24, &udp_bytes.to_be_bytes());
+    write(OUTER_BYTES, &parts[0][..bth::RESV8A_OFFSET]);
+    write(OUTER_BYTES + bth::RESV8A_OFFSET + 1, &parts[0][bth::RESV8A_OFFSET + 1..bth::HEADER_BYTES]);
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&bytes);
+    crc.update(&parts[0][bth::HEADER_BYTES..]);
+    crc.update(parts[1]);
+    crc.update(parts[2]);
+    Ok(crc.finalize())
 }
 
 fn digest(mut headers: [u8; HEADERS_BYTES], rest: &[u8]) -> u32 {

@@ -26,7 +26,20 @@ impl Outgoing {
         self.header_bytes() + payload_bytes + PadCount::of(payload_bytes).value() as usize
     }
 
-    const fn header_bytes(&self) -> usize {
+    /// Writes the headers alone to the start of `buffer` and returns how long they are. Payload follows, and
+    /// so much padding as [`Self::packet_bytes`] has room for.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] when the buffer is shorter than the headers.
+    pub fn encode_headers(&self, buffer: &mut [u8]) -> Result<usize> {
+        bth::Repr { pad_count: PadCount::of(self.payload_bytes()), ..self.bth }.emit(buffer)?;
+        self.extension.emit(&mut buffer[bth::HEADER_BYTES..])?;
+        Ok(self.header_bytes())
+    }
+
+    /// Bytes of the headers.
+    #[must_use]
+    pub const fn header_bytes(&self) -> usize {
         bth::HEADER_BYTES + size::extension_bytes(self.bth.opcode) as usize
     }
 
@@ -53,8 +66,7 @@ impl Outgoing {
         if buffer.len() < need {
             return Err(Error::Truncated { need, have: buffer.len() });
         }
-        bth::Repr { pad_count: PadCount::of(payload_bytes), ..self.bth }.emit(buffer)?;
-        self.extension.emit(&mut buffer[bth::HEADER_BYTES..])?;
+        self.encode_headers(buffer)?;
         buffer[header_bytes..header_bytes + payload_bytes].copy_from_slice(payload);
         buffer[header_bytes + payload_bytes..need].fill(0);
         Ok(need)

@@ -204,11 +204,23 @@ impl QueuePair {
         let Some(reply) = arrival.reply else { return };
         let (is_ack, psn, msn) = reply.header(self.receives.message_sequence());
         if is_ack {
+            self.forget_last_ack();
             self.counters.acks_sent += 1;
             self.acknowledge(psn, Syndrome::Ack(CreditCount::UNLIMITED), msn);
         } else {
             self.counters.naks_sent += 1;
             self.acknowledge(psn, Syndrome::Nak(NakCode::PsnSequenceError), msn);
+        }
+    }
+
+    /// An ACK that has not left when the next one is made need not leave: the next one says more.
+    fn forget_last_ack(&mut self) {
+        let is_ack = |extension: &Extension| {
+            matches!(extension, Extension::Aeth(aeth::Repr { syndrome: Syndrome::Ack(_), .. }))
+        };
+        if self.replies.back().is_some_and(|reply| is_ack(&reply.extension)) {
+            self.replies.pop_back();
+            self.counters.acks_sent -= 1;
         }
     }
 
@@ -262,9 +274,14 @@ impl QueuePair {
         }
     }
 
+    /// The next reply to send.
+    pub fn poll_reply(&mut self) -> Option<Outgoing> {
+        self.replies.pop_front()
+    }
+
     /// The next packet to send at `now`: replies first, then posted work, as window and pacing allow.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Outgoing> {
-        if let Some(reply) = self.replies.pop_front() {
+        if let Some(reply) = self.poll_reply() {
             return Some(reply);
         }
         if self.is_failed {
@@ -292,6 +309,25 @@ impl QueuePair {
             (true, true) => Instant::NEVER,
             (true, false) => self.sends.deadline(&self.config),
         }
+    }
+
+    /// Packets of posted work that are under way, as far as is known: those to be sent again are not.
+    #[must_use]
+    pub const fn in_flight_packets(&self) -> u32 {
+        if self.is_failed { 0 } else { self.sends.in_flight_packets() }
+    }
+
+    /// It has something to send that adds nothing to what is under way: replies, or packets sent again one by
+    /// one under selective recovery.
+    #[must_use]
+    pub fn has_urgent(&self) -> bool {
+        !self.replies.is_empty() || self.is_resending()
+    }
+
+    /// It has packets to send again one by one, under selective recovery.
+    #[must_use]
+    pub const fn is_resending(&self) -> bool {
+        !self.is_failed && self.sends.is_resending()
     }
 
     /// Fires the retransmission timer if it is due at `now`.

@@ -117,6 +117,16 @@ impl SendQueue {
         self.rate.ready_at().max(self.not_before)
     }
 
+    /// Packets under way.
+    pub(super) const fn in_flight_packets(&self) -> u32 {
+        self.requester.in_flight_packets()
+    }
+
+    /// Packets are to be sent again one by one.
+    pub(super) const fn is_resending(&self) -> bool {
+        self.requester.is_resending()
+    }
+
     /// When there is something to do.
     pub(super) fn deadline(&self, config: &Config) -> Instant {
         let may_send = self.requester.can_transmit(config, self.rate.window_packets());

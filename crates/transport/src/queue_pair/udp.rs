@@ -1,8 +1,7 @@
 //! The invariant CRC of packets that a UDP socket carries.
 
 use std::net::SocketAddrV4;
-use wire::ipv4::{self, Dscp, Ecn};
-use wire::{Error, Result, bth, icrc, udp};
+use wire::{Error, Result, bth, icrc};
 
 /// The two ends of a datagram. The ICRC covers IPv4 and UDP headers, which a socket neither takes nor gives;
 /// this says what stands in them.
@@ -31,7 +30,7 @@ impl UdpPath {
         if have < need {
             return Err(Error::Truncated { need, have });
         }
-        let crc = self.icrc(identification, &buffer[..packet_bytes])?;
+        let crc = self.icrc(identification, [&buffer[..packet_bytes], &[], &[]])?;
         // IBTA vol. 1, 7.8.1: least significant byte first.
         buffer[packet_bytes..need].copy_from_slice(&crc.to_le_bytes());
         Ok(need)
@@ -48,38 +47,19 @@ impl UdpPath {
         let Some((packet, stored)) = datagram.split_last_chunk().filter(|_| have >= need) else {
             return Err(Error::Truncated { need, have });
         };
-        let (expected, found) = (self.icrc(identification, packet)?, u32::from_le_bytes(*stored));
+        let (expected, found) = (self.icrc(identification, [packet, &[], &[]])?, u32::from_le_bytes(*stored));
         if found != expected {
             return Err(Error::BadIcrc { expected, found });
         }
         Ok(packet)
     }
 
-    /// The ICRC of a transport packet, with the headers that it has on the way.
-    fn icrc(&self, identification: u16, packet: &[u8]) -> Result<u32> {
-        let length = |bytes: usize| {
-            let max = usize::from(u16::MAX) - icrc::OUTER_BYTES;
-            u16::try_from(bytes).map_err(|_| Error::Length { field: "datagram", min: 0, max, found: bytes })
-        };
-        let udp = udp::Repr {
-            source_port: self.source.port(),
-            destination_port: self.destination.port(),
-            payload_bytes: length(packet.len() + icrc::BYTES)?,
-        };
-        let ip = ipv4::Repr {
-            source: *self.source.ip(),
-            destination: *self.destination.ip(),
-            protocol: ipv4::PROTOCOL_UDP,
-            dscp: Dscp::default(),
-            ecn: Ecn::default(),
-            ttl: 0,
-            identification,
-            dont_fragment: true,
-            payload_bytes: length(udp::HEADER_BYTES + packet.len() + icrc::BYTES)?,
-        };
-        let mut headers = [0; icrc::OUTER_BYTES];
-        ip.emit(&mut headers)?;
-        udp.emit(&mut headers[ipv4::HEADER_BYTES..])?;
-        icrc::of_datagram(&headers, packet)
+    /// The ICRC of a transport packet in three parts, the first of which holds its base transport header, with
+    /// the headers that it has on the way.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] and [`Error::Length`] as for [`Self::seal`].
+    pub fn icrc(&self, identification: u16, parts: [&[u8]; 3]) -> Result<u32> {
+        icrc::of_sockets((&self.source, &self.destination), identification, parts)
     }
 }

@@ -1,0 +1,37 @@
+//! The IPv4 identifications of packets, which a socket does not tell.
+
+use std::collections::HashMap;
+use transport::UdpPath;
+use wire::icrc::{self, IdentificationBits};
+
+/// Opens packets whose IPv4 identification is not known.
+#[derive(Default)]
+pub(crate) struct Identifications {
+    /// By length of the packet.
+    bits: HashMap<usize, IdentificationBits>,
+}
+
+impl Identifications {
+    /// The transport packet in a datagram, and its identification: `likely`, or the one with which the ICRC
+    /// matches. Where the guess is wrong that costs 16 of the 32 bits of the ICRC; what was damaged on the way
+    /// has frame and UDP checksums against it as well.
+    pub(crate) fn open<'a>(
+        &mut self,
+        path: &UdpPath,
+        likely: u16,
+        datagram: &'a [u8],
+    ) -> Option<(&'a [u8], u16)> {
+        match path.open(likely, datagram) {
+            Ok(packet) => Some((packet, likely)),
+            Err(wire::Error::BadIcrc { expected, found }) => self.search(likely, expected ^ found, datagram),
+            Err(_) => None,
+        }
+    }
+
+    #[cold]
+    fn search<'a>(&mut self, likely: u16, difference: u32, datagram: &'a [u8]) -> Option<(&'a [u8], u16)> {
+        let packet_bytes = datagram.len() - icrc::BYTES;
+        let bits = self.bits.entry(packet_bytes).or_insert_with(|| IdentificationBits::new(packet_bytes));
+        Some((&datagram[..packet_bytes], likely ^ bits.behind(difference)?))
+    }
+}

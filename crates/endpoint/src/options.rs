@@ -1,0 +1,61 @@
+//! What an endpoint may be told beside its address.
+
+use wire::ipv4::{Dscp, Ecn};
+
+/// The traffic class of a packet: what switches sort and mark it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficClass {
+    /// Which class of service.
+    pub dscp: Dscp,
+    /// Whether it may be marked.
+    pub ecn: Ecn,
+}
+
+impl TrafficClass {
+    /// The second byte of an IPv4 header.
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        self.dscp.value() << 2 | self.ecn as u8
+    }
+}
+
+impl Default for TrafficClass {
+    /// AF31 with ECT(0), the usual class of RoCE data.
+    fn default() -> Self {
+        Self { dscp: known(26), ecn: Ecn::Ect0 }
+    }
+}
+
+/// What an endpoint may be told beside its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Of packets with data, and of requests.
+    pub data: TrafficClass,
+    /// Of acknowledgements.
+    pub acknowledgements: TrafficClass,
+    /// Of congestion notifications; CS6 by default, as adapters have it.
+    pub notifications: TrafficClass,
+    /// Sockets to send from at the most, each with a UDP source port of its own; queue pairs beyond share
+    /// them. 256 by default: enough for any ECMP group, and far below the limit of open files.
+    pub source_ports_max: usize,
+    /// Packets of all queue pairs under way at the most. 1,024 by default: 4 MB with an MTU of 4096, which
+    /// the socket buffers of a peer hold.
+    pub in_flight_packets_max: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            data: TrafficClass::default(),
+            acknowledgements: TrafficClass::default(),
+            notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
+            source_ports_max: 256,
+            in_flight_packets_max: 1_024,
+        }
+    }
+}
+
+/// A code point that there is.
+fn known(value: u8) -> Dscp {
+    Dscp::new(value).unwrap_or_default()
+}

@@ -1,0 +1,218 @@
+//! Whose turn it is.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use transport::QueuePair;
+use units::Instant;
+
+/// What the schedule knows of a queue pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    is_urgent: bool,
+    is_ready: bool,
+    /// Its earliest entry among the timers.
+    timer: Instant,
+    in_flight: u32,
+}
+
+impl Default for Standing {
+    fn default() -> Self {
+        Self { is_urgent: false, is_ready: false, timer: Instant::NEVER, in_flight: 0 }
+    }
+}
+
+/// Queue pairs with something to do, by their place: each is looked at when its turn comes, not in between.
+///
+/// Together they have a limit of packets under way. It keeps thousands of queue pairs, each with a window of
+/// its own, from filling the peer's socket buffer, which nothing else would hold back.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// With replies, or packets to send again one by one, which the limit does not hold back.
+    urgent: VecDeque<usize>,
+    /// With packets to send.
+    ready: VecDeque<usize>,
+    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    in_flight: u64,
+    in_flight_max: u64,
+}
+
+impl Schedule {
+    pub(crate) const fn new(in_flight_max: u32) -> Self {
+        Self {
+            urgent: VecDeque::new(),
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            in_flight: 0,
+            in_flight_max: in_flight_max as u64,
+        }
+    }
+
+    /// Something has happened to a queue pair by `now`.
+    pub(crate) fn update(
+        &mut self,
+        place: usize,
+        standing: &mut Standing,
+        queue_pair: &QueuePair,
+        now: Instant,
+    ) {
+        let in_flight = queue_pair.in_flight_packets();
+        self.in_flight = self.in_flight - u64::from(standing.in_flight) + u64::from(in_flight);
+        standing.in_flight = in_flight;
+        if queue_pair.has_urgent() {
+            if !standing.is_urgent {
+                standing.is_urgent = true;
+                self.urgent.push_back(place);
+            }
+            return;
+        }
+        let deadline = queue_pair.deadline();
+        if deadline <= now {
+            if !standing.is_ready {
+                standing.is_ready = true;
+                self.ready.push_back(place);
+            }
+        } else if deadline < standing.timer {
+            standing.timer = deadline;
+            self.timers.push(Reverse((deadline, place)));
+        }
+    }
+
+    /// How many are urgent.
+    pub(crate) fn urgent(&self) -> usize {
+        self.urgent.len()
+    }
+
+    /// The next urgent one.
+    pub(crate) fn next_urgent(&mut self) -> Option<usize> {
+        self.urgent.pop_front()
+    }
+
+    /// The next one with packets to send, if more may be under way.
+    pub(crate) fn next_ready(&mut self) -> Option<usize> {
+        if self.is_full() { None } else { self.ready.pop_front() }
+    }
+
+    /// No more packets may be under way.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.in_flight >= self.in_flight_max
+    }
+
+    /// The next one whose timer is due. It may have moved since.
+    pub(crate) fn next_expired(&mut self, now: Instant) -> Option<(Instant, usize)> {
+        let Reverse((at, _)) = *self.timers.peek()?;
+        if at > now {
+            return None;
+        }
+        self.timers.pop().map(|Reverse(timer)| timer)
+    }
+
+    /// When there is something to do.
+    pub(crate) fn deadline(&self) -> Instant {
+        if !self.urgent.is_empty() || !(self.ready.is_empty() || self.is_full()) {
+            return Instant::ZERO;
+        }
+        self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+    }
+}
+
+impl Standing {
+    /// It is no longer among the urgent.
+    pub(crate) const fn leave_urgent(&mut self) {
+        self.is_urgent = false;
+    }
+
+    /// It is no longer among those with packets to send.
+    pub(crate) const fn leave_ready(&mut self) {
+        self.is_ready = false;
+    }
+
+    /// One of its timers has expired.
+    pub(crate) fn leave_timer(&mut self, at: Instant) {
+        if self.timer == at {
+            self.timer = Instant::NEVER;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transport::{Config, Controller, Recovery, Settings};
+    use units::Span;
+    use wire::Psn;
+    use wire::aeth::RnrTimer;
+    use wire::bth::Qpn;
+
+    fn queue_pair() -> QueuePair {
+        let config = Config {
+            mtu_bytes: 1024,
+            message_bytes: 1 << 20,
+            ack_every: 1,
+            window_packets: 4,
+            timeout: Span::from_us(100),
+            retry_count: 7,
+            recovery: Recovery::GoBackN,
+        };
+        let settings = Settings {
+            config,
+            number: Qpn::default(),
+            peer: Qpn::default(),
+            first_psn: Psn::new(0),
+            peer_first_psn: Psn::new(0),
+            rate: Controller::LineRate,
+            cnp_interval: None,
+            memory: None,
+            peer_remote_key: 0,
+            rnr_timer: RnrTimer::default(),
+            rnr_retry_count: 0,
+        };
+        let mut made = QueuePair::new(&settings).unwrap();
+        made.post_write(0, 100_000).unwrap();
+        made
+    }
+
+    const NOW: Instant = Instant(1_000);
+
+    #[test]
+    fn a_queue_pair_waits_once_and_then_for_its_timer() {
+        let (mut schedule, mut standing, mut pair) = (Schedule::new(100), Standing::default(), queue_pair());
+        assert_eq!(schedule.deadline(), Instant::NEVER);
+        schedule.update(3, &mut standing, &pair, NOW);
+        schedule.update(3, &mut standing, &pair, NOW);
+        assert_eq!(
+            (schedule.deadline(), schedule.next_ready(), schedule.next_ready()),
+            (Instant::ZERO, Some(3), None)
+        );
+        standing.leave_ready();
+        while pair.poll_transmit(NOW).is_some() {}
+        schedule.update(3, &mut standing, &pair, NOW);
+        let due = NOW + Span::from_us(100);
+        assert_eq!((schedule.next_ready(), schedule.deadline()), (None, due));
+        assert_eq!(schedule.next_expired(Instant(due.0 - 1)), None);
+        assert_eq!(schedule.next_expired(due), Some((due, 3)));
+        standing.leave_timer(due);
+        pair.on_timeout(due);
+        schedule.update(3, &mut standing, &pair, due);
+        assert_eq!(schedule.next_ready(), Some(3));
+    }
+
+    #[test]
+    fn together_they_have_no_more_under_way_than_the_limit() {
+        let mut schedule = Schedule::new(8);
+        let mut pairs: Vec<_> = (0..5).map(|_| (queue_pair(), Standing::default())).collect();
+        let mut look_at = |schedule: &mut Schedule, place: usize, sends: bool| {
+            let (pair, standing): &mut (QueuePair, Standing) = &mut pairs[place];
+            standing.leave_ready();
+            while sends && pair.poll_transmit(NOW).is_some() {}
+            schedule.update(place, standing, pair, NOW);
+        };
+        (0..5).for_each(|place| look_at(&mut schedule, place, false));
+        let mut turns = Vec::new();
+        while let Some(place) = schedule.next_ready() {
+            turns.push(place);
+            look_at(&mut schedule, place, true);
+        }
+        assert_eq!(turns, [0, 1], "four packets each");
+        assert_eq!(schedule.deadline(), NOW + Span::from_us(100), "nothing to do for those that wait");
+    }
+}
