@@ -44,8 +44,8 @@ from typing import Final
 
 from fabricbench.store.column import Column
 
-COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
 '''
+_COLUMNS_OPEN = "\nCOLUMNS: Final[dict[str, tuple[Column, ...]]] = {\n"
 
 
 def printed(package: str, example: str) -> Any:
@@ -89,6 +89,13 @@ def limits_text(schema: dict[str, Any]) -> str:
     )
 
 
+def version_text(schema: dict[str, Any]) -> str:
+    """Return the version of the shape."""
+    version = schema["properties"]["schema_version"]["const"]
+    meaning = "Version of the shape of a run spec and of the record tables."
+    return f'SCHEMA_VERSION: Final = {version}\n"""{meaning}"""\n'
+
+
 def run_spec() -> str:
     """Return the text of the mirror of RunSpec."""
     schema = printed("fabricbench-spec", "run_spec_schema")
@@ -105,12 +112,15 @@ def run_spec() -> str:
             f"--output={target}",
         ]
         subprocess.run([*command, *_GENERATOR_OPTIONS], check=True)
-        return target.read_text(encoding="utf-8") + limits_text(schema)
+        text = target.read_text(encoding="utf-8").replace(
+            "from typing import ", "from typing import Final, ", 1
+        )
+        return f"{text}\n\n{version_text(schema)}{limits_text(schema)}"
 
 
 def columns() -> str:
     """Return the text of the columns of the record tables."""
-    parts = [_COLUMNS_HEADER]
+    parts = [_COLUMNS_HEADER, version_text(printed("fabricbench-spec", "run_spec_schema")), _COLUMNS_OPEN]
     fields = ("name", "type", "is_nullable", "unit", "meaning")
     for table in printed("fabricbench-record", "record_tables"):
         rows = [tuple(column[field] for field in fields) for column in table["columns"]]

@@ -51,7 +51,12 @@ class FabricFacts:
         """Return the pause frames that the NICs of some hosts received; none without PFC or without rows."""
         if not self._has_pfc:
             return None
-        return sum(self._pfc_rx_of_host.get(f"host{host}", 0) for host in hosts)
+        return sum(self._pfc_rx_of_host[name] for name in self.names(hosts))
+
+    def names(self, hosts: Collection[int]) -> list[str]:
+        """Return the names of some hosts: the lowest tier of `ports`, in the order of their numbers."""
+        names = list(self._pfc_rx_of_host)
+        return [names[host] for host in hosts if host < len(names)]
 
 
 def _imbalance(links: Iterable[pa.RecordBatch], hosts: Collection[str]) -> float | None:

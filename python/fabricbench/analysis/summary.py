@@ -150,7 +150,7 @@ def summarise(run_spec: Mapping[str, Any], summary: Mapping[str, Any], tables: T
     return [
         Summary.of(
             job_kind(job),
-            _facts(job, outcome, stalls, cuts),
+            _facts(job, outcome, stalls, _cut_off(fabric_facts.names(job["hosts"]), cuts)),
             _job_metrics(run_spec, job, outcome, chunk_facts[job["name"]])
             | {"pfc_rx": fabric_facts.pfc_rx(sorted(set(job["hosts"])))}
             | of_run,
@@ -208,10 +208,9 @@ def _cuts(summary: Mapping[str, Any], tables: Tables) -> Mapping[str, int]:
     return {} if summary["status"] == COMPLETE else links_down(tables)
 
 
-def _cut_off(job: Mapping[str, Any], cuts: Mapping[str, int]) -> list[str]:
-    """Say which links of a job's hosts were down to the end."""
-    hosts = {f"host{number}" for number in job["hosts"]}
-    own = {link: at_ps for link, at_ps in cuts.items() if not hosts.isdisjoint(link.split("-"))}
+def _cut_off(hosts: Sequence[str], cuts: Mapping[str, int]) -> list[str]:
+    """Say which links of some hosts were down to the end."""
+    own = {link: at_ps for link, at_ps in cuts.items() if not set(hosts).isdisjoint(link.split("-"))}
     told = [f"{link} is down from {at_ps / _PS_PER_MS:g} ms on" for link, at_ps in own.items()]
     more = [f"and {len(told) - _MAX_STALLS} more"] if len(told) > _MAX_STALLS else []
     return [*told[:_MAX_STALLS], *more]
@@ -221,12 +220,12 @@ def _facts(
     job: Mapping[str, Any],
     outcome: Mapping[str, Any],
     stalls: Sequence[str] | None,
-    cuts: Mapping[str, int],
+    cut_off: Sequence[str],
 ) -> dict[str, Any]:
     copied = ("rounds", "chunks", "chunks_complete", "chunks_failed")
     status, reason = outcome["status"], outcome["reason"]
     if status != COMPLETE:
-        reason = "; ".join([*_cut_off(job, cuts), reason])
+        reason = "; ".join([*cut_off, reason])
     if stalls is not None and status != COMPLETE:
         status, rest = STALLED, len(stalls) - _MAX_STALLS
         more = [f"and {rest} more"] if rest > 0 else []

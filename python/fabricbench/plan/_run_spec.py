@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
 
 ArrivalProcess: TypeAlias = Literal["poisson", "constant"]
 """
@@ -1632,7 +1632,7 @@ class RunSpec(TypedDict):
     """
     What is sampled while running.
     """
-    schema_version: int
+    schema_version: Literal[1]
     """
     Version of this shape; must equal [`crate::SCHEMA_VERSION`].
     """
@@ -1649,6 +1649,9 @@ class RunSpec(TypedDict):
     The RoCEv2 transport of every host.
     """
 
+
+SCHEMA_VERSION: Final = 1
+"""Version of the shape of a run spec and of the record tables."""
 
 LIMITS = {
     "ArrivalsSpec.duration_ps": (1, 1000000000000000),

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Final
 
 from fabricbench.plan import engine
-from fabricbench.plan._run_spec import FabricSpec, RunSpec, TransportSpec
+from fabricbench.plan._run_spec import SCHEMA_VERSION, FabricSpec, RunSpec, TransportSpec
 from fabricbench.plan.fabric.balancing import Pinned
 from fabricbench.plan.fabric.pins import resolve_pins
 from fabricbench.plan.jobs.expand import job_specs, tcp_specs
@@ -16,8 +16,6 @@ from fabricbench.plan.model import Plan
 from fabricbench.plan.sweep.labels import BASE_VARIANT, solo_job, solo_variant
 from fabricbench.plan.sweep.sizes import shown_size, size_kind, trial_sizes
 
-SCHEMA_VERSION: Final = 1
-"""Version of the run spec that this module writes."""
 _SEED_BITS: Final = 63
 
 

@@ -24,11 +24,11 @@ from fabricbench.store.catalog_schema import (
     trash,
     trials,
 )
+from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.identity import Identity
 from fabricbench.store.memberships import NEWEST_FIRST, Place, forget, keep_place, places
 from fabricbench.store.process import ProcessIdentity
 from fabricbench.store.rows import RowError, is_record_url
-from fabricbench.store.schema import SCHEMA_VERSION
 from fabricbench.store.tables import TableFolder
 from fabricbench.store.trial import Trial, TrialFacts, row_of, to_json, trial_of
 

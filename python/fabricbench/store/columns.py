@@ -6,6 +6,9 @@ from typing import Final
 
 from fabricbench.store.column import Column
 
+SCHEMA_VERSION: Final = 1
+"""Version of the shape of a run spec and of the record tables."""
+
 COLUMNS: Final[dict[str, tuple[Column, ...]]] = {
     "chunks": (
         Column('job', 'string', False, None, 'Name of the job.'),

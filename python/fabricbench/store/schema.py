@@ -8,9 +8,6 @@ import pyarrow as pa
 
 from fabricbench.store.columns import COLUMNS
 
-SCHEMA_VERSION = 1
-"""Version of the record tables, kept with every record."""
-
 TRIALS = "trials"
 
 RECORD_TABLES = tuple(COLUMNS)

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from fabricbench.store.catalog_schema import COMPLETE, FAILED, FINISHED, INCOMPLETE, INTERRUPTED, trials
+from fabricbench.store.columns import SCHEMA_VERSION
 from fabricbench.store.errors import StoreError
-from fabricbench.store.schema import SCHEMA_VERSION, TRIALS
+from fabricbench.store.schema import TRIALS
 from fabricbench.store.tables import RecordWriter, TableFolder
 from fabricbench.store.trial import TrialFacts, to_json
 

@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
     /// Version of this shape; must equal [`crate::SCHEMA_VERSION`].
+    #[schemars(extend("const" = crate::SCHEMA_VERSION))]
     pub schema_version: u32,
     /// Seed of every random stream of the run.
     pub seed: u64,
