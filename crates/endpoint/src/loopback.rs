@@ -1,11 +1,15 @@
 //! Two endpoints on one host, each a thread of its own: what one sends the other compares byte by byte.
 
-use crate::{Clock, ConnectError, Endpoint, Loss, PairId};
+use crate::{Clock, ConnectError, Endpoint, Loss, Pair, PairId};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use transport::{Completion, Config, Controller, Counters, PostError, Recovery, Region, Settings, Status};
+use transport::{
+    Completion, Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Recovery, Region, Settings,
+    Status,
+};
 use units::{Instant, Seed, Span};
 use wire::Psn;
 use wire::aeth::RnrTimer;
@@ -15,6 +19,8 @@ use wire::bth::Qpn;
 const FIRST_QPN: u32 = 0x100;
 const ADDRESS: u64 = 0x1000_0000;
 const ANY_PORT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+/// At most one congestion notification in this time (default of ConnectX adapters).
+const CNP_INTERVAL: Span = Span::from_us(4);
 /// How long an endpoint with nothing to do waits before it looks whether the other has ended.
 const PATIENCE: Span = Span::from_us(1_000);
 
@@ -44,6 +50,13 @@ pub struct Description {
     pub retry_count: u32,
     /// After so long everything ends, complete or not [ps].
     pub limit_ps: u64,
+    /// Transfers begin at this rate each and obey congestion notifications by DCQCN [bit/s]; without it they
+    /// are not paced, and marks are not told.
+    #[serde(default)]
+    pub line_rate_bps: Option<u64>,
+    /// UDP source port of the first transfer, from which on each has its own; the sending end's port without.
+    #[serde(default)]
+    pub first_source_port: Option<u16>,
     /// All begin at once, each on a queue pair of its own.
     pub transfers: Vec<Transfer>,
 }
@@ -64,6 +77,8 @@ pub enum LossRecovery {
 pub enum Verb {
     /// A WRITE to memory of the receiving end.
     Write,
+    /// The same with immediate data, by which the receiving end learns of it.
+    WriteWithImmediate,
     /// A SEND into a posted receive: at most one message, and with go-back-N only.
     Send,
 }
@@ -100,7 +115,7 @@ pub struct Facts {
 pub struct TransferFacts {
     /// `success`, or why its work ended otherwise; `unfinished` at the limit of time.
     pub status: &'static str,
-    /// Every byte arrived, and is what was sent.
+    /// Every byte arrived, and is what was sent; if it was to be told, it was.
     pub is_equal: bool,
     /// Its size.
     pub bytes: u64,
@@ -126,6 +141,10 @@ pub struct TransferFacts {
     pub naks: u64,
     /// Data packets that arrived ahead of their turn.
     pub out_of_order: u64,
+    /// Data packets that arrived with congestion experienced.
+    pub marks: u64,
+    /// Congestion notifications that the sender obeyed.
+    pub cnps: u64,
 }
 
 /// Why nothing can be sent.
@@ -153,6 +172,31 @@ pub enum LoopbackError {
     Io(#[from] io::Error),
 }
 
+impl Transfer {
+    /// What the receiving end was to learn of transfer number `index`, it did.
+    fn is_told(&self, index: u32, received: &mut Pair) -> bool {
+        self.verb != Verb::WriteWithImmediate
+            || received.poll_completion().is_some_and(|(_, told)| told.immediate == Some(index))
+    }
+}
+
+/// DCQCN as ConnectX adapters have it by default, from that rate on.
+fn dcqcn(line_rate_bps: u64) -> Controller {
+    Controller::Dcqcn(DcqcnPacer::new(Arc::new(DcqcnConfig {
+        g: (1 << 20) * 5 / 1024,
+        alpha_timer: Span::from_us(1),
+        rate_cut_period: Span::from_us(4),
+        increase_timer: Span::from_us(300),
+        byte_counter_bytes: 32 << 10,
+        fast_recovery_rounds: 1,
+        additive_increase_bps: 5_000_000,
+        hyper_increase_bps: 50_000_000,
+        rate_min_bps: 1_000_000,
+        clamp_target_rate: false,
+        line_rate_bps,
+    })))
+}
+
 impl Description {
     fn settings(&self, end: u32, index: usize) -> Settings {
         let mut psns = Seed(self.seed).stream("loopback.psn", index as u64);
@@ -169,8 +213,8 @@ impl Description {
             peer: number(1 - end),
             first_psn: first_psns[end as usize],
             peer_first_psn: first_psns[1 - end as usize],
-            rate: Controller::LineRate,
-            cnp_interval: None,
+            rate: self.line_rate_bps.map_or(Controller::LineRate, dcqcn),
+            cnp_interval: self.line_rate_bps.map(|_| CNP_INTERVAL),
             memory,
             peer_remote_key: index as u32,
             rnr_timer: RnrTimer::default(),
@@ -263,7 +307,12 @@ pub fn run(description: &Description) -> Result<Facts, LoopbackError> {
         let received = receiver.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         sent.and(received)
     })?;
-    Ok(facts(&sender, &receiving, &pairs, clock.now()))
+    let told: Vec<bool> = (0..)
+        .zip(&description.transfers)
+        .zip(&pairs)
+        .map(|((index, transfer), &pair)| transfer.is_told(index, receiving.pair_mut(pair)))
+        .collect();
+    Ok(facts(&sender, (&receiving, &told), &pairs, clock.now()))
 }
 
 /// Makes the queue pairs of the receiving end.
@@ -275,9 +324,13 @@ fn post_receives(
     let mut pairs = Vec::new();
     for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
         let pair = endpoint.connect(&description.settings(1, index), peer, vec![0; bytes])?;
-        if verb == Verb::Send {
-            endpoint.post_receive(pair, 0..bytes).map_err(|error| LoopbackError::Post { index, error })?;
-        }
+        let receive = match verb {
+            Verb::Write => None,
+            Verb::WriteWithImmediate => Some(0..0),
+            Verb::Send => Some(0..bytes),
+        };
+        let posted = receive.map_or(Ok(()), |part| endpoint.post_receive(pair, part).map(|_| ()));
+        posted.map_err(|error| LoopbackError::Post { index, error })?;
         pairs.push(pair);
     }
     Ok(pairs)
@@ -295,12 +348,17 @@ fn post_transfers(
         if description.transfers[index].bytes == 0 {
             return Err(LoopbackError::Empty { index });
         }
-        pairs.push(endpoint.connect(&description.settings(0, index), peer, description.content(index))?);
+        let port = description.first_source_port.map(|first| first.wrapping_add(index as u16));
+        let (port, settings) = (port.unwrap_or(endpoint.local().port()), description.settings(0, index));
+        pairs.push(endpoint.connect_from(port, &settings, peer, description.content(index))?);
     }
     let start = clock.now();
     for (index, &Transfer { verb, bytes }) in description.transfers.iter().enumerate() {
         let posted = match verb {
             Verb::Write => endpoint.post_write(pairs[index], 0..bytes, ADDRESS),
+            Verb::WriteWithImmediate => {
+                endpoint.post_write_with_immediate(pairs[index], 0..bytes, ADDRESS, index as u32)
+            }
             Verb::Send => endpoint.post_send(pairs[index], 0..bytes),
         };
         posted.map_err(|error| LoopbackError::Post { index, error })?;
@@ -308,12 +366,13 @@ fn post_transfers(
     Ok(Sender { endpoint, ended: vec![None; pairs.len()], pairs, start })
 }
 
-fn facts(sender: &Sender, receiving: &Endpoint, pairs: &[PairId], end: Instant) -> Facts {
+fn facts(sender: &Sender, (receiving, told): (&Endpoint, &[bool]), pairs: &[PairId], end: Instant) -> Facts {
     let ends = [&sender.endpoint, receiving];
     let ended = sender.ended.iter().map(|ended| ended.map_or(end, |(at, _)| at)).max();
     let duration_ps = ended.unwrap_or(sender.start).since(sender.start).0;
     let each = pairs.iter().enumerate().map(|(index, &pair)| transfer_facts(sender, receiving, pair, index));
-    let transfers: Vec<_> = each.collect();
+    let mut transfers: Vec<_> = each.collect();
+    transfers.iter_mut().zip(told).for_each(|(transfer, &is_told)| transfer.is_equal &= is_told);
     let whole = transfers.iter().filter(|transfer| transfer.is_equal);
     let bits = u128::from(whole.map(|transfer| transfer.bytes).sum::<u64>()) * 8;
     Facts {
@@ -330,7 +389,8 @@ fn transfer_facts(sender: &Sender, receiving: &Endpoint, pair: PairId, index: us
     let (sent, received) = (sender.endpoint.pair(sender.pairs[index]), receiving.pair(pair));
     let (delivered_at, at_delivery) = *received.delivered();
     let is_whole = received.delivered_bytes() == sent.memory().len() as u64;
-    let Counters { data_sent, data_sent_bytes, retransmits, timeouts, naks_received, .. } = *sent.counters();
+    let Counters { data_sent, data_sent_bytes, retransmits, timeouts, naks_received, cnps_received, .. } =
+        *sent.counters();
     let ended = sender.ended[index];
     let is_success = ended.is_some_and(|(_, status)| status == Status::Success);
     TransferFacts {
@@ -348,6 +408,8 @@ fn transfer_facts(sender: &Sender, receiving: &Endpoint, pair: PairId, index: us
         timeouts,
         naks: naks_received,
         out_of_order: at_delivery.out_of_order,
+        marks: at_delivery.marks,
+        cnps: cnps_received,
     }
 }
 

@@ -19,6 +19,8 @@ fn description(recovery: LossRecovery, loss_one_in: u64, sizes: &[usize]) -> Des
         timeout_ps: 20_000_000_000,
         retry_count: 100,
         limit_ps: 60_000_000_000_000,
+        line_rate_bps: None,
+        first_source_port: None,
         transfers: sizes.iter().map(|&bytes| Transfer { verb: Verb::Write, bytes }).collect(),
     }
 }
@@ -48,6 +50,26 @@ fn every_byte_arrives_where_one_packet_in_fifty_is_lost() {
         assert!(first.sent_frames >= 1024 + first.retransmits, "{first:?}");
         assert_eq!((second.received_frames, second.received_bytes), (1, 4 + 78));
     }
+}
+
+#[test]
+fn a_write_with_immediate_is_told_when_it_is_there() {
+    for recovery in BOTH {
+        let mut writes = description(recovery, 50, &[1 << 20, 1, 100_000]);
+        writes.transfers.iter_mut().for_each(|transfer| transfer.verb = Verb::WriteWithImmediate);
+        expect_equal(&run(&writes).unwrap());
+    }
+}
+
+#[test]
+fn pacing_holds_the_rate() {
+    let mut paced = description(LossRecovery::GoBackN, 0, &[1 << 20]);
+    paced.line_rate_bps = Some(100_000_000);
+    let facts = run(&paced).unwrap();
+    expect_equal(&facts);
+    // 8.4 Mb and the headers of 256 packets; a late thread only makes it slower.
+    assert!(facts.goodput_bps < 100_000_000, "{facts:?}");
+    assert!(facts.transfers[0].cnps == 0, "{facts:?}");
 }
 
 #[test]

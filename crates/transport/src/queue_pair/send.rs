@@ -3,10 +3,14 @@
 use super::{Completion, PostError, Settings, Source, Status, WorkId};
 use crate::{AckOutcome, Config, Controller, Loss, Position, Requester, TimeoutOutcome, Verb};
 use std::collections::VecDeque;
-use units::Instant;
+use units::{Instant, Span};
 use wire::aeth::RnrTimer;
 use wire::extension::Immediate;
 use wire::{Extension, Framing, Opcode, Psn, reth};
+
+/// A driver in real time comes late to packets that wait for their rate. What it missed in so long leaves at
+/// once: some wake-ups of a thread.
+const LATE_MAX: Span = Span::from_us(200);
 
 /// A packet of posted work.
 pub(super) struct DataPacket {
@@ -51,6 +55,10 @@ pub(super) struct SendQueue {
     /// Oldest first.
     posted: VecDeque<Posted>,
     remote_key: u32,
+    /// Something was left to send when the last packet was: only the rate holds the next one back.
+    is_paced: bool,
+    /// When the last congestion notification came.
+    notified_at: Instant,
     /// The peer was not ready: nothing is sent before.
     not_before: Instant,
     rnr_retry_count: u32,
@@ -65,6 +73,8 @@ impl SendQueue {
             rate: settings.rate.clone(),
             posted: VecDeque::new(),
             remote_key: settings.peer_remote_key,
+            is_paced: false,
+            notified_at: Instant::ZERO,
             not_before: Instant::ZERO,
             rnr_retry_count: settings.rnr_retry_count,
             rnr_retries: 0,
@@ -87,7 +97,7 @@ impl SendQueue {
         if now < self.ready_at() {
             return None;
         }
-        let window_packets = self.rate.window_packets();
+        let (window_packets, paced_at) = (self.rate.window_packets(), self.paced_at(now));
         let Self { requester, posted, .. } = self;
         let bytes_of = |index: usize| posted[index].bytes;
         let packet = requester.poll_transmit(config, now, window_packets, bytes_of)?;
@@ -101,7 +111,8 @@ impl SendQueue {
             remote_key: self.remote_key,
             dma_bytes: transmit.message_bytes as u32,
         };
-        self.rate.on_sent(now, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
+        self.rate.on_sent(paced_at, transmit.psn, occupied_bytes(opcode, transmit.payload_bytes));
+        self.is_paced = self.requester.can_transmit(config, window_packets);
         Some(DataPacket {
             opcode,
             psn: transmit.psn,
@@ -110,6 +121,16 @@ impl SendQueue {
             source: Source { work, offset_bytes: transmit.offset_bytes, bytes: transmit.payload_bytes },
             is_retransmission: transmit.is_retransmission,
         })
+    }
+
+    /// When a packet counts as sent that is sent at `now`: at its time, if that is what it has waited for and
+    /// the driver is late. What follows round trips must know the truth.
+    fn paced_at(&self, now: Instant) -> Instant {
+        if !self.is_paced || self.rate.hears_acks() {
+            return now;
+        }
+        let earliest = Instant(now.0.saturating_sub(LATE_MAX.0));
+        self.rate.ready_at().max(earliest).max(self.notified_at).min(now)
     }
 
     /// Nothing is sent before.
@@ -148,6 +169,7 @@ impl SendQueue {
     }
 
     pub(super) fn on_cnp(&mut self, now: Instant) {
+        self.notified_at = now;
         self.rate.on_cnp(now);
     }
 

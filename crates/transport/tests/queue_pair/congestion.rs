@@ -47,6 +47,33 @@ fn a_sender_is_paced_at_its_rate() {
 }
 
 #[test]
+fn a_driver_that_comes_late_keeps_the_rate_but_saves_up_nothing() {
+    let sent_until = |step: Span| {
+        let mut end = crate::lab::End::new(&settings(0, config(Recovery::GoBackN), 0));
+        let mut made = settings(0, config(Recovery::GoBackN), 0);
+        made.rate = Controller::Dcqcn(DcqcnPacer::new(Arc::new(DCQCN)));
+        made.config.window_packets = 100_000;
+        end.queue_pair = fabricbench_transport::QueuePair::new(&made).unwrap();
+        end.queue_pair.post_write(0, 100_000_000).unwrap();
+        // Idle time before the first packet counts for nothing.
+        let (mut now, mut sent) = (Instant(1_000_000_000), 0_i64);
+        for _ in 0..100 {
+            while end.queue_pair.poll_transmit(now).is_some() {
+                sent += 1;
+            }
+            now += step;
+        }
+        sent
+    };
+    // 99 steps of so long at 10 Gb/s, with packets of 334 bytes of link on average.
+    let packets = |span: Span| (span.0 / (334 * 800)) as i64;
+    assert!((sent_until(Span::from_us(27)) - packets(Span::from_us(99 * 27))).abs() <= 1);
+    // Of each step of 400 us, 200 us are lost, and a packet over.
+    let late = sent_until(Span::from_us(400)) - packets(Span::from_us(99 * 200));
+    assert!((0..=100).contains(&late), "{late}");
+}
+
+#[test]
 fn marks_are_told_at_most_once_in_each_interval_and_halve_the_rate() {
     let clean = run(0, Some(Span::from_us(50))).now;
     let lab = run(1_000, Some(Span::from_us(50)));
