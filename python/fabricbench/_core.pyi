@@ -3,7 +3,7 @@
 Every `spec_json` is the JSON text of a complete RunSpec, whose schema `run_spec_schema` gives.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypedDict
 
 import pyarrow as pa
@@ -173,4 +173,113 @@ def capture(spec_json: str, *, qps: list[int], frames: int) -> list[tuple[int, b
 
     Raises:
         SpecError: The spec cannot be run.
+    """
+
+class HostProgress(TypedDict):
+    state: Literal["running", "drained", "stopped", "failed"]
+    reason: str
+    delivered_bytes: int
+    total_bytes: int
+    elapsed_ps: int
+
+class HostRun:
+    """A run at an agent that plays some hosts of a RunSpec.
+
+    It is used from the top to the bottom; a method called out of order raises `RuntimeError`. What the host
+    refuses is an `OSError`.
+    """
+
+    def __init__(self, spec_json: str, *, hosts: Sequence[int], driver: str, settings_json: str) -> None:
+        """Open the sockets of a run.
+
+        Args:
+            spec_json: The RunSpec.
+            hosts: Hosts of its topology whose ranks run here.
+            driver: One of `drivers`.
+            settings_json: An object with `address` and `allowed_peers` (networks that may be sent to), and,
+                if they are to differ from their defaults, `port` (any), `verify` (false: whether every byte
+                that arrives is compared), `rate_limit_bps` (null: payload sent by this agent), `dscp` (26),
+                `timeout_min_ps` (20 ms: the shortest transport timeout) and `loss_one_in` (0: drops packets
+                on purpose).
+
+        Raises:
+            SpecError: Endpoints cannot carry the spec out.
+            ValueError: There is no such host, driver or setting.
+        """
+
+    def addresses(self) -> bytes:
+        """Return what peers must know to reach this agent."""
+
+    def connect(self, peers: Mapping[int, bytes]) -> None:
+        """Make all queue pairs ready.
+
+        Args:
+            peers: What the agent of each host returned as `addresses`, by host.
+
+        Raises:
+            ValueError: A host is missing, or is not in an allowed network: nothing was sent to any.
+        """
+
+    def start(self, at_ns: int) -> None:
+        """Start at that time of `time.monotonic_ns`, at once if it is over; returns at once."""
+
+    def keep_alive(self) -> None:
+        """Give a sign of the controller: two seconds without one stop the run."""
+
+    def stop(self, reason: str) -> None:
+        """Stop sending; what is under way stays unfinished."""
+
+    def progress(self) -> HostProgress:
+        """Return how far it is.
+
+        It is drained when all that jobs which end by themselves have for these hosts is sent, acknowledged
+        and received; it still answers peers then, and jobs that others end go on. Bytes are those that
+        arrived here.
+        """
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it is no longer running; False if that takes longer."""
+
+    def sent(self) -> bytes:
+        """Return the senders' halves of its chunks as an Arrow IPC stream.
+
+        That ends a run that is drained, so wait for all agents before.
+        """
+
+    def received(self) -> bytes:
+        """Return the receivers' halves of its chunks as an Arrow IPC stream; ends a drained run."""
+
+    def counters(self) -> dict[str, int]:
+        """Return what the driver counts and the settings that it used in place of the plan's.
+
+        Among them are the `start_skew_ns` by which the start was late, `socket_drops`, `refused_datagrams`,
+        `wrong_bytes` if bytes are compared, and the `timeout_ps`, `message_bytes` and smallest
+        `window_packets_min` of its queue pairs.
+        """
+
+def drivers() -> dict[str, str]:
+    """Return every driver of `HostRun` with the reason why it cannot be used here; empty if it can."""
+
+def unmeasured(driver: str) -> list[str]:
+    """Return the columns of table `chunks` that a driver does not measure."""
+
+def chunk_rows(
+    spec_json: str,
+    *,
+    driver: str,
+    sent: Sequence[bytes],
+    received: Sequence[bytes],
+    shifts_ps: Mapping[int, int],
+) -> list[pa.RecordBatch]:
+    """Return the rows of table `chunks` that the halves of all agents make, by the time of completion.
+
+    Args:
+        spec_json: The RunSpec.
+        driver: That of the agents: what it does not measure is null.
+        sent: What `HostRun.sent` returned at each agent.
+        received: What `HostRun.received` returned at each agent.
+        shifts_ps: By host, what is added to its times so that those of all hosts have one start.
+
+    Raises:
+        ValueError: A stream does not have what it should.
     """

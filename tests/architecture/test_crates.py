@@ -19,10 +19,10 @@ ALLOWED: dict[str, set[str]] = {
     "workload": {"units"},
     "record": set(),
     "spec": {"units"},
-    "endpoint": {"units", "wire", "transport"},
+    "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
     "jobs": {"units", "wire", "workload", "spec"},
     "sim": PARTS,
-    "python": {"record", "spec", "sim"},
+    "python": {"record", "spec", "endpoint", "sim"},
 }
 
 # A crate of the workspace and the parts it depends on, tests apart.

@@ -1,19 +1,18 @@
 //! A socket and the queue pairs that share it.
 
 use crate::identifications::Identifications;
+use crate::limit::RateLimit;
 use crate::numbers::Numbers;
 use crate::outbox::{Outbox, Way};
-use crate::pair::{Pair, PairId};
+use crate::pair::{Ended, Pair, PairId};
 use crate::schedule::Schedule;
 use crate::socket::{Datagrams, RECEIVE_BYTES_MAX, Socket};
-use crate::{Clock, Loss, Options};
+use crate::{Clock, Loss, Memory, Options};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
 use std::{io, mem};
-use transport::{
-    Completion, Outgoing, PostError, QueuePair, Received, Region, Settings, SettingsError, UdpPath, WorkId,
-};
+use transport::{Outgoing, PostError, QueuePair, Received, Region, Settings, SettingsError, UdpPath, WorkId};
 use units::{Instant, Span};
 use wire::Opcode;
 use wire::ipv4::Ecn;
@@ -62,6 +61,7 @@ pub struct Endpoint {
     pairs: Vec<Pair>,
     numbers: Numbers,
     schedule: Schedule,
+    limit: Option<RateLimit>,
     outbox: Outbox,
     inbox: Vec<u8>,
     identifications: Identifications,
@@ -95,6 +95,7 @@ impl Endpoint {
             pairs: Vec::new(),
             numbers: Numbers::default(),
             schedule: Schedule::new(options.in_flight_packets_max),
+            limit: options.rate_limit_bps.map(RateLimit::new),
             outbox: Outbox::default(),
             inbox: vec![0; RECEIVE_BYTES_MAX],
             identifications: Identifications::default(),
@@ -120,7 +121,7 @@ impl Endpoint {
         &mut self,
         settings: &Settings,
         peer: SocketAddrV4,
-        memory: Vec<u8>,
+        memory: impl Into<Memory>,
     ) -> Result<PairId, ConnectError> {
         self.connect_from(self.local().port(), settings, peer, memory)
     }
@@ -136,12 +137,14 @@ impl Endpoint {
         source_port: u16,
         settings: &Settings,
         peer: SocketAddrV4,
-        memory: Vec<u8>,
+        memory: impl Into<Memory>,
     ) -> Result<PairId, ConnectError> {
         let Region { address, bytes: registered, .. } =
             settings.memory.unwrap_or(Region { address: 0, bytes: 0, remote_key: 0 });
-        if registered > memory.len() as u64 {
-            return Err(ConnectError::Memory { registered, bytes: memory.len() });
+        let memory = memory.into();
+        let bytes = memory.writable_bytes();
+        if registered > bytes as u64 {
+            return Err(ConnectError::Memory { registered, bytes });
         }
         let queue_pair = QueuePair::new(settings)?;
         let (number, place) = (settings.number.value(), self.pairs.len());
@@ -241,7 +244,7 @@ impl Endpoint {
     pub fn post_receive(&mut self, pair: PairId, part: Range<usize>) -> Result<WorkId, PostError> {
         let now = self.clock.now();
         let posted = &mut self.pairs[pair.0];
-        let capacity_bytes = posted.memory()[part.clone()].len() as u64;
+        let capacity_bytes = posted.memory().bytes()[part.clone()].len() as u64;
         let work = posted.queue_pair.post_receive(capacity_bytes)?;
         posted.receives().push(work, part);
         // Under selective recovery the peer's message may have been waiting for it.
@@ -256,7 +259,7 @@ impl Endpoint {
         post: impl FnOnce(&mut QueuePair, u64) -> Result<WorkId, PostError>,
     ) -> Result<WorkId, PostError> {
         let posted = &mut self.pairs[pair.0];
-        let bytes = posted.memory()[part.clone()].len() as u64;
+        let bytes = posted.memory().bytes()[part.clone()].len() as u64;
         let work = post(&mut posted.queue_pair, bytes)?;
         posted.sends().push(work, part);
         // Sooner or later; when, its turn shows.
@@ -275,11 +278,11 @@ impl Endpoint {
         &mut self.pairs[pair.0]
     }
 
-    /// The next end of a work request of any queue pair, and when it was known.
-    pub fn poll_completion(&mut self) -> Option<(PairId, Instant, Completion)> {
+    /// The next end of a work request of any queue pair.
+    pub fn poll_completion(&mut self) -> Option<(PairId, Ended)> {
         while let Some(&pair) = self.completed.front() {
-            if let Some((at, completion)) = self.pairs[pair.0].poll_completion() {
-                return Some((pair, at, completion));
+            if let Some(ended) = self.pairs[pair.0].poll_completion() {
+                return Some((pair, ended));
             }
             self.completed.pop_front();
         }
@@ -290,6 +293,25 @@ impl Endpoint {
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// Room for what has arrived and was not taken in, as the kernel counts: twice what packets carry, or
+    /// more [bytes].
+    #[must_use]
+    pub fn receive_buffer_bytes(&self) -> u64 {
+        self.sockets[0].receive_buffer_bytes()
+    }
+
+    /// Datagrams that found no room there.
+    #[must_use]
+    pub fn socket_drops(&self) -> u64 {
+        self.sockets[0].drops()
+    }
+
+    /// Bytes that peers have written and that are not what was expected: see [`Memory::Checked`].
+    #[must_use]
+    pub fn wrong_bytes(&self) -> u64 {
+        self.pairs.iter().map(|pair| pair.memory().wrong_bytes()).sum()
     }
 
     /// Datagrams that have arrived, whatever became of them.
@@ -321,7 +343,7 @@ impl Endpoint {
         if received + sent > 0 {
             return Ok(());
         }
-        let wait = self.schedule.deadline().since(self.clock.now());
+        let wait = self.schedule.deadline(self.payload_from()).since(self.clock.now());
         if wait > Span::ZERO { self.sockets[0].wait(wait.min(patience)) } else { Ok(()) }
     }
 
@@ -420,6 +442,9 @@ impl Endpoint {
             self.look_at(place, now);
         }
         for _ in 0..SENT_AT_ONCE {
+            if now < self.payload_from() {
+                break;
+            }
             let Some(place) = self.schedule.next_ready() else { break };
             self.pairs[place].standing.leave_ready();
             sent += self.send_burst(place, now)?;
@@ -448,13 +473,25 @@ impl Endpoint {
         // Its timer may have been due when it was found ready.
         self.pairs[place].queue_pair.on_timeout(now);
         for sent in 0..BURST_PACKETS {
+            if now < self.payload_from() {
+                return Ok(sent);
+            }
             let Some(packet) = self.pairs[place].queue_pair.poll_transmit(now) else { return Ok(sent) };
+            if let (Some(limit), Some(source)) = (&mut self.limit, packet.source) {
+                limit.on_sent(source.bytes.into(), now);
+            }
             self.send(place, &packet)?;
         }
         Ok(BURST_PACKETS)
     }
 
+    /// From when on payload may be sent for the first time: what is sent again is not held back.
+    fn payload_from(&self) -> Instant {
+        self.limit.as_ref().map_or(Instant::ZERO, RateLimit::ready_at)
+    }
+
     fn send(&mut self, place: usize, packet: &Outgoing) -> io::Result<()> {
+        self.pairs[place].on_sending(packet);
         if self.loss.drops_next() {
             self.dropped_packets += 1;
             return Ok(());

@@ -24,17 +24,21 @@
 mod clock;
 mod endpoint;
 mod identifications;
+mod limit;
 pub mod loopback;
 mod loss;
+mod memory;
 mod numbers;
 mod options;
 mod outbox;
 mod pair;
+pub mod run;
 mod schedule;
 mod socket;
 
-pub use clock::Clock;
+pub use clock::{Clock, monotonic_ns};
 pub use endpoint::{ConnectError, Endpoint};
 pub use loss::Loss;
+pub use memory::{Memory, Pattern};
 pub use options::{Options, TrafficClass};
-pub use pair::{Pair, PairId};
+pub use pair::{Ended, Pair, PairId, Sent};

@@ -1,14 +1,13 @@
 //! Two endpoints on one host, each a thread of its own: what one sends the other compares byte by byte.
 
-use crate::{Clock, ConnectError, Endpoint, Loss, Pair, PairId};
+use crate::{Clock, ConnectError, Ended, Endpoint, Loss, Pair, PairId};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use transport::{
-    Completion, Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Recovery, Region, Settings,
-    Status,
+    Config, Controller, Counters, DcqcnConfig, DcqcnPacer, PostError, Recovery, Region, Settings, Status,
 };
 use units::{Instant, Seed, Span};
 use wire::Psn;
@@ -176,7 +175,7 @@ impl Transfer {
     /// What the receiving end was to learn of transfer number `index`, it did.
     fn is_told(&self, index: u32, received: &mut Pair) -> bool {
         self.verb != Verb::WriteWithImmediate
-            || received.poll_completion().is_some_and(|(_, told)| told.immediate == Some(index))
+            || received.poll_completion().is_some_and(|ended| ended.completion.immediate == Some(index))
     }
 }
 
@@ -270,9 +269,8 @@ impl Sender {
         while !self.is_done() && clock.now() < limit {
             self.endpoint.turn(PATIENCE)?;
             for (pair, ended) in self.pairs.iter().zip(&mut self.ended) {
-                if let Some((at, Completion { status, .. })) = self.endpoint.pair_mut(*pair).poll_completion()
-                {
-                    *ended = Some((at, status));
+                if let Some(Ended { at, completion, .. }) = self.endpoint.pair_mut(*pair).poll_completion() {
+                    *ended = Some((at, completion.status));
                 }
             }
         }
@@ -388,15 +386,15 @@ fn facts(sender: &Sender, (receiving, told): (&Endpoint, &[bool]), pairs: &[Pair
 fn transfer_facts(sender: &Sender, receiving: &Endpoint, pair: PairId, index: usize) -> TransferFacts {
     let (sent, received) = (sender.endpoint.pair(sender.pairs[index]), receiving.pair(pair));
     let (delivered_at, at_delivery) = *received.delivered();
-    let is_whole = received.delivered_bytes() == sent.memory().len() as u64;
+    let is_whole = received.delivered_bytes() == sent.memory().bytes().len() as u64;
     let Counters { data_sent, data_sent_bytes, retransmits, timeouts, naks_received, cnps_received, .. } =
         *sent.counters();
     let ended = sender.ended[index];
     let is_success = ended.is_some_and(|(_, status)| status == Status::Success);
     TransferFacts {
         status: ended.map_or("unfinished", |(_, status)| name(status)),
-        is_equal: is_whole && sent.memory() == received.memory(),
-        bytes: sent.memory().len() as u64,
+        is_equal: is_whole && sent.memory().bytes() == received.memory().bytes(),
+        bytes: sent.memory().bytes().len() as u64,
         start_ps: sender.start.0,
         delivered_ps: is_whole.then_some(delivered_at.0),
         completed_ps: ended.filter(|_| is_success).map(|(at, _)| at.0),

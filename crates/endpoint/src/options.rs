@@ -41,6 +41,8 @@ pub struct Options {
     /// Packets of all queue pairs under way at the most. 1,024 by default: 4 MB with an MTU of 4096, which
     /// the socket buffers of a peer hold.
     pub in_flight_packets_max: u32,
+    /// The most payload that leaves [bit/s]; as much as it can by default.
+    pub rate_limit_bps: Option<u64>,
 }
 
 impl Default for Options {
@@ -51,6 +53,7 @@ impl Default for Options {
             notifications: TrafficClass { dscp: known(48), ecn: Ecn::NotEct },
             source_ports_max: 256,
             in_flight_packets_max: 1_024,
+            rate_limit_bps: None,
         }
     }
 }

@@ -87,10 +87,10 @@ impl Outbox {
         let part = pair.payload(packet);
         let padding = &PADDING[..packet.packet_bytes() - packet.header_bytes() - part.len()];
         // The kernel numbers the datagrams of a call from 0.
-        let parts = [&self.bytes[start..], &pair.memory()[part.clone()], padding];
+        let parts = [&self.bytes[start..], &pair.memory().bytes()[part.clone()], padding];
         let icrc = path.icrc(self.segments as u16, parts)?;
         if part.len() <= COPIED_BYTES_MAX {
-            self.bytes.extend_from_slice(&pair.memory()[part]);
+            self.bytes.extend_from_slice(&pair.memory().bytes()[part]);
         } else {
             self.gathers.push(Gather { at: self.bytes.len(), place, part });
         }
@@ -119,7 +119,7 @@ impl Outbox {
         let (mut count, mut sent) = (0, 0);
         for Gather { at, place, part } in &self.gathers {
             slices[count] = IoSlice::new(&self.bytes[sent..*at]);
-            slices[count + 1] = IoSlice::new(&pairs[*place].memory()[part.clone()]);
+            slices[count + 1] = IoSlice::new(&pairs[*place].memory().bytes()[part.clone()]);
             (count, sent) = (count + 2, *at);
         }
         slices[count] = IoSlice::new(&self.bytes[sent..]);

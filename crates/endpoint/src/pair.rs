@@ -1,15 +1,25 @@
 //! A queue pair of an endpoint, with the memory that it works on.
 
+use crate::Memory;
 use crate::schedule::Standing;
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 use std::ops::Range;
 use transport::{Completion, Counters, Outgoing, Placed, QueuePair, Target, WorkId};
 use units::Instant;
+use wire::Framing;
 
 /// A queue pair of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PairId(pub(crate) usize);
+
+impl PairId {
+    /// How many queue pairs the endpoint had before it.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// A queue pair with the memory that its work reads and that its peer writes.
 #[derive(Debug)]
@@ -19,40 +29,84 @@ pub struct Pair {
     /// Which socket of the endpoint it sends from.
     pub(crate) port: usize,
     pub(crate) standing: Standing,
-    memory: Vec<u8>,
+    memory: Memory,
     /// Where in the peer's eyes the memory begins.
     address: u64,
-    sends: Parts,
-    receives: Parts,
-    completions: VecDeque<(Instant, Completion)>,
+    sends: Posted,
+    receives: Posted,
+    ended: VecDeque<Ended>,
     delivered_bytes: u64,
     delivered: (Instant, Counters),
 }
 
-/// Work that is not completed, in the order in which it was posted, and its part of the memory.
-#[derive(Debug, Default)]
-pub(crate) struct Parts(VecDeque<(WorkId, Range<usize>)>);
+/// What was sent of a work request, in packets unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// All packets, those dropped on purpose included.
+    pub packets: u64,
+    /// Their Ethernet frames, from the destination address to the FCS [bytes].
+    pub frame_bytes: u64,
+    /// Those that had been sent before.
+    pub retransmits: u64,
+}
 
-impl Parts {
+/// The end of a work request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// When it was known.
+    pub at: Instant,
+    /// Which one, and how it ended.
+    pub completion: Completion,
+    /// What was sent of it.
+    pub sent: Sent,
+    /// What the queue pair had seen by then.
+    pub counters: Counters,
+}
+
+/// A work request that is not completed.
+#[derive(Debug)]
+struct Request {
+    work: WorkId,
+    /// Its part of the memory.
+    part: Range<usize>,
+    sent: Sent,
+}
+
+/// Work that is not completed, in the order in which it was posted.
+#[derive(Debug, Default)]
+pub(crate) struct Posted(VecDeque<Request>);
+
+impl Posted {
     pub(crate) fn push(&mut self, work: WorkId, part: Range<usize>) {
-        self.0.push_back((work, part));
+        self.0.push_back(Request { work, part, sent: Sent::default() });
     }
 
     fn part_of(&self, work: WorkId) -> Range<usize> {
-        self.place_of(work).map_or(0..0, |place| self.0[place].1.clone())
+        self.place_of(work).map_or(0..0, |place| self.0[place].part.clone())
     }
 
-    /// True if it was there.
-    fn remove(&mut self, work: WorkId) -> bool {
-        let place = self.place_of(work);
-        place.is_some_and(|place| self.0.remove(place).is_some())
+    /// What was sent of it, if it was there.
+    fn remove(&mut self, work: WorkId) -> Option<Sent> {
+        self.0.remove(self.place_of(work)?).map(|request| request.sent)
+    }
+
+    fn on_sending(&mut self, packet: &Outgoing) {
+        let Some((source, place)) =
+            packet.source.and_then(|source| Some((source, self.place_of(source.work)?)))
+        else {
+            return;
+        };
+        let sent = &mut self.0[place].sent;
+        sent.packets += 1;
+        sent.frame_bytes += u64::from(Framing::Ethernet.frame_bytes(packet.bth.opcode, source.bytes));
+        sent.retransmits += u64::from(packet.is_retransmission);
     }
 
     fn place_of(&self, work: WorkId) -> Option<usize> {
         // Mostly the oldest.
         match self.0.front() {
-            Some((oldest, _)) if *oldest == work => Some(0),
-            _ => self.0.binary_search_by_key(&work, |(posted, _)| *posted).ok(),
+            Some(oldest) if oldest.work == work => Some(0),
+            _ => self.0.binary_search_by_key(&work, |request| request.work).ok(),
         }
     }
 }
@@ -61,7 +115,7 @@ impl Pair {
     pub(crate) fn new(
         queue_pair: QueuePair,
         (peer, port): (SocketAddrV4, usize),
-        memory: Vec<u8>,
+        memory: Memory,
         address: u64,
     ) -> Self {
         Self {
@@ -71,9 +125,9 @@ impl Pair {
             standing: Standing::default(),
             memory,
             address,
-            sends: Parts::default(),
-            receives: Parts::default(),
-            completions: VecDeque::new(),
+            sends: Posted::default(),
+            receives: Posted::default(),
+            ended: VecDeque::new(),
             delivered_bytes: 0,
             delivered: (Instant::ZERO, Counters::default()),
         }
@@ -81,13 +135,8 @@ impl Pair {
 
     /// Its memory.
     #[must_use]
-    pub fn memory(&self) -> &[u8] {
+    pub const fn memory(&self) -> &Memory {
         &self.memory
-    }
-
-    /// Its memory, to fill before it is posted: what is under way leaves with the bytes that it has then.
-    pub fn memory_mut(&mut self) -> &mut [u8] {
-        &mut self.memory
     }
 
     /// What it has seen so far.
@@ -108,17 +157,22 @@ impl Pair {
         &self.delivered
     }
 
-    /// The next end of a work request, and when it was known.
-    pub fn poll_completion(&mut self) -> Option<(Instant, Completion)> {
-        self.completions.pop_front()
+    /// The next end of a work request.
+    pub fn poll_completion(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
     }
 
-    pub(crate) const fn sends(&mut self) -> &mut Parts {
+    pub(crate) const fn sends(&mut self) -> &mut Posted {
         &mut self.sends
     }
 
-    pub(crate) const fn receives(&mut self) -> &mut Parts {
+    pub(crate) const fn receives(&mut self) -> &mut Posted {
         &mut self.receives
+    }
+
+    /// A packet is about to be sent.
+    pub(crate) fn on_sending(&mut self, packet: &Outgoing) {
+        self.sends.on_sending(packet);
     }
 
     pub(crate) fn place(&mut self, placed: Placed, payload: &[u8], now: Instant) {
@@ -128,21 +182,20 @@ impl Pair {
                 self.receives.part_of(work).start + offset_bytes as usize
             }
         };
-        self.memory[from..from + payload.len()].copy_from_slice(payload);
+        self.memory.write(from, payload);
         self.delivered_bytes += u64::from(placed.bytes);
         self.delivered = (now, *self.queue_pair.counters());
     }
 
     /// True if there are new ones to poll.
     pub(crate) fn collect_completions(&mut self, now: Instant) -> bool {
-        let before = self.completions.len();
+        let before = self.ended.len();
         while let Some(completion) = self.queue_pair.poll_completion() {
-            if !self.sends.remove(completion.work) {
-                self.receives.remove(completion.work);
-            }
-            self.completions.push_back((now, completion));
+            let work = completion.work;
+            let sent = self.sends.remove(work).or_else(|| self.receives.remove(work)).unwrap_or_default();
+            self.ended.push_back(Ended { at: now, completion, sent, counters: *self.queue_pair.counters() });
         }
-        self.completions.len() > before
+        self.ended.len() > before
     }
 
     /// Where in the memory the payload of a packet to send is.

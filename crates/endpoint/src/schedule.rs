@@ -106,12 +106,14 @@ impl Schedule {
         self.timers.pop().map(|Reverse(timer)| timer)
     }
 
-    /// When there is something to do.
-    pub(crate) fn deadline(&self) -> Instant {
-        if !self.urgent.is_empty() || !(self.ready.is_empty() || self.is_full()) {
+    /// When there is something to do, if payload may be sent from that time on.
+    pub(crate) fn deadline(&self, payload_from: Instant) -> Instant {
+        if !self.urgent.is_empty() {
             return Instant::ZERO;
         }
-        self.timers.peek().map_or(Instant::NEVER, |Reverse((at, _))| *at)
+        let waits = self.ready.is_empty() || self.is_full();
+        let payload = if waits { Instant::NEVER } else { payload_from };
+        self.timers.peek().map_or(payload, |Reverse((at, _))| payload.min(*at))
     }
 }
 
@@ -176,18 +178,18 @@ mod tests {
     #[test]
     fn a_queue_pair_waits_once_and_then_for_its_timer() {
         let (mut schedule, mut standing, mut pair) = (Schedule::new(100), Standing::default(), queue_pair());
-        assert_eq!(schedule.deadline(), Instant::NEVER);
+        assert_eq!(schedule.deadline(Instant::ZERO), Instant::NEVER);
         schedule.update(3, &mut standing, &pair, NOW);
         schedule.update(3, &mut standing, &pair, NOW);
         assert_eq!(
-            (schedule.deadline(), schedule.next_ready(), schedule.next_ready()),
+            (schedule.deadline(Instant::ZERO), schedule.next_ready(), schedule.next_ready()),
             (Instant::ZERO, Some(3), None)
         );
         standing.leave_ready();
         while pair.poll_transmit(NOW).is_some() {}
         schedule.update(3, &mut standing, &pair, NOW);
         let due = NOW + Span::from_us(100);
-        assert_eq!((schedule.next_ready(), schedule.deadline()), (None, due));
+        assert_eq!((schedule.next_ready(), schedule.deadline(Instant::ZERO)), (None, due));
         assert_eq!(schedule.next_expired(Instant(due.0 - 1)), None);
         assert_eq!(schedule.next_expired(due), Some((due, 3)));
         standing.leave_timer(due);
@@ -213,6 +215,10 @@ mod tests {
             look_at(&mut schedule, place, true);
         }
         assert_eq!(turns, [0, 1], "four packets each");
-        assert_eq!(schedule.deadline(), NOW + Span::from_us(100), "nothing to do for those that wait");
+        assert_eq!(
+            schedule.deadline(Instant::ZERO),
+            NOW + Span::from_us(100),
+            "nothing to do for those that wait"
+        );
     }
 }

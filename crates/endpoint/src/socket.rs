@@ -21,6 +21,11 @@ pub(crate) const CALL_BYTES_MAX: usize = 65_507;
 /// Most bytes that are received at once.
 pub(crate) const RECEIVE_BYTES_MAX: usize = 1 << 16;
 
+/// Places in what `SO_MEMINFO` tells (`linux/sock_diag.h`).
+const SK_MEMINFO_RCVBUF: usize = 1;
+const SK_MEMINFO_DROPS: usize = 8;
+const SK_MEMINFO_VARS: usize = 9;
+
 /// Datagrams that arrived in one piece: all are as long as the first, but the last may be shorter.
 pub(crate) struct Datagrams {
     /// Length of all of them.
@@ -69,6 +74,27 @@ impl Socket {
     /// The address that it is bound to.
     pub(crate) const fn local(&self) -> SocketAddrV4 {
         self.local
+    }
+
+    /// `SO_MEMINFO` (Linux 4.12): what the socket has and had of memory, by `SK_MEMINFO_*`; zeros where the
+    /// kernel does not tell.
+    fn memory_info(&self) -> [u32; SK_MEMINFO_VARS] {
+        let mut info = [0_u32; SK_MEMINFO_VARS];
+        let mut bytes = mem::size_of_val(&info) as libc::socklen_t;
+        let (descriptor, place) = (self.socket.as_raw_fd(), info.as_mut_ptr().cast());
+        // SAFETY: the array outlives the call, and `bytes` is its size.
+        unsafe { libc::getsockopt(descriptor, libc::SOL_SOCKET, libc::SO_MEMINFO, place, &raw mut bytes) };
+        info
+    }
+
+    /// Room for what has arrived, as the kernel counts [bytes].
+    pub(crate) fn receive_buffer_bytes(&self) -> u64 {
+        self.memory_info()[SK_MEMINFO_RCVBUF].into()
+    }
+
+    /// Datagrams that found no room.
+    pub(crate) fn drops(&self) -> u64 {
+        self.memory_info()[SK_MEMINFO_DROPS].into()
     }
 
     /// Beyond the limit of the host if it may (`CAP_NET_ADMIN`), else up to it.

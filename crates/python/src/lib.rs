@@ -3,6 +3,7 @@
 
 mod allocator;
 mod errors;
+mod host_run;
 mod observer;
 mod progress;
 mod usage;
@@ -18,7 +19,7 @@ use std::thread::available_parallelism;
 #[global_allocator]
 static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
-/// The core of fabricbench: the packet-level simulator.
+/// The core of fabricbench: the packet-level simulator, and runs on real hosts.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -31,7 +32,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(capture, module)?)
+    module.add_function(wrap_pyfunction!(capture, module)?)?;
+    module.add_class::<host_run::HostRun>()?;
+    module.add_function(wrap_pyfunction!(host_run::drivers, module)?)?;
+    module.add_function(wrap_pyfunction!(host_run::unmeasured, module)?)?;
+    module.add_function(wrap_pyfunction!(host_run::chunk_rows, module)?)
 }
 
 /// The JSON Schema of a run spec.

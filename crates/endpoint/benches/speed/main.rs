@@ -101,8 +101,8 @@ impl Task {
         while left > 0 {
             endpoint.turn(PATIENCE).unwrap();
             let is_over = start.elapsed() >= self.span;
-            while let Some((pair, _, done)) = endpoint.poll_completion() {
-                assert_eq!(done.status, Status::Success);
+            while let Some((pair, done)) = endpoint.poll_completion() {
+                assert_eq!(done.completion.status, Status::Success);
                 sent += 1;
                 if is_over {
                     left -= 1;

@@ -10,7 +10,7 @@ use crate::nic::{
 };
 use crate::packet::{Path, Priority};
 use jobs::{Chunk, OneJob};
-use spec::{FabricSpec, JobSpec, LoadBalancing, RateControl, RunSpec};
+use spec::{FabricSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;
 use transport::{Config, Recovery};
@@ -260,14 +260,9 @@ fn job_times(spec: &RunSpec, index: u32) -> JobTimes {
         overhead: Span(job.step_overhead_ps),
         send_overhead: Span(job.send_overhead_ps),
         receive_overhead: Span(job.receive_overhead_ps),
-        phases: job.rounds_planned().map(|rounds| phases_of(job, rounds)),
+        phases: job.phases_planned(),
         job: index,
         warm_up_rounds: job.warm_up_rounds,
         has_barriers: job.barrier,
     }
-}
-
-/// So many rounds, and the barriers between them.
-const fn phases_of(job: &JobSpec, rounds: u32) -> u32 {
-    if job.barrier { 2 * rounds - 1 } else { rounds }
 }

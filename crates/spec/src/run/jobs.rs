@@ -70,6 +70,15 @@ impl JobSpec {
         }
     }
 
+    /// Phases of each rank, rounds to run and the barriers between them; none when others decide.
+    #[must_use]
+    pub const fn phases_planned(&self) -> Option<u32> {
+        match self.rounds_planned() {
+            Some(rounds) if self.barrier => Some(2 * rounds - 1),
+            rounds => rounds,
+        }
+    }
+
     /// Rounds until one is like the first: more than one if the root changes.
     #[must_use]
     pub fn rounds_of_a_cycle(&self) -> u32 {

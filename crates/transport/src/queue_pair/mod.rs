@@ -299,6 +299,12 @@ impl QueuePair {
         })
     }
 
+    /// Replies wait to be sent: they come before any payload.
+    #[must_use]
+    pub fn has_replies(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
     /// When there is something to do, if nothing arrives before: a packet to send, as soon as pacing or the
     /// wait for a peer that was not ready allows, or [`Self::on_timeout`]. [`Instant::ZERO`] while replies
     /// wait.

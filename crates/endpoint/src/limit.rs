@@ -1,0 +1,53 @@
+//! A limit of the rate at which payload is sent.
+
+use units::{Instant, Rate, Span};
+
+/// What may be sent at once after a pause.
+const BURST: Span = Span::from_us(1_000);
+
+/// A bucket of tokens: payload may be sent while it is not empty, and what is sent is taken out of it, be it
+/// more than there is. So the mean rate is never above the limit by more than a burst and one send.
+#[derive(Clone, Debug)]
+pub(crate) struct RateLimit {
+    rate: Rate,
+    /// When the bucket is full again, had nothing more been sent.
+    full_at: Instant,
+}
+
+impl RateLimit {
+    /// Of so much [bit/s].
+    pub(crate) const fn new(rate_bps: u64) -> Self {
+        Self { rate: Rate::from_bps(rate_bps), full_at: Instant::ZERO }
+    }
+
+    /// From when on payload may be sent.
+    pub(crate) const fn ready_at(&self) -> Instant {
+        Instant(self.full_at.0.saturating_sub(BURST.0))
+    }
+
+    /// So much payload is sent at `now` [bytes].
+    pub(crate) fn on_sent(&mut self, bytes: u64, now: Instant) {
+        self.full_at = self.full_at.max(now) + self.rate.span_of(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_the_rate_and_a_burst_is_sent() {
+        // 8 Gbit/s is a byte in a nanosecond.
+        let mut limit = RateLimit::new(8_000_000_000);
+        let (mut now, mut sent) = (Instant::ZERO, 0);
+        while now < Instant::ZERO + Span::from_us(10_000) {
+            while limit.ready_at() <= now {
+                limit.on_sent(4_096, now);
+                sent += 4_096;
+            }
+            now += Span::from_us(7);
+        }
+        let most = 10_000_000 + 1_000_000 + 4_096;
+        assert!((10_000_000..=most).contains(&sent), "{sent}");
+    }
+}

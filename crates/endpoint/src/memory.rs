@@ -1,0 +1,117 @@
+//! What the work of a queue pair reads, and what its peer writes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Memory of a queue pair.
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Bytes of its own, to read and to write.
+    Own(Vec<u8>),
+    /// Part of what several queue pairs read; nobody writes to it.
+    Shared(Pattern),
+    /// Bytes of its own in which the peer is to write what a pattern says.
+    Checked {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// What is to be written: to the first byte the first of the pattern.
+        expected: Pattern,
+        /// Bytes that were something else.
+        wrong_bytes: u64,
+    },
+}
+
+/// Part of what several queue pairs have in common.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    bytes: Arc<[u8]>,
+    part: Range<usize>,
+}
+
+impl Pattern {
+    /// Part of those bytes.
+    ///
+    /// # Panics
+    /// When they have no such part.
+    #[must_use]
+    pub fn new(bytes: Arc<[u8]>, part: Range<usize>) -> Self {
+        assert!(part.start <= part.end && part.end <= bytes.len(), "the part is of the bytes");
+        Self { bytes, part }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[self.part.clone()]
+    }
+}
+
+impl From<Vec<u8>> for Memory {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Own(bytes)
+    }
+}
+
+impl Memory {
+    /// Its bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) | Self::Checked { bytes, .. } => bytes,
+            Self::Shared(pattern) => pattern.bytes(),
+        }
+    }
+
+    /// Bytes written so far that are not what they were to be.
+    #[must_use]
+    pub const fn wrong_bytes(&self) -> u64 {
+        match self {
+            Self::Own(_) | Self::Shared(_) => 0,
+            Self::Checked { wrong_bytes, .. } => *wrong_bytes,
+        }
+    }
+
+    /// Bytes that a peer may write.
+    pub(crate) fn writable_bytes(&self) -> usize {
+        match self {
+            Self::Own(bytes) | Self::Checked { bytes, .. } => bytes.len(),
+            Self::Shared(_) => 0,
+        }
+    }
+
+    /// Writes a payload from that byte on.
+    pub(crate) fn write(&mut self, from: usize, payload: &[u8]) {
+        let part = from..from + payload.len();
+        match self {
+            Self::Own(bytes) => bytes[part].copy_from_slice(payload),
+            Self::Checked { bytes, expected, wrong_bytes } => {
+                *wrong_bytes += differences(payload, &expected.bytes()[part.clone()]);
+                bytes[part].copy_from_slice(payload);
+            }
+            Self::Shared(_) => unreachable!("a peer cannot register what it shares"),
+        }
+    }
+}
+
+/// How many bytes of two pieces of equal length differ.
+fn differences(found: &[u8], expected: &[u8]) -> u64 {
+    if found == expected {
+        return 0;
+    }
+    found.iter().zip(expected).filter(|(found, expected)| found != expected).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_what_they_were_to_be_are_counted() {
+        let expected = Pattern::new((0..=99).collect(), 10..20);
+        let mut memory = Memory::Checked { bytes: vec![0; 10], expected, wrong_bytes: 0 };
+        memory.write(2, &[12, 13, 14]);
+        assert_eq!((memory.wrong_bytes(), &memory.bytes()[..6]), (0, &[0, 0, 12, 13, 14, 0][..]));
+        memory.write(3, &[13, 15, 16]);
+        assert_eq!((memory.wrong_bytes(), memory.writable_bytes()), (2, 10));
+    }
+}

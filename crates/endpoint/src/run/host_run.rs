@@ -1,0 +1,359 @@
+//! A run at an agent, from the outside.
+
+use super::executor::{Executor, State};
+use super::record::{Recorder, write_received, write_sent};
+use super::roce::Roce;
+use super::share::Share;
+use super::{RunError, Settings};
+use crate::{Clock, monotonic_ns};
+use jobs::Jobs;
+use spec::{RunSpec, SpecError};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::Span;
+
+/// A run that nobody has kept alive for so long stops: traffic must not outlive who controls it [ns].
+const SIGN_OF_LIFE_NS: u64 = 2_000_000_000;
+/// At most so many rows have room from the beginning; more make room as they come.
+const ROWS_MAX: usize = 1 << 22;
+
+/// Every driver, and why it cannot be used on this host, or nothing.
+#[must_use]
+pub fn drivers() -> Vec<(&'static str, String)> {
+    vec![("roce", String::new())]
+}
+
+/// The jobs of a spec, if endpoints can carry them out.
+///
+/// # Errors
+/// [`RunError::Spec`].
+pub(super) fn jobs_of(spec: &RunSpec) -> Result<Jobs, RunError> {
+    let mut jobs = Jobs::new(spec);
+    for (index, job) in (0..).zip(&spec.jobs) {
+        if job.storage.is_some() {
+            return Err(no_such(format!("jobs[{index}].storage"), "a storage job"));
+        }
+        jobs.add_collective(spec, index, job)?;
+    }
+    if !spec.tcp.is_empty() {
+        return Err(no_such("tcp".into(), "TCP traffic beside the jobs"));
+    }
+    Ok(jobs)
+}
+
+fn no_such(field: String, found: &str) -> RunError {
+    SpecError::Value { field, found: found.into(), allowed: "none on endpoints: collectives only".into() }
+        .into()
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What has become of it.
+    pub state: State,
+    /// Why it was stopped, or has failed.
+    pub reason: String,
+    /// Payload that has arrived at the hosts of the agent, of jobs that end by themselves [bytes].
+    pub delivered_bytes: u64,
+    /// All of that [bytes].
+    pub total_bytes: u64,
+    /// Since the start.
+    pub elapsed: Span,
+}
+
+/// What the thread of a run and those who watch it have in common.
+pub(super) struct Control {
+    /// When somebody kept it alive last, on the monotonic clock [ns].
+    alive_ns: AtomicU64,
+    must_end: AtomicBool,
+    told: Mutex<Told>,
+    changed: Condvar,
+}
+
+struct Told {
+    progress: Progress,
+    counters: Vec<(&'static str, u64)>,
+}
+
+impl Control {
+    fn new(total_bytes: u64) -> Self {
+        let progress = Progress {
+            state: State::Running,
+            reason: String::new(),
+            delivered_bytes: 0,
+            total_bytes,
+            elapsed: Span::ZERO,
+        };
+        Self {
+            alive_ns: AtomicU64::new(monotonic_ns()),
+            must_end: AtomicBool::new(false),
+            told: Mutex::new(Told { progress, counters: Vec::new() }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more is to be sent: somebody said so, or nobody has kept the run alive.
+    pub(super) fn must_end(&self) -> bool {
+        let silence = monotonic_ns().saturating_sub(self.alive_ns.load(Ordering::Relaxed));
+        if silence > SIGN_OF_LIFE_NS {
+            self.end(State::Stopped, &format!("no sign of the controller for {} ms", silence / 1_000_000));
+        }
+        self.must_end.load(Ordering::Relaxed)
+    }
+
+    /// The run ends; what had become of it before stays.
+    pub(super) fn end(&self, state: State, reason: &str) {
+        let mut told = self.told();
+        if told.progress.state == State::Running {
+            (told.progress.state, told.progress.reason) = (state, reason.into());
+        }
+        drop(told);
+        self.must_end.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// All that is this agent's is done.
+    pub(super) fn drained(&self) {
+        let mut told = self.told();
+        if told.progress.state == State::Running {
+            told.progress.state = State::Drained;
+            self.changed.notify_all();
+        }
+    }
+
+    pub(super) fn tell(
+        &self,
+        delivered_bytes: u64,
+        elapsed: Span,
+        counters: impl FnOnce() -> Vec<(&'static str, u64)>,
+    ) {
+        let counters = counters();
+        let mut told = self.told();
+        (told.progress.delivered_bytes, told.progress.elapsed) = (delivered_bytes, elapsed);
+        told.counters = counters;
+    }
+}
+
+/// Where the executor is.
+enum Stage {
+    Made(Box<Executor>),
+    Connected(Box<Executor>),
+    Started(JoinHandle<Box<Executor>>),
+    Ended(Box<Executor>),
+    /// Its thread has panicked.
+    Lost,
+}
+
+/// A run at an agent that plays some hosts.
+pub struct HostRun {
+    jobs: Arc<Jobs>,
+    clock: Clock,
+    stage: Mutex<Stage>,
+    control: Arc<Control>,
+}
+
+impl HostRun {
+    /// One that plays `hosts` of a spec that was checked; sockets are open from here on.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn new(spec: RunSpec, hosts: &[u32], driver: &str, settings: Settings) -> Result<Self, RunError> {
+        check_hosts(&spec, hosts)?;
+        let (clock, jobs) = (Clock::start(), Arc::new(jobs_of(&spec)?));
+        let share = Share::new(&spec, &jobs, hosts);
+        let rows = row_counts(&spec, &share);
+        let recorder = Recorder::new(share.sends(), rows);
+        let spec = Arc::new(spec);
+        let driver = match driver {
+            "roce" => Box::new(Roce::new(&spec, &jobs, settings, clock)?),
+            _ => return Err(unknown_driver(driver)),
+        };
+        let control = Arc::new(Control::new(share.total_bytes()));
+        let executor = Box::new(Executor::new(share, driver, recorder, clock));
+        Ok(Self { jobs, clock, stage: Mutex::new(Stage::Made(executor)), control })
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What peers must know to reach this agent.
+    ///
+    /// # Errors
+    /// [`RunError::Order`] after the start.
+    pub fn addresses(&self) -> Result<Vec<u8>, RunError> {
+        match &*self.stage() {
+            Stage::Made(executor) | Stage::Connected(executor) => Ok(executor.driver.addresses()),
+            _ => Err(RunError::Order("addresses are told before the start")),
+        }
+    }
+
+    /// Makes all queue pairs ready; `peers` has what the agents of all hosts say of themselves.
+    ///
+    /// # Errors
+    /// [`RunError`]; the run cannot be used after it.
+    pub fn connect(&self, peers: &BTreeMap<u32, Vec<u8>>) -> Result<(), RunError> {
+        let mut stage = self.stage();
+        match std::mem::replace(&mut *stage, Stage::Lost) {
+            Stage::Made(mut executor) => {
+                let Executor { share, driver, .. } = &mut *executor;
+                driver.connect(peers, share.senders(), share.receivers())?;
+                *stage = Stage::Connected(executor);
+                Ok(())
+            }
+            other => {
+                *stage = other;
+                Err(RunError::Order("a run is connected once, before the start"))
+            }
+        }
+    }
+
+    /// Starts at a time of the monotonic clock [ns], at once if that is over; returns at once.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn start(&self, at_ns: u64) -> Result<(), RunError> {
+        let mut stage = self.stage();
+        match std::mem::replace(&mut *stage, Stage::Lost) {
+            Stage::Connected(mut executor) => {
+                let (control, at) = (Arc::clone(&self.control), self.clock.at(at_ns));
+                self.keep_alive();
+                let thread = std::thread::Builder::new().name("fabricbench-run".into());
+                *stage = Stage::Started(thread.spawn(move || {
+                    executor.run(at, &control);
+                    executor
+                })?);
+                Ok(())
+            }
+            other => {
+                *stage = other;
+                Err(RunError::Order("a run is started once, after it was connected"))
+            }
+        }
+    }
+
+    /// A sign of the controller: without one for two seconds the run stops.
+    pub fn keep_alive(&self) {
+        self.control.alive_ns.store(monotonic_ns(), Ordering::Relaxed);
+    }
+
+    /// Stops everything; what is under way is unfinished.
+    pub fn stop(&self, reason: &str) {
+        self.control.end(State::Stopped, reason);
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.control.told().progress.clone()
+    }
+
+    /// Waits until it is no longer running, but no longer than that; true if so.
+    #[must_use]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let is_running = |told: &mut Told| told.progress.state == State::Running;
+        let waited = self.control.changed.wait_timeout_while(self.control.told(), timeout, is_running);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// What it counts, as of a moment ago.
+    #[must_use]
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        match &*self.stage() {
+            Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
+                executor.counters()
+            }
+            Stage::Started(_) | Stage::Lost => self.control.told().counters.clone(),
+        }
+    }
+
+    /// The senders' halves of its chunks, as an Arrow IPC stream. Ends a run that is drained: call it when
+    /// all agents are.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn sent(&self) -> Result<Vec<u8>, RunError> {
+        self.of_record(|recorder| write_sent(recorder.sent(), &self.jobs))
+    }
+
+    /// The receivers' halves of its chunks, as an Arrow IPC stream. Ends a run that is drained.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn received(&self) -> Result<Vec<u8>, RunError> {
+        self.of_record(|recorder| write_received(recorder.received(), &self.jobs))
+    }
+
+    fn of_record<T>(&self, told: impl FnOnce(&Recorder) -> Result<T, RunError>) -> Result<T, RunError> {
+        let mut stage = self.stage();
+        if let Stage::Started(_) = &*stage {
+            if self.progress().state == State::Running {
+                return Err(RunError::Order("a run that goes on has no record yet: stop it first"));
+            }
+            self.finish(&mut stage);
+        }
+        match &*stage {
+            Stage::Made(executor) | Stage::Connected(executor) | Stage::Ended(executor) => {
+                told(&executor.recorder)
+            }
+            Stage::Started(_) | Stage::Lost => Err(RunError::Order("the run has lost its thread")),
+        }
+    }
+
+    /// Ends the thread.
+    fn finish(&self, stage: &mut Stage) {
+        self.control.end(State::Stopped, "");
+        if let Stage::Started(thread) = std::mem::replace(stage, Stage::Lost)
+            && let Ok(executor) = thread.join()
+        {
+            *stage = Stage::Ended(executor);
+        }
+    }
+}
+
+impl Drop for HostRun {
+    fn drop(&mut self) {
+        let mut stage = std::mem::replace(&mut *self.stage(), Stage::Lost);
+        if let Stage::Started(_) = &stage {
+            self.finish(&mut stage);
+        }
+    }
+}
+
+fn unknown_driver(found: &str) -> RunError {
+    let names: Vec<&str> = drivers().iter().map(|&(name, _)| name).collect();
+    RunError::Driver { found: found.into(), allowed: names.join(", ") }
+}
+
+fn check_hosts(spec: &RunSpec, hosts: &[u32]) -> Result<(), RunError> {
+    let mut known = HashSet::new();
+    for &host in hosts {
+        let count = spec.fabric.topology.hosts();
+        let why = match (u64::from(host) < count, known.insert(host)) {
+            (false, _) => format!("the topology has {count}"),
+            (true, false) => "it is named twice".into(),
+            (true, true) => continue,
+        };
+        return Err(RunError::Host { host, why });
+    }
+    Ok(())
+}
+
+/// How many chunks will be sent and received, as far as is known.
+fn row_counts(spec: &RunSpec, share: &Share) -> [usize; 2] {
+    [share.senders(), share.receivers()].map(|pairs| {
+        let rows = pairs.iter().map(|pair| {
+            let job = &spec.jobs[pair.queue_pair.job as usize];
+            let rounds = job.rounds_planned().unwrap_or(1);
+            u64::from(pair.chunks) * u64::from(rounds.div_ceil(job.rounds_of_a_cycle()))
+        });
+        ROWS_MAX.min(usize::try_from(rows.sum::<u64>()).unwrap_or(ROWS_MAX))
+    })
+}

@@ -1,0 +1,119 @@
+//! What was seen of each chunk: two halves, as Arrow IPC streams, and the rows of table `chunks` that they
+//! make together.
+
+mod ipc;
+mod join;
+
+pub(super) use ipc::{write_received, write_sent};
+pub use join::{Halves, chunk_rows, unmeasured};
+
+use super::driver::{ReceivedCounts, SentCounts};
+use super::share::{Arrival, Post};
+use units::Instant;
+
+/// How a chunk ended at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SentStatus {
+    /// It did not.
+    Unfinished = 0,
+    /// Acknowledged whole.
+    Complete = 1,
+    /// Its queue pair failed.
+    Failed = 2,
+}
+
+/// A chunk at its sender. Times in picoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentHalf {
+    /// Its number in the run.
+    pub chunk: u32,
+    /// How often it was sent before.
+    pub pass: u32,
+    /// How it ended.
+    pub status: SentStatus,
+    /// When it was posted.
+    pub start_ps: i64,
+    /// When it was known to be acknowledged.
+    pub completed_ps: Option<i64>,
+    /// What was seen of it.
+    pub seen: SentCounts,
+}
+
+/// A chunk at its receiver. Times in picoseconds since the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedHalf {
+    /// Its number in the run.
+    pub chunk: u32,
+    /// How often it had arrived before.
+    pub pass: u32,
+    /// When its last byte was placed.
+    pub delivered_ps: i64,
+    /// What was seen of it.
+    pub seen: ReceivedCounts,
+}
+
+/// Keeps what was seen.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    zero: Instant,
+    sent: Vec<SentHalf>,
+    received: Vec<ReceivedHalf>,
+    /// By [`Post::send`]: where in `sent` it stands that is under way.
+    under_way: Vec<u32>,
+}
+
+impl Recorder {
+    /// Room for so many sends and arrivals, and for more if they come; `sends` are under way at once at the
+    /// most.
+    pub(super) fn new(sends: usize, rows: [usize; 2]) -> Self {
+        let [sent, received] = rows;
+        Self {
+            zero: Instant::ZERO,
+            sent: Vec::with_capacity(sent),
+            received: Vec::with_capacity(received),
+            under_way: vec![0; sends],
+        }
+    }
+
+    /// The run starts at that time.
+    pub(super) const fn start(&mut self, zero: Instant) {
+        self.zero = zero;
+    }
+
+    const fn since_start(&self, at: Instant) -> i64 {
+        at.0 as i64 - self.zero.0 as i64
+    }
+
+    pub(super) fn on_posted(&mut self, post: &Post, at: Instant) {
+        self.under_way[post.send as usize] = self.sent.len() as u32;
+        self.sent.push(SentHalf {
+            chunk: post.chunk,
+            pass: post.pass,
+            status: SentStatus::Unfinished,
+            start_ps: self.since_start(at),
+            completed_ps: None,
+            seen: SentCounts::default(),
+        });
+    }
+
+    /// A chunk was acknowledged whole at that time, or has failed.
+    pub(super) fn on_ended(&mut self, send: u32, completed: Option<Instant>, seen: SentCounts) {
+        let completed_ps = completed.map(|at| self.since_start(at));
+        let half = &mut self.sent[self.under_way[send as usize] as usize];
+        half.status = if completed.is_some() { SentStatus::Complete } else { SentStatus::Failed };
+        (half.completed_ps, half.seen) = (completed_ps, seen);
+    }
+
+    pub(super) fn on_arrived(&mut self, chunk: u32, arrival: Arrival, at: Instant, seen: ReceivedCounts) {
+        let delivered_ps = self.since_start(at);
+        self.received.push(ReceivedHalf { chunk, pass: arrival.pass, delivered_ps, seen });
+    }
+
+    pub(super) fn sent(&self) -> &[SentHalf] {
+        &self.sent
+    }
+
+    pub(super) fn received(&self) -> &[ReceivedHalf] {
+        &self.received
+    }
+}

@@ -1,0 +1,230 @@
+//! The rows that halves make together.
+
+use super::ipc::{read_received, read_sent};
+use super::{ReceivedHalf, SentHalf, SentStatus};
+use crate::run::RunError;
+use crate::run::driver::{ReceivedCounts, SentCounts};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{ArrowError, Field, Schema};
+use jobs::{Chunk, Jobs};
+use record::{Batch, ChunkRow, ChunkStatus, Names};
+use spec::{JobSpec, RunSpec};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use units::HostId;
+use workload::Message;
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 1 << 14;
+
+/// Columns of `chunks` that no endpoint measures: the latency of frames, and what an idle fabric would take.
+const OF_THE_FABRIC: [&str; 4] = ["unloaded_ps", "latency_min_ps", "latency_mean_ps", "latency_max_ps"];
+
+/// Columns that a driver over plain sockets does not measure: frames are the kernel's.
+const OF_FRAMES: [&str; 11] = [
+    "tx_frames",
+    "tx_bytes",
+    "rx_frames",
+    "rx_bytes",
+    "frames_delta",
+    "retransmits",
+    "naks",
+    "timeouts",
+    "out_of_order",
+    "ecn_ce_rx",
+    "cnp_tx",
+];
+
+/// Columns of `chunks` that a driver does not measure: they are null.
+#[must_use]
+pub fn unmeasured(driver: &str) -> Vec<&'static str> {
+    let mut columns = OF_THE_FABRIC.to_vec();
+    if driver == "tcp" {
+        columns.extend(OF_FRAMES);
+        columns.push("cnp_rx");
+        columns.push("udp_source_port");
+    }
+    columns
+}
+
+/// What the agents of a run have recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Halves<'a> {
+    /// Streams of [`HostRun::sent`](crate::run::HostRun::sent).
+    pub sent: &'a [Vec<u8>],
+    /// Streams of [`HostRun::received`](crate::run::HostRun::received).
+    pub received: &'a [Vec<u8>],
+    /// By host, what is added to its times so that those of all hosts have one start [ps].
+    pub shifts_ps: &'a BTreeMap<u32, i64>,
+}
+
+/// The rows of table `chunks`: one for each chunk of payload in each round that was planned, or begun where
+/// others end the job. What `driver` does not measure is null.
+///
+/// # Errors
+/// [`RunError`], when streams have not what they should.
+pub fn chunk_rows(spec: &RunSpec, halves: Halves<'_>, driver: &str) -> Result<Vec<RecordBatch>, RunError> {
+    let jobs = super::super::host_run::jobs_of(spec)?;
+    let mut ends = Ends::read(&jobs, halves)?;
+    ends.announce(&jobs);
+    let names = Names { jobs: spec.jobs.iter().map(|job| job.name.clone()).collect(), tcp: Vec::new() };
+    let rows = ends.rows(spec, &jobs);
+    let (unmeasured, told) = (unmeasured(driver), |error: ArrowError| RunError::Record(error.to_string()));
+    let each = rows.chunks(BATCH_ROWS).map(|rows| {
+        let batch = Batch::Chunks(rows.to_vec()).to_arrow(&names).map_err(told)?;
+        without(&batch, &unmeasured).map_err(told)
+    });
+    each.collect()
+}
+
+/// A batch with nothing in some columns.
+fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch, ArrowError> {
+    let each = batch.schema_ref().fields().iter().zip(batch.columns()).map(|(field, array)| {
+        match columns.contains(&field.name().as_str()) {
+            false => (field.as_ref().clone(), Arc::clone(array)),
+            true => {
+                let field = Field::new(field.name(), field.data_type().clone(), true);
+                let nothing = new_null_array(field.data_type(), batch.num_rows());
+                (field, nothing)
+            }
+        }
+    });
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = each.unzip();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}
+
+/// A chunk, and how often it was sent before.
+type Key = (u32, u32);
+
+/// What both ends told.
+struct Ends {
+    sent: HashMap<Key, SentHalf>,
+    received: HashMap<Key, ReceivedHalf>,
+}
+
+impl Ends {
+    fn read(jobs: &Jobs, halves: Halves<'_>) -> Result<Self, RunError> {
+        let shift = |host: HostId| halves.shifts_ps.get(&host.0).copied().unwrap_or(0);
+        let mut ends = Self { sent: HashMap::new(), received: HashMap::new() };
+        for stream in halves.sent {
+            for mut half in read_sent(stream)? {
+                let shift = shift(pair_of(jobs, half.chunk)?.src_host);
+                half.start_ps = half.start_ps.saturating_add(shift);
+                half.completed_ps = half.completed_ps.map(|at| at.saturating_add(shift));
+                twice(half.chunk, ends.sent.insert((half.chunk, half.pass), half).as_ref())?;
+            }
+        }
+        for stream in halves.received {
+            for mut half in read_received(stream)? {
+                let shift = shift(pair_of(jobs, half.chunk)?.dst_host);
+                half.delivered_ps = half.delivered_ps.saturating_add(shift);
+                twice(half.chunk, ends.received.insert((half.chunk, half.pass), half).as_ref())?;
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Payload that had a handshake begins with its announcement.
+    fn announce(&mut self, jobs: &Jobs) {
+        let is_announcement = |half: &&SentHalf| jobs.message(half.chunk) == Message::Rts;
+        let announced: Vec<(Key, i64)> = self
+            .sent
+            .values()
+            .filter(is_announcement)
+            .map(|half| ((jobs.announced_by(half.chunk), half.pass), half.start_ps))
+            .collect();
+        for (key, start_ps) in announced {
+            if let Some(half) = self.sent.get_mut(&key) {
+                half.start_ps = start_ps;
+            }
+        }
+    }
+
+    /// In the order of their ends, then of their numbers.
+    fn rows(&self, spec: &RunSpec, jobs: &Jobs) -> Vec<ChunkRow> {
+        let mut begun: HashMap<u32, u32> = HashMap::new();
+        for &(chunk, pass) in self.sent.keys().chain(self.received.keys()) {
+            let passes = begun.entry(chunk).or_default();
+            *passes = (*passes).max(pass + 1);
+        }
+        let payload = (0..jobs.chunk_count()).filter(|&chunk| jobs.message(chunk) == Message::Payload);
+        let rows = payload.flat_map(|chunk| {
+            let planned = JobSpec::rounds_planned(&spec.jobs[jobs.job_of(chunk) as usize]);
+            let passes = match planned {
+                Some(rounds) => jobs.passes(chunk, rounds),
+                None => begun.get(&chunk).copied().unwrap_or(0),
+            };
+            (0..passes).map(move |pass| (chunk, pass))
+        });
+        let mut rows: Vec<ChunkRow> = rows.map(|key| self.row(jobs, key)).collect();
+        rows.sort_by_key(|row| row.completed_ps.unwrap_or(u64::MAX));
+        rows
+    }
+
+    fn row(&self, jobs: &Jobs, key @ (number, pass): Key) -> ChunkRow {
+        let (Chunk { transfer: id, bytes, .. }, transfer, pair) = jobs.place(number);
+        let (sent, received) = (self.sent.get(&key), self.received.get(&key));
+        let seen = sent.map_or_else(SentCounts::default, |half| half.seen);
+        let arrived = received.map_or_else(ReceivedCounts::default, |half| half.seen);
+        // A time before the start is one within the error of the clocks.
+        let time = |ps: i64| u64::try_from(ps).unwrap_or(0);
+        ChunkRow {
+            job: pair.job,
+            transfer: id.0,
+            part: pair.part,
+            round: jobs.round(number, pass),
+            qp: pair.number,
+            udp_source_port: pair.udp_source_port(),
+            src_rank: pair.src.0,
+            dst_rank: pair.dst.0,
+            src_host: pair.src_host.0,
+            dst_host: pair.dst_host.0,
+            step: transfer.step,
+            channel: pair.channel,
+            block: transfer.block,
+            status: status(sent),
+            payload_bytes: bytes,
+            start_ps: sent.map(|half| time(half.start_ps)),
+            delivered_ps: received.map(|half| time(half.delivered_ps)),
+            completed_ps: sent.and_then(|half| half.completed_ps).map(time),
+            unloaded_ps: None,
+            tx_frames: seen.frames,
+            tx_bytes: seen.bytes,
+            rx_frames: arrived.frames,
+            rx_bytes: arrived.bytes,
+            retransmits: seen.retransmits,
+            naks: seen.naks,
+            timeouts: seen.timeouts,
+            out_of_order: arrived.out_of_order,
+            latency_min_ps: None,
+            latency_sum_ps: 0,
+            latency_frames: 0,
+            latency_max_ps: None,
+            ecn_ce_rx: arrived.marks,
+            cnp_tx: arrived.cnps,
+            cnp_rx: seen.cnps,
+        }
+    }
+}
+
+const fn status(sent: Option<&SentHalf>) -> ChunkStatus {
+    match sent {
+        Some(SentHalf { status: SentStatus::Complete, .. }) => ChunkStatus::Complete,
+        Some(SentHalf { status: SentStatus::Failed, .. }) => ChunkStatus::Failed,
+        Some(SentHalf { status: SentStatus::Unfinished, .. }) | None => ChunkStatus::Unfinished,
+    }
+}
+
+fn pair_of(jobs: &Jobs, chunk: u32) -> Result<jobs::QueuePair, RunError> {
+    if chunk >= jobs.chunk_count() {
+        return Err(RunError::Record(format!("chunk {chunk}; the run has {}", jobs.chunk_count())));
+    }
+    Ok(jobs.place(chunk).2)
+}
+
+fn twice<T>(chunk: u32, before: Option<&T>) -> Result<(), RunError> {
+    match before {
+        None => Ok(()),
+        Some(_) => Err(RunError::Record(format!("chunk {chunk} is told twice"))),
+    }
+}

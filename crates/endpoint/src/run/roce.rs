@@ -1,0 +1,359 @@
+//! Driver `roce`: each chunk is RDMA WRITEs on its queue pair, the last of which brings the number of the
+//! chunk as immediate value; a chunk without payload is that one alone.
+//!
+//! A chunk is written to a region of its queue pair from the beginning, again and again if it is longer. What
+//! is written follows from the seed, the queue pair and the place in the region, so the memory that senders
+//! read never changes and is shared by all of them.
+
+mod memory;
+mod pair;
+
+use super::driver::{Driver, Event};
+use super::share::{LocalPair, Post};
+use super::{RunError, Settings};
+use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
+use jobs::Jobs;
+use memory::Regions;
+use pair::{ReceivingPair, SendingPair};
+use serde::{Deserialize, Serialize};
+use spec::{LossRecovery, RunSpec, SpecError, TransportSpec};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
+use transport::{Config, Controller, Recovery};
+use units::{Seed, Span};
+use wire::aeth::RnrTimer;
+use wire::bth::Qpn;
+use wire::ipv4::Dscp;
+
+/// Numbers 0 and 1 of queue pairs are reserved (IBTA vol. 1, 10.2.4.5).
+const FIRST_QPN: u32 = 0x100;
+/// Windows of all queue pairs that send to a host together take that part of its socket's buffer: the kernel
+/// counts about twice what a packet carries, and bursts of other peers come on top.
+const BUFFER_SHARE: u64 = 4;
+/// The smallest window that this leads to [packets].
+const WINDOW_MIN: u32 = 8;
+
+/// What peers must know.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    address: Ipv4Addr,
+    port: u16,
+    /// Room of the receiving socket, as the kernel counts.
+    receive_buffer_bytes: u64,
+}
+
+/// The driver.
+pub(super) struct Roce {
+    spec: Arc<RunSpec>,
+    jobs: Arc<Jobs>,
+    settings: Settings,
+    endpoint: Endpoint,
+    /// By queue pair of the endpoint.
+    roles: Vec<Role>,
+    /// By place among the queue pairs that begin here; none of those that stay on their host.
+    senders: Vec<Option<SendingPair>>,
+    receivers: Vec<ReceivingPair>,
+    /// Chunks of queue pairs that had failed before.
+    refused: Vec<u32>,
+    used: Used,
+}
+
+/// Which end of which pair.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    Sender(u32),
+    Receiver(u32),
+}
+
+/// What was used in place of the plan's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    window_packets_min: u32,
+    message_bytes: u64,
+}
+
+impl Roce {
+    pub(super) fn new(
+        spec: &Arc<RunSpec>,
+        jobs: &Arc<Jobs>,
+        settings: Settings,
+        clock: Clock,
+    ) -> Result<Self, RunError> {
+        if spec.transport.recovery == LossRecovery::None {
+            let (field, found) = ("transport.recovery".into(), "none".into());
+            let allowed = "go_back_n or selective on endpoints".into();
+            return Err(SpecError::Value { field, found, allowed }.into());
+        }
+        let loss = Loss::new(settings.loss_one_in, Seed(spec.seed), settings.address.to_bits().into());
+        let data =
+            TrafficClass { dscp: Dscp::new(settings.dscp).unwrap_or_default(), ..TrafficClass::default() };
+        let options = Options {
+            data,
+            acknowledgements: data,
+            rate_limit_bps: settings.rate_limit_bps,
+            ..Options::default()
+        };
+        let at = SocketAddrV4::new(settings.address, settings.port);
+        let endpoint = Endpoint::bind_with(at, clock, loss, options)?;
+        Ok(Self {
+            spec: Arc::clone(spec),
+            jobs: Arc::clone(jobs),
+            settings,
+            endpoint,
+            roles: Vec::new(),
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            refused: Vec::new(),
+            used: Used { window_packets_min: u32::MAX, message_bytes: spec.transport.message_bytes },
+        })
+    }
+
+    fn timeout(&self) -> Span {
+        Span(self.spec.transport.timeout_ps.max(self.settings.timeout_min_ps))
+    }
+
+    /// What all queue pairs have in common, but for the window.
+    fn config(&self, window_packets: u32, region_bytes: u64) -> Config {
+        let TransportSpec { mtu_bytes, message_bytes, ack_every, retry_count, ooo_window_packets, .. } =
+            self.spec.transport;
+        Config {
+            mtu_bytes,
+            message_bytes: message_bytes.min(region_bytes),
+            ack_every: ack_every.min(window_packets),
+            window_packets,
+            timeout: self.timeout(),
+            retry_count,
+            recovery: match self.spec.transport.recovery {
+                LossRecovery::Selective => Recovery::Selective { ooo_window_packets },
+                LossRecovery::GoBackN | LossRecovery::None => Recovery::GoBackN,
+            },
+        }
+    }
+
+    /// The transport's settings of one end of a queue pair.
+    fn end(&self, pair: &LocalPair, end: End, window_packets: u32, region_bytes: u64) -> transport::Settings {
+        let number = |end: End| {
+            let number = FIRST_QPN + 2 * pair.queue_pair.number + end as u32;
+            Qpn::new(number).unwrap_or_else(|| unreachable!("queue pairs are counted in 23 bits"))
+        };
+        let first_psn = pair.queue_pair.initial_psn();
+        transport::Settings {
+            config: self.config(window_packets, region_bytes),
+            number: number(end),
+            peer: number(end.other()),
+            first_psn,
+            peer_first_psn: first_psn,
+            rate: Controller::LineRate,
+            cnp_interval: None,
+            memory: match end {
+                End::Sender => None,
+                End::Receiver => Some(memory::region(pair, region_bytes)),
+            },
+            peer_remote_key: pair.queue_pair.number,
+            rnr_timer: RnrTimer::new(RNR_TIMER).unwrap_or_default(),
+            // Receives are posted again as soon as they are taken.
+            rnr_retry_count: u32::MAX,
+        }
+    }
+
+    fn add_sender(
+        &mut self,
+        place: u32,
+        pair: &LocalPair,
+        peer: Peer,
+        regions: &Regions,
+    ) -> Result<(), RunError> {
+        let region_bytes = regions.of(pair);
+        let settings = self.end(pair, End::Sender, peer.window_packets, region_bytes);
+        self.used.window_packets_min = self.used.window_packets_min.min(peer.window_packets);
+        self.used.message_bytes = self.used.message_bytes.min(settings.config.message_bytes);
+        let port = pair.queue_pair.udp_source_port();
+        let id = self.endpoint.connect_from(port, &settings, peer.at, regions.source(pair))?;
+        self.note(id, Role::Sender(place));
+        self.senders[place as usize] = Some(SendingPair::new(id, region_bytes));
+        Ok(())
+    }
+
+    fn add_receiver(&mut self, pair: &LocalPair, peer: Peer, regions: &Regions) -> Result<(), RunError> {
+        let settings = self.end(pair, End::Receiver, peer.window_packets, regions.of(pair));
+        let id =
+            self.endpoint.connect(&settings, peer.at, regions.destination(pair, self.settings.verify))?;
+        self.note(id, Role::Receiver(self.receivers.len() as u32));
+        self.receivers.push(ReceivingPair::new(&mut self.endpoint, id, self.settings.verify));
+        Ok(())
+    }
+
+    fn note(&mut self, id: PairId, role: Role) {
+        debug_assert_eq!(id.index(), self.roles.len(), "queue pairs are counted up");
+        self.roles.push(role);
+    }
+
+    /// Takes in what has ended.
+    fn collect(&mut self, events: &mut Vec<Event>) {
+        while let Some((id, ended)) = self.endpoint.poll_completion() {
+            match self.roles[id.index()] {
+                Role::Sender(place) => {
+                    if let Some(pair) = &mut self.senders[place as usize] {
+                        events.extend(pair.on_ended(&ended));
+                    }
+                }
+                Role::Receiver(place) => {
+                    let pair = &mut self.receivers[place as usize];
+                    events.extend(pair.on_ended(&ended, &mut self.endpoint));
+                }
+            }
+        }
+    }
+}
+
+/// About 10 us, the shortest that there is (IBTA vol. 1, table 45).
+const RNR_TIMER: u8 = 1;
+
+/// An end of a queue pair.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Receiver = 0,
+    Sender = 1,
+}
+
+impl End {
+    const fn other(self) -> Self {
+        match self {
+            Self::Receiver => Self::Sender,
+            Self::Sender => Self::Receiver,
+        }
+    }
+}
+
+/// The other end of a queue pair.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    at: SocketAddrV4,
+    window_packets: u32,
+}
+
+/// Where the hosts are, and what may be under way to each.
+struct Peers {
+    addresses: BTreeMap<u32, Address>,
+    /// Pairs of ranks that send to each host.
+    rank_pairs_to: BTreeMap<u32, u64>,
+}
+
+impl Peers {
+    fn new(jobs: &Jobs, peers: &BTreeMap<u32, Vec<u8>>) -> Result<Self, RunError> {
+        let read = |(&host, bytes): (&u32, &Vec<u8>)| match serde_json::from_slice(bytes) {
+            Ok(address) => Ok((host, address)),
+            Err(error) => Err(RunError::Host { host, why: format!("its address is none: {error}") }),
+        };
+        let mut known = HashSet::new();
+        let mut rank_pairs_to = BTreeMap::new();
+        jobs.each_queue_pair(|pair| {
+            if !pair.is_local() && known.insert((pair.job, pair.src, pair.dst)) {
+                *rank_pairs_to.entry(pair.dst_host.0).or_insert(0) += 1;
+            }
+        });
+        Ok(Self { addresses: peers.iter().map(read).collect::<Result<_, _>>()?, rank_pairs_to })
+    }
+
+    fn of(&self, host: u32) -> Result<&Address, RunError> {
+        let missing = || RunError::Host { host, why: "nothing is known of where it is".into() };
+        self.addresses.get(&host).ok_or_else(missing)
+    }
+
+    /// The largest window with which the packets of all ranks find room at a host.
+    fn window_packets(&self, host: u32, transport: &TransportSpec) -> Result<u32, RunError> {
+        let pairs = self.rank_pairs_to.get(&host).copied().unwrap_or(1);
+        let room = self.of(host)?.receive_buffer_bytes / BUFFER_SHARE / pairs;
+        let packets = u32::try_from(room / u64::from(transport.mtu_bytes)).unwrap_or(u32::MAX);
+        Ok(transport.window_packets.min(packets.max(WINDOW_MIN)))
+    }
+}
+
+impl Driver for Roce {
+    fn addresses(&self) -> Vec<u8> {
+        let local = self.endpoint.local();
+        let receive_buffer_bytes = self.endpoint.receive_buffer_bytes();
+        let address = Address { address: *local.ip(), port: local.port(), receive_buffer_bytes };
+        serde_json::to_vec(&address).unwrap_or_else(|error| unreachable!("plain numbers: {error}"))
+    }
+
+    fn connect(
+        &mut self,
+        peers: &BTreeMap<u32, Vec<u8>>,
+        senders: &[LocalPair],
+        receivers: &[LocalPair],
+    ) -> Result<(), RunError> {
+        let peers = Peers::new(&self.jobs, peers)?;
+        let at = |host: u32| -> Result<SocketAddrV4, RunError> {
+            let Address { address, port, .. } = *peers.of(host)?;
+            let at = SocketAddrV4::new(address, port);
+            self.settings.check_peer(host, at)?;
+            Ok(at)
+        };
+        let is_remote = |pair: &&LocalPair| !pair.queue_pair.is_local();
+        let mut known = BTreeMap::new();
+        for pair in senders.iter().chain(receivers).filter(is_remote) {
+            for host in [pair.queue_pair.src_host.0, pair.queue_pair.dst_host.0] {
+                if let Entry::Vacant(entry) = known.entry(host) {
+                    entry.insert(at(host)?);
+                }
+            }
+        }
+        let window =
+            |pair: &LocalPair| peers.window_packets(pair.queue_pair.dst_host.0, &self.spec.transport);
+        let windows = |pairs: &[LocalPair]| pairs.iter().map(window).collect::<Result<Vec<_>, _>>();
+        let (to_peers, from_peers) = (windows(senders)?, windows(receivers)?);
+        let regions = Regions::new(&self.jobs, &self.spec);
+        self.senders.resize_with(senders.len(), || None);
+        for (place, (pair, window_packets)) in (0..).zip(senders.iter().zip(to_peers)) {
+            if is_remote(&pair) {
+                let peer = Peer { at: known[&pair.queue_pair.dst_host.0], window_packets };
+                self.add_sender(place, pair, peer, &regions)?;
+            }
+        }
+        for (pair, window_packets) in receivers.iter().zip(from_peers) {
+            if is_remote(&pair) {
+                let peer = Peer { at: known[&pair.queue_pair.src_host.0], window_packets };
+                self.add_receiver(pair, peer, &regions)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, post: &Post) {
+        let Some(pair) = &mut self.senders[post.pair as usize] else {
+            unreachable!("what stays on its host is not posted to the network")
+        };
+        if pair.post(&mut self.endpoint, post).is_err() {
+            self.refused.push(post.send);
+        }
+    }
+
+    fn poll(&mut self, patience: Span, events: &mut Vec<Event>) -> io::Result<()> {
+        events.extend(self.refused.drain(..).map(|send| Event::Failed { send, seen: Default::default() }));
+        self.endpoint.turn(if events.is_empty() { patience } else { Span::ZERO })?;
+        self.collect(events);
+        Ok(())
+    }
+
+    fn quiet_span(&self) -> Span {
+        Span(self.timeout().0 * (u64::from(self.spec.transport.retry_count) + 1))
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("refused_datagrams", self.endpoint.refused_datagrams()),
+            ("dropped_on_purpose", self.endpoint.dropped_packets()),
+            ("socket_drops", self.endpoint.socket_drops()),
+            ("wrong_bytes", self.endpoint.wrong_bytes()),
+            ("receive_buffer_bytes", self.endpoint.receive_buffer_bytes()),
+            ("timeout_ps", self.timeout().0),
+            ("window_packets_min", self.used.window_packets_min.into()),
+            ("message_bytes", self.used.message_bytes),
+        ]
+    }
+}

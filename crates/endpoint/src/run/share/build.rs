@@ -1,0 +1,216 @@
+//! From the jobs of a run to the share of some hosts.
+
+use super::{Inbound, LocalPair, Order, Outgoing, Process, Share, Times};
+use jobs::Jobs;
+use spec::RunSpec;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use units::{Instant, Rank, Span, TransferId};
+use workload::{Message, Schedule, Transfer};
+
+impl Share {
+    /// That of some hosts in the jobs of a spec.
+    #[must_use]
+    pub fn new(spec: &RunSpec, jobs: &Arc<Jobs>, hosts: &[u32]) -> Self {
+        let mut build = Build {
+            jobs,
+            hosts: hosts.iter().copied().collect(),
+            processes: Vec::new(),
+            outgoing: Vec::new(),
+            inbound: Vec::new(),
+            successors: Vec::new(),
+        };
+        let mut first_chunk = 0;
+        for (index, schedule) in jobs.schedules.iter().enumerate() {
+            build.add_job(spec, index, schedule, first_chunk);
+            first_chunk += schedule.transfers().len() as u32 * jobs.parts;
+        }
+        build.finish(Arc::clone(jobs))
+    }
+}
+
+/// A share in the making.
+struct Build<'a> {
+    jobs: &'a Jobs,
+    hosts: HashSet<u32>,
+    processes: Vec<Process>,
+    outgoing: Vec<Outgoing>,
+    inbound: Vec<Inbound>,
+    successors: Vec<u32>,
+}
+
+/// The transfers of a job that begin and end here, each with its rank here; by rank, then in the order of the
+/// schedule.
+struct Local {
+    outgoing: Vec<(u32, TransferId)>,
+    inbound: Vec<(u32, TransferId)>,
+}
+
+impl Build<'_> {
+    fn add_job(&mut self, spec: &RunSpec, index: usize, schedule: &Schedule, first_chunk: u32) {
+        let job = &spec.jobs[index];
+        let is_local: Vec<bool> = job.hosts.iter().map(|host| self.hosts.contains(host)).collect();
+        if !is_local.contains(&true) {
+            return;
+        }
+        let local = local_transfers(schedule, &is_local);
+        let times = Times {
+            start: Instant(job.start_ps),
+            overhead: Span(job.step_overhead_ps),
+            phases: job.phases_planned(),
+        };
+        let mut process_of: HashMap<u32, u32> = HashMap::new();
+        for rank in (0..job.hosts.len() as u32).filter(|&rank| is_local[rank as usize]) {
+            process_of.insert(rank, self.processes.len() as u32);
+            self.processes.push(Process {
+                times,
+                phase: 0,
+                left: 0,
+                outgoing: phase_ranges(schedule, &local.outgoing, rank, self.outgoing.len()),
+                inbound: phase_ranges(schedule, &local.inbound, rank, self.inbound.len()),
+                has_ended: false,
+            });
+        }
+        self.add_transfers(schedule, &local, &process_of, first_chunk);
+    }
+
+    fn add_transfers(
+        &mut self,
+        schedule: &Schedule,
+        local: &Local,
+        process_of: &HashMap<u32, u32>,
+        first_chunk: u32,
+    ) {
+        let numbered = (self.outgoing.len() as u32..).zip(&local.outgoing);
+        let place: HashMap<TransferId, u32> = numbered.map(|(place, &(_, id))| (id, place)).collect();
+        let parts = self.jobs.parts;
+        let chunk_of = |id: TransferId| first_chunk + id.0 * parts;
+        self.outgoing.extend(local.outgoing.iter().map(|&(rank, id)| Outgoing {
+            process: process_of[&rank],
+            chunk: chunk_of(id),
+            depends: 0,
+            waits_for: 0,
+            left: 0,
+            next: None,
+            release: schedule.releases().get(id.index()).copied(),
+        }));
+        for &(rank, id) in &local.inbound {
+            let first = self.successors.len() as u32;
+            for next in schedule.successors(id).map(|next| place[&next]) {
+                self.outgoing[next as usize].depends += 1;
+                self.successors.push(next);
+            }
+            let successors = first..self.successors.len() as u32;
+            let (process, chunk) = (process_of[&rank], chunk_of(id));
+            self.inbound.push(Inbound { process, chunk, successors, left: 0 });
+        }
+        if schedule.is_blocking() {
+            for (before, next) in one_after_another(schedule, &local.outgoing) {
+                self.outgoing[place[&before] as usize].next = Some(place[&next]);
+                self.outgoing[place[&next] as usize].depends += 1;
+            }
+        }
+    }
+
+    fn finish(self, jobs: Arc<Jobs>) -> Share {
+        let Self { hosts, mut processes, outgoing, inbound, successors, .. } = self;
+        let arriving = places(inbound.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let leaving = places(outgoing.iter().map(|transfer| transfer.chunk), jobs.parts);
+        let (order, receivers) = local_pairs(&jobs, &hosts, &leaving);
+        for process in processes.iter_mut().filter(|process| process.is_idle()) {
+            process.has_ended = true;
+            process.times.phases = Some(0);
+        }
+        let is_open = |process: &&Process| process.times.phases.is_some() && !process.has_ended;
+        Share {
+            open_processes: processes.iter().filter(is_open).count(),
+            arrivals: vec![0; arriving.len()],
+            due: BinaryHeap::with_capacity(outgoing.len() + processes.len()),
+            posts: VecDeque::with_capacity(leaving.len()),
+            ended: Vec::with_capacity(processes.len()),
+            jobs,
+            outgoing,
+            inbound,
+            successors,
+            processes,
+            order,
+            arriving,
+            receivers,
+        }
+    }
+}
+
+/// The chunks of transfers, ascending, each with its place: that of the transfer and the part.
+fn places(first_chunks: impl Iterator<Item = u32>, parts: u32) -> Vec<(u32, u32)> {
+    let parts_of =
+        |(place, chunk): (u32, u32)| (0..parts).map(move |part| (chunk + part, place * parts + part));
+    let mut places: Vec<(u32, u32)> = (0..).zip(first_chunks).flat_map(parts_of).collect();
+    places.sort_unstable();
+    places
+}
+
+fn local_transfers(schedule: &Schedule, is_local: &[bool]) -> Local {
+    let (mut outgoing, mut inbound) = (Vec::new(), Vec::new());
+    for (id, Transfer { src, dst, .. }) in (0..).map(TransferId).zip(schedule.transfers()) {
+        let add = |rank: Rank, to: &mut Vec<(u32, TransferId)>| {
+            if is_local[rank.index()] {
+                to.push((rank.0, id));
+            }
+        };
+        add(src, &mut outgoing);
+        add(dst, &mut inbound);
+    }
+    outgoing.sort_unstable();
+    inbound.sort_unstable();
+    Local { outgoing, inbound }
+}
+
+/// The places, from `first` on, of the transfers of a rank in each phase of a cycle.
+fn phase_ranges(schedule: &Schedule, all: &[(u32, TransferId)], rank: u32, first: usize) -> Vec<Range<u32>> {
+    let place = |id: u32| (first + all.partition_point(|&each| each < (rank, TransferId(id)))) as u32;
+    schedule.phases().map(|phase| place(phase.start)..place(phase.end)).collect()
+}
+
+/// The transfers of each rank that wait for the acknowledgement of the one before, behind that: see
+/// [`Schedule::is_blocking`]. Of one with a handshake the announcement waits, and the next for the payload; a
+/// clearance answers a message of another rank and waits for none.
+fn one_after_another(schedule: &Schedule, outgoing: &[(u32, TransferId)]) -> Vec<(TransferId, TransferId)> {
+    let mut pairs = Vec::new();
+    let (mut last, mut of): (Option<TransferId>, _) = (None, None);
+    for &(rank, id) in outgoing {
+        if of.replace((rank, schedule.phase_of(id))) != Some((rank, schedule.phase_of(id))) {
+            last = None;
+        }
+        let before = match schedule.message(id) {
+            Message::Payload => last.replace(id),
+            Message::Rts => last.take(),
+            Message::Cts | Message::Barrier => None,
+        };
+        pairs.extend(before.map(|before| (before, id)));
+    }
+    pairs
+}
+
+/// The queue pairs that begin and end on the hosts; `leaving` has the chunks that do, with their places.
+fn local_pairs(jobs: &Jobs, hosts: &HashSet<u32>, leaving: &[(u32, u32)]) -> (Order, Vec<LocalPair>) {
+    let (mut order, mut receivers) = (Order::new(leaving.len()), Vec::new());
+    jobs.each_queue_pair(|queue_pair| {
+        let [begins, ends] = [queue_pair.src_host, queue_pair.dst_host].map(|host| hosts.contains(&host.0));
+        if !begins && !ends {
+            return;
+        }
+        let chunks = || jobs.chunks_of(queue_pair.number);
+        let bytes = chunks().map(|chunk| jobs.chunk(chunk).bytes);
+        let chunk_bytes_max = bytes.max().unwrap_or(0);
+        let pair = LocalPair { queue_pair, chunks: chunks().count() as u32, chunk_bytes_max };
+        if begins {
+            let place = |chunk| leaving.partition_point(|&(each, _)| each < chunk);
+            order.add(pair, chunks().map(|chunk| leaving[place(chunk)].1));
+        }
+        if ends {
+            receivers.push(pair);
+        }
+    });
+    (order, receivers)
+}

@@ -1,0 +1,142 @@
+//! Runs at an agent: conversion to Python.
+
+use crate::errors::{bug, spec_error};
+use arrow_pyarrow::ToPyArrow;
+use endpoint::run::record::{self, Halves};
+use endpoint::run::{self, Progress, RunError, Settings, State};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A run at an agent that plays some hosts.
+#[pyclass(frozen)]
+pub(crate) struct HostRun(run::HostRun);
+
+#[pymethods]
+impl HostRun {
+    #[new]
+    #[pyo3(signature = (spec_json, *, hosts, driver, settings_json))]
+    #[expect(clippy::needless_pass_by_value, reason = "a list arrives from Python by value")]
+    fn new(
+        py: Python<'_>,
+        spec_json: &str,
+        hosts: Vec<u32>,
+        driver: &str,
+        settings_json: &str,
+    ) -> PyResult<Self> {
+        let spec = crate::parse(py, spec_json)?;
+        let made = py.detach(|| run::HostRun::new(spec, &hosts, driver, Settings::from_json(settings_json)?));
+        made.map(Self).map_err(|error| run_error(py, error))
+    }
+
+    fn addresses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.addresses()).map_err(|error| run_error(py, error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "a dict arrives from Python by value")]
+    fn connect(&self, py: Python<'_>, peers: BTreeMap<u32, Vec<u8>>) -> PyResult<()> {
+        py.detach(|| self.0.connect(&peers)).map_err(|error| run_error(py, error))
+    }
+
+    fn start(&self, py: Python<'_>, at_ns: u64) -> PyResult<()> {
+        py.detach(|| self.0.start(at_ns)).map_err(|error| run_error(py, error))
+    }
+
+    fn keep_alive(&self) {
+        self.0.keep_alive();
+    }
+
+    fn stop(&self, py: Python<'_>, reason: &str) {
+        py.detach(|| self.0.stop(reason));
+    }
+
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let Progress { state, reason, delivered_bytes, total_bytes, elapsed } =
+            py.detach(|| self.0.progress());
+        let dict = PyDict::new(py);
+        dict.set_item("state", name(state))?;
+        dict.set_item("reason", reason)?;
+        dict.set_item("delivered_bytes", delivered_bytes)?;
+        dict.set_item("total_bytes", total_bytes)?;
+        dict.set_item("elapsed_ps", elapsed.0)?;
+        Ok(dict)
+    }
+
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|error| PyValueError::new_err(format!("timeout_s: {error}")))?;
+        Ok(py.detach(|| self.0.wait(timeout)))
+    }
+
+    fn sent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.sent()).map_err(|error| run_error(py, error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn received<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.received()).map_err(|error| run_error(py, error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn counters(&self, py: Python<'_>) -> BTreeMap<&'static str, u64> {
+        py.detach(|| self.0.counters()).into_iter().collect()
+    }
+}
+
+/// Every driver, and why it cannot be used on this host, or nothing.
+#[pyfunction]
+pub(crate) fn drivers() -> BTreeMap<&'static str, String> {
+    run::drivers().into_iter().collect()
+}
+
+/// Columns of table `chunks` that a driver does not measure.
+#[pyfunction]
+pub(crate) fn unmeasured(driver: &str) -> Vec<&'static str> {
+    record::unmeasured(driver)
+}
+
+/// The rows of table `chunks` that the halves of all agents make.
+#[pyfunction]
+#[pyo3(signature = (spec_json, *, driver, sent, received, shifts_ps))]
+#[expect(clippy::needless_pass_by_value, reason = "lists arrive from Python by value")]
+pub(crate) fn chunk_rows<'py>(
+    py: Python<'py>,
+    spec_json: &str,
+    driver: &str,
+    sent: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
+    shifts_ps: BTreeMap<u32, i64>,
+) -> PyResult<Bound<'py, PyList>> {
+    let spec = crate::parse(py, spec_json)?;
+    let halves = Halves { sent: &sent, received: &received, shifts_ps: &shifts_ps };
+    let batches = py.detach(|| record::chunk_rows(&spec, halves, driver));
+    let batches = batches.map_err(|error| run_error(py, error))?;
+    let list = PyList::empty(py);
+    for batch in batches {
+        list.append(batch.to_pyarrow(py).map_err(bug)?)?;
+    }
+    Ok(list)
+}
+
+const fn name(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::Drained => "drained",
+        State::Stopped => "stopped",
+        State::Failed => "failed",
+    }
+}
+
+/// Each error as one Python exception: `SpecError` for the spec, `OSError` for what the host says,
+/// `RuntimeError` for a call out of order, and `ValueError` for the rest.
+fn run_error(py: Python<'_>, error: RunError) -> PyErr {
+    match error {
+        RunError::Spec(error) => spec_error(py, &error),
+        RunError::Io(error) => PyOSError::new_err(error),
+        RunError::Order(text) => PyRuntimeError::new_err(text),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
