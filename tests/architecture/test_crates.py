@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "record": set(),
     "spec": {"units"},
     "endpoint": {"units", "wire", "transport", "workload", "record", "spec", "jobs"},
-    "jobs": {"units", "wire", "workload", "spec"},
+    "jobs": {"units", "wire", "transport", "workload", "spec"},
     "sim": PARTS,
     "python": {"record", "spec", "endpoint", "sim"},
 }

@@ -61,18 +61,129 @@ def halves(count: int) -> list[list[int]]:
     return [list(range(count // 2)), list(range(count // 2, count))]
 
 
-@pytest.mark.parametrize(
-    ("plan", "overrides", "hosts"),
-    [
-        ("jct-alltoall", ["sweep.data_size=[1MB]"], 8),
-        ("jct-allreduce-ring", ["sweep.data_size=[1MB]"], 8),
-        ("jct-halving-doubling", ["sweep.data_size=[1MB]"], 8),
-    ],
-)
-def test_shipped_plans_give_the_rows_of_the_simulator(plan: str, overrides: list[str], hosts: int) -> None:
-    agents = Agents(spec_of(plan, *overrides), halves(hosts))
+JOB = {"collective": "all-to-all", "algorithm": "parallel", "ranks": "0-3", "data_size": "64KB"}
+
+
+def run(spec_json: str, hosts: int, **settings: Any) -> tuple[pa.Table, list[dict[str, int]]]:
+    agents = Agents(spec_json, halves(hosts), settings=settings)
     agents.prepare()
     counters = agents.drain()
     table = check(agents)
     assert all(told["wrong_bytes"] == told["unknown_chunks"] == 0 for told in counters)
-    assert sum(table["rx_frames"].to_pylist()) >= table.num_rows
+    return table, counters
+
+
+@pytest.mark.parametrize("plan", ["jct-alltoall", "jct-allreduce-ring", "jct-halving-doubling"])
+def test_shipped_plans_give_the_rows_of_the_simulator(plan: str) -> None:
+    table, _ = run(spec_of(plan, "sweep.data_size=[1MB]"), hosts=8)
+    for row in table.to_pylist():
+        assert row["tx_frames"] >= max(1, row["payload_bytes"] // 4096)
+        assert row["tx_bytes"] > row["payload_bytes"]
+    assert sum(table["rx_bytes"].to_pylist()) > sum(table["payload_bytes"].to_pylist())
+
+
+@pytest.mark.parametrize(
+    ("job", "transport"),
+    [
+        ({"collective": "incast", "algorithm": "parallel"}, {}),
+        ({"collective": "gather", "algorithm": "parallel"}, {"qp_mode": "per_pair"}),
+        ({"collective": "gather", "algorithm": "tree"}, {"qps_per_rank_pair": 2}),
+        ({"repeat": 3, "barrier": True, "warm_up_rounds": 1}, {}),
+        ({"collective": "broadcast", "algorithm": "tree", "repeat": 5, "barrier": True}, {}),
+        ({"data_size": "6MB"}, {"recovery": "selective"}),
+        ({"rendezvous": {"threshold": "1KB"}, "repeat": 2}, {"qp_mode": "per_pair"}),
+        ({"ranks": "0-3", "processes_per_host": 2}, {}),
+    ],
+)
+def test_each_way_to_run_a_job_gives_the_rows_of_the_simulator(
+    job: dict[str, Any], transport: dict[str, Any]
+) -> None:
+    run(spec_of_jobs(JOB | job, hosts=4, **transport), hosts=4)
+
+
+def test_several_jobs_run_side_by_side() -> None:
+    other = {"ranks": "4-7", "collective": "all-reduce", "algorithm": "ring", "start": "10ms"}
+    table, _ = run(spec_of_jobs(JOB, JOB | other, hosts=8), hosts=8)
+    begun = {row["job"]: row["start_ps"] for row in reversed(table.sort_by("start_ps").to_pylist())}
+    assert begun["job1"] >= 10**10 > 0 <= begun["job0"]
+
+
+def test_lost_packets_are_sent_again() -> None:
+    table, counters = run(spec_of_jobs(JOB | {"data_size": "2MB"}, hosts=4), hosts=4, loss_one_in=50)
+    assert sum(told["dropped_on_purpose"] for told in counters) > 0
+    assert sum(table["retransmits"].to_pylist()) > 0
+    assert sum(table["frames_delta"].to_pylist()) > 0
+
+
+def test_a_limit_of_the_rate_holds() -> None:
+    table, _ = run(spec_of_jobs(JOB | {"data_size": "2MB"}, hosts=4), hosts=4, rate_limit_bps=200_000_000)
+    bits = sum(table["payload_bytes"].to_pylist()) * 8 // 2
+    burst_bits = 200_000_000 // 1000 + 4096 * 8
+    assert max(table["completed_ps"].to_pylist()) >= (bits - burst_bits) * 10**12 // 200_000_000
+
+
+def test_where_everything_is_lost_the_run_fails_and_says_so() -> None:
+    spec = spec_of_jobs(JOB, hosts=4, timeout="1ms", retry_count=1)
+    agents = Agents(spec, halves(4), settings={"loss_one_in": 1, "timeout_min_ps": 10**9})
+    agents.prepare()
+    agents.start()
+    agents.keep_alive_until(lambda: all(run.progress()["state"] == "failed" for run in agents.runs))
+    assert "chunks failed" in agents.runs[0].progress()["reason"]
+    rows = agents.rows().to_pylist()
+    assert {row["status"] for row in rows} == {"failed"}
+    assert {(row["delivered_ps"], row["completed_ps"]) for row in rows} == {(None, None)}
+    assert all(row["timeouts"] == 2 for row in rows)
+
+
+def test_a_run_that_is_stopped_has_unfinished_chunks() -> None:
+    agents = Agents(spec_of_jobs(JOB | {"data_size": "64MB"}, hosts=4), halves(4))
+    agents.prepare()
+    agents.runs[0].start(time.monotonic_ns())
+    with pytest.raises(RuntimeError, match="stop it first"):
+        agents.runs[0].sent()
+    agents.runs[0].stop("enough")
+    assert agents.runs[0].wait(10)
+    told = agents.runs[0].progress()
+    assert (told["state"], told["reason"]) == ("stopped", "enough")
+    assert {row["status"] for row in agents.rows().to_pylist()} == {"unfinished"}
+
+
+def test_nobody_kept_alive_stops_by_itself() -> None:
+    spec = spec_of_jobs(JOB, hosts=4, timeout="1s")
+    agents = Agents(spec, halves(4), settings={"loss_one_in": 1})
+    agents.prepare()
+    agents.start()
+    assert all(run.wait(30) for run in agents.runs)
+    told = agents.runs[0].progress()
+    assert (told["state"], told["reason"][:20]) == ("stopped", "no sign of the contr")
+
+
+def test_a_peer_outside_the_allowed_networks_is_refused() -> None:
+    agents = Agents(spec_of_jobs(JOB, hosts=4), halves(4), settings={"allowed_peers": ["10.0.0.0/8"]})
+    with pytest.raises(ValueError, match=r"host 0 is at 127.0.0.1; allowed peers: 10.0.0.0/8"):
+        agents.prepare()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "driver", "settings", "message"),
+    [
+        ([0, 9], "roce", {}, "host 9: the topology has 4"),
+        ([0, 0], "roce", {}, "host 0: it is named twice"),
+        ([0], "carrier-pigeon", {}, 'driver "carrier-pigeon"; allowed: roce'),
+        ([0], "roce", {"speed": 1}, "settings: unknown field `speed`"),
+        ([0], "roce", {"dscp": 64}, "settings: dscp is 64; 0 to 63 are allowed"),
+    ],
+)
+def test_what_cannot_be_had_says_why(
+    hosts: list[int], driver: str, settings: dict[str, Any], message: str
+) -> None:
+    given = json.dumps({"address": "127.0.0.1", "allowed_peers": []} | settings)
+    with pytest.raises(ValueError, match=message):
+        _core.HostRun(spec_of_jobs(JOB, hosts=4), hosts=hosts, driver=driver, settings_json=given)
+
+
+def test_a_spec_that_endpoints_cannot_carry_out_is_refused() -> None:
+    agents = Agents(spec_of_jobs(JOB, hosts=4, recovery="none"), halves(4))
+    with pytest.raises(_core.SpecError) as refused:
+        agents.prepare()
+    assert refused.value.field == "transport.recovery"

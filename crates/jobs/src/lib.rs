@@ -6,14 +6,17 @@
 //!    there is none ([`refusal`]);
 //! 2. `rank_connections`: which transfers of a job share queue pairs ([`RankConnections`]);
 //! 3. `jobs`: all [`Chunk`]s and [`QueuePair`]s of a run, by number ([`Jobs`]), with what is drawn for them:
-//!    UDP source ports and first PSNs.
+//!    UDP source ports and first PSNs;
+//! 4. `controllers`: how queue pairs are paced ([`controller`]).
 //!
 //! A chunk is the part of a transfer that one queue pair carries.
 
+mod controllers;
 mod jobs;
 mod rank_connections;
 mod schedules;
 
+pub use controllers::{cnp_interval, controller};
 pub use jobs::{Chunk, Jobs, OneJob, QueuePair, split};
 pub use rank_connections::{Ends, RankConnections, Transfers};
 pub use schedules::{arrivals, job_refusal, refusal, schedule, shape, value};

@@ -12,7 +12,7 @@ use super::driver::{Driver, Event};
 use super::share::{LocalPair, Post};
 use super::{RunError, Settings};
 use crate::{Clock, Endpoint, Loss, Options, PairId, TrafficClass};
-use jobs::Jobs;
+use jobs::{Jobs, cnp_interval, controller};
 use memory::Regions;
 use pair::{ReceivingPair, SendingPair};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 use transport::{Config, Controller, Recovery};
-use units::{Seed, Span};
+use units::{Rate, Seed, Span};
 use wire::aeth::RnrTimer;
 use wire::bth::Qpn;
 use wire::ipv4::Dscp;
@@ -52,6 +52,7 @@ pub(super) struct Roce {
     jobs: Arc<Jobs>,
     settings: Settings,
     endpoint: Endpoint,
+    controller: Controller,
     /// By queue pair of the endpoint.
     roles: Vec<Role>,
     /// By place among the queue pairs that begin here; none of those that stay on their host.
@@ -104,6 +105,7 @@ impl Roce {
             jobs: Arc::clone(jobs),
             settings,
             endpoint,
+            controller: controller(spec, Rate::from_bps(spec.fabric.topology.host_link().rate_bps)),
             roles: Vec::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -147,8 +149,8 @@ impl Roce {
             peer: number(end.other()),
             first_psn,
             peer_first_psn: first_psn,
-            rate: Controller::LineRate,
-            cnp_interval: None,
+            rate: self.controller.clone(),
+            cnp_interval: cnp_interval(&self.spec),
             memory: match end {
                 End::Sender => None,
                 End::Receiver => Some(memory::region(pair, region_bytes)),

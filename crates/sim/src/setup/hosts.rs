@@ -1,7 +1,7 @@
 //! The hosts of a run: their queue pairs and the transfers they take part in.
 
 use super::Fabric;
-use super::controllers::{Controllers, cnp_interval};
+use super::controllers::Controllers;
 use super::flows::Flows;
 use super::places::{AtHost, OfHost, Places};
 use crate::nic::{
@@ -9,7 +9,7 @@ use crate::nic::{
     ReplyPriorities, Sender, Sends, StoragePlan, TransfersPlan, Work, WorkMaker,
 };
 use crate::packet::{Path, Priority};
-use jobs::{Chunk, OneJob};
+use jobs::{Chunk, OneJob, cnp_interval};
 use spec::{FabricSpec, LoadBalancing, RateControl, RunSpec};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Storage jobs: their connections, clients and targets.
 
 use super::Fabric;
-use super::controllers::{Controllers, cnp_interval};
+use super::controllers::Controllers;
 use super::entropy::Direction;
 use super::flows::Flows;
 
@@ -10,7 +10,7 @@ use crate::nic::{
     ClientPlan, ConnectionPlan, ReplyPriorities, RolePlan, Stop, StoragePlan, TargetPlan, connection_number,
 };
 use crate::packet::{Path, Priority};
-use jobs::{QueuePair, RankConnections, value};
+use jobs::{QueuePair, RankConnections, cnp_interval, value};
 use spec::{JobSpec, RunSpec, SpecError, StorageLength, StorageSpec};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -123,6 +123,19 @@ pub enum TopologySpec {
 }
 
 impl TopologySpec {
+    /// The link of each host to its switch.
+    #[must_use]
+    pub const fn host_link(&self) -> LinkSpec {
+        match self {
+            Self::SingleSwitch { host_link, .. }
+            | Self::LeafSpine { host_link, .. }
+            | Self::FatTree { host_link, .. }
+            | Self::RailOptimised { host_link, .. }
+            | Self::Custom { host_link, .. }
+            | Self::FullMesh { host_link, .. } => *host_link,
+        }
+    }
+
     /// Number of hosts.
     #[must_use]
     pub fn hosts(&self) -> u64 {
