@@ -35,3 +35,24 @@ impl Identifications {
         Some((&datagram[..packet_bytes], likely ^ bits.behind(difference)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    #[test]
+    fn any_identification_is_found_and_damage_is_not_taken_for_one() {
+        let end = |last| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, last), 4791);
+        let path = UdpPath { source: end(1), destination: end(2) };
+        let mut identifications = Identifications::default();
+        for identification in [0, 1, 63, 64, 40_000, u16::MAX] {
+            let mut datagram = [0x5a; 128];
+            path.seal(identification, &mut datagram, 124).unwrap();
+            let found = identifications.open(&path, 1, &datagram);
+            assert_eq!(found, Some((&datagram[..124], identification)));
+            datagram[100] ^= 1;
+            assert_eq!(identifications.open(&path, 1, &datagram), None);
+        }
+    }
+}
