@@ -4,7 +4,7 @@
 //! recovery one after the other, as work completes on a queue pair; without recovery each for itself, since a
 //! chunk that lost frames never does.
 
-use super::ledger::{Receives, Work};
+use super::ledger::{ReceiveQueue, Receives, Work};
 use super::receivers::Delivery;
 use super::unconfirmed::Vouched;
 use crate::packet::Packet;
@@ -89,11 +89,8 @@ pub(super) struct Arrivals {
     opened_end: u64,
     // What is needed of it less often.
     later: VecDeque<OpenChunk>,
-    /// Its first chunk in the ledger: after the last it begins again.
-    first_chunk: u32,
-    /// Not opened yet in this round.
-    chunks: Range<u32>,
-    round: u32,
+    /// What was not opened yet.
+    queue: ReceiveQueue,
 }
 
 /// What most packets need of it is in so much of it, from its beginning.
@@ -103,7 +100,7 @@ const _: () = assert!(HOT_BYTES <= 2 * LINE_BYTES, "what most packets need lies 
 
 impl Arrivals {
     /// What a receiver with that recovery needs of this.
-    pub(super) fn new(recovery: Recovery, initial_psn: Psn, chunks: Range<u32>) -> Self {
+    pub(super) fn new(recovery: Recovery, initial_psn: Psn, queue: ReceiveQueue) -> Self {
         Self {
             seen: 0,
             initial_psn,
@@ -111,9 +108,7 @@ impl Arrivals {
             oldest: OpenChunk::NONE,
             opened_end: 0,
             later: VecDeque::new(),
-            first_chunk: chunks.start,
-            chunks,
-            round: 0,
+            queue,
         }
     }
 
@@ -149,18 +144,13 @@ impl Arrivals {
     }
 
     fn open_next(&mut self, config: &Config, receives: &Receives) {
-        if self.chunks.is_empty() {
-            self.chunks.start = self.first_chunk;
-            self.round += 1;
-        }
-        let Work { chunk, transfer: inbound, bytes } = receives.get(self.chunks.start);
-        self.chunks.start += 1;
+        let (Work { chunk, transfer: inbound, bytes }, round) = self.queue.take_next(receives);
         let (first, packets) = (self.opened_end, config.packets(bytes));
         self.opened_end += packets;
         let chunk = OpenChunk {
             packets: first..self.opened_end,
             left: packets,
-            report: ReceiveReport::new(chunk, self.round),
+            report: ReceiveReport::new(chunk, round),
             inbound,
         };
         if self.oldest.is_none() {
@@ -180,19 +170,10 @@ impl Arrivals {
         // What is not lost within a period arrives within it: one that loses packets does not repeat.
         let placed: u64 = self.open().map(OpenChunk::arrived).sum();
         cycle.same(self.seen.wrapping_sub(placed));
-        let Self {
-            initial_psn: _,
-            delivers_in_order: _,
-            seen,
-            oldest,
-            later,
-            opened_end,
-            first_chunk: _,
-            chunks,
-            round,
-        } = self;
+        let Self { initial_psn: _, delivers_in_order: _, seen, oldest, later, opened_end, queue } = self;
         cycle.count(seen);
-        cycle.same_list([*opened_end, u64::from(chunks.start), u64::from(*round)].into_iter());
+        let [next, round] = queue.state().map(u64::from);
+        cycle.same_list([*opened_end, next, round].into_iter());
         cycle.same(later.len() as u64);
         oldest.visit(cycle);
         later.iter_mut().for_each(|chunk| chunk.visit(cycle));
@@ -276,7 +257,7 @@ mod tests {
             }
             work.end_share();
             let receives = Receives::from(work);
-            let mut arrivals = Arrivals::new(Recovery::None, initial, 0..chunks.len() as u32);
+            let mut arrivals = Arrivals::new(Recovery::None, initial, receives.queue(0));
             let total: u64 = chunks.iter().sum();
             let mut order: Vec<u64> = (0..total).filter(|&packet| !is_lost[packet as usize]).collect();
             order.sort_by_key(|&packet| u64::from(keys[packet as usize]) + 3 * packet);

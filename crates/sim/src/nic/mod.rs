@@ -192,7 +192,7 @@ impl Host {
         match &self.storage {
             Some(storage) => storage.rate_bps(sender, now),
             None => {
-                self.senders.get(sender as usize)?.oldest()?;
+                self.senders.get(sender as usize).filter(|sender| sender.is_busy())?;
                 self.pacers.get(sender as usize)?.rate_bps_at(now)
             }
         }

@@ -1,10 +1,10 @@
 //! How a host gets from what has arrived or was acknowledged to what is posted next.
 
+use super::ledger::WorkIds;
 use super::sending::{make_ready, window_packets};
 use super::{Host, Timer};
 use crate::packet::Packet;
 use crate::record::{Context, Record};
-use std::ops::Range;
 use units::Instant;
 
 impl Host {
@@ -38,10 +38,10 @@ impl Host {
     /// Begins the sends of a rank again.
     fn rearm_senders(&mut self, process: u32) {
         for (number, sender) in (0..).zip(&mut self.senders) {
-            let own = self.sends.of(number);
-            if !own.is_empty() && self.transfers.process_of(self.sends.outgoing_of(own.start)) == process {
-                sender.rearm(own.start);
-                self.sends.rearm(own);
+            let first = self.sends.first_of(number);
+            let rank = first.map(|first| self.transfers.process_of(self.sends.outgoing_of(first)));
+            if rank == Some(process) {
+                sender.rearm(number, &mut self.sends);
             }
         }
     }
@@ -81,7 +81,7 @@ impl Host {
     #[inline]
     pub(super) fn acknowledge(
         &mut self,
-        sends: Range<u32>,
+        sends: WorkIds,
         now: Instant,
         context: &mut Context<Packet, Record>,
     ) {

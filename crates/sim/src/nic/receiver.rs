@@ -10,7 +10,6 @@ use super::queue_pairs::{QueuePairEnd, QueuePairSettings, ReplyPriorities};
 use crate::packet::{Kind, Packet, Path};
 use crate::record::ReceiveReport;
 use spec::LateFrames;
-use std::ops::Range;
 use transport::{CnpLimiter, Config, Disposition, Position, Reply, Responder};
 use units::{Cycle, Instant, Span};
 use wire::{Framing, Opcode, Psn};
@@ -70,7 +69,7 @@ pub(super) struct Receiver {
     pub(super) is_local: bool,
     pub(super) responder: Responder,
     /// Chunks that were received whole, in all rounds.
-    ended: u32,
+    pub(super) ended: u32,
     /// Packets of it that must still arrive; [`NO_CHUNK`] without chunks.
     pub(super) packets_left: u32,
     pub(super) queue_pair: u32,
@@ -300,13 +299,6 @@ impl Receiver {
         })
     }
 
-    /// The round of its chunks, which are its `own` in the host's list, and the place of the one being
-    /// received.
-    #[inline]
-    pub(super) const fn turn(&self, own: &Range<u32>) -> (u32, u32) {
-        turn(self.ended, own)
-    }
-
     /// Begins at `now` to receive the next chunk, which comes in so many packets.
     pub(super) fn begin_next(&mut self, packets: u64, now: Instant) {
         self.ended += 1;
@@ -350,14 +342,6 @@ impl Receiver {
             rare.visit(cycle);
         }
     }
-}
-
-/// The round of a chunk before which so many came, of those that are a receiver's `own` in the host's list,
-/// and its place there.
-#[inline]
-pub(super) const fn turn(before: u32, own: &Range<u32>) -> (u32, u32) {
-    let chunks = own.end - own.start;
-    (before / chunks, own.start + before % chunks)
 }
 
 impl Rare {

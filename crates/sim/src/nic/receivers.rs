@@ -5,7 +5,7 @@ use super::chunk_frames::{ChunkFrames, Frames, frames_of};
 use super::ledger::{Receives, Work};
 use super::port::Control;
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
-use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings, turn};
+use super::receiver::{DataOutcome, Dropped, Receiver, ReceiverSettings};
 use super::reordering::Reordering;
 use super::unconfirmed::Vouched;
 use crate::packet::{Kind, Packet};
@@ -52,12 +52,11 @@ impl Receivers {
         let mut arrivals = Vec::with_capacity(room(recovery != Recovery::GoBackN));
         let mut placements = Vec::with_capacity(room(recovery.is_selective()));
         let mut reordering = Vec::with_capacity(room(settings.may_reorder));
-        for (plan, chunks) in plans.zip((0..).map(|receiver| receives.of(receiver))) {
-            let first = chunks.clone().next();
-            let first_packets = first.map(|first| settings.config.packets(receives.bytes_of(first)));
+        for (number, plan) in (0..).zip(plans) {
+            let first_packets = receives.first_bytes(number).map(|bytes| settings.config.packets(bytes));
             receivers.push(Receiver::new(&plan, first_packets));
             if recovery != Recovery::GoBackN {
-                arrivals.push(Arrivals::new(recovery, plan.initial_psn, chunks));
+                arrivals.push(Arrivals::new(recovery, plan.initial_psn, receives.queue(number)));
             }
             if let Recovery::Selective { ooo_window_packets } = recovery {
                 placements.push(Placement::new(plan.initial_psn, ooo_window_packets));
@@ -196,8 +195,8 @@ impl Receivers {
     #[cold]
     fn count_dropped(&mut self, config: &Config, packet: &Packet, outcome: &DataOutcome) {
         let Self { receivers, receives, .. } = self;
-        let own = receives.of(packet.queue_pair);
-        let packets_of = |before: u32| config.packets(receives.bytes_of(turn(before, &own).1));
+        let chunk = |before| receives.after(packet.queue_pair, before);
+        let packets_of = |before| chunk(before).map_or(0, |chunk| config.packets(receives.bytes(&chunk)));
         receivers[packet.queue_pair as usize].count_dropped(dropped(packet, outcome), packets_of);
     }
 
@@ -280,13 +279,11 @@ impl Receivers {
         if receiver.packets_left > 0 {
             return None;
         }
-        let own = self.receives.of(index as u32);
-        let (round, place) = receiver.turn(&own);
-        let Work { chunk, transfer: inbound, bytes } = self.receives.get_of(place, receiver.queue_pair);
+        let expected = self.receives.after(index as u32, receiver.ended)?;
+        let Work { chunk, transfer: inbound, bytes } = self.receives.work(&expected, receiver.queue_pair);
         let frames = if receiver.is_local { Frames::default() } else { chunk_frames.of(config, bytes) };
-        let report = receiver.report(chunk, round, frames);
-        let next = if place + 1 == own.end { own.start } else { place + 1 };
-        receiver.begin_next(config.packets(self.receives.bytes_of(next)), now);
+        let report = receiver.report(chunk, expected.round, frames);
+        receiver.begin_next(config.packets(self.receives.bytes_behind(&expected)), now);
         Some(Delivery { report, inbound })
     }
 
@@ -295,17 +292,17 @@ impl Receivers {
         &'a self,
         config: &'a Config,
     ) -> impl Iterator<Item = ReceiveReport> + use<'a> {
-        let own = (0..).map(|receiver| self.receives.of(receiver));
-        let receiving = self.receivers.iter().zip(own).filter(|(_, own)| !own.is_empty());
-        let in_order = receiving.map(|(receiver, own)| {
-            let (round, place) = receiver.turn(&own);
-            let Work { chunk, bytes, .. } = self.receives.get_of(place, receiver.queue_pair);
+        let expecting = (0..).zip(&self.receivers).filter_map(|(number, receiver)| {
+            self.receives.after(number, receiver.ended).map(|expected| (receiver, expected))
+        });
+        let in_order = expecting.map(|(receiver, expected)| {
+            let Work { chunk, bytes, .. } = self.receives.work(&expected, receiver.queue_pair);
             let packets = config.packets(bytes) - u64::from(receiver.packets_left);
             let accepted = match packets {
                 0 => Frames::default(),
                 packets => frames_of(self.settings.framing, config, bytes, packets),
             };
-            receiver.report(chunk, round, accepted)
+            receiver.report(chunk, expected.round, accepted)
         });
         let in_order = in_order.filter(|report| report.frames > 0);
         in_order.chain(self.beyond_gaps()).chain(self.arrivals.iter().flat_map(Arrivals::undelivered))
@@ -314,12 +311,11 @@ impl Receivers {
     /// What came beyond a gap of chunks that are not being received yet.
     fn beyond_gaps(&self) -> impl Iterator<Item = ReceiveReport> {
         (0..).zip(&self.receivers).flat_map(move |(number, receiver)| {
-            let own = self.receives.of(number);
-            receiver.ahead().map(move |(before, mut report)| {
-                let (round, place) = turn(before, &own);
-                let chunk = self.receives.get_of(place, receiver.queue_pair).chunk;
-                (report.chunk, report.round) = (chunk, round);
-                report
+            receiver.ahead().filter_map(move |(before, mut report)| {
+                let expected = self.receives.after(number, before)?;
+                report.chunk = self.receives.work(&expected, receiver.queue_pair).chunk;
+                report.round = expected.round;
+                Some(report)
             })
         })
     }

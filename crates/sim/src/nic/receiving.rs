@@ -1,7 +1,7 @@
 //! What a host does with what arrives: payload into the receive buffer or to its responder, acknowledgements
 //! to their requesters, pauses to the port.
 
-use super::ledger::Sends;
+use super::ledger::{Sends, WorkIds};
 use super::receivers::Delivery;
 use super::sender::Sender;
 use super::sending::{make_ready, window_packets};
@@ -12,7 +12,6 @@ use crate::packet::{Kind, Packet};
 use crate::record::{Context, Record};
 use engine::Message;
 use record::ChunkStatus;
-use std::ops::Range;
 use transport::{AckOutcome, Config, Loss, Position, Recovery};
 use units::{Instant, Span};
 
@@ -247,7 +246,7 @@ impl Host {
         let completed = state.complete(outcome.completed);
         make_ready(ports, config, (sender, state), window_packets(pacers, data_frames, sender), now);
         if config.recovery == Recovery::None {
-            return self.follow_up_unrecovered(packet, completed, context);
+            return self.follow_up_unrecovered(packet, &completed, context);
         }
         if completed.is_empty() {
             return;
@@ -269,14 +268,14 @@ impl Host {
     fn follow_up_unrecovered(
         &mut self,
         packet: &Packet,
-        acknowledged: Range<u32>,
+        acknowledged: &WorkIds,
         context: &mut Context<Packet, Record>,
     ) {
         let (sender, now, vouched) = (packet.queue_pair, packet.at(), Vouched::of(packet));
         for (send, report) in self.unconfirmed.confirm(sender, vouched) {
             let report = report.ended(ChunkStatus::Complete, Some(now));
             context.records.push(Record::sent(&report));
-            self.acknowledge(send..send + 1, now, context);
+            self.acknowledge(send.into(), now, context);
         }
         let state = &self.senders[sender as usize];
         let mut chunks = state.ends_of(acknowledged.clone(), &self.config, &self.sends);
@@ -284,7 +283,7 @@ impl Host {
             let sent = self.chunk_frames.of(&self.config, self.sends.bytes_of(send));
             if chunk.is_whole(vouched) {
                 self.end_counted_send(send, sent, Some(now), context);
-                self.acknowledge(send..send + 1, now, context);
+                self.acknowledge(send.into(), now, context);
             } else {
                 let report = self.send_report(send, sent).ended(ChunkStatus::Unfinished, Some(now));
                 self.sends.forget(send);

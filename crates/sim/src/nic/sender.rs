@@ -1,7 +1,7 @@
 //! The requester side of a queue pair.
 
 use super::chunk_frames::{Frames, frames_of};
-use super::ledger::Sends;
+use super::ledger::{SendQueue, Sends, WorkId, WorkIds};
 use super::queue_pairs::{QueuePairEnd, QueuePairSettings};
 use super::unconfirmed::Acknowledged;
 use crate::packet::{Kind, Packet, Path, Priority};
@@ -9,7 +9,6 @@ use crate::record::{Context, Frame, FrameKind, Record};
 use engine::Message;
 use record::ChunkStatus;
 use std::iter::repeat;
-use std::ops::Range;
 use transport::{AckOutcome, Config, Controller, NextPacket, Position, Recovery, Requester, TimeoutOutcome};
 use units::{Cycle, Instant};
 use wire::{Framing, Opcode, Psn};
@@ -76,10 +75,8 @@ pub(crate) struct Sender {
     requester: Requester,
     /// To the receiver at the destination host.
     path: Path,
-    /// Its oldest chunk that was posted and has not ended, in the ledger, and the first not yet
-    /// posted.
-    oldest: u32,
-    next: u32,
+    /// Its chunks that were posted and have not ended.
+    queue: SendQueue,
     port: u16,
     course: Course,
     /// [`Self::IN_ROUND`], [`Self::TIMED`] and [`Self::COUNTED`].
@@ -100,17 +97,16 @@ impl Sender {
 
     /// Those of a host, each made where it will stand.
     pub(crate) fn all(plans: impl Iterator<Item = QueuePairEnd>, sends: &Sends) -> Box<[Self]> {
-        let first_sends = (0..).map(|sender| sends.of(sender).start);
-        plans.zip(first_sends).map(|(plan, first_send)| Self::new(&plan, first_send)).collect()
+        let queues = (0..).map(|sender| sends.queue(sender));
+        plans.zip(queues).map(|(plan, queue)| Self::new(&plan, queue)).collect()
     }
 
     #[inline]
-    const fn new(plan: &QueuePairEnd, first_send: u32) -> Self {
+    const fn new(plan: &QueuePairEnd, queue: SendQueue) -> Self {
         Self {
             requester: Requester::new(plan.initial_psn),
             path: plan.path,
-            oldest: first_send,
-            next: first_send,
+            queue,
             port: plan.port,
             course: match (plan.is_local, plan.is_captured) {
                 (true, _) => Course::Local,
@@ -119,14 +115,6 @@ impl Sender {
             },
             standing: 0,
         }
-    }
-
-    /// What its requester asks for: the size of a chunk that was posted and has not ended, the oldest being 0
-    /// [bytes].
-    #[inline]
-    fn sizes<'a>(&self, sends: &'a Sends) -> impl Fn(usize) -> u64 + use<'a> {
-        let oldest = self.oldest;
-        move |index| sends.bytes_of(oldest + index as u32)
     }
 
     /// When its retransmission timer is due; see [`Requester::deadline`].
@@ -154,8 +142,8 @@ impl Sender {
     }
 
     /// Counts a NAK, timeout or CNP at its oldest open chunk; false if none is open.
-    pub(super) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, u32)) -> bool {
-        let Some(oldest) = self.oldest() else { return false };
+    pub(super) fn count(&mut self, sends: &mut Sends, count: fn(&mut Sends, WorkId)) -> bool {
+        let Some(oldest) = self.queue.oldest() else { return false };
         self.standing |= Self::COUNTED;
         count(sends, oldest);
         true
@@ -174,14 +162,14 @@ impl Sender {
 
     /// See [`Requester::on_timeout`].
     pub(super) fn on_timeout(&mut self, config: &Config, sends: &Sends, now: Instant) -> TimeoutOutcome {
-        let bytes_of = self.sizes(sends);
+        let bytes_of = self.queue.sizes(sends);
         self.requester.on_timeout(config, now, bytes_of)
     }
 
     /// An acknowledgement arrived.
     #[inline]
     pub(super) fn on_ack(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
-        let bytes_of = self.sizes(sends);
+        let bytes_of = self.queue.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
                 self.requester.on_ack(config, packet.at(), packet.psn(), bytes_of)
@@ -196,7 +184,7 @@ impl Sender {
     /// A negative acknowledgement arrived.
     #[cold]
     pub(super) fn on_nak(&mut self, config: &Config, sends: &Sends, packet: &Packet) -> AckOutcome {
-        let bytes_of = self.sizes(sends);
+        let bytes_of = self.queue.sizes(sends);
         match config.recovery {
             Recovery::GoBackN | Recovery::None => {
                 self.requester.on_nak(config, packet.at(), packet.psn(), bytes_of)
@@ -208,8 +196,8 @@ impl Sender {
         }
     }
 
-    /// Posts every chunk of sender `number` whose turn it is and that is ready: a queue pair keeps the order
-    /// of its schedule. A failed queue pair sends nothing more, so the chunk ends at once.
+    /// Posts every chunk of sender `number` whose turn it is and that is ready. A failed queue pair sends
+    /// nothing more, so the chunk ends at once.
     pub(super) fn post_ready(
         &mut self,
         number: u32,
@@ -218,26 +206,22 @@ impl Sender {
         (round, now): (impl Fn() -> u32, Instant),
         context: &mut Context<Packet, Record>,
     ) {
-        let end = sends.end_of(number);
-        while self.next < end && sends.post(self.next, now) {
-            if self.requester.is_failed() {
-                report_failed(self.next, round(), sends, context);
-                self.oldest += 1;
+        let Self { queue, requester, .. } = self;
+        queue.post_ready(number, sends, now, |sends, posted| {
+            let is_failed = requester.is_failed();
+            if is_failed {
+                report_failed(posted, round(), sends, context);
             } else {
-                self.requester.post(config, sends.bytes_of(self.next));
+                requester.post(config, sends.bytes_of(posted));
             }
-            self.next += 1;
-        }
+            !is_failed
+        });
     }
 
     /// Posts the next chunk of sender `number` to a rank on the same host, if its turn has come and it is
-    /// ready; returns its place in the ledger.
-    pub(super) fn post_local(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<u32> {
-        if self.next == sends.end_of(number) || !sends.post(self.next, now) {
-            return None;
-        }
-        self.next += 1;
-        Some(self.next - 1)
+    /// ready.
+    pub(super) fn post_local(&mut self, number: u32, sends: &mut Sends, now: Instant) -> Option<WorkId> {
+        self.queue.post_next(number, sends, now)
     }
 
     /// To a rank on the same host: nothing of it meets the NIC.
@@ -251,10 +235,9 @@ impl Sender {
         self.path.queue_pair
     }
 
-    /// Begins its chunks again, from `first` in the ledger, now that all are acknowledged.
-    pub(super) fn rearm(&mut self, first: u32) {
-        debug_assert!(self.oldest == self.next, "a round ends when everything is acknowledged");
-        (self.oldest, self.next) = (first, first);
+    /// Begins the chunks of sender `number` again, now that all are acknowledged.
+    pub(super) fn rearm(&mut self, number: u32, sends: &mut Sends) {
+        self.queue.rearm(number, sends);
     }
 
     #[inline]
@@ -297,7 +280,7 @@ impl Sender {
         sends: &mut Sends,
         context: &mut Context<Packet, Record>,
     ) -> Option<Packet> {
-        let bytes_of = self.sizes(sends);
+        let bytes_of = self.queue.sizes(sends);
         let Turn { now, sent, window_packets } = turn;
         let next = self.requester.poll_transmit(config, now, window_packets, bytes_of)?;
         let DataFrames { framing, priority, .. } = *frames;
@@ -305,7 +288,7 @@ impl Sender {
         if next.is_retransmission {
             // What is sent once is known from how far the requester has come.
             self.standing |= Self::COUNTED;
-            sends.count_resent(self.oldest + next.work as u32, frame_bytes);
+            sends.count_resent(self.queue.at(next.work), frame_bytes);
         }
         if self.course != Course::Sent {
             self.report(number, config, next, sent, sends, context);
@@ -324,7 +307,7 @@ impl Sender {
         sends: &Sends,
         context: &mut Context<Packet, Record>,
     ) {
-        let bytes_of = self.sizes(sends);
+        let bytes_of = self.queue.sizes(sends);
         let transmit = self.requester.transmit(config, &next, bytes_of);
         if self.course == Course::Watched {
             if transmit.offset_bytes.is_multiple_of(config.message_bytes) {
@@ -357,37 +340,35 @@ impl Sender {
 
     /// See [`Cycle`].
     pub(super) fn visit(&mut self, cycle: &mut Cycle, config: &Config, sends: &Sends) {
-        let bytes_of = self.sizes(sends);
-        let Self { requester, path: _, oldest, next, port: _, course: _, standing } = self;
+        let bytes_of = self.queue.sizes(sends);
+        let Self { requester, path: _, queue, port: _, course: _, standing } = self;
         requester.visit(cycle, config, bytes_of);
         // The counts themselves are visited in their list.
         let standing = *standing & !Self::COUNTED;
-        cycle.same_list([u32::from(standing), *oldest, *next].into_iter().map(u64::from));
+        let [oldest, next] = queue.state();
+        cycle.same_list([u32::from(standing), oldest, next].into_iter().map(u64::from));
     }
 
-    /// The oldest `count` chunks are complete; returns where they stand in the ledger.
+    /// The oldest `count` chunks are complete.
     #[inline]
-    pub(super) const fn complete(&mut self, count: u32) -> Range<u32> {
-        let first = self.oldest;
-        if count > 0 {
-            self.oldest += count;
-            if self.oldest == self.next {
-                self.standing &= !Self::COUNTED;
-            }
+    pub(super) const fn complete(&mut self, count: u32) -> WorkIds {
+        let completed = self.queue.end_oldest(count);
+        if count > 0 && self.queue.is_empty() {
+            self.standing &= !Self::COUNTED;
         }
-        first..first + count
+        completed
     }
 
     /// Where chunks end in the sequence that were just acknowledged, latest first: those before its oldest
     /// one.
     pub(super) fn ends_of(
         &self,
-        acknowledged: Range<u32>,
+        acknowledged: WorkIds,
         config: &Config,
         sends: &Sends,
-    ) -> Vec<(u32, Acknowledged)> {
+    ) -> Vec<(WorkId, Acknowledged)> {
         // One less, modulo 2^24.
-        let mut last = self.requester.first_open_psn(config, self.sizes(sends)).add(u32::MAX);
+        let mut last = self.requester.first_open_psn(config, self.queue.sizes(sends)).add(u32::MAX);
         let ends = acknowledged.rev().map(|send| {
             let packets = config.packets(sends.bytes_of(send));
             let chunk = Acknowledged { last, packets };
@@ -399,38 +380,37 @@ impl Sender {
 
     /// Its queue pair has failed: no chunk is open any more.
     pub(super) const fn fail(&mut self) {
-        self.oldest = self.next;
+        self.queue.end_all();
         self.standing &= !Self::COUNTED;
     }
 
-    /// The oldest open chunk, if there is one.
-    pub(super) fn oldest(&self) -> Option<u32> {
-        (self.oldest < self.next).then_some(self.oldest)
+    /// A chunk is open.
+    pub(super) const fn is_busy(&self) -> bool {
+        !self.queue.is_empty()
     }
 
-    /// Chunks posted and not ended, by their place in the ledger, with the frames that each was
-    /// sent in, without those sent again.
+    /// Chunks posted and not ended, with the frames that each was sent in, without those sent again.
     pub(super) fn open(
         &self,
         config: &Config,
         framing: Framing,
         sends: &Sends,
-    ) -> impl Iterator<Item = (u32, Frames)> {
-        let bytes_of = self.sizes(sends);
-        let sent = self.oldest().map(|_| self.requester.sent_of_each(config, bytes_of));
+    ) -> impl Iterator<Item = (WorkId, Frames)> {
+        let bytes_of = self.queue.sizes(sends);
+        let sent = self.is_busy().then(|| self.requester.sent_of_each(config, bytes_of));
         let frames = move |(bytes, packets)| match packets {
             0 => Frames::default(),
             packets => frames_of(framing, config, bytes, packets),
         };
         // Of what is copied within the host nothing is sent.
         let sent = sent.into_iter().flatten().map(frames).chain(repeat(Frames::default()));
-        (self.oldest..self.next).zip(sent)
+        self.queue.open().zip(sent)
     }
 }
 
 /// A chunk is not sent, as its queue pair has failed.
 #[cold]
-fn report_failed(send: u32, round: u32, sends: &Sends, context: &mut Context<Packet, Record>) {
+fn report_failed(send: WorkId, round: u32, sends: &Sends, context: &mut Context<Packet, Record>) {
     let report = sends.report(send, round, Frames::default());
     context.records.push(Record::sent(&report.ended(ChunkStatus::Failed, None)));
 }

@@ -1,7 +1,7 @@
 //! How a host serves its ports, and keeps watch over what is not acknowledged.
 
 use super::chunk_frames::Frames;
-use super::ledger::Sends;
+use super::ledger::{Sends, WorkId};
 use super::port::{Control, Next, NicPort};
 use super::sender::{DataFrames, Sender, Turn};
 use super::storage::is_storage;
@@ -177,7 +177,7 @@ impl Host {
     fn fail_sender(&mut self, sender: u32, now: Instant, context: &mut Context<Packet, Record>) {
         let state = &mut self.senders[sender as usize];
         let framing = self.data_frames.framing;
-        let open: Vec<(u32, Frames)> = state.open(&self.config, framing, &self.sends).collect();
+        let open: Vec<(WorkId, Frames)> = state.open(&self.config, framing, &self.sends).collect();
         state.fail();
         let queue_pair = self.sends.queue_pair_of(sender);
         context.records.push(Record::QueuePairFailed { queue_pair, at: now });
@@ -188,7 +188,7 @@ impl Host {
     #[inline]
     pub(super) fn end_send(
         &mut self,
-        send: u32,
+        send: WorkId,
         sent: Frames,
         completed: Instant,
         context: &mut Context<Packet, Record>,
@@ -205,7 +205,7 @@ impl Host {
     #[inline(never)]
     pub(super) fn end_counted_send(
         &mut self,
-        send: u32,
+        send: WorkId,
         sent: Frames,
         completed: Option<Instant>,
         context: &mut Context<Packet, Record>,
@@ -218,12 +218,12 @@ impl Host {
 
     /// The pass of an open chunk: that of its rank, as no phase ends before all is acknowledged.
     #[inline]
-    fn pass_of(&self, send: u32) -> u32 {
+    fn pass_of(&self, send: WorkId) -> u32 {
         self.transfers.pass_of(self.sends.outgoing_of(send))
     }
 
     /// What is known of an open chunk.
-    pub(super) fn send_report(&self, send: u32, sent: Frames) -> SendReport {
+    pub(super) fn send_report(&self, send: WorkId, sent: Frames) -> SendReport {
         self.sends.report(send, self.pass_of(send), sent)
     }
 

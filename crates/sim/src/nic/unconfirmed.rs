@@ -6,6 +6,7 @@
 //! Where its last frame to arrive was overtaken by others, it is acknowledged by itself. One that lost a
 //! frame is never complete; nor is one whose acknowledgement was lost while a gap behind it was open.
 
+use super::ledger::WorkId;
 use crate::packet::Packet;
 use crate::record::SendReport;
 use std::collections::BTreeMap;
@@ -65,8 +66,8 @@ pub(super) struct Unconfirmed {
     gone: Vec<SendReport>,
 }
 
-/// A chunk by its place in the ledger, and what is known of it.
-type Open = (u32, SendReport);
+/// A chunk in the ledger, and what is known of it.
+type Open = (WorkId, SendReport);
 
 impl Unconfirmed {
     /// Half of what sequence numbers can tell.
@@ -117,12 +118,15 @@ mod tests {
         let mut unconfirmed = Unconfirmed::default();
         // Packets 0xfffffe to 1.
         let chunk = || Acknowledged { last: Psn::new(1), packets: 4 };
-        unconfirmed.add(3, chunk(), (5, SendReport::new(7, 0, Instant::ZERO)));
+        unconfirmed.add(3, chunk(), (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)));
         for told in [vouched(0, Vouched::ALL), vouched(1, 3), vouched(5, 7), vouched(9, 0)] {
             assert!(unconfirmed.confirm(3, told).is_empty(), "{told:?}");
         }
         assert!(unconfirmed.confirm(2, vouched(1, 4)).is_empty(), "another sender");
-        assert_eq!(unconfirmed.confirm(3, vouched(5, 8)).iter().map(|open| open.0).collect::<Vec<_>>(), [5]);
+        assert_eq!(
+            unconfirmed.confirm(3, vouched(5, 8)).iter().map(|open| open.0).collect::<Vec<_>>(),
+            [WorkId::only_of(5)]
+        );
         assert_eq!(unconfirmed.reports().count(), 0);
         assert!(chunk().is_whole(vouched(1, 4)) && chunk().is_whole(vouched(1, Vouched::ALL)));
     }
@@ -140,7 +144,7 @@ mod tests {
         unconfirmed.add(
             0,
             Acknowledged { last: Psn::new(0), packets: 1 },
-            (5, SendReport::new(7, 0, Instant::ZERO)),
+            (WorkId::only_of(5), SendReport::new(7, 0, Instant::ZERO)),
         );
         for step in 1..=9 {
             assert!(unconfirmed.confirm(0, vouched((step << 21) & 0xff_ffff, 1)).is_empty());

@@ -105,11 +105,10 @@ impl<'a> HostMaker<'a> {
             for (sender, queue_pair) in (0..).zip(of_host.from) {
                 job.each_chunk(queue_pair.number, |(number, part), chunk| {
                     let outgoing = self.places.outgoing_of(&chunk, sender);
+                    let id = work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
                     if !self.places.are_queue_pairs(chunk.job) {
-                        let part = outgoing * self.flows.parts + part;
-                        put(&mut transfers.parts, part, (sender, work.count()));
+                        put(&mut transfers.parts, outgoing * self.flows.parts + part, (sender, id));
                     }
-                    work.push(Work { chunk: number, transfer: outgoing, bytes: chunk.bytes });
                     if part == 0 {
                         self.add_outgoing(&job, &chunk, outgoing, transfers);
                     }

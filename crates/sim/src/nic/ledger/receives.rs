@@ -1,5 +1,6 @@
 //! What a host receives.
 
+use super::queues::ReceiveQueue;
 use super::work::{Work, WorkList, WorkMaker};
 use std::ops::Range;
 
@@ -9,6 +10,16 @@ pub(crate) struct Receives {
     list: WorkList,
     /// What a chunk has in addition to the number of its queue pair, where that tells it.
     beyond_queue_pair: Option<u32>,
+}
+
+/// A chunk that a receiver expects.
+#[derive(Debug)]
+pub(in crate::nic) struct Expected {
+    /// Of its job.
+    pub(in crate::nic) round: u32,
+    place: u32,
+    /// Where the work of the receiver stands.
+    own: Range<u32>,
 }
 
 impl From<WorkMaker> for Receives {
@@ -30,30 +41,51 @@ impl Receives {
         Self { beyond_queue_pair: Some(beyond), ..Self::one_each(std::iter::empty(), bytes) }
     }
 
+    /// The receive queue of a receiver, before anything has come.
+    #[inline]
+    pub(in crate::nic) fn queue(&self, receiver: u32) -> ReceiveQueue {
+        ReceiveQueue::new(self.list.of(receiver))
+    }
+
     /// The work at a place, where its queue pair does not tell the chunk.
     #[inline]
-    pub(in crate::nic) fn get(&self, place: u32) -> Work {
+    pub(super) fn at(&self, place: u32) -> Work {
         self.list.get(place)
     }
 
-    /// The work of a queue pair at a place.
+    /// Payload of the first chunk of a receiver, if it has one [bytes].
     #[inline]
-    pub(in crate::nic) fn get_of(&self, place: u32, queue_pair: u32) -> Work {
-        let listed = self.list.get(place);
+    pub(in crate::nic) fn first_bytes(&self, receiver: u32) -> Option<u64> {
+        self.list.of(receiver).next().map(|first| self.list.bytes_of(first))
+    }
+
+    /// What comes to a receiver after so many chunks, in all rounds; none if nothing comes to it.
+    #[inline]
+    pub(in crate::nic) fn after(&self, receiver: u32, chunks: u32) -> Option<Expected> {
+        let own = self.list.of(receiver);
+        let of_round = own.end - own.start;
+        let round = chunks.checked_div(of_round)?;
+        Some(Expected { round, place: own.start + chunks % of_round, own })
+    }
+
+    /// What is expected on a queue pair.
+    #[inline]
+    pub(in crate::nic) fn work(&self, expected: &Expected, queue_pair: u32) -> Work {
+        let listed = self.list.get(expected.place);
         let chunk = self.beyond_queue_pair.map_or(listed.chunk, |beyond| queue_pair.wrapping_add(beyond));
         Work { chunk, ..listed }
     }
 
-    /// Payload [bytes].
+    /// Payload of what is expected [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes_of(&self, place: u32) -> u64 {
-        self.list.bytes_of(place)
+    pub(in crate::nic) fn bytes(&self, expected: &Expected) -> u64 {
+        self.list.bytes_of(expected.place)
     }
 
-    /// The work of a receiver.
+    /// The same of what comes behind it.
     #[inline]
-    pub(in crate::nic) fn of(&self, receiver: u32) -> Range<u32> {
-        self.list.of(receiver)
+    pub(in crate::nic) fn bytes_behind(&self, Expected { place, own, .. }: &Expected) -> u64 {
+        self.list.bytes_of(if place + 1 == own.end { own.start } else { place + 1 })
     }
 
     /// Asks for the memory of the first chunk of a receiver, if each has one.

@@ -2,10 +2,10 @@
 
 use super::columns::Numbers;
 use super::posted::Posted;
+use super::queues::{SendQueue, WorkId};
 use super::work::{WorkList, WorkMaker};
 use crate::nic::chunk_frames::Frames;
 use crate::record::{PlainSend, SendReport};
-use std::ops::Range;
 use units::{Cycle, Instant, NumberMap};
 
 /// What recovery counts for the few chunks that need it.
@@ -58,14 +58,14 @@ impl Sends {
 
     /// The transfer that a chunk is part of, among those that start at the host.
     #[inline]
-    pub(in crate::nic) fn outgoing_of(&self, send: u32) -> u32 {
-        self.list.transfer_of(send)
+    pub(in crate::nic) fn outgoing_of(&self, WorkId(place): WorkId) -> u32 {
+        self.list.transfer_of(place)
     }
 
     /// Payload of a chunk [bytes].
     #[inline]
-    pub(in crate::nic) fn bytes_of(&self, send: u32) -> u64 {
-        self.list.bytes_of(send)
+    pub(in crate::nic) fn bytes_of(&self, WorkId(place): WorkId) -> u64 {
+        self.list.bytes_of(place)
     }
 
     /// Payload of the first chunk [bytes], 0 without any.
@@ -78,14 +78,20 @@ impl Sends {
         self.queue_pairs.of(sender)
     }
 
-    /// The chunks of a sender.
-    pub(in crate::nic) fn of(&self, sender: u32) -> Range<u32> {
-        self.list.of(sender)
+    /// The send queue of a sender, before it has posted anything.
+    #[inline]
+    pub(in crate::nic) fn queue(&self, sender: u32) -> SendQueue {
+        SendQueue::new(self.list.of(sender).start)
+    }
+
+    /// The first chunk of a sender, if it has one.
+    pub(in crate::nic) fn first_of(&self, sender: u32) -> Option<WorkId> {
+        self.list.of(sender).next().map(WorkId)
     }
 
     /// One past the last chunk of a sender.
     #[inline]
-    pub(in crate::nic) fn end_of(&self, sender: u32) -> u32 {
+    pub(super) fn end_of(&self, sender: u32) -> u32 {
         self.list.end_of(sender)
     }
 
@@ -98,53 +104,55 @@ impl Sends {
 
     /// The dependencies of a chunk have arrived.
     #[inline]
-    pub(in crate::nic) fn make_ready(&mut self, send: u32) {
-        self.posted.make_ready(send);
+    pub(in crate::nic) fn make_ready(&mut self, WorkId(place): WorkId) {
+        self.posted.make_ready(place);
     }
 
     /// Posts a chunk, if its dependencies have arrived; false if they have not.
     #[inline]
-    pub(in crate::nic) fn post(&mut self, send: u32, now: Instant) -> bool {
-        self.posted.post(send, now)
+    pub(super) fn post(&mut self, WorkId(place): WorkId, now: Instant) -> bool {
+        self.posted.post(place, now)
     }
 
-    /// Chunks wait for their dependencies again.
-    pub(in crate::nic) fn rearm(&mut self, sends: Range<u32>) {
-        self.posted.rearm(sends);
+    /// The chunks of a sender wait for their dependencies again; returns the first.
+    pub(super) fn rearm(&mut self, sender: u32) -> u32 {
+        let own = self.list.of(sender);
+        self.posted.rearm(own.clone());
+        own.start
     }
 
     /// A NAK arrived while a chunk was the oldest open one of its queue pair.
     #[cold]
-    pub(in crate::nic) fn count_nak(&mut self, send: u32) {
-        self.recovery_counts.entry(send).or_default().naks += 1;
+    pub(in crate::nic) fn count_nak(&mut self, WorkId(place): WorkId) {
+        self.recovery_counts.entry(place).or_default().naks += 1;
     }
 
     /// The same of a timeout.
     #[cold]
-    pub(in crate::nic) fn count_timeout(&mut self, send: u32) {
-        self.recovery_counts.entry(send).or_default().timeouts += 1;
+    pub(in crate::nic) fn count_timeout(&mut self, WorkId(place): WorkId) {
+        self.recovery_counts.entry(place).or_default().timeouts += 1;
     }
 
     /// The same of a congestion notification.
     #[cold]
-    pub(in crate::nic) fn count_notification(&mut self, send: u32) {
-        *self.cnps.entry(send).or_default() += 1;
+    pub(in crate::nic) fn count_notification(&mut self, WorkId(place): WorkId) {
+        *self.cnps.entry(place).or_default() += 1;
     }
 
     /// A frame of an open chunk is sent again.
     #[cold]
-    pub(in crate::nic) fn count_resent(&mut self, send: u32, frame_bytes: u32) {
-        let resent = &mut self.recovery_counts.entry(send).or_default().resent;
+    pub(in crate::nic) fn count_resent(&mut self, WorkId(place): WorkId, frame_bytes: u32) {
+        let resent = &mut self.recovery_counts.entry(place).or_default().resent;
         resent.frames += 1;
         resent.bytes += u64::from(frame_bytes);
     }
 
     /// What is known of an open chunk, sent in so many frames without those sent again.
-    pub(in crate::nic) fn report(&self, send: u32, round: u32, sent: Frames) -> SendReport {
-        let mut report = SendReport::new(self.list.chunk_of(send), round, self.posted.of(send));
+    pub(in crate::nic) fn report(&self, WorkId(place): WorkId, round: u32, sent: Frames) -> SendReport {
+        let mut report = SendReport::new(self.list.chunk_of(place), round, self.posted.of(place));
         (report.frames, report.bytes) = (sent.frames, sent.bytes);
-        report.cnps = self.cnps.get(&send).copied().unwrap_or(0);
-        if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&send) {
+        report.cnps = self.cnps.get(&place).copied().unwrap_or(0);
+        if let Some(&RecoveryCounts { naks, timeouts, resent }) = self.recovery_counts.get(&place) {
             report.frames += resent.frames;
             report.bytes += resent.bytes;
             (report.retransmits, report.naks, report.timeouts) = (resent.frames, naks, timeouts);
@@ -157,23 +165,23 @@ impl Sends {
     #[inline]
     pub(in crate::nic) fn plain_report(
         &self,
-        send: u32,
+        WorkId(place): WorkId,
         round: u32,
         sent: Frames,
         completed: Instant,
     ) -> Option<PlainSend> {
         debug_assert!(
-            !self.recovery_counts.contains_key(&send) && !self.cnps.contains_key(&send),
+            !self.recovery_counts.contains_key(&place) && !self.cnps.contains_key(&place),
             "its sender knows"
         );
-        let (key, times) = ((self.list.chunk_of(send), round), (self.posted.of(send), completed));
+        let (key, times) = ((self.list.chunk_of(place), round), (self.posted.of(place), completed));
         PlainSend::new(key, (sent.frames, sent.bytes), 0, times)
     }
 
     /// A chunk has ended.
-    pub(in crate::nic) fn forget(&mut self, send: u32) {
-        self.cnps.remove(&send);
-        self.recovery_counts.remove(&send);
+    pub(in crate::nic) fn forget(&mut self, WorkId(place): WorkId) {
+        self.cnps.remove(&place);
+        self.recovery_counts.remove(&place);
     }
 
     /// See [`Cycle`]. When a chunk is posted or ends, its sender shows it.
@@ -209,21 +217,26 @@ mod tests {
     fn a_chunk_is_posted_once_in_a_round_and_reported_with_its_counts() {
         let send = |transfer| Work { chunk: 7 + transfer, transfer, bytes: 100 };
         let mut work = WorkMaker::default();
-        [send(0), send(1)].into_iter().for_each(|send| work.push(send));
+        let [before, chunk] = [send(0), send(1)].map(|send| work.push(send));
+        work.end_share();
         let mut sends = Sends::new(work, [0].into_iter());
-        assert!(!sends.post(1, Instant(5)), "its dependencies have not arrived");
-        sends.make_ready(1);
-        assert!(sends.post(1, Instant(5)));
-        assert!(!sends.post(1, Instant(6)), "it is posted");
-        sends.count_notification(1);
-        sends.count_notification(1);
-        sends.count_resent(1, 50);
-        let report = sends.report(1, 3, Frames { frames: 2, bytes: 90 });
+        let mut queue = sends.queue(0);
+        sends.make_ready(chunk);
+        assert_eq!(queue.post_next(0, &mut sends, Instant(4)), None, "the one before it waits");
+        sends.make_ready(before);
+        assert_eq!(queue.post_next(0, &mut sends, Instant(4)), Some(before));
+        assert_eq!(queue.post_next(0, &mut sends, Instant(5)), Some(chunk));
+        assert_eq!(queue.post_next(0, &mut sends, Instant(6)), None, "all is posted");
+        sends.count_notification(chunk);
+        sends.count_notification(chunk);
+        sends.count_resent(chunk, 50);
+        let report = sends.report(chunk, 3, Frames { frames: 2, bytes: 90 });
         assert_eq!((report.chunk, report.round, report.posted), (8, 3, Instant(5)));
         assert_eq!((report.frames, report.bytes, report.retransmits, report.cnps), (3, 140, 1, 2));
-        sends.forget(1);
-        assert_eq!(sends.report(1, 3, Frames::default()).cnps, 0);
-        sends.rearm(0..2);
-        assert!(!sends.post(1, Instant(9)));
+        sends.forget(chunk);
+        assert_eq!(sends.report(chunk, 3, Frames::default()).cnps, 0);
+        assert!(queue.end_oldest(2).eq([before, chunk]) && queue.is_empty());
+        queue.rearm(0, &mut sends);
+        assert_eq!(queue.post_next(0, &mut sends, Instant(9)), None, "its dependencies have not arrived");
     }
 }

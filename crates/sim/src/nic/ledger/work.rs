@@ -1,6 +1,7 @@
 //! The work of all queue pairs of a host at one of their ends.
 
 use super::columns::{ChunkBytes, ChunkBytesMaker, Numbers, NumbersMaker, Shares, SharesMaker};
+use super::queues::WorkId;
 use std::ops::Range;
 
 /// A chunk that a queue pair sends or receives.
@@ -35,17 +36,18 @@ pub(crate) struct WorkMaker {
 
 impl WorkMaker {
     /// Pieces so far.
-    pub(crate) const fn count(&self) -> u32 {
+    pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
     /// Adds a piece of the next queue pair.
     #[inline]
-    pub(crate) fn push(&mut self, Work { chunk, transfer, bytes }: Work) {
+    pub(crate) fn push(&mut self, Work { chunk, transfer, bytes }: Work) -> WorkId {
         self.chunks.push(self.count, chunk);
         self.transfers.push(self.count, transfer);
         self.bytes.push(self.count, bytes);
         self.count += 1;
+        WorkId(self.count - 1)
     }
 
     /// The next queue pair has the pieces since the one before it.

@@ -19,6 +19,7 @@ mod tests;
 pub(crate) use plan::{InboundPlan, JobTimes, OutgoingPlan, PhaseEnd, PlanList, TransfersPlan};
 pub(crate) use process::Measured;
 
+use super::ledger::WorkId;
 use engine::prefetch::prefetch_whole;
 use lists::{Inbound, Outgoing};
 use process::Process;
@@ -32,7 +33,7 @@ pub(crate) struct Transfers {
     outgoing: Outgoing,
     inbound: Inbound,
     /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
-    parts: Box<[(u32, u32)]>,
+    parts: Box<[(u32, WorkId)]>,
     /// Parts of each transfer.
     split: u32,
     /// Nothing is stored of any of them, and none takes time to be taken in.
@@ -57,7 +58,8 @@ pub(crate) struct Transfers {
 impl Transfers {
     /// Those of a host, in the first phase.
     pub(super) fn new(plan: TransfersPlan) -> Self {
-        let are_numbers = plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, number));
+        let are_numbers =
+            plan.parts.iter().zip(0..).all(|(&part, number)| part == (number, WorkId::only_of(number)));
         let (outgoing, inbound) = (Outgoing::new(&plan), Inbound::new(&plan));
         let takes_time = plan.times.receive_overhead > Span::ZERO;
         let mut transfers = Self {
@@ -349,8 +351,8 @@ impl Transfers {
     }
 
     /// Sender and send of a part.
-    pub(super) fn part(&self, part: u32) -> (u32, u32) {
-        self.parts.get(part as usize).copied().unwrap_or((part, part))
+    pub(super) fn part(&self, part: u32) -> (u32, WorkId) {
+        self.parts.get(part as usize).copied().unwrap_or((part, WorkId::only_of(part)))
     }
 
     /// Counts an inbound transfer that has arrived for the `pass`-th time, from 0, if they are all alike, so

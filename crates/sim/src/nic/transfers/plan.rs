@@ -1,5 +1,6 @@
 //! How the transfers of a host are set up.
 
+use crate::nic::ledger::WorkId;
 use std::iter::repeat;
 use units::{Instant, Span};
 
@@ -86,7 +87,7 @@ pub(crate) struct TransfersPlan {
     /// Outgoing transfers that wait for an inbound one.
     pub(crate) successors: Vec<u32>,
     /// Sender and send of each part, transfer by transfer; empty where both have the number of the part.
-    pub(crate) parts: Vec<(u32, u32)>,
+    pub(crate) parts: Vec<(u32, WorkId)>,
     /// Where the phases of a cycle end; empty where there is one alone.
     pub(crate) phase_ends: Vec<PhaseEnd>,
     /// When each outgoing transfer of open-loop traffic is posted, ascending; empty where dependencies
