@@ -1,7 +1,7 @@
 //! A port of a NIC: pause frames or flow control packets first, then control packets, then the queue pairs
 //! round robin.
 
-use super::tcp_lane::{NextTcp, TcpAckWaiting, TcpLane};
+use super::tcp::{NextTcp, TcpAckWaiting, TcpLane};
 use crate::link::changes::LinkChanges;
 use crate::link::credits::{CreditPlan, Credits, hold_without_credit};
 use crate::link::egress::{Transmitter, Wire};

@@ -5,7 +5,7 @@ use super::ledger::{Sends, WorkId};
 use super::port::{Control, Next, NicPort};
 use super::sender::{DataFrames, Sender, Turn};
 use super::storage::is_storage;
-use super::tcp_lane::NextTcp;
+use super::tcp::NextTcp;
 use super::timers::Timers;
 use super::{Host, prefetch_sender};
 use crate::packet::Packet;

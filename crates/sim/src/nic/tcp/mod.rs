@@ -5,8 +5,11 @@
 //! The receiving application takes data at once, beside the receive buffer of the NIC. Leaves out the CPU,
 //! segmentation offload and queueing disciplines of the host.
 
-use super::sack;
-use super::tcp_lane::TcpAckWaiting;
+mod lane;
+mod sack;
+
+pub(super) use lane::{NextTcp, TcpAckWaiting, TcpLane};
+
 use super::{Host, Timer};
 use crate::packet::{Kind, Packet, Path, Priority};
 use crate::record::{Context, Record, TcpFrame, TcpFrameKind};
