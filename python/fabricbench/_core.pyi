@@ -34,6 +34,7 @@ LinkDescription = TypedDict(
     {
         "from": str,
         "from_port": int,
+        "from_ip": str | None,
         "to": str,
         "to_port": int,
         "tier": int,

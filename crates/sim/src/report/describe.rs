@@ -25,6 +25,8 @@ pub struct LinkDescription {
     pub from: String,
     /// Its port.
     pub from_port: u16,
+    /// IP address of that port, if the node is a host.
+    pub from_ip: Option<String>,
     /// Node at the other end.
     pub to: String,
     /// Its port.
@@ -133,11 +135,13 @@ fn nodes(fabric: &Fabric) -> Vec<NodeDescription> {
 
 fn links(fabric: &Fabric) -> Vec<LinkDescription> {
     let graph = &fabric.graph;
-    let describe = |link: &topology::Link| {
+    let describe = |(number, link): (usize, &topology::Link)| {
         let [from, to] = link.ends;
         LinkDescription {
             from: graph.node(from.node).name.clone(),
             from_port: from.port,
+            // Link `a` is the cable of attachment `a`; those between switches follow.
+            from_ip: graph.attachments.get(number).map(|attachment| attachment.ip.to_string()),
             to: graph.node(to.node).name.clone(),
             to_port: to.port,
             tier: graph.node(from.node).tier.max(graph.node(to.node).tier),
@@ -145,7 +149,7 @@ fn links(fabric: &Fabric) -> Vec<LinkDescription> {
             delay_ps: link.delay.0,
         }
     };
-    graph.links.iter().map(describe).collect()
+    graph.links.iter().enumerate().map(describe).collect()
 }
 
 fn queue_pairs(spec: &RunSpec, fabric: &Fabric, flows: &Flows) -> Vec<QueuePairDescription> {
