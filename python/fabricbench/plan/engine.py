@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     # For the rest of the plan to name; only with an alias is a name exported to type checkers.
     from fabricbench._core import Description as Description  # noqa: PLC0414
     from fabricbench._core import Estimate as Estimate  # noqa: PLC0414
+    from fabricbench._core import LinkDescription as LinkDescription  # noqa: PLC0414
     from fabricbench._core import QueuePairDescription as QueuePairDescription  # noqa: PLC0414
     from fabricbench._core import SpecError as SpecError  # noqa: PLC0414
 

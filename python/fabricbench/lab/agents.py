@@ -1,0 +1,170 @@
+"""Processes in the namespaces of a lab's hosts: one for each host, ended with the lab at the latest.
+
+A process sees the network of its host alone; files are those of the machine. So an agent is best reached by a
+Unix socket in the lab's folder, which needs no network that measurements would share.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from fabricbench.lab.blueprint import Node
+from fabricbench.lab.errors import LabError
+from fabricbench.lab.state import Lab, process_start
+
+_FILE: Final = "agents.json"
+_ENDING_S: Final = 3.0
+"""How long an agent may take to end when asked to."""
+_LOG_TAIL_BYTES: Final = 2_000
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A process in a host's namespace.
+
+    Attributes:
+        host: Name of the host.
+        pid: Its number; it leads a group and a session of its own.
+        start: When it began, in clock ticks since the machine did.
+        log: File of what it writes.
+    """
+
+    host: str
+    pid: int
+    start: int
+    log: str
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is still this process that has its number, and it has not ended."""
+        return process_start(self.pid) == self.start and not _is_zombie(self.pid)
+
+
+def entering(node: Node, command: Sequence[str]) -> list[str]:
+    """Return the command that runs another one in the namespace of a node.
+
+    `ip netns exec` also shows the process the `/sys/class/net` of that namespace.
+
+    Raises:
+        LabError: The program `ip` is missing.
+    """
+    program = shutil.which("ip")
+    if program is None:
+        raise LabError("the program ip is not installed", "install the package iproute2")
+    return [program, "netns", "exec", node.namespace, *command]
+
+
+def start(lab: Lab, command: Callable[[Node], Sequence[str]]) -> list[Agent]:
+    """Start a command in the namespace of each host; what it writes goes to `HOST.log` in the lab's folder.
+
+    Args:
+        lab: The lab.
+        command: Gives the command for a host.
+
+    Returns:
+        The processes, in the order of hosts.
+
+    Raises:
+        LabError: A command cannot be started, or some of this lab run already. None is left running.
+    """
+    if any(agent.is_running for agent in running(lab)):
+        raise LabError(
+            f"agents run in lab {lab.name} already", f"`fabricbench lab down {lab.name}` ends them"
+        )
+    started: list[Agent] = []
+    try:
+        for node in lab.blueprint.hosts:
+            started.append(_start(lab, node, command(node)))
+            _save(lab, started)
+    except BaseException:
+        stop(lab)
+        raise
+    return started
+
+
+def _start(lab: Lab, node: Node, command: Sequence[str]) -> Agent:
+    log = lab.folder / f"{node.name}.log"
+    try:
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                entering(node, command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise LabError(f"{command[0]} cannot be started: {error.strerror}", "look at its path") from error
+    _children[process.pid] = process
+    return Agent(node.name, process.pid, process_start(process.pid) or 0, str(log))
+
+
+_children: Final[dict[int, subprocess.Popen[bytes]]] = {}
+"""The processes that this one has started: their ends are its to collect."""
+
+
+def running(lab: Lab) -> list[Agent]:
+    """Return the processes that were started in a lab, those included that have ended."""
+    try:
+        rows = json.loads((lab.folder / _FILE).read_text())
+    except (OSError, ValueError):
+        return []
+    return [Agent(**row) for row in rows]
+
+
+def ended(lab: Lab) -> list[tuple[Agent, str]]:
+    """Return the processes that have ended, with the end of what they wrote."""
+    return [(agent, _tail(Path(agent.log))) for agent in running(lab) if not agent.is_running]
+
+
+def stop(lab: Lab) -> int:
+    """End the processes of a lab, with all that they have started, and return how many still ran."""
+    alive = [agent for agent in running(lab) if agent.is_running]
+    _signal(alive, signal.SIGTERM)
+    deadline = time.monotonic() + _ENDING_S
+    while any(agent.is_running for agent in alive) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _signal(alive, signal.SIGKILL)  # what an agent has started may outlive it
+    for agent in running(lab):
+        child = _children.pop(agent.pid, None)
+        if child is not None:
+            child.wait()
+    with suppress(FileNotFoundError):
+        (lab.folder / _FILE).unlink()
+    return len(alive)
+
+
+def _signal(agents: Sequence[Agent], number: signal.Signals) -> None:
+    for agent in agents:
+        with suppress(ProcessLookupError):
+            os.killpg(agent.pid, number)
+
+
+def _save(lab: Lab, agents: Sequence[Agent]) -> None:
+    part = lab.folder / f"{_FILE}.part"
+    part.write_text(json.dumps([asdict(agent) for agent in agents]))
+    part.replace(lab.folder / _FILE)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _tail(log: Path) -> str:
+    try:
+        return log.read_bytes()[-_LOG_TAIL_BYTES:].decode(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,330 @@
+"""What a lab builds out of a run spec: nodes, ports, shaped links, routes. Nothing is made here.
+
+A lab at scale N slows the fabric's clock down by N: a link has an N-th of its rate, while buffers and ECN
+thresholds keep their bytes, so that filling and draining a queue takes N times as long, as everything does.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from fabricbench.lab.errors import LabError
+from fabricbench.lab.omissions import Omission, is_loss_from_start, omissions
+from fabricbench.lab.routing import next_hops
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import FabricSpec, RunSpec, SwitchSpec
+    from fabricbench.plan.engine import Description, LinkDescription
+
+NODES_MAX: Final = 512
+"""Namespaces of one lab; some 50 ms each to make."""
+LINKS_MAX: Final = 4_096
+"""Cables of one lab."""
+RATE_BPS_MIN: Final = 1_000_000
+"""Slowest link; a frame of 4 KB takes 33 ms on it."""
+RATE_BPS_MAX: Final = 32_000_000_000
+"""Fastest link: what the 32 bits of the shaper's rate in bytes/s hold, and more than a core forwards."""
+
+ROCE_HEADERS_BYTES: Final = 104
+"""Room besides the RoCE MTU in an IP packet: IPv6, UDP, BTH, the longest extended headers, ICRC. A RoCE MTU
+of 4096 makes 4200, as adapter vendors advise."""
+IP_MTU_MIN_BYTES: Final = 1_500
+ETHERNET_HEADER_BYTES: Final = 14
+HOST_QUEUE_BYTES: Final = 64 << 20
+"""Queue of a host port: longer than what its sockets may have unsent, so that a host never drops what it
+sends itself, as a NIC would not."""
+_BURST_US: Final = 400
+_BURST_BYTES_MAX: Final = 32_768
+_QUEUE_BYTES_MAX: Final = (1 << 32) - 1
+_FIRST_LOOPBACK: Final = IPv4Address("100.64.0.1")  # RFC 6598: shared address space, never that of a plan
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Marking(_Model):
+    """ECN marks by queue length: none up to Kmin, linear up to Pmax at Kmax, every frame from there on.
+
+    Attributes:
+        kmin_bytes: Kmin.
+        kmax_bytes: Kmax.
+        pmax_ppm: Pmax [parts per million].
+    """
+
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax_ppm: int
+
+
+class Port(_Model):
+    """One end of a cable.
+
+    Attributes:
+        number: Which port of its node.
+        peer: Node at the other end.
+        peer_port: Its port.
+        rate_bps: Rate at the lab's scale.
+        burst_bytes: What the shaper lets through at once; less than a batch of segments, so that it splits
+            batches and the frames queue and drop one by one.
+        queue_bytes: What waits at most; more is dropped.
+        mac: Address of this end.
+        peer_mac: Of the other end.
+        address: IP address, if the node is a host.
+        marking: ECN, if this end marks.
+        lost_ppm: Frames that come in here and are lost [parts per million].
+    """
+
+    number: int
+    peer: str
+    peer_port: int
+    rate_bps: int
+    burst_bytes: int
+    queue_bytes: int
+    mac: str
+    peer_mac: str
+    address: str | None
+    marking: Marking | None
+    lost_ppm: int
+
+    @property
+    def interface(self) -> str:
+        """Name of the network interface."""
+        return f"port{self.number}"
+
+
+class Route(_Model):
+    """How a switch reaches a host port.
+
+    Attributes:
+        address: Its IP address.
+        ports: Equal next hops, by port of the switch.
+        mac: MAC address of the host port, if it is plugged in here.
+    """
+
+    address: str
+    ports: tuple[int, ...]
+    mac: str | None
+
+
+class Node(_Model):
+    """A host or a switch.
+
+    Attributes:
+        name: As the plan's engine calls it.
+        kind: What it is.
+        namespace: Name of its network namespace.
+        loopback: Address of a switch, which it answers traceroute and too long packets with.
+        hash_seed: Of a switch's choice among equal next hops.
+        ports: Its ports, by number.
+        routes: Those of a switch.
+    """
+
+    name: str
+    kind: Literal["host", "switch"]
+    namespace: str
+    loopback: str | None
+    hash_seed: int
+    ports: tuple[Port, ...]
+    routes: tuple[Route, ...]
+
+    @property
+    def addresses(self) -> list[str]:
+        """IP addresses of its ports."""
+        return [port.address for port in self.ports if port.address is not None]
+
+
+class Blueprint(_Model):
+    """A lab.
+
+    Attributes:
+        name: Its name.
+        plan: Name of the plan that describes it.
+        scale: By how much its clock is slower than the plan's.
+        mtu_bytes: IP MTU of every interface.
+        nodes: Hosts, then switches.
+        omissions: What of the plan it does not have.
+    """
+
+    name: str
+    plan: str
+    scale: int
+    mtu_bytes: int
+    nodes: tuple[Node, ...]
+    omissions: tuple[Omission, ...]
+
+    @property
+    def hosts(self) -> list[Node]:
+        """Hosts, in the order of the plan."""
+        return [node for node in self.nodes if node.kind == "host"]
+
+    @property
+    def switches(self) -> list[Node]:
+        """Switches."""
+        return [node for node in self.nodes if node.kind == "switch"]
+
+
+def blueprint(name: str, plan: str, spec: RunSpec, description: Description, scale: int) -> Blueprint:
+    """Return the lab of a run spec.
+
+    Args:
+        name: Name of the lab.
+        plan: Name of the plan.
+        spec: A run spec of the plan.
+        description: What the engine tells of that spec.
+        scale: By how much rates are divided.
+
+    Raises:
+        LabError: It is too large, or its links too slow or too fast.
+    """
+    _check_extent(description, scale)
+    mtu = _ip_mtu(spec)
+    ports = _ports(spec["fabric"], description, scale, mtu)
+    routes = next_hops(description)
+    macs = {port.address: port.mac for each in ports.values() for port in each if port.address is not None}
+    nodes = []
+    for number, node in enumerate(description["nodes"]):
+        is_switch = node["kind"] == "switch"
+        own = node["name"]
+        nodes.append(
+            Node(
+                name=own,
+                kind=node["kind"],
+                namespace=f"fb-{name}-{own}",
+                loopback=str(_FIRST_LOOPBACK + number) if is_switch else None,
+                hash_seed=zlib.crc32(f"{spec['seed']}/{own}".encode()) or 1,
+                ports=tuple(sorted(ports[own], key=lambda port: port.number)),
+                routes=tuple(
+                    Route(
+                        address=hop.address, ports=hop.ports, mac=macs[hop.address] if hop.attached else None
+                    )
+                    for hop in routes.get(own, ())
+                ),
+            )
+        )
+    lacks = omissions(spec, description, scale)
+    return Blueprint(
+        name=name, plan=plan, scale=scale, mtu_bytes=mtu, nodes=tuple(nodes), omissions=tuple(lacks)
+    )
+
+
+def _check_extent(description: Description, scale: int) -> None:
+    for count, allowed, noun in (
+        (len(description["nodes"]), NODES_MAX, "hosts and switches"),
+        (len(description["links"]), LINKS_MAX, "links"),
+    ):
+        if count > allowed:
+            raise LabError(
+                f"the plan's fabric has {count:,} {noun}; a lab has at most {allowed:,}",
+                "make the fabric smaller, as with -s fabric.topology.leaves=2",
+            )
+    for link in description["links"]:
+        rate = link["rate_bps"] // scale
+        if not RATE_BPS_MIN <= rate <= RATE_BPS_MAX:
+            names = f"{link['from']}-{link['to']}"
+            word = "smaller" if rate < RATE_BPS_MIN else "larger"
+            raise LabError(
+                f"link {names} would have {rate:,} bit/s at scale {scale:,}; "
+                f"allowed: {RATE_BPS_MIN:,} to {RATE_BPS_MAX:,}",
+                f"choose a {word} --scale",
+            )
+
+
+def _ip_mtu(spec: RunSpec) -> int:
+    """Return the IP MTU that holds what the plan's transports send."""
+    tcp = [each["mtu_bytes"] for each in spec["tcp"]]
+    return max(IP_MTU_MIN_BYTES, spec["transport"]["mtu_bytes"] + ROCE_HEADERS_BYTES, *tcp)
+
+
+def _ports(
+    fabric: FabricSpec, description: Description, scale: int, mtu: int
+) -> defaultdict[str, list[Port]]:
+    """Return the ports of each node."""
+    hosts = {node["name"] for node in description["nodes"] if node["kind"] == "host"}
+    lost = _losses(fabric, description)
+    ports = defaultdict[str, list[Port]](list)
+    for number, link in enumerate(description["links"]):
+        rate = link["rate_bps"] // scale
+        macs = [f"02:0{end}:" + number.to_bytes(4, "big").hex(":") for end in (0, 1)]
+        ends = (
+            (link["from"], link["from_port"], link["from_ip"]),
+            (link["to"], link["to_port"], None),
+        )
+        for end, (node, port, address) in enumerate(ends):
+            peer, peer_port, _ = ends[1 - end]
+            is_host = node in hosts
+            ports[node].append(
+                Port(
+                    number=port,
+                    peer=peer,
+                    peer_port=peer_port,
+                    rate_bps=rate,
+                    burst_bytes=burst_bytes(rate, mtu),
+                    queue_bytes=HOST_QUEUE_BYTES if is_host else switch_queue_bytes(fabric["switch"], mtu),
+                    mac=macs[end],
+                    peer_mac=macs[1 - end],
+                    address=address,
+                    marking=None if is_host else _marking(fabric["switch"], link["rate_bps"]),
+                    lost_ppm=lost[number],
+                )
+            )
+    return ports
+
+
+def burst_bytes(rate_bps: int, mtu_bytes: int) -> int:
+    """Return what a shaper lets through at once.
+
+    400 us at the link's rate, so that timers that come late by as much cost no rate, but at least two frames
+    and at most 32 KiB, half a batch of segments.
+    """
+    wanted = rate_bps * _BURST_US // 8_000_000
+    return max(2 * (mtu_bytes + ETHERNET_HEADER_BYTES), min(wanted, _BURST_BYTES_MAX))
+
+
+def switch_queue_bytes(switch: SwitchSpec, mtu_bytes: int) -> int:
+    """Return how long the queue of one port alone may grow in a switch's shared buffer.
+
+    With a dynamic threshold of alpha a queue takes at most alpha times what is free, so alone
+    alpha / (1 + alpha) of the buffer (Choudhury and Hahne, 1998).
+    """
+    size, alpha = switch["buffer"]["size_bytes"], switch["buffer"]["lossy_alpha"]
+    if alpha is not None:
+        size = size * alpha["numerator"] // (alpha["numerator"] + alpha["denominator"])
+    return min(max(size, mtu_bytes + ETHERNET_HEADER_BYTES), _QUEUE_BYTES_MAX)
+
+
+def _marking(switch: SwitchSpec, rate_bps: int) -> Marking | None:
+    ecn = switch["ecn"]
+    if ecn is None:
+        return None
+    reference = ecn["reference_rate_bps"] or rate_bps
+    kmin, kmax = (ecn[name] * rate_bps // reference for name in ("kmin_bytes", "kmax_bytes"))
+    return Marking(kmin_bytes=kmin, kmax_bytes=kmax, pmax_ppm=ecn["pmax_ppm"])
+
+
+def _losses(fabric: FabricSpec, description: Description) -> list[int]:
+    """Return what each link loses from the start [parts per million]."""
+    wanted = {
+        failure["link"]: failure["lost_ppm"]
+        for failure in fabric["failures"]
+        if failure["kind"] == "frame-loss" and is_loss_from_start(failure)
+    }
+    seen = defaultdict[frozenset[str], int](int)
+    lost = []
+    for link in description["links"]:
+        pair = frozenset((link["from"], link["to"]))
+        names = _link_names(link, seen[pair])
+        seen[pair] += 1
+        lost.append(next((ppm for name, ppm in wanted.items() if name in names), 0))
+    return lost
+
+
+def _link_names(link: LinkDescription, which: int) -> set[str]:
+    """Return what a plan may call a link, the `which`-th between its two nodes."""
+    pairs = (f"{link['from']}-{link['to']}", f"{link['to']}-{link['from']}")
+    return {*pairs, *(f"{pair}:{which}" for pair in pairs)}

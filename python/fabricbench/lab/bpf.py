@@ -1,0 +1,221 @@
+"""Programs for the kernel's packet processor: instructions, maps and the system call `bpf`.
+
+Only what marking and losing frames needs. A program is assembled here, so nothing has to be compiled on the
+machine that runs it (RFC 9669 has the instruction set).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+_SYSCALL: Final = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "s390x": 351, "ppc64le": 361}
+_MAP_CREATE, _MAP_LOOKUP, _PROG_LOAD, _MAP_BY_ID, _INFO = 0, 1, 5, 14, 15
+_MAP_TYPE_ARRAY: Final = 2
+_PROG_TYPE_SCHED_CLS: Final = 3
+_PSEUDO_MAP_FD, _PSEUDO_KFUNC_CALL = 1, 2
+_LICENCE: Final = b"GPL\0"
+"""Of the programs that are loaded: the kernel lets only those call what they need."""
+_LOG_BYTES: Final = 1 << 16
+
+R0, R1, R2, R3, R6, R7, R8, R9, FRAME = 0, 1, 2, 3, 6, 7, 8, 9, 10
+"""Registers: result, arguments, kept over calls, end of the stack frame."""
+
+MAP_LOOKUP_ELEM: Final = 1
+PRANDOM_U32: Final = 7
+SKB_ECN_SET_CE: Final = 97
+"""Numbers of the kernel's helper functions."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction; `to` names the label that a jump goes to, whose distance is filled in at the end."""
+
+    code: int
+    destination: int = 0
+    source: int = 0
+    offset: int = 0
+    immediate: int = 0
+    to: str | None = None
+    next_immediate: int | None = None
+
+    @property
+    def slots(self) -> int:
+        """How many places of 8 bytes it takes."""
+        return 1 if self.next_immediate is None else 2
+
+
+class Assembler:
+    """Collects instructions and labels."""
+
+    def __init__(self) -> None:
+        self._instructions: list[Instruction] = []
+        self._labels: dict[str, int] = {}
+        self._slots = 0
+
+    def _add(self, instruction: Instruction) -> None:
+        self._instructions.append(instruction)
+        self._slots += instruction.slots
+
+    def label(self, name: str) -> None:
+        """Name the place of the next instruction."""
+        self._labels[name] = self._slots
+
+    def move(self, destination: int, source: int) -> None:
+        """Copy a register of 64 bits."""
+        self._add(Instruction(0xBF, destination, source))
+
+    def constant(self, destination: int, value: int) -> None:
+        """Put a constant of 64 bits into a register."""
+        low, high = value & 0xFFFF_FFFF, value >> 32
+        self._add(Instruction(0x18, destination, immediate=low, next_immediate=high))
+
+    def map_pointer(self, destination: int, descriptor: int) -> None:
+        """Put a map into a register."""
+        load = Instruction(0x18, destination, _PSEUDO_MAP_FD, immediate=descriptor, next_immediate=0)
+        self._add(load)
+
+    def load(self, destination: int, base: int, offset: int, size_bytes: int) -> None:
+        """Read memory at a register."""
+        self._add(Instruction({4: 0x61, 8: 0x79}[size_bytes], destination, base, offset))
+
+    def store(self, base: int, offset: int, source: int, size_bytes: int) -> None:
+        """Write memory at a register."""
+        self._add(Instruction({4: 0x63, 8: 0x7B}[size_bytes], base, source, offset))
+
+    def atomic_add(self, base: int, offset: int, source: int) -> None:
+        """Add to 64 bits of memory, whoever else does."""
+        self._add(Instruction(0xDB, base, source, offset))
+
+    def arithmetic(self, operation: str, destination: int, source: int) -> None:
+        """Compute on two registers of 64 bits: `+`, `-`, `*` or `/`."""
+        self._add(Instruction({"+": 0x0F, "-": 0x1F, "*": 0x2F, "/": 0x3F}[operation], destination, source))
+
+    def add_constant(self, destination: int, value: int) -> None:
+        """Add a constant of 32 bits."""
+        self._add(Instruction(0x07, destination, immediate=value))
+
+    def jump(self, to: str) -> None:
+        """Go on at a label."""
+        self._add(Instruction(0x05, to=to))
+
+    def jump_if(self, left: int, relation: str, right: int, to: str) -> None:
+        """Go on at a label if two registers compare so, unsigned: `==`, `>` or `>=`."""
+        self._add(Instruction({"==": 0x1D, ">": 0x2D, ">=": 0x3D}[relation], left, right, to=to))
+
+    def jump_if_constant(self, left: int, relation: str, value: int, to: str) -> None:
+        """Go on at a label if a register compares so with a constant: `==` or `!=`."""
+        self._add(Instruction({"==": 0x15, "!=": 0x55}[relation], left, immediate=value, to=to))
+
+    def call(self, helper: int) -> None:
+        """Call a helper function of the kernel."""
+        self._add(Instruction(0x85, immediate=helper))
+
+    def call_kernel(self, function: int) -> None:
+        """Call a function of the kernel by its number in the kernel's type information."""
+        self._add(Instruction(0x85, source=_PSEUDO_KFUNC_CALL, immediate=function))
+
+    def end(self) -> None:
+        """Return from the program."""
+        self._add(Instruction(0x95))
+
+    def code(self) -> bytes:
+        """Return the program with its jumps filled in."""
+        encoded, place = bytearray(), 0
+        for each in self._instructions:
+            place += each.slots
+            offset = each.offset if each.to is None else self._labels[each.to] - place
+            encoded += _slot(each.code, each.source << 4 | each.destination, offset, each.immediate)
+            if each.next_immediate is not None:
+                encoded += _slot(0, 0, 0, each.next_immediate)
+        return bytes(encoded)
+
+
+def _slot(code: int, registers: int, offset: int, immediate: int) -> bytes:
+    return struct.pack("=BBhI", code, registers, offset, immediate & 0xFFFF_FFFF)
+
+
+def create_array(value_bytes: int, entries: int) -> int:
+    """Return the descriptor of a new map of zeros, by number.
+
+    Raises:
+        OSError: The kernel refuses it.
+    """
+    return _bpf(_MAP_CREATE, struct.pack("=IIII", _MAP_TYPE_ARRAY, 4, value_bytes, entries))
+
+
+def load_classifier(code: bytes) -> int:
+    """Load a program that sees the frames of a port and return its descriptor.
+
+    Raises:
+        OSError: The kernel refuses it; the last lines of its reasons are in the message.
+    """
+    program = ctypes.create_string_buffer(code)
+    licence = ctypes.create_string_buffer(_LICENCE)
+    plain = struct.pack(
+        "=IIQQIIQ",
+        _PROG_TYPE_SCHED_CLS,
+        len(code) // 8,
+        ctypes.addressof(program),
+        ctypes.addressof(licence),
+        0,
+        0,
+        0,
+    )
+    try:
+        return _bpf(_PROG_LOAD, plain)
+    except OSError as error:
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        told = plain[:24] + struct.pack("=IIQ", 1, _LOG_BYTES, ctypes.addressof(log))
+        try:
+            return _bpf(_PROG_LOAD, told)
+        except OSError:
+            reason = " / ".join(log.value.decode(errors="replace").strip().splitlines()[-4:-1])
+            raise OSError(error.errno, f"{error.strerror}: {reason}" if reason else error.strerror) from error
+
+
+def map_number(descriptor: int) -> int:
+    """Return the number by which other processes find a map."""
+    info = ctypes.create_string_buffer(80)
+    _bpf(_INFO, struct.pack("=IIQ", descriptor, len(info), ctypes.addressof(info)))
+    return int(struct.unpack_from("=II", info)[1])
+
+
+def open_map(number: int) -> int:
+    """Return a descriptor of the map of a number.
+
+    Raises:
+        OSError: There is none any more.
+    """
+    return _bpf(_MAP_BY_ID, struct.pack("=III", number, 0, 0))
+
+
+def read_entry(descriptor: int, key: int, fields: int) -> Sequence[int]:
+    """Return the fields of 64 bits of an entry of a map."""
+    index = ctypes.c_uint32(key)
+    value = (ctypes.c_uint64 * fields)()
+    addresses = (ctypes.addressof(index), ctypes.addressof(value))
+    _bpf(_MAP_LOOKUP, struct.pack("=IIQQQ", descriptor, 0, *addresses, 0))
+    return list(value)
+
+
+def _bpf(command: int, attributes: bytes) -> int:
+    """Call the kernel (bpf(2)).
+
+    Raises:
+        OSError: It refuses.
+    """
+    number = _SYSCALL.get(os.uname().machine)
+    if number is None:
+        raise OSError(f"no number of the system call is known on {os.uname().machine}")
+    library = ctypes.CDLL(None, use_errno=True)
+    buffer = ctypes.create_string_buffer(attributes, 128)
+    result = library.syscall(number, command, buffer, len(buffer))
+    if result < 0:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    return int(result)

@@ -1,0 +1,143 @@
+"""Makes a lab, all of it or nothing."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fabricbench.lab import marking, namespaces, ports, removal, state
+from fabricbench.lab.errors import LabError
+
+if TYPE_CHECKING:
+    from fabricbench.lab.blueprint import Blueprint, Node
+    from fabricbench.lab.marking import Marks
+
+
+def check_rights() -> None:
+    """Check that this process may make namespaces.
+
+    Raises:
+        LabError: It may not, or what it takes is not installed.
+    """
+    if os.geteuid() != 0:
+        raise LabError("a lab needs the rights of root: it makes network namespaces", "use sudo")
+    if importlib.util.find_spec("pyroute2") is None:
+        raise LabError("pyroute2 is not installed", "pip install 'fabricbench[lab]'")
+
+
+def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.Lab:
+    """Make a lab.
+
+    A lab of that name which is there as it should be stays; what is left of one that a crash has cut short
+    is removed first.
+
+    Args:
+        blueprint: What to make.
+        check: Called before each node; what it raises ends the work.
+
+    Returns:
+        The lab. Where the kernel cannot mark or lose frames, it says why.
+
+    Raises:
+        LabError: This machine cannot, or there is another lab of that name. Nothing is left of the lab.
+    """
+    check_rights()
+    known = state.read(blueprint.name)
+    if known is not None and known.phase == "up" and _is_same(known, blueprint):
+        return known
+    if blueprint.name in state.names() and (known is None or known.phase == "building"):
+        if known is not None and known.is_being_built:
+            raise LabError(f"lab {blueprint.name} is being made by process {known.pid}", "wait for it")
+        removal.remove(blueprint.name)
+    lab = state.claim(blueprint)
+    try:
+        _make(lab, check)
+    except BaseException as error:
+        removal.remove(blueprint.name)
+        if isinstance(error, OSError) or type(error).__name__ == "NetlinkError":
+            raise _refused(error) from error
+        raise
+    return lab
+
+
+def _is_same(lab: state.Lab, blueprint: Blueprint) -> bool:
+    """Tell whether a lab is what is wanted, and all of its namespaces are there."""
+    there = all(namespaces.path_of(node.namespace).exists() for node in lab.blueprint.nodes)
+    return there and lab.blueprint == blueprint
+
+
+def _refused(error: BaseException) -> LabError:
+    """Return what to tell of a request that the kernel has refused."""
+    code = error.args[0] if error.args else None
+    if code in {errno.EPERM, errno.EACCES}:
+        hint = "run it as root of the machine, not of a container without CAP_SYS_ADMIN and CAP_NET_ADMIN"
+    elif code in {errno.ENOENT, errno.EOPNOTSUPP}:
+        hint = (
+            "the kernel needs network namespaces, veth and the token bucket (CONFIG_VETH, CONFIG_NET_SCH_TBF)"
+        )
+    else:
+        hint = "`fabricbench doctor` looks at what is installed; nothing is left of the lab"
+    return LabError(f"the kernel refuses to make the lab: {error}", hint)
+
+
+def _make(lab: state.Lab, check: Callable[[], None]) -> None:
+    blueprint = lab.blueprint
+    made: dict[str, str] = {}
+    for node in blueprint.nodes:
+        check()
+        namespaces.create(node.namespace)
+        namespaces.inside(node.namespace, lambda node=node: _plug_in(node, blueprint, made))  # type: ignore[misc]
+        made[node.name] = node.namespace
+    marks = _marks(lab)
+    try:
+        for node in blueprint.nodes:
+            check()
+            lab.without_marks = (
+                namespaces.inside(node.namespace, lambda node=node: _configure(node, marks))  # type: ignore[misc]
+                or lab.without_marks
+            )
+        if marks is not None and not lab.without_marks:
+            lab.marks_map = marks.number
+    finally:
+        if marks is not None:
+            marks.close()
+    lab.phase = "up"
+    lab.save()
+
+
+def _plug_in(node: Node, blueprint: Blueprint, made: dict[str, str]) -> None:
+    from pyroute2 import IPRoute
+
+    ports.prepare(node)
+    with IPRoute() as netlink:
+        ports.plug_in(netlink, node, blueprint, made)
+
+
+def _configure(node: Node, marks: Marks | None) -> str:
+    """Configure a node and return why its ports do not mark as they should; empty if they do."""
+    from pyroute2 import IPRoute
+
+    with IPRoute() as netlink:
+        indices = ports.configure(netlink, node)
+        if marks is None:
+            return ""
+        try:
+            for port in node.ports:
+                marks.attach(netlink, indices[port.interface], node.name, port)
+        except marking.MarkingError as error:
+            return str(error)
+    return ""
+
+
+def _marks(lab: state.Lab) -> Marks | None:
+    """Return the programs of a lab, if it needs any and the kernel can run them."""
+    if not marking.is_wanted(lab.blueprint):
+        return None
+    try:
+        return marking.Marks(lab.blueprint)
+    except marking.MarkingError as error:
+        lab.without_marks = str(error)
+        return None

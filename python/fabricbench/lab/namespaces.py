@@ -1,0 +1,109 @@
+"""Network namespaces by name: make, remove, work inside one, find what runs in them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from fabricbench.lab.errors import LabError
+
+_FOLDER: Final = Path("/run/netns")
+"""Where named namespaces are, as `ip netns` has them."""
+_ENDING_S: Final = 1.0
+"""How long a process may take to end by itself when its lab is removed."""
+
+Result = TypeVar("Result")
+
+
+def create(name: str) -> None:
+    """Make a namespace."""
+    from pyroute2 import netns
+
+    netns.create(name)
+
+
+def remove(name: str) -> None:
+    """Remove a namespace, or what there is of one; the kernel takes its links away with it."""
+    from pyroute2 import netns
+
+    with suppress(FileNotFoundError):
+        netns.remove(name)
+
+
+def path_of(name: str) -> Path:
+    """Return the file that stands for a namespace."""
+    return _FOLDER / name
+
+
+def existing(prefix: str) -> list[str]:
+    """Return the namespaces whose names begin so."""
+    return sorted(each.name for each in _FOLDER.glob(f"{prefix}*")) if _FOLDER.is_dir() else []
+
+
+def inside(name: str, work: Callable[[], Result]) -> Result:
+    """Do work in a namespace, in a thread of its own: a thread that has changed its namespace is left so.
+
+    Raises:
+        LabError: There is no such namespace.
+    """
+    from pyroute2 import netns
+
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def enter() -> None:
+        try:
+            netns.setns(name, flags=0)
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 -- raised again in the thread that asked
+            errors.append(error)
+
+    if not path_of(name).exists():
+        raise LabError(f"namespace {name} is gone", "`fabricbench lab down` removes what is left of its lab")
+    thread = threading.Thread(target=enter, name=name)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def end_processes(names: Collection[str]) -> int:
+    """End every process that runs in one of the namespaces and return how many there were.
+
+    A namespace lives on, without a name, for as long as a process is in it.
+    """
+    found = processes(names)
+    _signal(found, signal.SIGTERM)
+    deadline = time.monotonic() + _ENDING_S
+    while (left := processes(names)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _signal(left, signal.SIGKILL)
+    return len(found)
+
+
+def _signal(pids: Collection[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def processes(names: Collection[str]) -> list[int]:
+    """Return the processes that run in one of the namespaces, this one left out."""
+    wanted = {identity for name in names if (identity := _identity(path_of(name))) is not None}
+    pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    return [pid for pid in pids if pid != os.getpid() and _identity(Path(f"/proc/{pid}/ns/net")) in wanted]
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

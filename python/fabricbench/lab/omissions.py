@@ -1,0 +1,89 @@
+"""What of a plan a lab does not have, said before anything runs through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from fabricbench.plan._run_spec import FabricSpec, RunSpec
+    from fabricbench.plan.engine import Description
+
+_PS_PER_US: Final = 1_000_000
+
+
+class Omission(BaseModel):
+    """A part of the plan that the lab lacks or has otherwise.
+
+    Attributes:
+        field: Where the plan says it.
+        text: What is there in its place.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    field: str
+    text: str
+
+
+def omissions(spec: RunSpec, description: Description, scale: int) -> list[Omission]:
+    """Return what of a run spec a lab at a scale does not have."""
+    fabric = spec["fabric"]
+    found = [*_of_links(fabric, description, scale), *_of_switches(fabric), *_of_hosts(fabric)]
+    return [Omission(field=field, text=text) for field, text in found]
+
+
+def _of_links(fabric: FabricSpec, description: Description, scale: int) -> Iterator[tuple[str, str]]:
+    longest = max((link["delay_ps"] for link in description["links"]), default=0) * scale / _PS_PER_US
+    yield (
+        "fabric delays",
+        f"cables (up to {longest:g} us at this scale), switch pipelines and NICs: the kernel's own latency, "
+        "some 10 us a hop, in their place",
+    )
+    if fabric["link_layer"]["kind"] != "ethernet":
+        yield "fabric.link_layer", "InfiniBand: Ethernet in its place, without credits"
+    if fabric["extra_delays"]:
+        yield "fabric.extra_delays", "no delay lines"
+    if any(not is_loss_from_start(failure) for failure in fabric["failures"]):
+        yield "fabric.failures", "nothing fails or is repaired in the course of a run"
+
+
+def is_loss_from_start(failure: object) -> bool:
+    """Tell whether a failure of the plan is one that a lab has: frames lost from time 0 on."""
+    return isinstance(failure, dict) and failure["kind"] == "frame-loss" and failure["at_ps"] == 0
+
+
+def _of_switches(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
+    switch = fabric["switch"]
+    balancing = fabric["load_balancing"]["kind"]
+    if balancing == "ecmp":
+        yield (
+            "fabric.load_balancing",
+            "the kernel's 5-tuple hash: queue pairs take other paths than predicted",
+        )
+    else:
+        yield "fabric.load_balancing", f"{balancing}: the kernel's 5-tuple ECMP in its place"
+    if switch["scheduled"] is not None:
+        yield "fabric.switch", "scheduled fabric: Ethernet switches in its place"
+    if switch["forwarding"] == "cut-through":
+        yield "fabric.switch.forwarding", "cut-through: the kernel stores and forwards"
+    if switch["pfc"] is not None:
+        yield "fabric.switch.pfc", "no priority flow control: a full queue drops"
+    yield (
+        "fabric.switch.buffer",
+        "not shared: each port has one queue for all priorities, as long as one queue may grow in the plan",
+    )
+    if switch["ecn"] is not None:
+        yield "fabric.switch.ecn", "marks by the length of the port's one queue, whatever the priority"
+        if switch["ecn"]["dynamic"] is not None:
+            yield "fabric.switch.ecn.dynamic", "thresholds stay as they are"
+
+
+def _of_hosts(fabric: FabricSpec) -> Iterator[tuple[str, str]]:
+    nic = fabric["nic"]
+    if nic["impairments"]:
+        yield "fabric.nic.impairments", "every host port has its link's rate"
+    if nic["drain_rate_bps"] is not None:
+        yield "fabric.nic.drain_rate", "hosts take data as fast as the machine lets them"

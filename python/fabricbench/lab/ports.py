@@ -1,0 +1,162 @@
+"""Links, addresses, routes and queues inside the namespace of one node, over netlink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.lab.blueprint import ETHERNET_HEADER_BYTES, Blueprint, Node, Port
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+GATEWAY: Final = "169.254.0.1"
+"""The other end of every link, as a next hop: its MAC address is set by hand on each port, so that no ARP
+runs and ports need no addresses of their own (RFC 3927: link-local, never routed)."""
+FRAMING_BYTES: Final = 24
+"""On the wire besides what the kernel counts: preamble and start 8, FCS 4, gap between frames 12
+(IEEE 802.3-2022, 3.1.1 and 4.4.2)."""
+_SOURCE_TABLE: Final = 100
+"""Routing table of a host's port 0; those of further ports follow."""
+_SYSCTL: Final = Path("/proc/sys/net")
+
+_EVERYWHERE: Final = {
+    # A router without IPv6 sends nothing of its own, so that only what is measured is on the links.
+    "ipv6/conf/all/disable_ipv6": "1",
+    "ipv6/conf/default/disable_ipv6": "1",
+    # Routes are not symmetric in a fabric of equal paths.
+    "ipv4/conf/all/rp_filter": "0",
+    "ipv4/conf/default/rp_filter": "0",
+}
+_OF_SWITCHES: Final = {
+    "ipv4/ip_forward": "1",
+    "ipv4/fib_multipath_hash_policy": "1",  # the 5-tuple (ip-sysctl)
+    "ipv4/conf/all/send_redirects": "0",
+    "ipv4/conf/default/send_redirects": "0",
+}
+_HASH_SEED: Final = "ipv4/fib_multipath_hash_seed"
+"""Linux 6.11; before that all namespaces hash alike, and tiers of a fat tree repeat each other's choice."""
+
+
+def prepare(node: Node) -> None:
+    """Set what the kernel does with packets in this thread's namespace."""
+    settings = _EVERYWHERE | (_OF_SWITCHES if node.kind == "switch" else {})
+    for name, value in settings.items():
+        path = _SYSCTL / name
+        if path.exists():  # there may be no IPv6
+            path.write_text(value)
+    if node.kind == "switch" and (_SYSCTL / _HASH_SEED).exists():
+        (_SYSCTL / _HASH_SEED).write_text(str(node.hash_seed))
+
+
+def plug_in(netlink: IPRoute, node: Node, blueprint: Blueprint, namespaces: Mapping[str, str]) -> None:
+    """Make the links of this namespace to those that are there already, with both ends.
+
+    Args:
+        netlink: Of this namespace.
+        node: The node.
+        blueprint: Its lab.
+        namespaces: Of the nodes that are there.
+    """
+    for port in node.ports:
+        if port.peer in namespaces and port.peer != node.name:
+            peer = {
+                "ifname": f"port{port.peer_port}",
+                "net_ns_fd": namespaces[port.peer],
+                "mtu": blueprint.mtu_bytes,
+                "address": port.peer_mac,
+            }
+            netlink.link(
+                "add",
+                ifname=port.interface,
+                kind="veth",
+                mtu=blueprint.mtu_bytes,
+                address=port.mac,
+                peer=peer,
+            )
+
+
+def configure(netlink: IPRoute, node: Node) -> dict[str, int]:
+    """Bring the ports of a node up, with queues, neighbours, addresses and routes; return their indices."""
+    indices = interface_indices(netlink)
+    netlink.link("set", index=indices["lo"], state="up")
+    for port in node.ports:
+        index = indices[port.interface]
+        netlink.link("set", index=index, state="up")
+        netlink.neigh("add", dst=GATEWAY, lladdr=port.peer_mac, ifindex=index, state="permanent")
+        _shape(netlink, index, port)
+    if node.kind == "host":
+        _address_host(netlink, node, indices)
+    else:
+        _route_switch(netlink, node, indices)
+    return indices
+
+
+def interface_indices(netlink: IPRoute) -> dict[str, int]:
+    """Return the index of each interface of this namespace."""
+    return {link.get_attr("IFLA_IFNAME"): link["index"] for link in netlink.get_links()}
+
+
+def _address_host(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> None:
+    """Give each port its address. What is sent from an address leaves by its port, all else by port 0."""
+    for place, port in enumerate(node.ports):
+        index = indices[port.interface]
+        netlink.addr("add", index=index, address=port.address, prefixlen=32)
+        route: dict[str, Any] = {
+            "dst": "0.0.0.0/0",
+            "gateway": GATEWAY,
+            "oif": index,
+            "flags": ["onlink"],
+            "prefsrc": port.address,
+        }
+        if place == 0:
+            netlink.route("add", **route)
+        if len(node.ports) > 1:
+            table = _SOURCE_TABLE + place
+            netlink.route("add", table=table, **route)
+            netlink.rule("add", src=port.address, src_len=32, table=table, priority=table)
+
+
+def _route_switch(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> None:
+    if node.loopback is not None:
+        netlink.addr("add", index=indices["lo"], address=node.loopback, prefixlen=32)
+    interfaces = {port.number: indices[port.interface] for port in node.ports}
+    for route in node.routes:
+        ports = [interfaces[number] for number in route.ports]
+        target = f"{route.address}/32"
+        if route.mac is not None:
+            netlink.neigh("add", dst=route.address, lladdr=route.mac, ifindex=ports[0], state="permanent")
+            netlink.route("add", dst=target, oif=ports[0], scope="link")
+        elif len(ports) == 1:
+            netlink.route("add", dst=target, gateway=GATEWAY, oif=ports[0], flags=["onlink"])
+        else:
+            hops = [{"gateway": GATEWAY, "oif": port, "flags": ["onlink"]} for port in ports]
+            netlink.route("add", dst=target, multipath=hops)
+
+
+def _shape(netlink: IPRoute, index: int, port: Port) -> None:
+    """Give a port its rate and its queue: a token bucket (TBF) that drops at its tail.
+
+    The kernel's request is written by hand, as pyroute2's own form of it leaves out the framing.
+    """
+    from pyroute2.netlink import NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST
+    from pyroute2.netlink.rtnl import RTM_NEWQDISC, TC_H_ROOT
+    from pyroute2.netlink.rtnl.tcmsg import tcmsg
+    from pyroute2.netlink.rtnl.tcmsg.common import calc_xmittime
+
+    rate = port.rate_bps // 8
+    message = tcmsg()
+    message["index"], message["parent"], message["handle"] = index, TC_H_ROOT, 0x10000
+    parameters = {
+        "rate": rate,
+        "rate_overhead": FRAMING_BYTES,
+        "buffer": calc_xmittime(rate, port.burst_bytes + FRAMING_BYTES),
+        "limit": port.queue_bytes,
+        "mtu": port.burst_bytes + ETHERNET_HEADER_BYTES,
+    }
+    options = {"attrs": [["TCA_TBF_PARMS", parameters], ["TCA_TBF_RTAB", True]]}
+    message["attrs"] = [["TCA_KIND", "tbf"], ["TCA_OPTIONS", options]]
+    message["header"]["type"] = RTM_NEWQDISC
+    message["header"]["flags"] = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
+    netlink.nlm_request_batch([message])

@@ -1,0 +1,81 @@
+"""Equal-cost next hops of every switch towards every host port, as the simulator's route tables have them."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fabricbench.plan.engine import Description
+
+
+@dataclass(frozen=True)
+class NextHops:
+    """How a switch reaches an address.
+
+    Attributes:
+        address: IP address of the host port.
+        ports: Ports of the switch, in ascending order; all are equally near.
+        attached: Whether the host port is plugged into this switch.
+    """
+
+    address: str
+    ports: tuple[int, ...]
+    attached: bool
+
+
+def next_hops(description: Description) -> dict[str, list[NextHops]]:
+    """Return the shortest paths of every switch, over switches alone: hosts never forward.
+
+    Parallel links are separate next hops. An address that a switch cannot reach is not in its list.
+    """
+    switches = [node["name"] for node in description["nodes"] if node["kind"] == "switch"]
+    neighbours = _neighbours(description, set(switches))
+    found: dict[str, list[NextHops]] = {name: [] for name in switches}
+    attached = _attached(description)
+    for leaf, addresses in attached.items():
+        distances = _distances(leaf, neighbours)
+        for switch in switches:
+            if switch == leaf:
+                found[switch] += [NextHops(address, (port,), True) for address, port in addresses]
+            elif switch in distances:
+                ports = _nearer(neighbours[switch], distances, distances[switch])
+                found[switch] += [NextHops(address, ports, False) for address, _ in addresses]
+    return found
+
+
+def _neighbours(description: Description, switches: set[str]) -> dict[str, list[tuple[int, str]]]:
+    """Return the ports of each switch that lead to another one, with its name."""
+    neighbours = defaultdict[str, list[tuple[int, str]]](list)
+    for link in description["links"]:
+        if {link["from"], link["to"]} <= switches:
+            neighbours[link["from"]].append((link["from_port"], link["to"]))
+            neighbours[link["to"]].append((link["to_port"], link["from"]))
+    return neighbours
+
+
+def _attached(description: Description) -> dict[str, list[tuple[str, int]]]:
+    """Return the addresses plugged into each switch, with the switch's port."""
+    attached = defaultdict[str, list[tuple[str, int]]](list)
+    for link in description["links"]:
+        if link["from_ip"] is not None:
+            attached[link["to"]].append((link["from_ip"], link["to_port"]))
+    return attached
+
+
+def _distances(start: str, neighbours: Mapping[str, Sequence[tuple[int, str]]]) -> dict[str, int]:
+    """Return how many links each switch is away from one of them."""
+    distances, ahead = {start: 0}, deque([start])
+    while ahead:
+        switch = ahead.popleft()
+        for _, peer in neighbours.get(switch, ()):
+            if peer not in distances:
+                distances[peer] = distances[switch] + 1
+                ahead.append(peer)
+    return distances
+
+
+def _nearer(ports: Sequence[tuple[int, str]], distances: Mapping[str, int], own: int) -> tuple[int, ...]:
+    return tuple(sorted(port for port, peer in ports if distances[peer] == own - 1))

@@ -1,0 +1,125 @@
+"""What a lab would consist of: no privilege needed."""
+
+import pytest
+from tests.lab.conftest import plan_of_lab
+
+from fabricbench.lab.blueprint import Blueprint, Marking, burst_bytes
+from fabricbench.lab.errors import LabError
+
+TOPOLOGY = "fabric.topology"
+SHAPES = {
+    "single-switch": "{kind: single-switch, hosts: 8}",
+    "leaf-spine": "{kind: leaf-spine, leaves: 2, hosts_per_leaf: 4, spines: 2, links_per_spine: 2}",
+    "fat-tree": "{kind: fat-tree, pods: 2, leaves_per_pod: 2, hosts_per_leaf: 2, aggs_per_pod: 2, "
+    "cores_per_agg: 2}",
+    "rail-optimised": "{kind: rail-optimised, servers: 4, rails: 2, spines: 2, scale_up_link: 900Gbps}",
+    "full-mesh": "{kind: full-mesh, hosts: 8}",
+}
+
+
+def walk(lab: Blueprint, start: str, address: str, choice: int) -> list[str]:
+    """Follow routes from a switch to an address, by the `choice`-th of equal next hops."""
+    nodes = {node.name: node for node in lab.nodes}
+    path = [start]
+    while address not in nodes[path[-1]].addresses:
+        assert len(path) < 10, f"a loop: {path}"
+        node = nodes[path[-1]]
+        route = next(route for route in node.routes if route.address == address)
+        number = route.ports[choice % len(route.ports)]
+        path.append(next(port.peer for port in node.ports if port.number == number))
+    return path
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_switch_reaches_what_the_fabric_joins_by_every_choice(shape: str) -> None:
+    lab = plan_of_lab("jct-alltoall", f"{TOPOLOGY}={SHAPES[shape]}")
+    assert len(lab.hosts) == 8
+    for switch in lab.switches:
+        for choice in range(4):
+            for route in switch.routes:
+                assert walk(lab, switch.name, route.address, choice)[-1].startswith("host")
+    reached = {route.address for switch in lab.switches for route in switch.routes}
+    assert reached == {address for host in lab.hosts for address in host.addresses}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_both_ends_of_a_cable_know_each_other(shape: str) -> None:
+    lab = plan_of_lab("jct-alltoall", f"{TOPOLOGY}={SHAPES[shape]}")
+    ends = {(node.name, port.number): port for node in lab.nodes for port in node.ports}
+    for (name, number), port in ends.items():
+        other = ends[port.peer, port.peer_port]
+        assert (other.peer, other.peer_port) == (name, number)
+        assert (other.mac, other.peer_mac, other.rate_bps) == (port.peer_mac, port.mac, port.rate_bps)
+    assert len({port.mac for port in ends.values()}) == len(ends)
+
+
+def test_hosts_have_the_addresses_of_the_plan_and_ports_their_rates() -> None:
+    lab = plan_of_lab("jct-alltoall", scale=2_000)
+    assert [host.addresses for host in lab.hosts] == [[f"10.0.0.{number}"] for number in range(1, 9)]
+    assert {port.rate_bps for node in lab.nodes for port in node.ports} == {200_000_000}
+    assert lab.mtu_bytes == 4_200
+
+
+def test_a_leaf_has_every_spine_as_a_next_hop_and_a_spine_one_leaf() -> None:
+    lab = plan_of_lab("jct-alltoall")
+    leaf, spine = lab.switches[0], lab.switches[-1]
+    routes = {route.address: route for route in leaf.routes}
+    assert routes["10.0.0.1"].ports == (0,)
+    assert routes["10.0.0.1"].mac == "02:00:00:00:00:00"
+    assert routes["10.0.0.8"].ports == (4, 5, 6, 7)
+    assert {len(route.ports) for route in spine.routes} == {1}
+
+
+def test_a_switch_queue_is_what_one_queue_may_take_of_the_buffer() -> None:
+    whole = plan_of_lab("jct-alltoall", "fabric.switch.buffer=1MB")
+    shared = plan_of_lab("jct-alltoall", "fabric.switch.buffer={size: 1MB, lossy_alpha: 1}")
+    assert {port.queue_bytes for node in whole.switches for port in node.ports} == {1 << 20}
+    assert {port.queue_bytes for node in shared.switches for port in node.ports} == {1 << 19}
+
+
+def test_marks_begin_at_the_thresholds_of_the_plan() -> None:
+    lab = plan_of_lab("cc-alltoall-ecn")
+    # The plan gives thresholds for 25 Gb/s; these ports have 400.
+    assert lab.switches[0].ports[0].marking == Marking(
+        kmin_bytes=1_600_000, kmax_bytes=6_400_000, pmax_ppm=200_000
+    )
+    assert all(port.marking is None for host in lab.hosts for port in host.ports)
+
+
+def test_a_burst_is_between_two_frames_and_half_a_batch() -> None:
+    assert burst_bytes(10_000_000, 4_200) == 2 * 4_214
+    assert burst_bytes(400_000_000, 4_200) == 20_000
+    assert burst_bytes(10_000_000_000, 4_200) == 32_768
+
+
+@pytest.mark.parametrize(
+    ("overrides", "scale", "text", "hint"),
+    [
+        ([], 1, "400,000,000,000 bit/s at scale 1; allowed: 1,000,000 to 32,000,000,000", "larger --scale"),
+        ([], 500_000, "would have 800,000 bit/s at scale 500,000", "smaller --scale"),
+        (
+            [f"{TOPOLOGY}={{kind: single-switch, hosts: 600}}"],
+            1_000,
+            "the plan's fabric has 601 hosts and switches; a lab has at most 512",
+            "smaller",
+        ),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_a_hint(
+    overrides: list[str], scale: int, text: str, hint: str
+) -> None:
+    with pytest.raises(LabError, match=text.replace("(", r"\(")) as caught:
+        plan_of_lab("jct-alltoall", *overrides, scale=scale)
+    assert hint in caught.value.hint
+
+
+def test_what_a_lab_lacks_is_told() -> None:
+    fields = {each.field for each in plan_of_lab("cc-alltoall-pfc-ecn").omissions}
+    assert {"fabric delays", "fabric.switch.pfc", "fabric.switch.ecn"} <= fields
+    spray = {each.field: each.text for each in plan_of_lab("lb-allgather-spray").omissions}
+    assert "spray" in spray["fabric.load_balancing"]
+
+
+def test_a_lab_reads_back_as_it_was_written() -> None:
+    lab = plan_of_lab("cc-alltoall-ecn")
+    assert Blueprint.model_validate_json(lab.model_dump_json()) == lab
