@@ -99,10 +99,11 @@ def _about_processor(error: Exception) -> str | None:
 def _hinted(error: Exception) -> str | None:
     """Return the text of errors that carry a hint."""
     from fabricbench.importing import MeasuredError
+    from fabricbench.lab.errors import LabError
     from fabricbench.report.files import OutputFileError
     from fabricbench.store import StoreError
 
-    if isinstance(error, StoreError | OutputFileError | MeasuredError):
+    if isinstance(error, StoreError | OutputFileError | MeasuredError | LabError):
         return f"error: {error}\nhint: {error.hint}"
     return None
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from fabricbench.cli import workspace
+from fabricbench.cli import lab, workspace
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
@@ -34,6 +34,8 @@ app = typer.Typer(
 )
 _WORKSPACE_HELP = "Check, repair, export, import or purge the trials of a workspace."
 workspace_app = typer.Typer(help=_WORKSPACE_HELP, short_help=_WORKSPACE_HELP)
+_LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, for real endpoints."
+lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
@@ -58,6 +60,7 @@ _add(app, "import", import_command)
 _add(app, "capture", capture_command)
 app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
+app.add_typer(lab_app, name="lab")
 _add(app, "serve", serve_command)
 _add(app, "doctor", doctor_command)
 _add(workspace_app, "check", workspace.check_command)
@@ -65,6 +68,12 @@ _add(workspace_app, "repair", workspace.repair_command)
 _add(workspace_app, "export", workspace.export_command)
 _add(workspace_app, "import", workspace.import_command)
 _add(workspace_app, "purge", workspace.purge_command)
+_add(lab_app, "up", lab.up_command)
+_add(lab_app, "down", lab.down_command)
+_add(lab_app, "list", lab.list_command)
+_add(lab_app, "show", lab.show_command)
+_add(lab_app, "counters", lab.counters_command)
+_add(lab_app, "exec", lab.exec_command)
 _add(plan_app, "check", plan_check_command)
 _add(plan_app, "schema", plan_schema_command)
 

@@ -1,0 +1,268 @@
+"""The commands about labs: `lab up`, `down`, `list`, `show`, `counters` and `exec`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fabricbench.cli.errors import SIGNALLED
+from fabricbench.cli.options import FormatOption, OverridesOption, PlanArgument
+from fabricbench.cli.output import Format, has_colour, note, write
+from fabricbench.words import counted
+
+if TYPE_CHECKING:
+    from fabricbench.lab.blueprint import Blueprint
+    from fabricbench.lab.state import Lab
+
+_SCALE = 1_000
+_NAME_RULE = "letters, digits and hyphens, 1 to 24 of them"
+
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[NAME]", help="Which lab; the only one by default.")
+]
+NameOption = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Which lab; the only one by default.")
+]
+
+
+def _lab_name(value: str | None) -> str | None:
+    import re
+
+    if value is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,23}", value):
+        raise typer.BadParameter(f'found "{value}"; allowed: {_NAME_RULE}')
+    return value
+
+
+def up_command(
+    plan: PlanArgument,
+    scale: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=1_000_000, help="Divide the rates of all links by N."),
+    ] = _SCALE,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", callback=_lab_name, help="Name of the lab; that of the plan by default."
+        ),
+    ] = None,
+    variant: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Build the fabric of this variant.")
+    ] = None,
+    overrides: OverridesOption = None,
+) -> None:
+    """Build the fabric of a plan out of network namespaces on this machine.
+
+    It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
+    """
+    from fabricbench.lab import build
+    from fabricbench.runner.interrupts import Interrupts
+
+    build.check_rights()
+    wanted = blueprint_of(plan, overrides or (), variant, scale, name)
+    with Interrupts() as interrupts:
+        try:
+            lab = build.up(wanted, interrupts.check)
+        except KeyboardInterrupt as error:
+            note(f"interrupted: nothing is left of lab {wanted.name}")
+            raise typer.Exit(SIGNALLED + (interrupts.received or signal.SIGINT)) from error
+    tell(lab)
+    hosts, switches = len(wanted.hosts), len(wanted.switches)
+    write(f"lab {lab.name}: {counted(hosts, 'host')}, {_switches(switches)}, scale {scale:,}")
+
+
+def blueprint_of(
+    plan: str, overrides: Sequence[str], variant: str | None, scale: int, name: str | None
+) -> Blueprint:
+    """Return the lab that a plan describes; its trials must agree about the fabric.
+
+    Raises:
+        PlanError: The plan cannot be carried out.
+        LabError: Its fabric differs among variants, or no lab can have it.
+    """
+    from fabricbench.lab.blueprint import blueprint
+    from fabricbench.lab.errors import LabError
+    from fabricbench.plan import engine
+    from fabricbench.runner import loading
+
+    loaded = loading.load(plan, overrides, None, (variant,) if variant else ())
+    trials = [trial for trial in loaded.trials if not trial.is_solo] or loaded.trials
+    first = trials[0]
+    for trial in trials:
+        if trial.run_spec["fabric"] != first.run_spec["fabric"]:
+            names = ", ".join(each.name for each in loaded.plan.variants)
+            raise LabError(
+                f"the variants of {plan} have different fabrics", f"choose one by --variant: {names}"
+            )
+    described = engine.describe(first.spec_json)
+    return blueprint(
+        name or _default_name(loaded.plan.name), loaded.plan.name, first.run_spec, described, scale
+    )
+
+
+def _default_name(plan: str) -> str:
+    """Return the name of a lab without one of its own: what of the plan's name can be one."""
+    import re
+
+    return re.sub(r"[^A-Za-z0-9]+", "-", plan).strip("-")[:24].rstrip("-") or "lab"
+
+
+def tell(lab: Lab) -> None:
+    """Tell the user what of the plan a lab does not have."""
+    for omission in lab.blueprint.omissions:
+        note(f"not as in the plan: {omission.field}: {omission.text}")
+    if lab.without_marks:
+        note(f"not as in the plan: no ECN marks and no losses: {lab.without_marks}")
+
+
+def down_command(name: NameArgument = None) -> None:
+    """Remove a lab, with everything that runs in it; what a crash has left of one, too."""
+    from fabricbench.lab import build, removal, state
+
+    build.check_rights()
+    known = state.names()
+    if not known or (name is not None and name not in known):
+        note(f"no lab {name} is up" if name else "no lab is up")
+        return
+    chosen = state.choose(name)
+    removed = removal.down(chosen)
+    ended = f" and {removed.processes} processes" if removed.processes else ""
+    write(f"lab {chosen}: {counted(removed.namespaces, 'namespace')}{ended} removed")
+
+
+def list_command(output: FormatOption = Format.TABLE) -> None:
+    """List the labs of this machine."""
+    from fabricbench.lab import state
+
+    rows = [_row(lab) for lab in state.labs()]
+    if not rows and output is Format.TABLE:
+        note("no lab is up")
+        return
+    _write_rows("labs", rows, output)
+
+
+def _row(lab: Lab) -> dict[str, Any]:
+    import time
+
+    from fabricbench.lab import agents, namespaces
+
+    nodes = lab.blueprint.nodes
+    there = sum(namespaces.path_of(node.namespace).exists() for node in nodes)
+    state = lab.phase if there == len(nodes) else f"{there} of {len(nodes)} namespaces"
+    if lab.phase == "building" and not lab.is_being_built:
+        state = "cut short"
+    sent = _sent_bytes(lab) if state == "up" else None
+    return {
+        "name": lab.name,
+        "plan": lab.blueprint.plan,
+        "scale": lab.blueprint.scale,
+        "hosts": len(lab.blueprint.hosts),
+        "switches": len(lab.blueprint.switches),
+        "state": state,
+        "agents": sum(agent.is_running for agent in agents.running(lab)),
+        "age_s": int(time.time() - lab.made_at),
+        "sent_bytes": None if sent is None else sent[0],
+        "drops": None if sent is None else sent[1],
+    }
+
+
+def _sent_bytes(lab: Lab) -> tuple[int, int] | None:
+    """Return what all links have sent and dropped; none without the right to look."""
+    import os
+
+    from fabricbench.lab.counters import counters
+
+    if os.geteuid() != 0:
+        return None
+    rows = counters(lab)
+    return sum(row.tx_bytes for row in rows), sum(row.drops for row in rows)
+
+
+def show_command(name: NameArgument = None, output: FormatOption = Format.TABLE) -> None:
+    """Show the ports of a lab: addresses, rates, queues, and what is at the other end."""
+    from fabricbench.lab import state
+
+    lab = state.find(name)
+    rows = [
+        {
+            "node": node.name,
+            "interface": port.interface,
+            "address": port.address or node.loopback or "",
+            "rate_mbps": port.rate_bps / 1e6,
+            "queue_bytes": port.queue_bytes,
+            "to": f"{port.peer}:port{port.peer_port}",
+            "namespace": node.namespace,
+        }
+        for node in lab.blueprint.nodes
+        for port in node.ports
+    ]
+    if output is Format.TABLE:
+        tell(lab)
+    _write_rows("ports", rows, output)
+
+
+def counters_command(name: NameArgument = None, output: FormatOption = Format.TABLE) -> None:
+    """Show what each direction of each link of a lab has sent, dropped and marked since it was made."""
+    from dataclasses import asdict
+
+    from fabricbench.lab import build, state
+    from fabricbench.lab.counters import counters
+
+    build.check_rights()
+    _write_rows("links", [asdict(row) for row in counters(state.find(name))], output)
+
+
+def exec_command(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A host or a switch, such as host0 or leaf1.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run there.")],
+    name: NameOption = None,
+) -> None:
+    """Run a command in the namespace of a host or a switch; its exit status is the command's."""
+    import os
+
+    from fabricbench.lab import agents, build, state
+    from fabricbench.lab.errors import LabError
+    from fabricbench.words import close_match_hint
+
+    build.check_rights()
+    lab = state.find(name)
+    nodes = {each.name: each for each in lab.blueprint.nodes}
+    if node not in nodes:
+        hint = close_match_hint(node, nodes) or f"`fabricbench lab show {lab.name}` lists all"
+        raise LabError(f'lab {lab.name} has no node "{node}"', hint)
+    entering = agents.entering(nodes[node], command)
+    os.execv(entering[0], entering)
+
+
+def _write_rows(what: str, rows: Sequence[dict[str, Any]], output: Format) -> None:
+    """Write rows in a format."""
+    from fabricbench.report.formats import rows_csv
+
+    if output is Format.JSON:
+        write(json.dumps({what: rows}, indent=2))
+    elif output is Format.CSV:
+        write(rows_csv(list(rows[0]) if rows else [], rows))
+    else:
+        write(_table(rows))
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    from fabricbench.report.text_table import Column, Row, render
+
+    columns = [Column((key.replace("_", " "),), isinstance(value, str)) for key, value in rows[0].items()]
+    return render(
+        columns, [Row([_cell(value) for value in row.values()]) for row in rows], colour=has_colour()
+    )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,g}" if isinstance(value, float) else str(value)
+
+
+def _switches(number: int) -> str:
+    return f"{number:,} switch{'' if number == 1 else 'es'}"
