@@ -53,12 +53,15 @@ def up_command(
         str | None, typer.Option(metavar="NAME", help="Build the fabric of this variant.")
     ] = None,
     overrides: OverridesOption = None,
+    agents: Annotated[
+        bool, typer.Option("--agents", help="Start an agent on each host and name the file of hosts.")
+    ] = False,
 ) -> None:
     """Build the fabric of a plan out of network namespaces on this machine.
 
     It stays until `lab down`. Nothing is left of one that cannot be built, or is interrupted.
     """
-    from fabricbench.lab import build
+    from fabricbench.lab import build, endpoints
     from fabricbench.runner.interrupts import Interrupts
 
     build.check_rights()
@@ -66,12 +69,16 @@ def up_command(
     with Interrupts() as interrupts:
         try:
             lab = build.up(wanted, interrupts.check)
+            if agents:
+                endpoints.start_or_remove(lab, interrupts.check)
         except KeyboardInterrupt as error:
             note(f"interrupted: nothing is left of lab {wanted.name}")
             raise typer.Exit(SIGNALLED + (interrupts.received or signal.SIGINT)) from error
     tell(lab)
     hosts, switches = len(wanted.hosts), len(wanted.switches)
     write(f"lab {lab.name}: {counted(hosts, 'host')}, {_switches(switches)}, scale {scale:,}")
+    if agents:
+        write(f"file of hosts: {endpoints.hosts_file(lab)}")
 
 
 def blueprint_of(

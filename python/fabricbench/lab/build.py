@@ -52,6 +52,15 @@ def up(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.
         if known is not None and known.is_being_built:
             raise LabError(f"lab {blueprint.name} is being made by process {known.pid}", "wait for it")
         removal.remove(blueprint.name)
+    return up_new(blueprint, check)
+
+
+def up_new(blueprint: Blueprint, check: Callable[[], None] = lambda: None) -> state.Lab:
+    """Make a lab that is not there yet; see `up`.
+
+    Raises:
+        LabError: This machine cannot, or there is a lab of that name. Nothing is left of the lab.
+    """
     lab = state.claim(blueprint)
     try:
         _make(lab, check)

@@ -1,0 +1,146 @@
+"""Agents in the hosts of a lab, and the file of hosts by which a controller finds them.
+
+Agents listen at Unix sockets in the lab's folder, which only root can enter, without TLS: the calls of the
+controller need no network, and none is beside the one that is measured.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.lab import agents, build, removal
+from fabricbench.lab.errors import LabError
+
+if TYPE_CHECKING:
+    from fabricbench.lab.blueprint import Blueprint, Node
+    from fabricbench.lab.state import Lab
+
+_FILE: Final = "hosts.yaml"
+_READY_S: Final = 60.0
+"""How long all agents together may take to start; on a busy machine a Python program takes seconds."""
+_NETWORK: Final = "10.0.0.0/8"
+"""Where the hosts of every lab have their addresses, the peers that an agent may send to."""
+_PROGRAM: Final = (sys.executable, "-m", "fabricbench")
+
+
+@contextmanager
+def measuring(
+    blueprint: Blueprint,
+    defaults: Mapping[str, Any],
+    check: Callable[[], None] = lambda: None,
+    program: Sequence[str] = _PROGRAM,
+) -> Iterator[Lab]:
+    """Have a lab with an agent on each host for as long as the block takes; its file of hosts is there.
+
+    Args:
+        blueprint: The lab.
+        defaults: See `write_hosts_file`.
+        check: Called while the lab is made; what it raises ends the work.
+        program: The command that starts fabricbench.
+
+    Raises:
+        LabError: The lab cannot be made, stands already, or an agent does not start. Nothing is left.
+    """
+    build.check_rights()
+    lab = build.up_new(blueprint, check)
+    try:
+        write_hosts_file(lab, defaults)
+        start(lab, check, program)
+        yield lab
+    finally:
+        removal.remove(lab.name)
+
+
+def start_or_remove(lab: Lab, check: Callable[[], None] = lambda: None) -> None:
+    """Start agents in a lab that stays, and write its file of hosts; agents that run already stay.
+
+    Raises:
+        LabError: An agent does not start. Nothing is left of the lab.
+    """
+    running = agents.running(lab)
+    if running and all(agent.is_running for agent in running):
+        return
+    try:
+        agents.stop(lab)
+        write_hosts_file(lab, {})
+        start(lab, check)
+    except BaseException:
+        removal.remove(lab.name)
+        raise
+
+
+def start(lab: Lab, check: Callable[[], None] = lambda: None, program: Sequence[str] = _PROGRAM) -> None:
+    """Start an agent on each host and wait until all listen.
+
+    Raises:
+        LabError: One of them ends or does not listen in time. None is left running.
+    """
+    agents.start(lab, lambda node: _command(lab, node, program))
+    try:
+        _await_sockets(lab, check)
+    except BaseException:
+        agents.stop(lab)
+        raise
+
+
+def _command(lab: Lab, node: Node, program: Sequence[str]) -> list[str]:
+    listen = ("--listen", f"unix:{socket_of(lab, node)}", "--no-tls")
+    return [*program, "agent", *listen, "--allow", _NETWORK, "--folder", str(lab.folder / node.name)]
+
+
+def socket_of(lab: Lab, node: Node) -> Path:
+    """Return the Unix socket at which the agent of a host listens."""
+    return lab.folder / f"{node.name}.sock"
+
+
+def hosts_file(lab: Lab) -> Path:
+    """Return the path of the lab's file of hosts."""
+    return lab.folder / _FILE
+
+
+def write_hosts_file(lab: Lab, defaults: Mapping[str, Any]) -> Path:
+    """Write the file of hosts of a lab: host 0 of the plan is played by `host0`, and so on.
+
+    Args:
+        lab: The lab.
+        defaults: What holds for every host, such as `driver` and its `settings`.
+
+    Returns:
+        Its path.
+    """
+    from ruamel.yaml import YAML
+
+    hosts = [
+        {"name": node.name, "agent": f"unix:{socket_of(lab, node)}", "address": node.addresses[0]}
+        for node in lab.blueprint.hosts
+    ]
+    text = io.StringIO()
+    YAML().dump({"version": 1, "defaults": {"tls": False, **defaults}, "hosts": hosts}, text)
+    path = hosts_file(lab)
+    path.write_text(text.getvalue())
+    return path
+
+
+def _await_sockets(lab: Lab, check: Callable[[], None]) -> None:
+    deadline = time.monotonic() + _READY_S
+    waiting = list(lab.blueprint.hosts)
+    while waiting:
+        check()
+        for agent, words in agents.ended(lab):
+            raise LabError(
+                f"the agent of {agent.host} has ended: {words or 'it said nothing'}",
+                f"`fabricbench lab exec {agent.host} -- fabricbench agent --no-tls` starts one in sight",
+            )
+        waiting = [node for node in waiting if not socket_of(lab, node).exists()]
+        if waiting and time.monotonic() > deadline:
+            names = ", ".join(node.name for node in waiting[:5])
+            raise LabError(
+                f"agents do not listen after {_READY_S:g} s: {names}", f"their logs are in {lab.folder}"
+            )
+        time.sleep(0.05 if waiting else 0)
