@@ -66,6 +66,20 @@ def test_all_hosts_reach_each_other_with_full_frames_over_all_uplinks(make: Made
 
 
 @pytest.mark.slow
+def test_hosts_of_a_fat_tree_reach_every_pod(make: Made) -> None:
+    shape = (
+        "{kind: fat-tree, pods: 4, leaves_per_pod: 2, hosts_per_leaf: 2, aggs_per_pod: 2, cores_per_agg: 2}"
+    )
+    lab = make("jct-alltoall", f"fabric.topology={shape}")
+    first, *others = lab.blueprint.hosts
+    for other in others:
+        ends = first.namespace, other.namespace, other.addresses[0]
+        assert len(received_datagrams(*ends, [bytes(100)] * 40)) == 40, f"not all reach {other.name}"
+    cores = [row for row in counters.counters(lab) if row.to_node.startswith("core") and row.tx_packets]
+    assert len({row.to_node for row in cores}) == 4
+
+
+@pytest.mark.slow
 def test_a_link_has_its_scaled_rate(make: Made) -> None:
     lab = make(scale=2_000)
     first, last = lab.blueprint.hosts[0], lab.blueprint.hosts[-1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, collapse_addresses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -123,16 +125,27 @@ def _route_switch(netlink: IPRoute, node: Node, indices: Mapping[str, int]) -> N
         netlink.addr("add", index=indices["lo"], address=node.loopback, prefixlen=32)
     interfaces = {port.number: indices[port.interface] for port in node.ports}
     for route in node.routes:
-        ports = [interfaces[number] for number in route.ports]
-        target = f"{route.address}/32"
         if route.mac is not None:
-            netlink.neigh("add", dst=route.address, lladdr=route.mac, ifindex=ports[0], state="permanent")
-            netlink.route("add", dst=target, oif=ports[0], scope="link")
-        elif len(ports) == 1:
-            netlink.route("add", dst=target, gateway=GATEWAY, oif=ports[0], flags=["onlink"])
-        else:
-            hops = [{"gateway": GATEWAY, "oif": port, "flags": ["onlink"]} for port in ports]
-            netlink.route("add", dst=target, multipath=hops)
+            (port,) = (interfaces[number] for number in route.ports)
+            netlink.neigh("add", dst=route.address, lladdr=route.mac, ifindex=port, state="permanent")
+            netlink.route("add", dst=f"{route.address}/32", oif=port, scope="link")
+    for numbers, networks in _summarised(node):
+        hops = [{"gateway": GATEWAY, "oif": interfaces[number], "flags": ["onlink"]} for number in numbers]
+        for network in networks:
+            if len(hops) == 1:
+                netlink.route("add", dst=str(network), **hops[0])
+            else:
+                netlink.route("add", dst=str(network), multipath=hops)
+
+
+def _summarised(node: Node) -> Iterator[tuple[tuple[int, ...], list[IPv4Network]]]:
+    """Yield for each set of next hops the networks that are made up of its addresses, and no others."""
+    grouped = defaultdict[tuple[int, ...], list[IPv4Network]](list)
+    for route in node.routes:
+        if route.mac is None:
+            grouped[route.ports].append(IPv4Network(route.address))
+    for numbers, networks in grouped.items():
+        yield numbers, list(collapse_addresses(networks))
 
 
 def _shape(netlink: IPRoute, index: int, port: Port) -> None:
