@@ -653,7 +653,7 @@ export interface components {
             trials_total: number;
             /**
              * Topology
-             * @description `nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` (from, from_port, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), `hosts`; `reduced` if too large to list.
+             * @description `nodes` (name, kind, tier; x from 0 to 1 and level y on a map), `links` (from, from_port, from_ip, to, to_port, tier, rate_bps, delay_ps), `jobs` (name, host of each rank), `hosts`; `reduced` if too large to list.
              */
             topology: {
                 [key: string]: unknown;
