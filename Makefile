@@ -105,6 +105,7 @@ lint-python: $(STAMPS)/requirements-dev
 	PYTHONPATH=python $(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/generate_mirrors.py --check
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py --check
+	$(BIN)/python tools/generate_protocol.py --check
 
 .PHONY: lint-web
 lint-web: $(STAMPS)/extension $(STAMPS)/web-modules
@@ -123,6 +124,7 @@ format: $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Format all languages
 .PHONY: generate
 generate: $(STAMPS)/extension $(STAMPS)/requirements-dev $(STAMPS)/web-modules ## Write code and pages again
 	$(BIN)/python tools/generate_mirrors.py
+	$(BIN)/python tools/generate_protocol.py
 	PYTHONPATH=python $(BIN)/python tools/generate_docs.py
 	PYTHONPATH=python $(BIN)/python tools/generate_plan_reference.py
 	PYTHONPATH=python $(BIN)/python tools/generate_web_types.py
@@ -218,7 +220,7 @@ lock: $(STAMPS)/requirements-dev ## Resolve the Python dependencies again, newes
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group dev -o requirements-dev.lock
 	$(BIN)/uv pip compile pyproject.toml $(LOCK_FLAGS) --upgrade --group build -c requirements-dev.lock -o requirements.lock
 
-LOCK_FLAGS := --quiet --extra server --universal --python-version 3.11 --generate-hashes \
+LOCK_FLAGS := --quiet --extra server --extra hosts --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate --no-emit-index-url --no-emit-find-links
 
 .PHONY: clean

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"alembic", "fastapi", "numpy", "plotly", "polars", "pyarrow", "pydantic", "sqlalchemy", "uvicorn"}
+HEAVY = {
+    *("alembic", "cryptography", "fastapi", "grpc", "numpy", "plotly", "polars", "pyarrow", "pydantic"),
+    *("sqlalchemy", "uvicorn"),
+}
 NOT_FOR_A_SMALL_RUN = {
     *("alembic", "fastapi", "fsspec", "jinja2", "nbformat", "numpy", "plotly", "polars", "rich", "uvicorn"),
-    *("psycopg", "pyarrow.acero", "pyarrow.dataset", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
+    *("cryptography", "grpc", "psycopg", "pyarrow.acero", "pyarrow.dataset"),
+    *("sqlalchemy.dialects.postgresql", "sqlalchemy.orm"),
 }
 
 

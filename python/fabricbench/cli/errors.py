@@ -98,11 +98,14 @@ def _about_processor(error: Exception) -> str | None:
 
 def _hinted(error: Exception) -> str | None:
     """Return the text of errors that carry a hint."""
+    from fabricbench.hosts.protocol import RefusedError
     from fabricbench.importing import MeasuredError
     from fabricbench.lab.errors import LabError
     from fabricbench.report.files import OutputFileError
     from fabricbench.store import StoreError
 
+    if isinstance(error, RefusedError):
+        return f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else "")
     if isinstance(error, StoreError | OutputFileError | MeasuredError | LabError):
         return f"error: {error}\nhint: {error.hint}"
     return None

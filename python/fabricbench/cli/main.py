@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from fabricbench.cli import lab, workspace
+from fabricbench.cli import hosts, lab, workspace
+from fabricbench.cli.agent import agent_command
 from fabricbench.cli.compare import compare_command
 from fabricbench.cli.doctor import doctor_command
 from fabricbench.cli.errors import OLD_PROCESSOR, exit_status
@@ -36,6 +37,7 @@ _WORKSPACE_HELP = "Check, repair, export, import or purge the trials of a worksp
 workspace_app = typer.Typer(help=_WORKSPACE_HELP, short_help=_WORKSPACE_HELP)
 _LAB_HELP = "Build a plan's fabric on this machine, out of network namespaces, for real endpoints."
 lab_app = typer.Typer(help=_LAB_HELP, short_help=_LAB_HELP)
+hosts_app = typer.Typer(help="Let real hosts join, and look whether they can carry a run.")
 plan_app = typer.Typer(help="Check a plan, or write the schema of plans.")
 
 
@@ -61,6 +63,8 @@ _add(app, "capture", capture_command)
 app.add_typer(plan_app, name="plan")
 app.add_typer(workspace_app, name="workspace")
 app.add_typer(lab_app, name="lab")
+app.add_typer(hosts_app, name="hosts")
+_add(app, "agent", agent_command)
 _add(app, "serve", serve_command)
 _add(app, "doctor", doctor_command)
 _add(workspace_app, "check", workspace.check_command)
@@ -74,6 +78,9 @@ _add(lab_app, "list", lab.list_command)
 _add(lab_app, "show", lab.show_command)
 _add(lab_app, "counters", lab.counters_command)
 _add(lab_app, "exec", lab.exec_command)
+_add(hosts_app, "token", hosts.token_command)
+_add(hosts_app, "check", hosts.check_command)
+_add(hosts_app, "schema", hosts.schema_command)
 _add(plan_app, "check", plan_check_command)
 _add(plan_app, "schema", plan_schema_command)
 

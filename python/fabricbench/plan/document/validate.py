@@ -54,21 +54,23 @@ _KINDS: Final = {
 }
 
 
-def problems_of(error: ValidationError, document: Document) -> Iterator[Problem]:
-    """Yield a problem for each error of a validation of `document`."""
+def problems_of(
+    error: ValidationError, document: Document, model: type[PlanModel] = Plan
+) -> Iterator[Problem]:
+    """Yield a problem for each error of a validation of `document`, a plan or another model."""
     for details in error.errors(include_url=False):
         # A list whose items were refused is reported as too short as well.
         if details["type"] != "too_short" or not details["input"]:
-            yield _problem(details, document)
+            yield _problem(details, document, model)
 
 
-def _problem(details: ErrorDetails, document: Document) -> Problem:
+def _problem(details: ErrorDetails, document: Document, model: type[PlanModel]) -> Problem:
     kind, loc, value = details["type"], details["loc"], details["input"]
     path, context = _document_path(loc), details.get("ctx", {})
     if kind == "missing":
-        return document.problem(path, "nothing, and it has no default", "", meaning(loc))
+        return document.problem(path, "nothing, and it has no default", "", meaning(loc, model))
     if kind == "extra_forbidden":
-        return _unknown_key(loc, document)
+        return _unknown_key(loc, document, model)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _unknown_kind(path, value, document)
     if kind == "value_error":
@@ -91,17 +93,18 @@ def _value_problem(path: FieldPath, value: object, error: ValueError, document: 
     return document.problem(path, found, getattr(error, "allowed", str(error)), getattr(error, "hint", ""))
 
 
-def _unknown_key(loc: FieldPath, document: Document) -> Problem:
+def _unknown_key(loc: FieldPath, document: Document, model: type[PlanModel]) -> Problem:
     """Describe a key that the mapping does not have."""
     key = str(loc[-1])
-    known = field_names(_models_at(loc[:-1])[0])
-    hint = close_match_hint(key, known) or _home_hint(key)
+    known = field_names(_models_at(loc[:-1], model)[0])
+    hint = close_match_hint(key, known) or _home_hint(key, model)
     return document.problem(_document_path(loc), UNKNOWN_KEY, ", ".join(known), hint)
 
 
-def _home_hint(key: str) -> str:
-    """Say where in a plan a key belongs, if it belongs anywhere."""
-    homes = [dotted(path[:-1]) or "the top of the plan" for path in field_paths() if path[-1] == key]
+def _home_hint(key: str, model: type[PlanModel]) -> str:
+    """Say where in a document a key belongs, if it belongs anywhere."""
+    top = f"the top of the {'plan' if model is Plan else 'file'}"
+    homes = [dotted(path[:-1]) or top for path in field_paths(model) if path[-1] == key]
     return f"`{key}` belongs to {' or '.join(sorted(set(homes)))}" if homes else ""
 
 
@@ -128,9 +131,9 @@ def _document_path(loc: FieldPath) -> FieldPath:
     return loc
 
 
-def meaning(loc: FieldPath) -> str:
+def meaning(loc: FieldPath, model: type[PlanModel] = Plan) -> str:
     """Return what a field is, as a hint to fill it in; empty if there is none."""
-    fields = (item for model in _models_at(loc[:-1]) for item in model.model_fields.items())
+    fields = (item for each in _models_at(loc[:-1], model) for item in each.model_fields.items())
     told = (field.description or "" for name, field in fields if (field.alias or name) == loc[-1])
     description = _WHERE_FROM.split(next(told, ""))[0]
     return f"`{loc[-1]}`: {description}" if description else ""
@@ -150,9 +153,9 @@ def field_paths(model: type[PlanModel] = Plan) -> Iterator[tuple[str, ...]]:
             yield from ((key, *path) for path in field_paths(child))
 
 
-def _models_at(loc: FieldPath) -> list[type[PlanModel]]:
+def _models_at(loc: FieldPath, model: type[PlanModel] = Plan) -> list[type[PlanModel]]:
     """Return the models that may stand at a path: several only before the kind of a topology is known."""
-    models: list[type[PlanModel]] = [Plan]
+    models: list[type[PlanModel]] = [model]
     for part in loc:
         fields = [
             field

@@ -1,0 +1,165 @@
+"""The commands about real hosts: let them join, and look whether they can carry a run."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from fabricbench.cli.options import WorkspaceOption
+from fabricbench.cli.output import Format, has_colour, note, write
+
+if TYPE_CHECKING:
+    from fabricbench.hosts.control.survey import HostReport
+
+_LIBRARIES: Final = ("grpc", "google.protobuf", "cryptography")
+_LOOK_S: Final = 0.2
+
+AuthorityOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--authority",
+        metavar="DIR",
+        envvar="FABRICBENCH_AUTHORITY",
+        show_default="authority/ of the workspace",
+        help="Folder of the authority that signs the certificates of agents.",
+    ),
+]
+HostsArgument = Annotated[Path, typer.Argument(metavar="HOSTS.yaml", help="The file of hosts.")]
+
+
+def require_libraries() -> None:
+    """Check that the libraries are there that runs on hosts need.
+
+    Raises:
+        RefusedError: One is missing.
+    """
+    from fabricbench.hosts.protocol import RefusedError
+
+    for name in _LIBRARIES:
+        try:
+            is_there = find_spec(name) is not None
+        except ModuleNotFoundError:
+            is_there = False
+        if not is_there:
+            raise RefusedError("", f"no library {name}", "", "pip install 'fabricbench[hosts]' brings it")
+
+
+def token_command(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names of hosts that are to join.")],
+    address: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST[:PORT]", help="Where the hosts reach this controller; it listens at that port."
+        ),
+    ],
+    minutes: Annotated[int, typer.Option(min=1, max=1440, help="The tokens may be used for so long.")] = 10,
+    workspace: WorkspaceOption = None,
+    authority: AuthorityOption = None,
+) -> None:
+    """Print a one-time token for each host, and wait until all have joined or the time is over.
+
+    The command for each host goes to standard output. Exit status 2 if a host did not join in time.
+    """
+    require_libraries()
+    from fabricbench.hosts.addresses import Address, parse_address
+    from fabricbench.hosts.certificates import Authority
+    from fabricbench.hosts.enrolment import serve_enrolment
+    from fabricbench.hosts.protocol import JOIN_PORT
+    from fabricbench.hosts.tokens import Tokens
+
+    reached = parse_address(address, JOIN_PORT, "--address")
+    signer = Authority(authority_folder(workspace, authority))
+    tokens = Tokens(signer.folder)
+    given = {name: tokens.issue(name, signer.fingerprint, minutes * 60) for name in names}
+    joined: queue.SimpleQueue[str] = queue.SimpleQueue()
+    everywhere = "::" if ":" in reached.host else "0.0.0.0"
+    listen = reached if reached.is_private else Address(everywhere, reached.port)
+    server = serve_enrolment(signer, listen, joined.put)
+    try:
+        for token in given.values():
+            write(f"fabricbench agent --join {token}@{reached}")
+        note(f"waiting for {len(given)} of them, for {minutes} min at most; authority in {signer.folder}")
+        missing = _wait(set(given), joined, time.monotonic() + minutes * 60)
+    finally:
+        server.stop(1.0).wait()
+    if missing:
+        note(f"error: {', '.join(sorted(missing))} did not join in time\nhint: make new tokens")
+        raise typer.Exit(2)
+
+
+def _wait(missing: set[str], joined: queue.SimpleQueue[str], until: float) -> set[str]:
+    """Wait until everybody has joined; return who has not when the time is over."""
+    while missing and time.monotonic() < until:
+        try:
+            name = joined.get(timeout=_LOOK_S)
+        except queue.Empty:
+            continue
+        missing.discard(name)
+        note(f"{name} has joined")
+    return missing
+
+
+def check_command(
+    hosts: HostsArgument,
+    output: Annotated[Format, typer.Option("--format", help="How to write the checks.")] = Format.TABLE,
+    workspace: WorkspaceOption = None,
+    authority: AuthorityOption = None,
+) -> None:
+    """Ask every host of a file what it can do and what stands in the way of a run.
+
+    Exit status 2 if a host does not answer or cannot carry a run.
+    """
+    import json
+
+    from fabricbench.report.formats import rows_csv
+
+    require_libraries()
+    from fabricbench.hosts.control.survey import survey
+
+    reports = survey(hosts, authority_folder(workspace, authority))
+    rows = [row for report in reports for row in report.rows()]
+    if output is Format.JSON:
+        write(json.dumps({"hosts": [report.told() for report in reports]}, indent=2))
+    elif output is Format.CSV:
+        write(rows_csv(list(rows[0]), rows))
+    else:
+        write(_table(reports))
+    if any(report.is_problem for report in reports):
+        raise typer.Exit(2)
+
+
+def schema_command() -> None:
+    """Write the JSON Schema of a file of hosts, for editors."""
+    import json
+
+    from fabricbench.hosts.control.hosts_file import hosts_schema
+
+    write(json.dumps(hosts_schema(), indent=2))
+
+
+def authority_folder(workspace: Path | None, authority: Path | None) -> Path:
+    """Return the folder of the authority: that of the user, or one of the workspace."""
+    from fabricbench.store import workspace_folder
+
+    return authority if authority is not None else workspace_folder(workspace) / "authority"
+
+
+def _table(reports: Sequence[HostReport]) -> str:
+    from fabricbench.report.text_table import Column, render
+
+    return render([Column((), is_text=True)] * 5, list(_rows(reports)), colour=has_colour())
+
+
+def _rows(reports: Sequence[HostReport]) -> Iterator[Any]:
+    from fabricbench.report.text_table import Row, Style
+
+    for report in reports:
+        for row in report.rows():
+            style = Style.RED if row["state"] == "PROBLEM" else Style.PLAIN
+            yield Row([row["host"], row["check"], row["state"], row["found"], row["hint"]], style)

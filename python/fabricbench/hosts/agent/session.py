@@ -1,0 +1,263 @@
+"""The one run that an agent has: who holds it, how far it is, and its end when its controller is gone."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench.hosts.agent.counters import Snapshot, snapshot
+from fabricbench.hosts.agent.facts import Interface, interface_of
+from fabricbench.hosts.protocol import HOSTS_MAX, LEASE_S, RELEASE_S, RefusedError
+
+if TYPE_CHECKING:
+    from fabricbench.hosts.agent.data_plane import DataPlane, HostRun
+
+RUN_BYTES: Final = 16
+_WATCH_S: Final = 0.1
+HEADERS_BYTES: Final = 64
+"""Headers of a RoCEv2 packet within an IPv4 packet: IP 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4."""
+_PACKET_DRIVERS: Final = ("roce", "verbs")
+"""Drivers whose packets have the MTU of the plan; those of TCP fit whatever the interface takes."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an agent lets a controller do.
+
+    Attributes:
+        name: Name of the agent.
+        networks: Peers must be in one of them.
+        rate_limit_bps: It sends no faster [bit/s]; 0 for as fast as it can.
+    """
+
+    name: str
+    networks: Sequence[IPv4Network | IPv6Network]
+    rate_limit_bps: int = 0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a controller wants an agent to run; see PrepareRequest of the protocol."""
+
+    run: bytes
+    controller: str
+    spec_json: str
+    hosts: Sequence[int]
+    driver: str
+    settings: Mapping[str, Any]
+    address: str
+    peers: Sequence[str]
+
+
+@dataclass
+class _Held:
+    """A run that was prepared."""
+
+    order: Order
+    host_run: HostRun
+    interface: Interface | None
+    since: float
+    heard: float
+    is_started: bool = False
+    before: Snapshot = field(default_factory=dict)
+
+
+class Session:
+    """Has at most one run, and lets nobody but its controller near it."""
+
+    def __init__(
+        self, policy: Policy, data_plane: DataPlane, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.policy = policy
+        self._data_plane = data_plane
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._held: _Held | None = None
+        self._is_preparing = ""
+        self._ended = ""
+
+    def drivers(self) -> Mapping[str, str]:
+        """Return each driver with why it cannot be used here, or nothing."""
+        return self._data_plane.drivers()
+
+    @property
+    def held_by(self) -> str:
+        """Who has a run here and since when; empty if nobody."""
+        held = self._held
+        if held is None:
+            return self._is_preparing
+        return f"{held.order.controller}, since {_utc(held.since)}"
+
+    def prepare(self, order: Order) -> bytes:
+        """Take a run, and return what its peers must know.
+
+        Raises:
+            RefusedError: Another one is here, or this one cannot or may not run here.
+        """
+        self._check(order)
+        interface = interface_of(order.address)
+        self._check_host(order, interface)
+        with self._lock:
+            if self.held_by:
+                hint = "wait until it ends; an agent whose controller is gone is free after some seconds"
+                raise RefusedError("", f"another run here, of {self.held_by}", "one run at a time", hint)
+            self._is_preparing = f"{order.controller}, since now"
+        try:
+            settings = json.dumps(self._limited(order.settings))
+            host_run = self._data_plane.prepare(order.spec_json, order.hosts, order.driver, settings)
+            addresses = host_run.addresses()
+            with self._lock:
+                self._held = _Held(order, host_run, interface, time.time(), self._clock())
+        finally:
+            self._is_preparing = ""
+        return addresses
+
+    def _check(self, order: Order) -> None:
+        """Check that a run may be asked for: who its peers are, and that the order is one."""
+        if self._ended:
+            raise RefusedError("", f"an agent that is ending: {self._ended}")
+        if len(order.run) != RUN_BYTES or not order.hosts or len(order.hosts) > HOSTS_MAX:
+            raise RefusedError("", "a run without an id of 16 bytes, or without hosts", "both")
+        for peer in (order.address, *order.peers):
+            if not self._is_allowed(peer):
+                allowed = ", ".join(map(str, self.policy.networks))
+                hint = f"the agent decides: `fabricbench agent --allow {peer}/32` lets it send there"
+                raise RefusedError("hosts.address", f'"{peer}"', allowed, hint)
+
+    def _is_allowed(self, peer: str) -> bool:
+        try:
+            address = ip_address(peer)
+        except ValueError:
+            return False
+        return any(address in network for network in self.policy.networks)
+
+    def _check_host(self, order: Order, interface: Interface | None) -> None:
+        """Check that the host can carry the run."""
+        why = self.drivers().get(order.driver)
+        if why is None:
+            allowed = ", ".join(sorted(self.drivers()))
+            raise RefusedError("hosts.driver", f'"{order.driver}"', allowed)
+        if why:
+            raise RefusedError("hosts.driver", f'"{order.driver}", which cannot be used: {why}')
+        if interface is None:
+            hint = "`ip address` at the host lists its addresses"
+            raise RefusedError("hosts.address", f'"{order.address}"', "an address of the host", hint)
+        mtu = _mtu_of(order.spec_json)
+        if order.driver in _PACKET_DRIVERS and mtu + HEADERS_BYTES > interface.mtu:
+            found = f"{mtu} bytes, {mtu + HEADERS_BYTES} with headers"
+            allowed = f"at most {interface.mtu} with headers, the MTU of {interface.name}"
+            hint = f"raise the MTU of {interface.name} and of the fabric, or set transport.mtu lower"
+            raise RefusedError("transport.mtu_bytes", found, allowed, hint)
+
+    def _limited(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a driver, with the rate limit of the agent if that is lower."""
+        limits = [each for each in (settings.get("rate_limit_bps"), self.policy.rate_limit_bps) if each]
+        return {**settings, "rate_limit_bps": min(limits)} if limits else dict(settings)
+
+    def connect(self, run: bytes, peers: Mapping[int, bytes]) -> None:
+        """Connect to the peers of the run."""
+        self._own(run).host_run.connect(peers)
+
+    def arm(self, run: bytes) -> None:
+        """Read the counters before the run."""
+        held = self._own(run)
+        held.before = snapshot(held.interface)
+
+    def start(self, run: bytes, at_ns: int) -> None:
+        """Start at a time of CLOCK_MONOTONIC.
+
+        Raises:
+            RefusedError: It has been started, or the time has passed.
+        """
+        held = self._own(run)
+        late_ns = time.monotonic_ns() - at_ns
+        if late_ns > 0:
+            hint = "the controller waits longer where hosts are slow to answer: try again"
+            raise RefusedError("", f"a start {late_ns / 1e6:.1f} ms ago", "a start to come", hint)
+        with self._lock:
+            if held.is_started:
+                raise RefusedError("", "a second start", "one")
+            held.is_started = True
+        held.host_run.start(at_ns)
+
+    def heartbeat(self, run: bytes) -> tuple[str, Mapping[str, Any]]:
+        """Take the controller's sign of life; return the state of the run and its progress."""
+        held = self._own(run)
+        held.host_run.keep_alive()
+        told = held.host_run.progress()
+        state = str(told["state"])
+        if self._ended:
+            return "stopped", {**told, "reason": self._ended}
+        return (state if held.is_started or state in ("stopped", "failed") else "waiting"), told
+
+    def stop(self, run: bytes, reason: str) -> None:
+        """Stop traffic."""
+        self._own(run).host_run.stop(reason)
+
+    def results(self, run: bytes) -> tuple[bytes, bytes, Snapshot, Snapshot, Mapping[str, int | float]]:
+        """Return both halves of the chunks, the counters before and after, and those of the endpoint."""
+        held = self._own(run)
+        after = snapshot(held.interface)
+        host_run = held.host_run
+        return host_run.sent(), host_run.received(), held.before, after, host_run.counters()
+
+    def release(self, run: bytes) -> None:
+        """Let go of a run; of one that is not here nothing is left to do."""
+        with self._lock:
+            if self._held is None or not hmac.compare_digest(self._held.order.run, run):
+                return
+            held, self._held = self._held, None
+        held.host_run.stop("released")
+
+    def end(self, reason: str) -> None:
+        """Stop traffic for good, and tell the controller why."""
+        self._ended = reason
+        if held := self._held:
+            held.host_run.stop(reason)
+
+    def _own(self, run: bytes) -> _Held:
+        """Return the run if the caller has it, and take the call for a sign of life.
+
+        Raises:
+            RefusedError: There is none, or it is another's.
+        """
+        held = self._held
+        if held is None or not hmac.compare_digest(held.order.run, run):
+            now = f", now of {held.order.controller}" if held else ""
+            hint = "an agent lets go of a run whose controller was silent for some seconds"
+            raise RefusedError("", f"a run that is not here{now}", "the one that was prepared", hint)
+        held.heard = self._clock()
+        return held
+
+    def watch_over(self, until: threading.Event) -> None:
+        """Stop a run whose controller is silent, and let go of it later; until told to end."""
+        while not until.wait(_WATCH_S):
+            self.look()
+
+    def look(self) -> None:
+        """Look once whether the controller is still there."""
+        held = self._held
+        if held is None:
+            return
+        silent_s = self._clock() - held.heard
+        if silent_s > RELEASE_S:
+            self.release(held.order.run)
+        elif silent_s > LEASE_S:
+            held.host_run.stop(f"its controller was silent for {LEASE_S:g} s")
+
+
+def _mtu_of(spec_json: str) -> int:
+    try:
+        return int(json.loads(spec_json)["transport"]["mtu_bytes"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise RefusedError("spec_json", "no RunSpec", "one with transport.mtu_bytes") from error
+
+
+def _utc(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

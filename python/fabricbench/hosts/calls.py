@@ -1,0 +1,182 @@
+"""Calls and servers of gRPC with mutual TLS, and what a failed call means to a user."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from fabricbench.hosts.protocol import (
+    OPTIONS,
+    PROTOCOL,
+    PROTOCOL_KEY,
+    REFUSAL_KEY,
+    TEXT_BYTES_MAX,
+    RefusedError,
+)
+
+if TYPE_CHECKING:
+    import grpc
+
+    from fabricbench.hosts.addresses import Address
+    from fabricbench.hosts.certificates import Identity
+
+METADATA: Final = ((PROTOCOL_KEY, PROTOCOL),)
+_CONNECT_S: Final = 3.0
+
+
+def channel(address: Address, identity: Identity | None, name: str) -> grpc.Channel:
+    """Return a channel to an agent.
+
+    Args:
+        address: Where it listens.
+        identity: What the controller shows; none for a channel without TLS.
+        name: The name that the agent must have in its certificate.
+    """
+    import grpc
+
+    if identity is None:
+        return grpc.insecure_channel(address.target, OPTIONS)
+    credentials = grpc.ssl_channel_credentials(identity.authority, identity.key, identity.certificate)
+    return grpc.secure_channel(
+        address.target, credentials, (*OPTIONS, ("grpc.ssl_target_name_override", name))
+    )
+
+
+def server_credentials(identity: Identity, *, asks_client: bool = True) -> grpc.ServerCredentials:
+    """Return what a server shows, and whether a client without a certificate is turned away."""
+    import grpc
+
+    return grpc.ssl_server_credentials(
+        [(identity.key, identity.certificate)],
+        identity.authority if asks_client else None,
+        require_client_auth=asks_client,
+    )
+
+
+def bind(server: grpc.Server, listen: Address, credentials: grpc.ServerCredentials | None) -> None:
+    """Have a server listen at an address; at a Unix socket for its own user only.
+
+    Raises:
+        RefusedError: Nothing can listen there.
+    """
+    if listen.path:
+        _remove_stale(Path(listen.path))
+    before = os.umask(0o177)
+    try:
+        if credentials is None:
+            server.add_insecure_port(listen.target)
+        else:
+            server.add_secure_port(listen.target, credentials)
+    except RuntimeError as error:
+        hint = "another program may listen there already: `ss -ltnp` tells which"
+        raise RefusedError("--listen", f"{listen}, where nothing can listen", "", hint) from error
+    finally:
+        os.umask(before)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket that nobody serves any more."""
+    import socket
+
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def abort(context: grpc.ServicerContext, refusal: RefusedError) -> NoReturn:
+    """End a call with a refusal."""
+    import grpc
+
+    from fabricbench.hosts.proto import agent_pb2 as pb
+
+    parts = (refusal.field, refusal.found, refusal.allowed, refusal.hint)
+    field, found, allowed, hint = (part[:TEXT_BYTES_MAX] for part in parts)
+    told = pb.Refusal(field=field, found=found, allowed=allowed, hint=hint)
+    context.set_trailing_metadata(((REFUSAL_KEY, told.SerializeToString()),))
+    context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal)[:TEXT_BYTES_MAX])
+    raise AssertionError("abort returns")
+
+
+def refusal_of(error: grpc.RpcError, who: str) -> RefusedError:
+    """Return what a failed call means.
+
+    Args:
+        error: What the call raised.
+        who: Who was called, in words.
+    """
+    import grpc
+
+    known = _told(error)
+    if known is not None:
+        return known
+    code, details = error.code(), error.details() or ""
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        hint = "bring both to the same version of fabricbench"
+        return RefusedError("", f"{who}, which speaks another protocol", f"version {PROTOCOL}", hint)
+    if code is grpc.StatusCode.UNAVAILABLE and _is_tls(details):
+        hint = "`fabricbench hosts check` tells what is wrong with its certificate, or it with ours"
+        return RefusedError("", f"no TLS connection to {who}: {details}", "", hint)
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+        hint = "is `fabricbench agent` running there, and does a firewall let it through?"
+        return RefusedError("", f"no answer from {who}", "", hint)
+    return RefusedError("", f"{who} failed: {code.name}: {details[:TEXT_BYTES_MAX]}")
+
+
+def _told(error: Any) -> RefusedError | None:
+    """Return the refusal that a call brought along, if any."""
+    from google.protobuf.message import DecodeError
+
+    from fabricbench.hosts.proto import agent_pb2 as pb
+
+    for key, value in error.trailing_metadata() or ():
+        if key == REFUSAL_KEY:
+            try:
+                told = pb.Refusal.FromString(value)
+            except DecodeError:
+                return None
+            return RefusedError(told.field, told.found, told.allowed, told.hint)
+    return None
+
+
+def _is_tls(details: str) -> bool:
+    words = ("ssl", "tls", "certificate", "handshake", "peer name")
+    return any(word in details.lower() for word in words)
+
+
+def tls_problem(address: Address, identity: Identity, name: str) -> RefusedError | None:
+    """Say what is wrong with the certificate of what listens at an address; gRPC tells only that it failed.
+
+    Returns:
+        Nothing if its certificate is good, or nothing answers.
+    """
+    import socket
+
+    from fabricbench.hosts.certificates import common_name
+
+    context = ssl.create_default_context(cadata=identity.authority.decode())
+    context.check_hostname = False
+    try:
+        with (
+            socket.create_connection((address.host, address.port), _CONNECT_S) as plain,
+            context.wrap_socket(plain, server_hostname=name) as secured,
+        ):
+            shown = ssl.DER_cert_to_PEM_cert(secured.getpeercert(binary_form=True) or b"").encode()
+    except ssl.SSLCertVerificationError as error:
+        hint = "have the host join again: `fabricbench hosts token NAME`"
+        found = f"{address}, whose certificate is refused: {error.verify_message}"
+        return RefusedError("", found, "one of this controller's authority", hint)
+    except ssl.SSLError as error:
+        hint = "is its agent started without TLS, or another program?"
+        return RefusedError("", f"{address}, which speaks no TLS: {error.reason}", "an agent with TLS", hint)
+    except OSError:
+        return None
+    if (found := common_name(shown)) != name:
+        hint = "the file of hosts names another host, or its address"
+        return RefusedError("", f"{address}, which is {found}", name, hint)
+    return None

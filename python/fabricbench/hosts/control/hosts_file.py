@@ -1,0 +1,257 @@
+"""The file of hosts: where agents listen, which host of a plan each plays, and how it moves data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from fabricbench.hosts.addresses import Address, parse_address
+from fabricbench.hosts.certificates import NAME
+from fabricbench.hosts.protocol import DEFAULT_PORT, HOSTS_MAX, RefusedError
+from fabricbench.plan.document.document import Document, read_file
+from fabricbench.plan.document.validate import problems_of
+from fabricbench.plan.errors import PlanError, Problem
+from fabricbench.plan.fields.base import PlanModel
+from fabricbench.plan.fields.quantities import Rate
+
+
+class _FieldError(ValueError):
+    """What is wrong with a value, in the words of every error of a file."""
+
+    def __init__(self, found: str, allowed: str, hint: str = "") -> None:
+        super().__init__(allowed)
+        self.found, self.allowed, self.hint = found, allowed, hint
+
+
+def _agent_address(text: str) -> str:
+    try:
+        return str(parse_address(text, DEFAULT_PORT))
+    except RefusedError as error:
+        raise _FieldError(error.found, error.allowed) from error
+
+
+def _data_address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError as error:
+        raise _FieldError(f'"{text}"', "an IP address") from error
+
+
+def _port_range(text: str) -> str:
+    first, dash, last = text.partition("-")
+    numbers = [int(each) if each.isdecimal() else 0 for each in (first, last if dash else first)]
+    if not 0 < numbers[0] <= numbers[1] < 1 << 16:
+        raise _FieldError(f'"{text}"', "a port or a range of ports, such as 49152-65535")
+    return f"{numbers[0]}-{numbers[1]}"
+
+
+_Ports = Annotated[str, AfterValidator(_port_range)]
+_Settings = dict[str, bool | int | float | str]
+
+
+class Movement(PlanModel):
+    """How a host moves data; what is left out is as the driver has it."""
+
+    driver: str | None = Field(
+        default=None,
+        pattern=r"^[a-z][a-z0-9-]*$",
+        max_length=40,
+        description="What moves the data: `roce` (RoCEv2 over UDP sockets), `tcp`, or another that "
+        "`fabricbench hosts check` lists. Default: `roce`.",
+    )
+    settings: _Settings | None = Field(
+        default=None, max_length=64, description="Settings of the driver, such as `verify: true`."
+    )
+    source_ports: _Ports | None = Field(
+        default=None,
+        description="UDP source ports that queue pairs may have: those of the plan are mapped into them. "
+        "Default: as the plan has them.",
+    )
+    rate_limit_bps: Rate | None = Field(
+        default=None, alias="rate_limit", description="The host sends no faster. Default: no limit."
+    )
+
+
+class Defaults(Movement):
+    """What holds for every host that does not say otherwise."""
+
+    tls: bool = Field(
+        default=True,
+        description="Agents are called with TLS and certificates; `false` at loopback addresses and Unix "
+        "sockets only, for labs.",
+    )
+
+
+class HostEntry(Movement):
+    """A host with an agent."""
+
+    name: str = Field(
+        pattern=f"^{NAME.pattern}$", description="Name of the host, as in its agent's certificate."
+    )
+    agent: Annotated[str, AfterValidator(_agent_address)] = Field(
+        description=f"Where its agent listens: HOST:PORT (port {DEFAULT_PORT} if left out) or unix:/PATH."
+    )
+    address: Annotated[str, AfterValidator(_data_address)] = Field(
+        description="IP address that its data comes from and goes to."
+    )
+    plays: Annotated[list[Annotated[int, Field(ge=0, lt=HOSTS_MAX)]], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Hosts of the plan's fabric, by number from 0, whose ranks it carries. Default: the "
+        "entries play hosts 0, 1, 2 and so on, in their order.",
+    )
+
+    @property
+    def agent_address(self) -> Address:
+        """Where its agent listens."""
+        return parse_address(self.agent)
+
+
+class HostsFile(PlanModel):
+    """Hosts to measure with."""
+
+    version: Literal[1] = Field(description="Version of the format: 1.")
+    defaults: Defaults = Field(default=Defaults(), description="What holds for every host.")
+    hosts: list[HostEntry] = Field(min_length=1, max_length=HOSTS_MAX, description="The hosts.")
+
+
+_DEFAULT_DRIVER: Final = "roce"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as a run uses it: with its defaults, and what it plays.
+
+    Attributes:
+        entry: What the file says.
+        plays: Hosts of the plan.
+        driver: What moves its data.
+        settings: All settings of the driver.
+    """
+
+    entry: HostEntry
+    plays: tuple[int, ...]
+    driver: str
+    settings: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.entry.name
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts of a file.
+
+    Attributes:
+        path: The file.
+        hosts: Each, in its order.
+        has_tls: Whether agents are called with certificates.
+    """
+
+    path: Path
+    hosts: tuple[Host, ...]
+    has_tls: bool
+
+    @property
+    def digest(self) -> str:
+        """Tells files apart that may measure otherwise: 8 hex digits over what each host is and does."""
+        told = [
+            (each.name, each.entry.address, each.plays, each.driver, each.settings) for each in self.hosts
+        ]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+
+    def for_plan(self, needed: Iterable[int]) -> tuple[Host, ...]:
+        """Return the hosts that play hosts of a plan, each with those that it plays there.
+
+        Raises:
+            RefusedError: Nobody plays one of them.
+        """
+        wanted = set(needed)
+        played = {number for each in self.hosts for number in each.plays}
+        if missing := sorted(wanted - played):
+            names = ", ".join(f"host{number}" for number in missing[:5])
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            hint = "add hosts to the file, or give the plan fewer ranks"
+            raise RefusedError("jobs", f"ranks on {names}{more}, which nobody plays", str(self.path), hint)
+        chosen = ((each, tuple(sorted(wanted & set(each.plays)))) for each in self.hosts)
+        return tuple(Host(each.entry, plays, each.driver, each.settings) for each, plays in chosen if plays)
+
+
+def load_hosts(path: Path) -> Hosts:
+    """Load a file of hosts.
+
+    Raises:
+        PlanError: It cannot be read, or something in it cannot be.
+    """
+    document = read_file(path, str(path))
+    try:
+        read = HostsFile.model_validate(document.data)
+    except ValidationError as error:
+        raise PlanError(problems_of(error, document, HostsFile)) from error
+    if problems := list(_problems(read, document)):
+        raise PlanError(problems)
+    hosts = (_host(read.defaults, entry, number) for number, entry in enumerate(read.hosts))
+    return Hosts(path, tuple(hosts), read.defaults.tls)
+
+
+def _host(defaults: Defaults, entry: HostEntry, number: int) -> Host:
+    settings: dict[str, Any] = {**(defaults.settings or {}), **(entry.settings or {})}
+    settings["address"] = entry.address
+    if ports := entry.source_ports or defaults.source_ports:
+        first, _, last = ports.partition("-")
+        settings["source_ports"] = [int(first), int(last)]
+    if rate_bps := entry.rate_limit_bps or defaults.rate_limit_bps:
+        settings["rate_limit_bps"] = rate_bps
+    plays = tuple(entry.plays) if entry.plays is not None else (number,)
+    return Host(entry, plays, entry.driver or defaults.driver or _DEFAULT_DRIVER, settings)
+
+
+def _problems(read: HostsFile, document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with a file as a whole."""
+    yield from _repeated(read, document)
+    yield from _played_twice(read, document)
+    if any(each.plays is None for each in read.hosts) and any(each.plays for each in read.hosts):
+        without = next(number for number, each in enumerate(read.hosts) if each.plays is None)
+        found, allowed = "nothing, where other hosts have `plays`", "`plays` for all hosts, or for none"
+        yield document.problem(("hosts", without), found, allowed)
+    if not read.defaults.tls:
+        for number, each in enumerate(read.hosts):
+            if not each.agent_address.is_private:
+                allowed = "a loopback address or a Unix socket, where `defaults.tls` is false"
+                hint = "set `tls: true` and have the host join: `fabricbench hosts token`"
+                yield document.problem(("hosts", number, "agent"), f'"{each.agent}"', allowed, hint)
+
+
+def _repeated(read: HostsFile, document: Document) -> Iterator[Problem]:
+    for key in ("name", "agent", "address"):
+        first: dict[str, int] = {}
+        for number, each in enumerate(read.hosts):
+            value = str(getattr(each, key))
+            if (known := first.setdefault(value.lower(), number)) != number:
+                found = f'"{value}", which hosts.{known} has'
+                yield document.problem(("hosts", number, key), found, "another")
+
+
+def _played_twice(read: HostsFile, document: Document) -> Iterator[Problem]:
+    players: dict[int, str] = {}
+    for number, each in enumerate(read.hosts):
+        for place, played in enumerate(each.plays or ()):
+            if (other := players.setdefault(played, each.name)) != each.name:
+                found = f"host {played}, which {other} plays"
+                yield document.problem(("hosts", number, "plays", place), found, "each host of the plan once")
+
+
+def hosts_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a file of hosts."""
+    from fabricbench.plan.schema import DIALECT
+
+    schema = HostsFile.model_json_schema(by_alias=True)
+    return {"$schema": DIALECT, **schema, "title": "fabricbench hosts"}

@@ -1,0 +1,231 @@
+"""One run over all its hosts: prepared, connected, started together, watched, collected, and let go of.
+
+Whatever goes wrong at one host ends the run at all of them, with the reason; Ctrl-C first stops the traffic.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from fabricbench.hosts.control.remote import Collected, RemoteAgent
+from fabricbench.hosts.proto import agent_pb2 as pb
+from fabricbench.hosts.protocol import SILENCE_S, RefusedError
+
+if TYPE_CHECKING:
+    from fabricbench.hosts.certificates import Identity
+    from fabricbench.hosts.control.clocks import ClockOffset
+    from fabricbench.hosts.control.hosts_file import Host
+
+_CALLS_AT_ONCE: Final = 32
+_CLOCKS_AT_ONCE: Final = 2
+"""More at once would wait for each other, and the error of the clocks grows by it."""
+_LEAD_S: Final = 0.3
+_LEAD_PER_HOST_S: Final = 0.005
+"""The start lies so far ahead that every agent has heard of it."""
+_LOOK_S: Final = 0.1
+PATIENCE_S: Final = 30.0
+"""A run in which nothing is delivered for so long is stopped: longer than a queue pair takes to give up."""
+
+_T = TypeVar("_T")
+State = pb.Progress
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a run is, over all hosts; see `Progress` of the protocol."""
+
+    delivered_bytes: int
+    total_bytes: int
+    elapsed_ps: int
+
+
+@dataclass(frozen=True)
+class HostResult:
+    """What one host measured, and what is to be known of it.
+
+    Attributes:
+        host: The host.
+        description: What it is.
+        clock: Offset of its clock, with the error that holds over the whole run.
+        collected: What it measured.
+        failure: Why it failed; empty if it did not.
+    """
+
+    host: Host
+    description: pb.Description
+    clock: ClockOffset
+    collected: Collected
+    failure: str
+
+
+class HostsRun:
+    """Leads one run."""
+
+    def __init__(self, hosts: Sequence[Host], identity: Identity | None) -> None:
+        run = secrets.token_bytes(16)
+        self._agents = [RemoteAgent(host, identity, run) for host in hosts]
+        self._pool = ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(hosts)))
+        self.stalled_after_s: float | None = None
+
+    def carry_out(self, spec_json: str, progressed: Callable[[Step], None]) -> list[HostResult]:
+        """Carry a RunSpec out and return what each host measured.
+
+        Args:
+            spec_json: The RunSpec.
+            progressed: Told how far the run is, about ten times a second; what it raises stops the run.
+
+        Raises:
+            RefusedError: A host refuses the run, or is lost while it runs.
+        """
+        with self._let_go():
+            descriptions = self._each(RemoteAgent.describe)
+            self._prepare(spec_json)
+            before = self._clocks()
+            self._each(RemoteAgent.arm)
+            self._start(before)
+            self._wait(progressed)
+            after = self._clocks()
+            collected = self._each(RemoteAgent.collect)
+            both = [first.with_later(last) for first, last in zip(before, after, strict=True)]
+            rows = zip(self._agents, descriptions, both, collected, strict=True)
+            return [
+                HostResult(agent.host, told, clock, found, _failure(agent))
+                for agent, told, clock, found in rows
+            ]
+
+    def _prepare(self, spec_json: str) -> None:
+        """Have every host take the run and connect to the others."""
+        controller = f"{_user()}@{socket.gethostname()}, process {os.getpid()}"
+        peers = [agent.host.entry.address for agent in self._agents]
+        told = self._each(lambda agent: self._take(agent, spec_json, controller, peers))
+        numbered = zip(self._agents, told, strict=True)
+        by_host = {number: each for agent, each in numbered for number in agent.host.plays}
+        self._each(lambda agent: agent.connect(by_host))
+
+    def _take(self, agent: RemoteAgent, spec_json: str, controller: str, peers: list[str]) -> bytes:
+        addresses = agent.prepare(spec_json, controller, peers)
+        agent.watch()
+        return addresses
+
+    def _start(self, clocks: Sequence[ClockOffset]) -> None:
+        """Start all hosts at one time, each by its own clock."""
+        lead_s = _LEAD_S + _LEAD_PER_HOST_S * len(self._agents)
+        at_ns = time.monotonic_ns() + round(lead_s * 1e9)
+        offsets = {id(agent): clock.offset_ns for agent, clock in zip(self._agents, clocks, strict=True)}
+        self._each(lambda agent: agent.start(at_ns + offsets[id(agent)]))
+
+    def _wait(self, progressed: Callable[[Step], None]) -> None:
+        """Wait until every host has ended, or one has failed, or nothing moves any more."""
+        delivered_bytes, moved = -1, time.monotonic()
+        while True:
+            states = self._states()
+            step = self._step()
+            progressed(step)
+            if all(state == State.DRAINED for state in states):
+                return
+            if step.delivered_bytes != delivered_bytes:
+                delivered_bytes, moved = step.delivered_bytes, time.monotonic()
+            if State.FAILED in states or time.monotonic() - moved > PATIENCE_S:
+                is_stalled = State.FAILED not in states
+                self.stalled_after_s = PATIENCE_S if is_stalled else None
+                reason = (
+                    f"nothing was delivered for {PATIENCE_S:g} s" if is_stalled else "another host failed"
+                )
+                self._stop(reason)
+                return
+            time.sleep(_LOOK_S)
+
+    def _stop(self, reason: str) -> None:
+        self._each(lambda agent: agent.stop(reason))
+
+    def _states(self) -> list[int]:
+        """Return the state of every host.
+
+        Raises:
+            RefusedError: One is lost or has stopped.
+        """
+        now = time.monotonic()
+        for agent in self._agents:
+            watched = agent.watched
+            name = f"host {agent.host.name}"
+            if watched.lost is not None:
+                found = f"its agent lost while it ran: {watched.lost.found}"
+                raise RefusedError(name, found, watched.lost.allowed, watched.lost.hint)
+            if now - watched.heard > SILENCE_S:
+                hint = "is the host paused, overloaded or cut off? The run was ended at all hosts"
+                raise RefusedError(name, f"its agent silent for {SILENCE_S:g} s", "", hint)
+            if watched.progress.state == State.STOPPED:
+                hint = "the run was ended at all hosts"
+                raise RefusedError(name, f"its traffic stopped: {watched.progress.reason}", "", hint)
+        return [agent.watched.progress.state for agent in self._agents]
+
+    def _step(self) -> Step:
+        told = [agent.watched.progress for agent in self._agents]
+        return Step(
+            sum(each.delivered_bytes for each in told),
+            sum(each.total_bytes for each in told),
+            max(each.elapsed_ps for each in told),
+        )
+
+    def _clocks(self) -> list[ClockOffset]:
+        with ThreadPoolExecutor(_CLOCKS_AT_ONCE) as few:
+            return list(few.map(RemoteAgent.clock, self._agents))
+
+    def _each(self, call: Callable[[RemoteAgent], _T]) -> list[_T]:
+        """Call every agent at once and return the answers; raises the first failure once all have ended."""
+        futures = [self._pool.submit(call, agent) for agent in self._agents]
+        failures = [error for future in futures if (error := future.exception()) is not None]
+        if failures:
+            raise failures[0]
+        return [future.result() for future in futures]
+
+    @contextmanager
+    def _let_go(self) -> Iterator[None]:
+        """Have every agent stop and let go when the block ends, however it does; traffic first."""
+        with ExitStack() as stack:
+            for agent in self._agents:
+                stack.callback(agent.close)
+            stack.callback(self._pool.shutdown)
+            try:
+                yield
+            except BaseException as error:
+                reason = _reason(error)
+                self._at_most_try(lambda agent: agent.stop(reason))
+                raise
+            finally:
+                self._at_most_try(RemoteAgent.release)
+
+    def _at_most_try(self, call: Callable[[RemoteAgent], None]) -> None:
+        """Call every agent at once; one that does not answer stops by itself."""
+
+        def tried(agent: RemoteAgent) -> None:
+            with suppress(RefusedError):
+                call(agent)
+
+        self._each(tried)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "the user stopped the run"
+    return f"the controller ended the run: {error}"
+
+
+def _failure(agent: RemoteAgent) -> str:
+    progress = agent.watched.progress
+    return progress.reason if progress.state == State.FAILED else ""
+
+
+def _user() -> str:
+    with suppress(Exception):  # no name of a user in some containers
+        return getpass.getuser()
+    return "somebody"

@@ -1,0 +1,115 @@
+"""What every host of a file can do, asked all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fabricbench import __version__
+from fabricbench.hosts.certificates import Authority, Identity
+from fabricbench.hosts.control.hosts_file import Host, Hosts, load_hosts
+from fabricbench.hosts.control.remote import RemoteAgent
+from fabricbench.hosts.proto import agent_pb2 as pb
+from fabricbench.hosts.protocol import RefusedError
+
+if TYPE_CHECKING:
+    from fabricbench.hosts.control.clocks import ClockOffset
+
+_AT_ONCE: Final = 32
+_STATES: Final = {
+    pb.Check.OK: "ok",
+    pb.Check.UNKNOWN: "unknown",
+    pb.Check.WARNING: "warning",
+    pb.Check.PROBLEM: "PROBLEM",
+}
+
+
+@dataclass(frozen=True)
+class HostReport:
+    """What a host can do.
+
+    Attributes:
+        host: The host.
+        description: What its agent says; none if it did not answer.
+        clock: How far its clock is ahead of ours.
+        refusal: Why it did not answer.
+    """
+
+    host: Host
+    description: pb.Description | None = None
+    clock: ClockOffset | None = None
+    refusal: RefusedError | None = None
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether a run would be refused."""
+        return any(row["state"] == "PROBLEM" for row in self.rows())
+
+    def told(self) -> dict[str, Any]:
+        """Return everything, for JSON."""
+        facts = dict(self.description.facts) if self.description else {}
+        checks = [{key: value for key, value in row.items() if key != "host"} for row in self.rows()]
+        return {"host": self.host.name, "facts": facts, "checks": checks}
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """Yield each check: host, check, state, found, hint."""
+        for name, state, found, hint in self._checks():
+            yield {"host": self.host.name, "check": name, "state": state, "found": found, "hint": hint}
+
+    def _checks(self) -> Iterator[tuple[str, str, str, str]]:
+        told = self.description
+        if told is None or self.clock is None:
+            refusal = self.refusal or RefusedError("", "nothing")
+            yield "agent", "PROBLEM", refusal.found, refusal.hint
+            return
+        is_same = told.version == __version__
+        hint = "" if is_same else f"the controller has {__version__}: bring both to one version"
+        yield "version", "ok" if is_same else "warning", told.version, hint
+        error_us, offset_us = self.clock.error_ns / 1e3, self.clock.offset_ns / 1e3
+        yield "clock", "ok", f"{offset_us:,.0f} us ahead, known to {error_us:.0f} us", ""
+        if told.held_by:
+            yield "run", "warning", f"busy with one of {told.held_by}", "a second one would be refused"
+        yield "peers allowed", "ok", ", ".join(told.allowed_networks), ""
+        yield from ((each.name, _STATES[each.state], each.found, each.hint) for each in told.checks)
+        why = told.drivers.get(self.host.driver, "no such driver")
+        if why:
+            hint = "choose another `driver` in the file of hosts"
+            yield f"its driver {self.host.driver}", "PROBLEM", f"cannot be used: {why}", hint
+
+
+def survey(path: Path, authority: Path) -> list[HostReport]:
+    """Ask every host of a file.
+
+    Raises:
+        PlanError: The file has a mistake.
+        RefusedError: There is no authority that it could be asked with.
+    """
+    hosts = load_hosts(path)
+    identity = controller_identity(hosts, authority)
+    with ThreadPoolExecutor(min(_AT_ONCE, len(hosts.hosts))) as pool:
+        return list(pool.map(lambda host: _report(host, identity), hosts.hosts))
+
+
+def _report(host: Host, identity: Identity | None) -> HostReport:
+    with RemoteAgent(host, identity) as agent:
+        try:
+            return HostReport(host, agent.describe(), agent.clock())
+        except RefusedError as refusal:
+            return HostReport(host, refusal=refusal)
+
+
+def controller_identity(hosts: Hosts, folder: Path) -> Identity | None:
+    """Return what the controller shows to agents; none without TLS.
+
+    Raises:
+        RefusedError: No host has joined an authority here.
+    """
+    if not hosts.has_tls:
+        return None
+    if not (folder / "key.pem").exists():
+        hint = "let the hosts join first: `fabricbench hosts token NAME... --address HOST`"
+        raise RefusedError("", f"no authority in {folder}", "the one that the hosts have joined", hint)
+    return Authority(folder).controller()

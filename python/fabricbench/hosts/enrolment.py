@@ -1,0 +1,133 @@
+"""How a host joins: it hands its token over and gets a certificate.
+
+The host first asks the controller for its certificate, which is that of the authority itself, and compares
+its hash with the one in the token; only then it sends the token, over TLS to the holder of that certificate's
+key.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ssl
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from fabricbench.hosts.addresses import Address
+from fabricbench.hosts.certificates import (
+    AUTHORITY,
+    AgentFolder,
+    Authority,
+    Identity,
+    fingerprint,
+    new_request,
+)
+from fabricbench.hosts.protocol import OPTIONS, RefusedError
+from fabricbench.hosts.tokens import Token, Tokens
+
+if TYPE_CHECKING:
+    import grpc
+
+    from fabricbench.hosts.proto import agent_pb2 as pb
+
+_JOIN_S: Final = 10.0
+_WORKERS: Final = 4
+
+
+class _Enrolment:
+    """Signs the requests of hosts that bring a token."""
+
+    def __init__(self, authority: Authority, joined: Callable[[str], None]) -> None:
+        self._authority = authority
+        self._tokens = Tokens(authority.folder)
+        self._joined = joined
+
+    def Join(self, request: pb.JoinRequest, context: grpc.ServicerContext) -> pb.JoinReply:  # noqa: N802
+        from fabricbench.hosts.calls import abort
+        from fabricbench.hosts.proto import agent_pb2 as pb
+
+        try:
+            # A request that cannot be signed must not cost the host its token.
+            certificate = self._authority.sign_agent(self._tokens.name_of(request.token), request.request)
+            name = self._tokens.redeem(request.token)
+        except RefusedError as refusal:
+            abort(context, refusal)
+        self._joined(name)
+        return pb.JoinReply(name=name, certificate=certificate, authority=self._authority.certificate)
+
+
+def serve_enrolment(authority: Authority, listen: Address, joined: Callable[[str], None]) -> grpc.Server:
+    """Let hosts join until the server is stopped.
+
+    Args:
+        authority: Signs their certificates.
+        listen: Where they come to.
+        joined: Told the name of each that has joined.
+
+    Raises:
+        RefusedError: Nothing can listen there.
+    """
+    import grpc
+
+    from fabricbench.hosts.calls import bind, server_credentials
+    from fabricbench.hosts.proto import agent_pb2_grpc
+
+    server = grpc.server(ThreadPoolExecutor(_WORKERS), options=OPTIONS, maximum_concurrent_rpcs=64)
+    agent_pb2_grpc.add_EnrolmentServicer_to_server(_Enrolment(authority, joined), server)
+    bind(server, listen, server_credentials(authority.identity, asks_client=False))
+    server.start()
+    return server
+
+
+def join(text: str, folder: AgentFolder) -> Identity:
+    """Join with `TOKEN@HOST:PORT`, and keep the certificate.
+
+    Raises:
+        RefusedError: The token is refused, or what answers there is not the authority of the token.
+    """
+    from fabricbench.hosts.addresses import parse_address
+    from fabricbench.hosts.protocol import JOIN_PORT
+
+    given, _, where = text.partition("@")
+    token, address = Token.parse(given), parse_address(where, JOIN_PORT, "--join")
+    authority = _authority_at(address, token)
+    key, request = new_request()
+    reply = _ask(address, authority, given, request)
+    folder.save(key, reply.certificate, authority)
+    identity = folder.identity()
+    if identity is None:
+        raise AssertionError("what was saved is not there")
+    return identity
+
+
+def _authority_at(address: Address, token: Token) -> bytes:
+    """Return the certificate of what answers at an address, if it is the authority of a token."""
+    try:
+        certificate = ssl.get_server_certificate((address.host, address.port), timeout=_JOIN_S).encode()
+    except OSError as error:
+        hint = "`fabricbench hosts token` at the controller answers there as long as it runs"
+        raise RefusedError("", f"no answer from {address}: {error}", "", hint) from error
+    if not hmac.compare_digest(fingerprint(certificate)[: len(token.fingerprint)], token.fingerprint):
+        hint = "somebody else answers there, or the token is of another controller"
+        raise RefusedError("", f"another authority at {address}", "the one that made the token", hint)
+    return certificate
+
+
+def _ask(address: Address, authority: bytes, token: str, request: bytes) -> pb.JoinReply:
+    import grpc
+
+    from fabricbench.hosts.calls import METADATA, refusal_of
+    from fabricbench.hosts.proto import agent_pb2 as pb
+    from fabricbench.hosts.proto import agent_pb2_grpc
+
+    options = (*OPTIONS, ("grpc.ssl_target_name_override", AUTHORITY))
+    credentials = grpc.ssl_channel_credentials(authority)
+    with grpc.secure_channel(address.target, credentials, options) as channel:
+        stub = agent_pb2_grpc.EnrolmentStub(channel)
+        try:
+            reply: pb.JoinReply = stub.Join(
+                pb.JoinRequest(token=token, request=request), timeout=_JOIN_S, metadata=METADATA
+            )
+        except grpc.RpcError as error:
+            raise refusal_of(error, f"the controller at {address}") from error
+        return reply

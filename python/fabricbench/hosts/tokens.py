@@ -1,0 +1,128 @@
+"""One-time tokens by which hosts join: kept as hashes, for minutes, each for one name."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fabricbench.hosts.certificates import check_name, write_secret
+from fabricbench.hosts.protocol import RefusedError
+
+LIFETIME_S: Final = 600
+"""A token may be used for so long, unless told otherwise."""
+_SECRET_BYTES: Final = 16
+_FINGERPRINT_DIGITS: Final = 32
+"""Of the fingerprint of the authority, 128 bits: nobody makes a second certificate with the same."""
+_TOKENS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Token:
+    """What a host needs in order to join.
+
+    Attributes:
+        secret: Known to the host alone; the controller keeps its hash.
+        fingerprint: Beginning of the SHA-256 of the authority's certificate: by it the host knows that it
+            talks to that authority and nobody in between.
+    """
+
+    secret: str
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.secret}.{self.fingerprint}"
+
+    @classmethod
+    def parse(cls, text: str) -> Token:
+        """Read a token.
+
+        Raises:
+            RefusedError: It is none.
+        """
+        secret, _, digits = text.partition(".")
+        if not secret or len(digits) != _FINGERPRINT_DIGITS or set(digits) - set("0123456789abcdef"):
+            hint = "`fabricbench hosts token NAME` at the controller prints one, for one use"
+            raise RefusedError("", "a token of another form", "SECRET.FINGERPRINT", hint)
+        return cls(secret, digits)
+
+
+class Tokens:
+    """The tokens of an authority, in a file of its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "tokens.json"
+        self._lock = folder / "tokens.lock"
+
+    def issue(self, name: str, fingerprint: str, lifetime_s: int = LIFETIME_S) -> Token:
+        """Make a token for a host; earlier ones for the name are void.
+
+        Raises:
+            RefusedError: The name cannot stand in a certificate, or there are too many tokens.
+        """
+        check_name(name)
+        token = Token(secrets.token_urlsafe(_SECRET_BYTES), fingerprint[:_FINGERPRINT_DIGITS])
+        with self._changed() as known:
+            for digest in [digest for digest, each in known.items() if each["name"] == name]:
+                del known[digest]
+            if len(known) >= _TOKENS_MAX:
+                raise RefusedError("", f"{len(known)} unused tokens", f"at most {_TOKENS_MAX}")
+            known[_digest(token.secret)] = {"name": name, "expires": time.time() + lifetime_s}
+        return token
+
+    def name_of(self, text: str) -> str:
+        """Return the name that a token is for, without using it up.
+
+        Raises:
+            RefusedError: There is no such token, it was used, or it has expired.
+        """
+        with self._changed() as known:
+            return self._entry(known, text)
+
+    def redeem(self, text: str) -> str:
+        """Use a token up and return the name that it is for.
+
+        Raises:
+            RefusedError: There is no such token, it was used, or it has expired.
+        """
+        with self._changed() as known:
+            name = self._entry(known, text)
+            del known[_digest(Token.parse(text).secret)]
+            return name
+
+    def waiting(self) -> list[str]:
+        """Return the names whose tokens may still be used."""
+        with self._changed() as known:
+            return sorted(each["name"] for each in known.values())
+
+    def _entry(self, known: dict[str, dict[str, Any]], text: str) -> str:
+        entry = known.get(_digest(Token.parse(text).secret))
+        if entry is None:
+            hint = "`fabricbench hosts token NAME` makes a new one"
+            raise RefusedError("", "a token that was used, has expired or was never made", "", hint)
+        return str(entry["name"])
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """Hold the tokens that have not expired, and write what the block makes of them."""
+        self._lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._lock.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            stored = json.loads(self._path.read_text()) if self._path.exists() else {}
+            now = time.time()
+            known = {digest: each for digest, each in stored.items() if each["expires"] > now}
+            yield known
+            if known != stored:
+                write_secret(self._path, json.dumps(known).encode())
+
+
+def _digest(secret: str) -> str:
+    """Hash a secret; one of 128 random bits needs neither salt nor a slow hash."""
+    return hashlib.sha256(secret.encode()).hexdigest()
